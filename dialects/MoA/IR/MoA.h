@@ -1,0 +1,35 @@
+//===- MoA.h - the moa dialect ----------------------------------*- C++ -*-===//
+#ifndef MOA_DIALECTS_MOA_IR_MOA_H
+#define MOA_DIALECTS_MOA_IR_MOA_H
+
+#include "lib/Support/SymExpr.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/MoA/IR/MoADialect.h.inc"
+#include "dialects/MoA/IR/MoAEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/MoA/IR/MoAAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/MoA/IR/MoATypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/MoA/IR/MoAOps.h.inc"
+
+namespace moa {
+/// The canonical expression of an extent attribute. The text is canonical by
+/// the verifiers, so parsing cannot fail on verified IR.
+SymExpr getSymExpr(mlir::StringAttr text);
+/// Number of operands of a scalar function.
+unsigned getArity(ScalarFn fn);
+} // namespace moa
+
+#endif // MOA_DIALECTS_MOA_IR_MOA_H

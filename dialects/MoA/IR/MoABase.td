@@ -1,0 +1,65 @@
+//===- MoABase.td - dialect, attributes and types of moa ----*- tablegen -*-===//
+//
+// Values are whole arrays with symbolic shapes; one op per operator of the
+// algebra. Numbers in brackets, [Def 3], refer to docs/Spec.md.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_DIALECTS_MOA_IR_MOABASE_TD
+#define MOA_DIALECTS_MOA_IR_MOABASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def MoA_Dialect : Dialect {
+  let name = "moa";
+  let summary = "Whole arrays and the operators of the Mathematics of Arrays";
+  let description = [{
+    Every value is an array with a symbolic shape. Scalars are arrays of rank
+    zero. An array may have absent elements (`moa.mask`); point-wise operators
+    keep absence and reductions run over the elements that are present.
+  }];
+  let cppNamespace = "::moa";
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+include "dialects/MoA/IR/MoAEnums.td"
+
+def MoA_ScalarFnAttr : EnumAttr<MoA_Dialect, MoA_ScalarFn, "fn">;
+def MoA_MonoidAttr : EnumAttr<MoA_Dialect, MoA_Monoid, "monoid">;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def MoA_ArrayType : TypeDef<MoA_Dialect, "Array"> {
+  let mnemonic = "array";
+  let summary = "An array with symbolic extents";
+  let description = [{
+    `!moa.array<[B, H, "H/G", 128], bf16>`. An extent is the canonical text of
+    an integer expression over the kernel's symbols; text other than a name or
+    a number is quoted. Element types: f64, f32, bf16, f16, i1, i8 … i64, index.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$shape,
+                        "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned getRank() const { return getShape().size(); }
+    /// The extent of one axis as an expression.
+    ::moa::SymExpr getExtent(unsigned axis) const;
+    static ArrayType get(::mlir::MLIRContext *context,
+                         ::llvm::ArrayRef<::moa::SymExpr> extents,
+                         ::mlir::Type elementType);
+    ArrayType withElementType(::mlir::Type type) const;
+  }];
+}
+
+#endif // MOA_DIALECTS_MOA_IR_MOABASE_TD

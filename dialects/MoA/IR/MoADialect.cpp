@@ -1,0 +1,224 @@
+//===- MoADialect.cpp - dialect, types and monoids of moa -----------------===//
+#include "dialects/MoA/IR/MoA.h"
+#include "dialects/MoA/IR/Monoid.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace moa;
+
+#include "dialects/MoA/IR/MoADialect.cpp.inc"
+#include "dialects/MoA/IR/MoAEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/MoA/IR/MoAAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/MoA/IR/MoATypes.cpp.inc"
+
+void MoADialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/MoA/IR/MoAAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/MoA/IR/MoATypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/MoA/IR/MoAOps.cpp.inc"
+      >();
+}
+
+SymExpr moa::getSymExpr(StringAttr text) {
+  auto parsed = SymExpr::parse(text.getValue());
+  return parsed ? *parsed : SymExpr();
+}
+
+unsigned moa::getArity(ScalarFn fn) {
+  if (fn == ScalarFn::select)
+    return 3;
+  return static_cast<int>(fn) >= static_cast<int>(ScalarFn::add) ? 2 : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// !moa.array
+//===----------------------------------------------------------------------===//
+
+static bool isPlainExtent(StringRef text) {
+  if (llvm::all_of(text, llvm::isDigit))
+    return !text.empty();
+  return !text.empty() && !llvm::isDigit(text.front()) &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+static ParseResult parseExtent(AsmParser &parser,
+                               SmallVectorImpl<StringAttr> &shape) {
+  MLIRContext *context = parser.getContext();
+  std::string text;
+  int64_t number = 0;
+  OptionalParseResult integer = parser.parseOptionalInteger(number);
+  if (integer.has_value()) {
+    if (failed(*integer))
+      return failure();
+    text = std::to_string(number);
+  } else if (failed(parser.parseOptionalString(&text)) &&
+             failed(parser.parseKeywordOrString(&text))) {
+    return failure();
+  }
+  std::string why;
+  auto expr = SymExpr::parse(text, &why);
+  if (!expr)
+    return parser.emitError(parser.getCurrentLocation())
+           << "invalid extent '" << text << "': " << why;
+  shape.push_back(StringAttr::get(context, expr->str()));
+  return success();
+}
+
+Type ArrayType::parse(AsmParser &parser) {
+  SmallVector<StringAttr> shape;
+  Type elementType;
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parseExtent(parser, shape);
+      }) ||
+      parser.parseComma() || parser.parseType(elementType) ||
+      parser.parseGreater())
+    return Type();
+  return parser.getChecked<ArrayType>(parser.getContext(), shape, elementType);
+}
+
+void ArrayType::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getShape(), printer, [&](StringAttr extent) {
+    if (isPlainExtent(extent.getValue()))
+      printer << extent.getValue();
+    else
+      printer << '"' << extent.getValue() << '"';
+  });
+  printer << "], " << getElementType() << '>';
+}
+
+LogicalResult ArrayType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<StringAttr> shape, Type elementType) {
+  for (StringAttr extent : shape) {
+    auto expr = SymExpr::parse(extent.getValue());
+    if (!expr || expr->str() != extent.getValue())
+      return emitError() << "expects extents in canonical form (C1), but got '"
+                         << extent.getValue() << "'";
+    if (auto value = expr->getConstant(); value && *value < 0)
+      return emitError() << "expects extents that are not negative (C2), but got "
+                         << *value;
+  }
+  if (!isa<FloatType, IntegerType, IndexType>(elementType))
+    return emitError() << "expects a float, integer or index element type "
+                          "(C3), but got "
+                       << elementType;
+  return success();
+}
+
+SymExpr ArrayType::getExtent(unsigned axis) const {
+  return getSymExpr(getShape()[axis]);
+}
+
+ArrayType ArrayType::get(MLIRContext *context, ArrayRef<SymExpr> extents,
+                         Type elementType) {
+  SmallVector<StringAttr> shape;
+  for (const SymExpr &extent : extents)
+    shape.push_back(StringAttr::get(context, extent.str()));
+  return get(context, shape, elementType);
+}
+
+ArrayType ArrayType::withElementType(Type type) const {
+  return get(getContext(), getShape(), type);
+}
+
+//===----------------------------------------------------------------------===//
+// Monoids
+//===----------------------------------------------------------------------===//
+
+double moa::getIdentityValue(Monoid monoid) {
+  switch (monoid) {
+  case Monoid::add:
+  case Monoid::or_:
+    return 0;
+  case Monoid::mul:
+  case Monoid::and_:
+    return 1;
+  case Monoid::max:
+    return -std::numeric_limits<double>::infinity();
+  case Monoid::min:
+    return std::numeric_limits<double>::infinity();
+  }
+  llvm_unreachable("unknown monoid");
+}
+
+TypedAttr moa::getIdentity(Monoid monoid, Type type) {
+  double value = getIdentityValue(monoid);
+  if (auto floatType = dyn_cast<FloatType>(type))
+    return FloatAttr::get(floatType, value);
+  if (std::isinf(value)) {
+    unsigned width = isa<IndexType>(type) ? 64 : type.getIntOrFloatBitWidth();
+    APInt extreme = monoid == Monoid::max ? APInt::getSignedMinValue(width)
+                                          : APInt::getSignedMaxValue(width);
+    return IntegerAttr::get(type, extreme);
+  }
+  return IntegerAttr::get(type, static_cast<int64_t>(value));
+}
+
+double moa::applyMonoid(Monoid monoid, double x, double y) {
+  switch (monoid) {
+  case Monoid::add:
+    return x + y;
+  case Monoid::mul:
+    return x * y;
+  case Monoid::max:
+    return std::isnan(x) || std::isnan(y) ? std::nan("") : std::max(x, y);
+  case Monoid::min:
+    return std::isnan(x) || std::isnan(y) ? std::nan("") : std::min(x, y);
+  case Monoid::and_:
+    return x != 0 && y != 0;
+  case Monoid::or_:
+    return x != 0 || y != 0;
+  }
+  llvm_unreachable("unknown monoid");
+}
+
+Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x,
+                       Value y) {
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(x.getType()));
+  switch (monoid) {
+  case Monoid::add:
+    return isFloat ? arith::AddFOp::create(b, loc, x, y).getResult()
+                   : arith::AddIOp::create(b, loc, x, y).getResult();
+  case Monoid::mul:
+    return isFloat ? arith::MulFOp::create(b, loc, x, y).getResult()
+                   : arith::MulIOp::create(b, loc, x, y).getResult();
+  case Monoid::max:
+    return isFloat ? arith::MaximumFOp::create(b, loc, x, y).getResult()
+                   : arith::MaxSIOp::create(b, loc, x, y).getResult();
+  case Monoid::min:
+    return isFloat ? arith::MinimumFOp::create(b, loc, x, y).getResult()
+                   : arith::MinSIOp::create(b, loc, x, y).getResult();
+  case Monoid::and_:
+    return arith::AndIOp::create(b, loc, x, y);
+  case Monoid::or_:
+    return arith::OrIOp::create(b, loc, x, y);
+  }
+  llvm_unreachable("unknown monoid");
+}
+
+bool moa::mulDistributesOver(Monoid monoid) { return monoid == Monoid::add; }
+
+bool moa::nonNegativeMulDistributesOver(Monoid monoid) {
+  return monoid == Monoid::add || monoid == Monoid::max || monoid == Monoid::min;
+}
+
+bool moa::addDistributesOver(Monoid monoid) {
+  return monoid == Monoid::max || monoid == Monoid::min;
+}

@@ -1,0 +1,34 @@
+//===- Monoid.h - named monoids and their declared laws ---------*- C++ -*-===//
+//
+// All named monoids are commutative. A second operation ⊗ distributes over a
+// monoid's ⊕ when a ⊗ (x ⊕ y) = (a ⊗ x) ⊕ (a ⊗ y); the unit tests check every
+// declared property on random values.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_DIALECTS_MOA_IR_MONOID_H
+#define MOA_DIALECTS_MOA_IR_MONOID_H
+
+#include "dialects/MoA/IR/MoA.h"
+
+namespace moa {
+
+/// The identity of the monoid in a type: 0, 1, −∞, +∞, true, false. Integer
+/// max and min take the type's extreme values.
+mlir::TypedAttr getIdentity(Monoid monoid, mlir::Type type);
+/// The identity as a float64 value (booleans as 0 and 1).
+double getIdentityValue(Monoid monoid);
+/// x ⊕ y on float64 values.
+double applyMonoid(Monoid monoid, double x, double y);
+/// x ⊕ y as scalar IR (arith ops) on values of one type.
+mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc,
+                        Monoid monoid, mlir::Value x, mlir::Value y);
+/// True if multiplication by any factor distributes over ⊕ (add).
+bool mulDistributesOver(Monoid monoid);
+/// True if multiplication by a non-negative factor distributes (add, max, min).
+bool nonNegativeMulDistributesOver(Monoid monoid);
+/// True if addition of a constant distributes over ⊕ (max, min).
+bool addDistributesOver(Monoid monoid);
+
+} // namespace moa
+
+#endif // MOA_DIALECTS_MOA_IR_MONOID_H

@@ -1,0 +1,230 @@
+//===- ONF.td - the operational normal form -----------------*- tablegen -*-===//
+//
+// Loops, folds that carry monoid states, and flat addresses. Scalar operations
+// are those of the arith and math dialects.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_DIALECTS_ONF_IR_ONF_TD
+#define MOA_DIALECTS_ONF_IR_ONF_TD
+
+include "dialects/MoA/IR/MoABase.td"
+include "dialects/ONF/IR/ONFEnums.td"
+
+def ONF_Dialect : Dialect {
+  let name = "onf";
+  let summary = "Operational normal form: loops, folds and flat addresses";
+  let cppNamespace = "::moa::onf";
+  let dependentDialects = ["::moa::MoADialect"];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class ONF_Op<string mnemonic, list<Trait> traits = []>
+    : Op<ONF_Dialect, mnemonic, traits>;
+class ONF_NamedOp<string mnemonic, list<Trait> traits = []>
+    : ONF_Op<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>],
+        traits)>;
+
+//===----------------------------------------------------------------------===//
+// Lifting
+//===----------------------------------------------------------------------===//
+
+def ONF_ResourceAttr : EnumAttr<ONF_Dialect, ONF_Resource, "resource">;
+
+def ONF_AxisAttr : AttrDef<ONF_Dialect, "Axis"> {
+  let mnemonic = "axis";
+  let summary = "One lifted axis: its factors from the outermost in";
+  let description = [{
+    `#onf.axis<core: 0, register: 6, lane: 16>`: i = (c·6 + r)·16 + l with
+    0 ≤ r < 6 and 0 ≤ l < 16. The outermost factor has size 0 and takes
+    ⌈extent / product of the others⌉; indices not below the extent are guarded.
+    The map from guarded digits to indices is a bijection by mixed radix.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$resources,
+                        ArrayRefParameter<"int64_t">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    Resource getResource(unsigned k) const {
+      return static_cast<Resource>(getResources()[k]);
+    }
+    /// Product of the sizes of all factors but the outermost.
+    int64_t getTile() const;
+    /// Size of the factor bound to `resource`, or 1.
+    int64_t getSize(Resource resource) const;
+  }];
+}
+
+def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
+  let mnemonic = "piece";
+  let summary = "One convex piece of a fold's domain, projected to index bounds";
+  let description = [{
+    For a tile of the lane axis with first index d0 and last index d1 (both
+    inclusive, d1 below the extent), and the fold's bound operands s0, s1, …:
+    the piece has elements of the tile only at reduction indices in
+    [max visitLower, min visitUpper), and every index in
+    [max fullLower, min fullUpper) is present for every lane of the tile.
+    `full` is false when no index is known to be so.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$visitLower, "::mlir::AffineMap":$visitUpper,
+                        "::mlir::AffineMap":$fullLower, "::mlir::AffineMap":$fullUpper,
+                        "bool":$full);
+  let assemblyFormat = [{
+    `<` `visit` $visitLower `to` $visitUpper `full` $full $fullLower `to` $fullUpper `>`
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+def ONF_KernelOp : ONF_NamedOp<"kernel",
+    [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "A kernel: a sequence of parallel loop nests";
+  let description = [{
+    Block arguments: the inputs, then the outputs, all `!moa.array`. Attributes
+    as for `moa.kernel`; `result_types` are the types of the trailing arguments.
+    Stride symbols are named `<array>.s<axis>` and count elements.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
+                       StrArrayAttr:$requires, StrArrayAttr:$arg_names,
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "A nest of independent loops";
+  let description = [{
+    Block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The
+    iterations are independent. At the top level of a kernel it is a row nest;
+    inside one it runs over the axes that accumulators carry. `lift`, one
+    `#onf.axis` per index, binds the factors of each axis to resources.
+  }];
+  let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
+                       OptionalAttr<ArrayAttr>:$lift);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $names `in` $extents (`lift` $lift^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "One pass over an index range that carries monoid states";
+  let description = [{
+    The block argument is the index j, 0 ≤ j < `extent`, ascending. The body
+    computes scalars of j, restricts the range by at most one `onf.guard`, and
+    holds one `onf.acc` per state; `onf.yield` returns the accs in order, and
+    the fold's results are their final values. `lift` splits the range
+    (associativity of every acc, rule R4); `pieces` and their operands `bounds`
+    say which indices a tile of the enclosing nest's last axis needs; no
+    `pieces` means all.
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$extent,
+                       OptionalAttr<ONF_AxisAttr>:$lift,
+                       OptionalAttr<ArrayAttr>:$pieces,
+                       Variadic<Index>:$bounds);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $name `in` $extent (`lift` $lift^)? (`pieces` $pieces^ `of` `(` $bounds `)`)?
+    attr-dict-with-keyword `:` type($results) $body
+  }];
+}
+
+def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
+  let summary = "Indices where the condition is false are absent from every acc of the fold";
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
+def ONF_AccOp : ONF_NamedOp<"acc", [RecursiveMemoryEffects, HasParent<"FoldOp">]> {
+  let summary = "One state of a fold: t ← c(d, d') ⊗ t ⊕ F(j, d')";
+  let description = [{
+    `value` has one block argument per entry of `extents` (the axes the state
+    carries, none for a scalar state) and yields F. The result, readable after
+    the acc in the same fold body, is the state including index j; for carried
+    axes it is an `!moa.array` and only the fold's final result may be read.
+
+    `refs` are results of earlier accs d of the same fold on which F depends
+    through the current value d'. `repair` has the block arguments
+    (old₀, new₀, old₁, new₁, …), one pair per ref, and yields the factor
+    c(d, d'), applied with ⊗ = `combine` (mul or add) when any ref changed and
+    the state is not the identity; c(d, d) = id.
+
+    `singular[k]` is a float: while d'ₖ equals it, the state stays the identity
+    (NaN: never). The caller decides what a state that is still singular at the
+    end means. `operand_type` as for `dnf.reduce`.
+
+    Semantics per present index j, in order of the accs:
+      if some d'ₖ = singularₖ: t unchanged
+      else: t ← (t is identity-since-start or no ref changed ? t : c ⊗ t) ⊕ F
+  }];
+  let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$name, StrArrayAttr:$names,
+                       StrArrayAttr:$extents, Variadic<AnyType>:$refs,
+                       MoA_ScalarFnAttr:$combine, ArrayAttr:$singular,
+                       OptionalAttr<TypeAttr>:$operand_type);
+  let results = (outs AnyType:$result);
+  let regions = (region SizedRegion<1>:$value, AnyRegion:$repair);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $monoid $name `carries` $names `in` $extents
+    (`rounds` $operand_type^)?
+    `refs` `(` $refs `)` $combine $singular attr-dict-with-keyword
+    `:` functional-type($refs, $result) $value `repair` $repair
+  }];
+}
+
+def ONF_LoadOp : ONF_Op<"load", [Pure]> {
+  let summary = "An element of an input at base + constant + Σ coefficient · term";
+  let description = [{
+    `coefficients[k]` and `constant` are polynomials in the stride symbols and
+    the kernel's symbols, in elements; `terms` are loop indices or opaque index
+    values. Contract: the address lies inside the array.
+  }];
+  let arguments = (ins MoA_ArrayType:$array, Variadic<Index>:$terms,
+                       StrArrayAttr:$coefficients, StrAttr:$constant);
+  let results = (outs AnyType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $array `[` $terms `]` `times` $coefficients `plus` $constant attr-dict
+    `:` type($array) `->` type($result)
+  }];
+}
+
+def ONF_StoreOp : ONF_Op<"store"> {
+  let summary = "Writes one element of an output, rounding once to its element type";
+  let arguments = (ins AnyType:$value, MoA_ArrayType:$array, Variadic<Index>:$terms,
+                       StrArrayAttr:$coefficients, StrAttr:$constant);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $value `,` $array `[` $terms `]` `times` $coefficients `plus` $constant attr-dict
+    `:` type($value) `,` type($array)
+  }];
+}
+
+def ONF_AtOp : ONF_Op<"at", [Pure]> {
+  let summary = "One element of a state that carries axes, after its fold";
+  let arguments = (ins MoA_ArrayType:$state, Variadic<Index>:$indices);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$state `[` $indices `]` attr-dict `:` type($state) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
+  let summary = "An integer expression over the symbols";
+  let arguments = (ins StrAttr:$expr);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$expr attr-dict";
+}
+
+def ONF_YieldOp : ONF_Op<"yield", [Terminator, Pure, ParentOneOf<["FoldOp", "AccOp"]>]> {
+  let summary = "Ends a fold (its states), a value region or a repair region";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict (`:` type($values)^)?";
+}
+
+#endif // MOA_DIALECTS_ONF_IR_ONF_TD

@@ -1,0 +1,91 @@
+//===- ONFDialect.cpp - the onf dialect and its attributes ----------------===//
+#include "dialects/ONF/IR/ONF.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace moa::onf;
+
+#include "dialects/ONF/IR/ONFDialect.cpp.inc"
+#include "dialects/ONF/IR/ONFEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/ONF/IR/ONFAttrs.cpp.inc"
+
+void ONFDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/ONF/IR/ONFAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/ONF/IR/ONFOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// #onf.axis
+//===----------------------------------------------------------------------===//
+
+Attribute AxisAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> resources, sizes;
+  auto factor = [&]() -> ParseResult {
+    std::string keyword;
+    int64_t size;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeywordOrString(&keyword) || parser.parseColon() ||
+        parser.parseInteger(size))
+      return failure();
+    auto resource = symbolizeResource(keyword);
+    if (!resource)
+      return parser.emitError(loc) << "unknown resource '" << keyword << "'";
+    resources.push_back(static_cast<int64_t>(*resource));
+    sizes.push_back(size);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, factor))
+    return Attribute();
+  return parser.getChecked<AxisAttr>(parser.getContext(), resources, sizes);
+}
+
+void AxisAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(llvm::zip(getResources(), getSizes()), printer,
+                        [&](auto factor) {
+                          auto [resource, size] = factor;
+                          printer << stringifyResource(static_cast<Resource>(resource))
+                                  << ": " << size;
+                        });
+  printer << '>';
+}
+
+LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> resources,
+                               ArrayRef<int64_t> sizes) {
+  if (resources.empty() || resources.size() != sizes.size())
+    return emitError() << "expects one size per factor, and a factor (C1)";
+  if (sizes.front() != 0)
+    return emitError() << "expects size 0, the rest, for the outermost factor "
+                          "(C2), but got "
+                       << sizes.front();
+  for (int64_t size : sizes.drop_front())
+    if (size < 1)
+      return emitError() << "expects positive sizes for the inner factors (C3), "
+                            "but got "
+                         << size;
+  return success();
+}
+
+int64_t AxisAttr::getTile() const {
+  int64_t tile = 1;
+  for (int64_t size : getSizes().drop_front())
+    tile *= size;
+  return tile;
+}
+
+int64_t AxisAttr::getSize(Resource resource) const {
+  int64_t size = 1;
+  for (auto [r, s] : llvm::zip(getResources().drop_front(), getSizes().drop_front()))
+    if (static_cast<Resource>(r) == resource)
+      size *= s;
+  return size;
+}

@@ -1,0 +1,192 @@
+//===- ONFOps.cpp - verifiers of the onf ops ------------------------------===//
+#include "dialects/ONF/IR/ONF.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/ONF/IR/ONFOps.cpp.inc"
+
+namespace moa::onf {
+
+static void nameArguments(Region &region, ArrayAttr names,
+                          OpAsmSetValueNameFn setName) {
+  if (region.empty())
+    return;
+  for (auto [arg, name] : llvm::zip(region.getArguments(), names))
+    setName(arg, cast<StringAttr>(name).getValue());
+}
+
+static LogicalResult verifyIndices(Operation *op, Region &region, size_t n) {
+  if (region.getNumArguments() != n ||
+      !llvm::all_of(region.getArgumentTypes(), [](Type t) { return t.isIndex(); }))
+    return op->emitOpError("expects one index argument per extent (C1), but got ")
+           << region.getNumArguments() << " for " << n;
+  return success();
+}
+
+void KernelOp::getAsmBlockArgumentNames(Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  nameArguments(region, getArgNames(), setName);
+  if (region.empty())
+    return;
+  auto outputs = region.getArguments().drop_front(
+      std::min<size_t>(getArgNames().size(), region.getNumArguments()));
+  for (auto [arg, name] : llvm::zip(outputs, getResultNames()))
+    setName(arg, cast<StringAttr>(name).getValue());
+}
+
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  size_t inputs = getArgNames().size(), outputs = getResultTypes().size();
+  if (block.getNumArguments() != inputs + outputs ||
+      getResultNames().size() != outputs)
+    return emitOpError("expects one argument per input and output (C1), but got ")
+           << block.getNumArguments() << " for " << inputs << " and " << outputs;
+  for (auto [arg, type] :
+       llvm::zip(block.getArguments().drop_front(inputs),
+                 getResultTypes().getAsValueRange<TypeAttr>()))
+    if (arg.getType() != type)
+      return emitOpError("expects outputs of the declared types (C2), but got ")
+             << arg.getType();
+  for (Operation &op : block)
+    if (!isa<ForOp>(op))
+      return op.emitOpError("expects only onf.for at the top of a kernel (C3)");
+  return success();
+}
+
+void ForOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  nameArguments(region, getNames(), setName);
+}
+
+LogicalResult ForOp::verify() {
+  if (getNames().size() != getExtents().size())
+    return emitOpError("expects one name per extent (C2), but got ")
+           << getNames().size() << " for " << getExtents().size();
+  if (auto lift = getLift();
+      lift && (lift->size() != getExtents().size() ||
+               !llvm::all_of(*lift, [](Attribute a) { return isa<AxisAttr>(a); })))
+    return emitOpError("expects one #onf.axis per index (C3), but got ")
+           << lift->size() << " for " << getExtents().size();
+  return verifyIndices(*this, getBody(), getExtents().size());
+}
+
+void FoldOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (!region.empty() && region.getNumArguments() == 1)
+    setName(region.getArgument(0), getName());
+}
+
+LogicalResult FoldOp::verify() {
+  if (failed(verifyIndices(*this, getBody(), 1)))
+    return failure();
+  Block &block = getBody().front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return emitOpError("expects onf.yield at its end (C2)");
+  SmallVector<Value> states;
+  unsigned guards = 0;
+  for (Operation &op : block) {
+    if (auto acc = dyn_cast<AccOp>(op))
+      states.push_back(acc.getResult());
+    guards += isa<GuardOp>(op);
+  }
+  if (guards > 1)
+    return emitOpError("expects at most one onf.guard (C3), but got ") << guards;
+  if (SmallVector<Value>(yield.getValues()) != states)
+    return yield.emitOpError("expects every state of the fold, in order (C4)");
+  if (yield.getValues().getTypes() != getResultTypes())
+    return emitOpError("expects results of the states' types (C5)");
+  if (auto pieces = getPieces())
+    for (Attribute attr : *pieces) {
+      auto piece = dyn_cast<PieceAttr>(attr);
+      if (!piece)
+        return emitOpError("expects #onf.piece attributes (C6), but got ") << attr;
+      for (AffineMap map : {piece.getVisitLower(), piece.getVisitUpper(),
+                            piece.getFullLower(), piece.getFullUpper()})
+        if (map.getNumDims() != 2 || map.getNumSymbols() != getBounds().size())
+          return emitOpError("expects bounds over two tile indices and ")
+                 << getBounds().size() << " operands (C7), but got " << map;
+    }
+  return success();
+}
+
+void AccOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (region.getRegionNumber() == 0)
+    nameArguments(region, getNames(), setName);
+}
+
+LogicalResult AccOp::verify() {
+  if (failed(verifyIndices(*this, getValue(), getExtents().size())))
+    return failure();
+  if (getNames().size() != getExtents().size())
+    return emitOpError("expects one name per carried axis (C2), but got ")
+           << getNames().size() << " for " << getExtents().size();
+  Type type = getResult().getType(), element = type;
+  if (auto array = dyn_cast<ArrayType>(type)) {
+    element = array.getElementType();
+    if (ArrayAttr::get(getContext(), SmallVector<Attribute>(
+            array.getShape().begin(), array.getShape().end())) != getExtents())
+      return emitOpError("expects the carried extents as result shape (C3), but got ")
+             << type;
+  }
+  if (isa<ArrayType>(type) != !getExtents().empty())
+    return emitOpError("expects an array result exactly for carried axes (C3), but got ")
+           << type;
+  auto yieldsElement = [&](Region &region) {
+    auto yield = dyn_cast<YieldOp>(region.front().back());
+    return yield && yield.getValues().size() == 1 &&
+           yield.getValues()[0].getType() == element;
+  };
+  if (!yieldsElement(getValue()))
+    return emitOpError("expects a value of type ") << element << " (C4)";
+  for (Value ref : getRefs()) {
+    auto acc = ref.getDefiningOp<AccOp>();
+    if (!acc || acc->getParentOp() != (*this)->getParentOp() ||
+        !acc.getExtents().empty())
+      return emitOpError("expects refs to be scalar states of the same fold (C5)");
+  }
+  if (getSingular().size() != getRefs().size())
+    return emitOpError("expects one singular value per ref (C6), but got ")
+           << getSingular().size() << " for " << getRefs().size();
+  if (getRefs().empty() != getRepair().empty())
+    return emitOpError("expects a repair exactly where there are refs (C7)");
+  if (!getRepair().empty() &&
+      (getRepair().getNumArguments() != 2 * getRefs().size() ||
+       !yieldsElement(getRepair())))
+    return emitOpError("expects a repair of an old and a new value per ref (C7)");
+  if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add)
+    return emitOpError("expects mul or add as the repair's operation (C8)");
+  return success();
+}
+
+/// C1: one coefficient per term, each an integer expression.
+template <typename OpTy> static LogicalResult verifyAddress(OpTy op) {
+  if (op.getCoefficients().size() != op.getTerms().size())
+    return op.emitOpError("expects one coefficient per term (C1), but got ")
+           << op.getCoefficients().size() << " for " << op.getTerms().size();
+  for (Attribute text : op.getCoefficients())
+    if (!SymExpr::parse(cast<StringAttr>(text).getValue()))
+      return op.emitOpError("expects polynomials as coefficients (C1), but got ")
+             << text;
+  if (!SymExpr::parse(op.getConstant()))
+    return op.emitOpError("expects a polynomial as constant (C1), but got '")
+           << op.getConstant() << "'";
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (getResult().getType() != getArray().getType().getElementType())
+    return emitOpError("expects the element type (C2), but got ")
+           << getResult().getType();
+  return verifyAddress(*this);
+}
+
+LogicalResult StoreOp::verify() { return verifyAddress(*this); }
+
+LogicalResult AtOp::verify() {
+  if (getIndices().size() != getState().getType().getRank())
+    return emitOpError("expects a full index (C1), but got ")
+           << getIndices().size() << " for rank " << getState().getType().getRank();
+  return success();
+}
+
+} // namespace moa::onf
