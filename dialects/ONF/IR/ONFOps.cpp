@@ -104,7 +104,7 @@ LogicalResult FoldOp::verify() {
                             piece.getFullLower(), piece.getFullUpper()})
         if (map.getNumDims() != 2 || map.getNumSymbols() != getBounds().size())
           return emitOpError("expects bounds over two tile indices and ")
-                 << getBounds().size() << " operands (C7), but got " << map;
+                 << getBounds().size() << " operands (C7), but got " << AffineMapAttr::get(map);
     }
   return success();
 }
