@@ -1,17 +1,29 @@
 //===- ONFDialect.cpp - the onf dialect and its attributes ----------------===//
 #include "dialects/ONF/IR/ONF.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace moa::onf;
 
 #include "dialects/ONF/IR/ONFDialect.cpp.inc"
+
+namespace {
+/// Constants made by folding stay inside a definition: a kernel holds none.
+struct KeepConstantsInside : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<moa::onf::ForOp>(region->getParentOp());
+  }
+};
+} // namespace
 #include "dialects/ONF/IR/ONFEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/ONF/IR/ONFAttrs.cpp.inc"
 
 void ONFDialect::initialize() {
+  addInterfaces<KeepConstantsInside>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/ONF/IR/ONFAttrs.cpp.inc"

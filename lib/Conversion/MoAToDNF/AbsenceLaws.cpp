@@ -1,0 +1,161 @@
+//===- AbsenceLaws.cpp - absent elements move to the ranges ---------------===//
+#include "lib/Conversion/MoAToDNF/Laws.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::detail;
+
+Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let,
+                              ValueRange indices, PsiContext &context) {
+  auto apply = [&](dnf::LetOp f) -> Value {
+    return dnf::ApplyOp::create(b, loc, f.getType(),
+                                FlatSymbolRefAttr::get(f.getSymNameAttr()), indices);
+  };
+  Value value = apply(let);
+  if (dnf::LetOp present = context.present.lookup(let))
+    value = dnf::WhereOp::create(b, loc, apply(present), value);
+  return value;
+}
+
+namespace {
+
+Value conjunction(OpBuilder &b, Location loc, Value p, Value q) {
+  if (!p || p == q)
+    return q;
+  return arith::AndIOp::create(b, loc, p, q);
+}
+
+/// f(a where p, b where q) = f(a, b) where p ∧ q
+struct AbsentPointwise final : RewritePattern {
+  AbsentPointwise(MLIRContext *context, PsiContext &)
+      : RewritePattern(MatchAnyOpTypeTag(), 3, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const final {
+    if (isa<dnf::WhereOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
+        op->hasTrait<OpTrait::IsTerminator>())
+      return failure();
+    Value condition;
+    SmallVector<Value> operands;
+    rewriter.setInsertionPoint(op);
+    for (Value operand : op->getOperands()) {
+      if (auto where = operand.getDefiningOp<dnf::WhereOp>()) {
+        condition = conjunction(rewriter, op->getLoc(), condition, where.getCondition());
+        operand = where.getValue();
+      }
+      operands.push_back(operand);
+    }
+    if (!condition)
+      return failure();
+    Operation *clone = rewriter.clone(*op);
+    clone->setOperands(operands);
+    rewriter.replaceOpWithNewOp<dnf::WhereOp>(op, condition, clone->getResult(0));
+    return success();
+  }
+};
+
+/// (a where q) where p = a where p ∧ q, and an absent condition is absence.
+struct AbsentWhere final : OpRewritePattern<dnf::WhereOp> {
+  AbsentWhere(MLIRContext *context, PsiContext &)
+      : OpRewritePattern(context, 3) {}
+
+  LogicalResult matchAndRewrite(dnf::WhereOp op,
+                                PatternRewriter &rewriter) const final {
+    auto inner = op.getValue().getDefiningOp<dnf::WhereOp>();
+    auto condition = op.getCondition().getDefiningOp<dnf::WhereOp>();
+    if (!inner && !condition)
+      return failure();
+    Value p = op.getCondition(), value = op.getValue();
+    if (condition)
+      p = conjunction(rewriter, op.getLoc(), condition.getCondition(),
+                      condition.getValue());
+    if (inner) {
+      p = conjunction(rewriter, op.getLoc(), p, inner.getCondition());
+      value = inner.getValue();
+    }
+    rewriter.replaceOpWithNewOp<dnf::WhereOp>(op, p, value);
+    return success();
+  }
+};
+
+/// ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
+/// a where p is present if p. ParentTy says which of the two.
+template <typename ParentTy>
+struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
+  AbsentYield(MLIRContext *context, PsiContext &)
+      : OpRewritePattern(context, 3) {}
+
+  LogicalResult matchAndRewrite(dnf::YieldOp op,
+                                PatternRewriter &rewriter) const final {
+    if (!isa<ParentTy>(op->getParentOp()))
+      return failure();
+    auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
+    if (!where)
+      return failure();
+    Value present = conjunction(rewriter, op.getLoc(), op.getPresent(),
+                                where.getCondition());
+    rewriter.replaceOpWithNewOp<dnf::YieldOp>(op, where.getValue(), present);
+    return success();
+  }
+};
+
+/// let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and
+/// every f(i) becomes f(i) where f.present(i).
+struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
+  AbsentLet(MLIRContext *context, PsiContext &psi)
+      : OpRewritePattern(context, 3), psi(psi) {}
+
+  LogicalResult matchAndRewrite(dnf::YieldOp op,
+                                PatternRewriter &rewriter) const final {
+    auto let = dyn_cast<dnf::LetOp>(op->getParentOp());
+    auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
+    if (!let || !where)
+      return failure();
+    SmallVector<dnf::ApplyOp> uses;
+    let->getParentOp()->walk([&](dnf::ApplyOp apply) {
+      if (apply.getLet() == let.getSymName())
+        uses.push_back(apply);
+    });
+    rewriter.setInsertionPoint(let);
+    IRMapping mapping;
+    auto present = cast<dnf::LetOp>(rewriter.clone(*let, mapping));
+    present.setSymName((let.getSymName() + ".present").str());
+    present.setType(rewriter.getI1Type());
+    auto yield = cast<dnf::YieldOp>(present.getBody().front().getTerminator());
+    rewriter.modifyOpInPlace(
+        yield, [&] { yield.getValueMutable().assign(mapping.lookup(where.getCondition())); });
+    psi.present[let] = present;
+    rewriter.modifyOpInPlace(op, [&] { op.getValueMutable().assign(where.getValue()); });
+    for (dnf::ApplyOp apply : uses) {
+      rewriter.setInsertionPoint(apply);
+      Value guarded = buildApply(rewriter, apply.getLoc(), let,
+                                 SmallVector<Value>(apply.getIndices()), psi);
+      rewriter.replaceOp(apply, guarded);
+    }
+    return success();
+  }
+  PsiContext &psi;
+};
+
+template <typename Pattern>
+void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
+  if (context.enabled(name))
+    patterns.add(std::make_unique<Pattern>(patterns.getContext(), context));
+}
+
+} // namespace
+
+std::vector<std::string> moa::detail::absenceLawNames() {
+  return {"absent-pointwise", "absent-where", "absent-reduce", "absent-output",
+          "absent-let"};
+}
+
+void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &context) {
+  addIfEnabled<AbsentPointwise>(patterns, context, "absent-pointwise");
+  addIfEnabled<AbsentWhere>(patterns, context, "absent-where");
+  addIfEnabled<AbsentYield<dnf::ReduceOp>>(patterns, context, "absent-reduce");
+  addIfEnabled<AbsentYield<dnf::OutputOp>>(patterns, context, "absent-output");
+  addIfEnabled<AbsentLet>(patterns, context, "absent-let");
+}

@@ -1,0 +1,319 @@
+//===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
+#include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Conversion/MoAToDNF/Laws.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
+#include <random>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::detail;
+
+//===----------------------------------------------------------------------===//
+// Sharing
+//===----------------------------------------------------------------------===//
+
+/// Operators that only rename indices: ψ of them costs nothing.
+static bool isView(Operation *op) {
+  return isa<PsiOp, TransposeOp, ReshapeOp, SliceOp, ReverseOp, RotateOp>(op) ||
+         (isa<CastOp>(op) && cast<CastOp>(op).getImplicit()) ||
+         (isa<MapOp>(op) && cast<MapOp>(op).getFn() == ScalarFn::id);
+}
+
+/// True for values computed from indices, symbols and constants alone: sharing
+/// them would hide predicates from the analyses and save nothing.
+static bool isIndexOnly(Value value, DenseMap<Value, bool> &memo) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return cast<ArrayType>(value.getType()).getRank() == 0;
+  auto [it, inserted] = memo.try_emplace(value, false);
+  if (!inserted)
+    return it->second;
+  bool result =
+      isa<ConstantOp, ExtentOp, IotaOp>(op) ||
+      ((isa<MapOp, CastOp>(op) || isView(op)) &&
+       llvm::all_of(op->getOperands(), [&](Value v) { return isIndexOnly(v, memo); }));
+  memo[value] = result;
+  return result;
+}
+
+/// Index expressions stay where they are even if they read arrays of integers
+/// or booleans: they end in predicates and addresses.
+static bool isPredicateLike(Value value) {
+  Type type = cast<ArrayType>(value.getType()).getElementType();
+  Operation *op = value.getDefiningOp();
+  return !isa<FloatType>(type) && op && isa<MapOp, CastOp>(op);
+}
+
+/// The user's name of a definition, or one made from what it computes.
+static std::string baseName(Value array) {
+  Operation *op = array.getDefiningOp();
+  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
+    return name.getName().str();
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return stringifyMonoid(reduce.getMonoid()).str();
+  if (auto map = dyn_cast<MapOp>(op))
+    return stringifyScalarFn(map.getFn()).str();
+  return op->getName().stripDialect().str();
+}
+
+/// Arrays that become lets: computed, and demanded more than once through
+/// views, or reduced and then broadcast along an axis.
+static void findShared(Block &body, PsiContext &context) {
+  DenseMap<Value, unsigned> demand;
+  DenseMap<Value, bool> memo;
+  for (Operation &op : llvm::reverse(body)) {
+    if (op.getNumResults() != 1)
+      continue;
+    Value value = op.getResult(0);
+    unsigned count = 0;
+    bool broadcast = false;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      bool through = isView(user) && !context.shared.contains(user->getResult(0)) &&
+                     use.getOperandNumber() == 0;
+      count += through ? demand.lookup(user->getResult(0)) : 1;
+      if (auto map = dyn_cast<MapOp>(user))
+        broadcast |= cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()])
+                         .size() < map.getResult().getType().getRank();
+    }
+    demand[value] = count;
+    bool reduces = isa<ReduceOp, InnerOp>(op);
+    if (isView(&op) || isIndexOnly(value, memo) || isPredicateLike(value))
+      continue;
+    if (count > 1 || (broadcast && reduces))
+      context.shared.insert(value), context.names[value] = baseName(value);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// After the laws
+//===----------------------------------------------------------------------===//
+
+/// Replaces applications of boolean lets without reductions by their bodies.
+static void inlinePredicates(dnf::KernelOp kernel) {
+  SmallVector<dnf::ApplyOp> applies;
+  kernel.walk([&](dnf::ApplyOp apply) { applies.push_back(apply); });
+  IRRewriter rewriter(kernel.getContext());
+  while (!applies.empty()) {
+    dnf::ApplyOp apply = applies.pop_back_val();
+    auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(apply, apply.getLetAttr());
+    if (!let || !let.getType().isInteger(1) ||
+        let.walk([](dnf::ReduceOp) { return WalkResult::interrupt(); }).wasInterrupted())
+      continue;
+    rewriter.setInsertionPoint(apply);
+    IRMapping mapping;
+    mapping.map(let.getBody().getArguments(), apply.getIndices());
+    for (Operation &op : let.getBody().front().without_terminator())
+      if (auto nested = dyn_cast<dnf::ApplyOp>(rewriter.clone(op, mapping)))
+        applies.push_back(nested);
+    auto yield = cast<dnf::YieldOp>(let.getBody().front().getTerminator());
+    rewriter.replaceOp(apply, mapping.lookupOrDefault(yield.getValue()));
+  }
+}
+
+/// Lets in the order of first use from the outputs, unused ones gone, and
+/// named after the user's definitions: independent of the order of rewriting.
+static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
+  Block &block = kernel.getBody().front();
+  llvm::SetVector<Operation *> order;
+  std::function<void(Operation *)> visit = [&](Operation *definition) {
+    definition->walk([&](dnf::ApplyOp apply) {
+      auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(kernel, apply.getLetAttr());
+      if (let && !order.contains(let))
+        visit(let);
+    });
+    order.insert(definition);
+  };
+  SmallVector<dnf::OutputOp> outputs(block.getOps<dnf::OutputOp>());
+  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
+    return a.getResult() < b.getResult();
+  });
+  for (dnf::OutputOp output : outputs)
+    visit(output);
+  for (dnf::LetOp let : llvm::make_early_inc_range(block.getOps<dnf::LetOp>()))
+    if (!order.contains(let))
+      let.erase();
+  for (bool lets : {true, false})
+    for (Operation *definition : order)
+      if (isa<dnf::LetOp>(definition) == lets)
+        definition->moveBefore(&block, block.end());
+
+  DenseMap<Operation *, std::string> names;
+  for (auto &[let, name] : context.letNames)
+    names[let] = name;
+  for (auto &[let, present] : context.present)
+    if (order.contains(present))
+      names[present] = context.letNames.lookup(let) + ".present";
+  llvm::StringSet<> taken;
+  SmallVector<std::pair<dnf::LetOp, std::string>> renames;
+  for (auto let : block.getOps<dnf::LetOp>()) {
+    std::string base = names.lookup(let), name = base;
+    for (unsigned k = 1; !taken.insert(name).second; ++k)
+      name = base + std::to_string(k);
+    renames.emplace_back(let, name);
+  }
+  // Two steps, so that a new name never meets an old one.
+  for (unsigned step : {0, 1})
+    for (auto [k, rename] : llvm::enumerate(renames)) {
+      auto [let, name] = rename;
+      std::string target = step ? name : "moa.tmp" + std::to_string(k);
+      (void)SymbolTable::replaceAllSymbolUses(
+          let, StringAttr::get(kernel.getContext(), target), kernel);
+      let.setSymName(target);
+    }
+}
+
+/// What no law removed is an error that names the law that would have.
+static LogicalResult reportLeftovers(dnf::KernelOp kernel) {
+  Operation *found = nullptr;
+  kernel.walk([&](dnf::PsiOp psi) {
+    if (!isa<BlockArgument>(psi.getArray()))
+      found = psi.getArray().getDefiningOp();
+  });
+  if (found)
+    return found->emitError("no law reduces ψ of '")
+           << found->getName() << "'; is 'psi-" << found->getName().stripDialect()
+           << "' disabled?";
+  kernel.walk([&](dnf::WhereOp where) { found = where; });
+  if (found)
+    return found->emitError("no law moves an absent element out of ")
+           << "'" << found->getParentOp()->getName()
+           << "'; is a law of absence disabled?";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct ConvertMoAToDNF
+    : PassWrapper<ConvertMoAToDNF, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertMoAToDNF)
+  ConvertMoAToDNF() = default;
+  ConvertMoAToDNF(const ConvertMoAToDNF &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const final { return "convert-moa-to-dnf"; }
+  StringRef getDescription() const final {
+    return "ψ-reduction: push indexing inward until it stands on inputs only";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
+  }
+  void runOnOperation() final {
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
+      if (failed(convert(kernel)))
+        return signalPassFailure();
+  }
+
+  ListOption<std::string> disable{*this, "disable",
+                                  llvm::cl::desc("laws not to apply, for tests")};
+  Option<unsigned> seed{*this, "seed", llvm::cl::init(0),
+                        llvm::cl::desc("shuffle the order of the laws")};
+
+private:
+  dnf::KernelOp open(KernelOp kernel);
+  LogicalResult applyLaws(dnf::KernelOp result, PsiContext &context);
+  LogicalResult convert(KernelOp kernel);
+};
+
+} // namespace
+
+/// A dnf.kernel that holds the arrays' operators, and outputs i ψ result.
+dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
+  OpBuilder b(kernel);
+  auto result = dnf::KernelOp::create(
+      b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
+      kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
+      kernel.getResultTypes());
+  result.getBody().takeBody(kernel.getBody());
+  Block &block = result.getBody().front();
+  auto ret = cast<ReturnOp>(block.getTerminator());
+  b.setInsertionPointToEnd(&block);
+  for (auto [k, value] : llvm::enumerate(ret.getValues())) {
+    auto type = cast<ArrayType>(value.getType());
+    SmallVector<Attribute> domain(type.getShape().begin(), type.getShape().end());
+    SmallVector<Attribute> names;
+    for (StringAttr extent : type.getShape())
+      names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front())
+                                          ? extent.getValue().take_front(1).lower()
+                                          : std::string("k")));
+    auto output = dnf::OutputOp::create(b, value.getLoc(), b.getI64IntegerAttr(k), b.getArrayAttr(domain),
+                                        b.getArrayAttr(names),
+                                        TypeAttr::get(type.getElementType()));
+    OpBuilder::InsertionGuard guard(b);
+    Block *body = b.createBlock(
+        &output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
+        SmallVector<Location>(type.getRank(), value.getLoc()));
+    Value element = dnf::PsiOp::create(b, value.getLoc(), type.getElementType(),
+                                       value, body->getArguments());
+    dnf::YieldOp::create(b, value.getLoc(), element, Value());
+  }
+  ret.erase();
+  kernel.erase();
+  return result;
+}
+
+LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &context) {
+  RewritePatternSet patterns(&getContext());
+  addPsiLaws(patterns, context);
+  addAbsenceLaws(patterns, context);
+  if (seed != 0) {
+    std::mt19937 random(seed);
+    std::shuffle(patterns.getNativePatterns().begin(),
+                 patterns.getNativePatterns().end(), random);
+  }
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+      .enableConstantCSE(false)
+      .setUseTopDownTraversal(seed % 2 == 0)
+      .setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  return applyPatternsGreedily(result.getBody(), std::move(patterns), config);
+}
+
+LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
+  PsiContext context;
+  for (const std::string &law : disable)
+    context.disabled.insert(law);
+  findShared(kernel.getBody().front(), context);
+  dnf::KernelOp result = open(kernel);
+  if (failed(applyLaws(result, context)))
+    return result.emitError("ψ-reduction did not come to an end");
+  if (failed(reportLeftovers(result)))
+    return failure();
+  Block &block = result.getBody().front();
+  inlinePredicates(result);
+  orderLets(result, context);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (!isa<dnf::LetOp, dnf::OutputOp>(op))
+      op.erase();
+  IRRewriter rewriter(&getContext());
+  DominanceInfo dominance(result);
+  eliminateCommonSubExpressions(rewriter, dominance, result);
+  return success();
+}
+
+std::unique_ptr<Pass>
+moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed) {
+  auto pass = std::make_unique<ConvertMoAToDNF>();
+  for (std::string &law : disabledLaws)
+    pass->disable.push_back(law);
+  pass->seed = seed;
+  return pass;
+}
+
+std::vector<std::string> moa::getPsiLawNames() {
+  std::vector<std::string> names = psiLawNames();
+  llvm::append_range(names, absenceLawNames());
+  return names;
+}
+
+void moa::registerConvertMoAToDNFPass() { PassRegistration<ConvertMoAToDNF>(); }

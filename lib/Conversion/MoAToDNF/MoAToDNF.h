@@ -1,0 +1,43 @@
+//===- MoAToDNF.h - ψ-reduction ---------------------------------*- C++ -*-===//
+//
+// Rewrites a moa.kernel to a dnf.kernel: ψ is pushed inward by one law per
+// operator until it stands only on inputs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_MOATODNF_MOATODNF_H
+#define MOA_CONVERSION_MOATODNF_MOATODNF_H
+
+#include "dialects/DNF/IR/DNF.h"
+#include "mlir/Pass/Pass.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace moa {
+
+/// `convert-moa-to-dnf`.
+/// Requires: moa-verify. Establishes: dnf-verify. Numerics: exact.
+/// `disabledLaws` names laws that are not applied, for tests; what such a law
+/// would have removed is then reported as an error. `seed`, when not zero,
+/// shuffles the order in which laws are tried, for the test of confluence.
+std::unique_ptr<mlir::Pass>
+createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {},
+                          unsigned seed = 0);
+
+/// The names of all laws of ψ-reduction.
+std::vector<std::string> getPsiLawNames();
+
+/// Registers the pass for textual pipelines, with the options `disable` and `seed`.
+void registerConvertMoAToDNFPass();
+
+namespace detail {
+/// Scalar IR of a point-wise function on values of one type.
+mlir::Value buildScalarFn(mlir::OpBuilder &builder, mlir::Location loc,
+                          ScalarFn fn, mlir::ValueRange operands);
+/// Scalar IR of a conversion; `round` marks a rounding the user asked for.
+mlir::Value buildCast(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value value, mlir::Type type, bool round);
+} // namespace detail
+} // namespace moa
+
+#endif // MOA_CONVERSION_MOATODNF_MOATODNF_H
