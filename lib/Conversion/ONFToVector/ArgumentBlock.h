@@ -1,0 +1,81 @@
+//===- ArgumentBlock.h - how a kernel's arguments reach a CPU ---*- C++ -*-===//
+//
+// A compiled nest receives one pointer to an array of 64-bit slots. For every
+// block argument of the onf.kernel, inputs then outputs, in order:
+//
+//   an input scalar (rank 0)   one slot: the value. f32, bf16 and f16 bits stand
+//                              in the low bits, f64 bits fill the slot, integers
+//                              are sign-extended, booleans are 0 or 1;
+//   every other array          the data pointer, then one stride per axis,
+//                              counted in elements.
+//
+// The values of the kernel's symbols follow, in the order of `symbols`. Booleans
+// in arrays are one byte each, 0 or not 0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_ARGUMENTBLOCK_H
+#define MOA_CONVERSION_ONFTOVECTOR_ARGUMENTBLOCK_H
+
+#include "dialects/ONF/IR/ONF.h"
+#include <optional>
+
+namespace moa {
+
+/// Slot numbers of one kernel's argument block.
+class ArgumentBlock {
+public:
+  explicit ArgumentBlock(onf::KernelOp kernel) : kernel(kernel) {
+    for (mlir::BlockArgument arg : kernel.getBody().getArguments()) {
+      firstSlots.push_back(numSlots);
+      numSlots += isScalar(arg.getArgNumber()) ? 1 : 1 + getArray(arg).getRank();
+    }
+    firstSymbol = numSlots;
+    numSlots += kernel.getSymbols().size();
+  }
+
+  unsigned getNumInputs() const { return kernel.getArgNames().size(); }
+  unsigned getNumSlots() const { return numSlots; }
+  /// True for an input of rank 0, which is passed by value.
+  bool isScalar(unsigned arg) const {
+    return arg < getNumInputs() &&
+           getArray(kernel.getBody().getArgument(arg)).getRank() == 0;
+  }
+  /// The slot of an array's data pointer, or of a scalar's value.
+  unsigned getSlot(unsigned arg) const { return firstSlots[arg]; }
+  unsigned getStrideSlot(unsigned arg, unsigned axis) const {
+    return firstSlots[arg] + 1 + axis;
+  }
+  llvm::StringRef getName(unsigned arg) const {
+    auto names = arg < getNumInputs() ? kernel.getArgNames()
+                                      : kernel.getResultNames();
+    unsigned index = arg < getNumInputs() ? arg : arg - getNumInputs();
+    return llvm::cast<mlir::StringAttr>(names[index]).getValue();
+  }
+  /// The slot of a symbol of the kernel or of a stride symbol `<array>.s<axis>`.
+  std::optional<unsigned> getSymbolSlot(llvm::StringRef name) const {
+    for (auto [k, symbol] : llvm::enumerate(kernel.getSymbols()))
+      if (llvm::cast<mlir::StringAttr>(symbol).getValue() == name)
+        return firstSymbol + k;
+    auto [array, axisText] = name.rsplit(".s");
+    unsigned axis = 0;
+    if (axisText.getAsInteger(10, axis))
+      return std::nullopt;
+    for (unsigned arg = 0, e = firstSlots.size(); arg != e; ++arg)
+      if (getName(arg) == array && !isScalar(arg) &&
+          axis < getArray(kernel.getBody().getArgument(arg)).getRank())
+        return getStrideSlot(arg, axis);
+    return std::nullopt;
+  }
+
+private:
+  static ArrayType getArray(mlir::BlockArgument arg) {
+    return llvm::cast<ArrayType>(arg.getType());
+  }
+  onf::KernelOp kernel;
+  llvm::SmallVector<unsigned> firstSlots;
+  unsigned numSlots = 0, firstSymbol = 0;
+};
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_ARGUMENTBLOCK_H
