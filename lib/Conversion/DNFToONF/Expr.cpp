@@ -1,0 +1,375 @@
+//===- Expr.cpp - hash-consed scalar expressions --------------------------===//
+#include "lib/Conversion/DNFToONF/Expr.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+
+void ExprNode::Profile(llvm::FoldingSetNodeID &nodeId) const {
+  nodeId.AddInteger(static_cast<int>(kind));
+  nodeId.AddPointer(type.getAsOpaquePointer());
+  for (Expr operand : operands)
+    nodeId.AddPointer(operand);
+  nodeId.AddInteger(id);
+  nodeId.AddString(text);
+  nodeId.AddPointer(value.getAsOpaquePointer());
+  nodeId.AddPointer(op ? op->getAsOpaquePointer() : nullptr);
+  nodeId.AddPointer(attributes.getAsOpaquePointer());
+  nodeId.AddInteger(static_cast<int>(monoid));
+  nodeId.AddPointer(rounds.getAsOpaquePointer());
+  nodeId.AddString(extent);
+}
+
+Expr ExprContext::unique(ExprNode &&node) {
+  llvm::FoldingSetNodeID nodeId;
+  node.Profile(nodeId);
+  void *position = nullptr;
+  if (ExprNode *existing = nodes.FindNodeOrInsertPos(nodeId, position))
+    return existing;
+  for (Expr operand : node.operands) {
+    node.freeIndices.insert(operand->freeIndices.begin(), operand->freeIndices.end());
+    node.height = std::max(node.height, operand->height);
+  }
+  if (node.kind == ExprKind::Index)
+    node.freeIndices.insert(node.id);
+  if (node.kind == ExprKind::Reduce) {
+    node.height += 1;
+    node.freeIndices.erase(-static_cast<int64_t>(node.height));
+  }
+  node.serial = serial++;
+  storage.push_back(std::move(node));
+  nodes.InsertNode(&storage.back(), position);
+  return &storage.back();
+}
+
+Expr ExprContext::index(int64_t id) {
+  ExprNode node;
+  node.kind = ExprKind::Index;
+  node.type = IndexType::get(context);
+  node.id = id;
+  return unique(std::move(node));
+}
+
+int64_t ExprContext::freshIndex(StringRef name) {
+  names.push_back(name.str());
+  return names.size() - 1;
+}
+
+Expr ExprContext::extent(const SymExpr &value) {
+  ExprNode node;
+  node.type = IndexType::get(context);
+  if (auto number = value.getConstant())
+    return constant(IntegerAttr::get(node.type, *number), node.type);
+  node.kind = ExprKind::Extent;
+  node.text = value.str();
+  return unique(std::move(node));
+}
+
+Expr ExprContext::constant(Attribute value, Type type) {
+  ExprNode node;
+  node.kind = ExprKind::Const;
+  node.type = type;
+  node.value = value;
+  return unique(std::move(node));
+}
+
+Expr ExprContext::floatConstant(double value, Type type) {
+  return constant(FloatAttr::get(type, value), type);
+}
+
+Expr ExprContext::boolean(bool value) {
+  Type type = IntegerType::get(context, 1);
+  return constant(IntegerAttr::get(type, value), type);
+}
+
+Expr ExprContext::psi(int64_t input, ArrayRef<Expr> indices, Type type) {
+  ExprNode node;
+  node.kind = ExprKind::Psi;
+  node.type = type;
+  node.id = input;
+  node.operands.assign(indices.begin(), indices.end());
+  return unique(std::move(node));
+}
+
+static std::optional<SymExpr> asSymExpr(Expr e) {
+  if (e->kind == ExprKind::Extent)
+    return SymExpr::parse(e->text);
+  if (e->kind == ExprKind::Const && e->type.isIndex())
+    return SymExpr(cast<IntegerAttr>(e->value).getInt());
+  return std::nullopt;
+}
+
+static bool isFloatConstant(Expr e, double value) {
+  auto attr = dyn_cast_or_null<FloatAttr>(e->value);
+  return e->kind == ExprKind::Const && attr && attr.getValueAsDouble() == value;
+}
+
+Expr ExprContext::foldOp(StringRef name, ArrayRef<Expr> operands) {
+  if (operands.size() != 2)
+    return nullptr;
+  if (name == "arith.mulf" && isFloatConstant(operands[0], 1))
+    return operands[1];
+  if ((name == "arith.mulf" || name == "arith.divf") && isFloatConstant(operands[1], 1))
+    return operands[0];
+  if (name == "arith.andi") {
+    Expr yes = boolean(true);
+    if (operands[0] == yes || operands[0] == operands[1])
+      return operands[1];
+    if (operands[1] == yes)
+      return operands[0];
+  }
+  auto a = asSymExpr(operands[0]), b = asSymExpr(operands[1]);
+  if (b && b->isZero() && (name == "arith.addi" || name == "arith.subi"))
+    return operands[0];
+  if (a && a->isZero() && name == "arith.addi")
+    return operands[1];
+  if (!a || !b)
+    return nullptr;
+  if (name == "arith.addi")
+    return extent(*a + *b);
+  if (name == "arith.subi")
+    return extent(*a - *b);
+  if (name == "arith.muli")
+    return extent(*a * *b);
+  if (name == "arith.floordivsi" && !b->isZero())
+    return extent(SymExpr::floorDiv(*a, *b));
+  return nullptr;
+}
+
+Expr ExprContext::op(OperationName name, DictionaryAttr attributes,
+                     ArrayRef<Expr> operands, Type type) {
+  if (Expr folded = foldOp(name.getStringRef(), operands))
+    return folded;
+  ExprNode node;
+  node.kind = ExprKind::Op;
+  node.type = type;
+  node.op = name;
+  node.attributes = attributes;
+  node.operands.assign(operands.begin(), operands.end());
+  return unique(std::move(node));
+}
+
+Expr ExprContext::op(StringRef name, ArrayRef<Expr> operands, Type type) {
+  // Fast-math attributes of arith and math default to none; spelling them out
+  // makes an operation built here equal to one that was read.
+  OperationName opName(name, context);
+  SmallVector<NamedAttribute> attributes;
+  if (opName.hasInterface<arith::ArithFastMathInterface>())
+    attributes.emplace_back(StringAttr::get(context, "fastmath"),
+                            arith::FastMathFlagsAttr::get(context, arith::FastMathFlags::none));
+  return op(opName, DictionaryAttr::get(context, attributes), operands, type);
+}
+
+Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body,
+                         Expr present, TypeAttr rounds, StringRef name) {
+  unsigned height = std::max(body->height, present ? present->height : 0) + 1;
+  Expr bound = index(-static_cast<int64_t>(height));
+  auto close = [&](Expr e) {
+    return replace(e, [&](Expr node) -> Expr {
+      return node->kind == ExprKind::Index && node->id == free ? bound : nullptr;
+    });
+  };
+  ExprNode node;
+  node.kind = ExprKind::Reduce;
+  node.type = body->type;
+  node.monoid = monoid;
+  node.extent = extent.str();
+  node.rounds = rounds;
+  node.operands.push_back(close(body));
+  if (present && present != boolean(true))
+    node.operands.push_back(close(present));
+  Expr result = unique(std::move(node));
+  reduceNames.try_emplace(result, name.str());
+  return result;
+}
+
+StringRef ExprContext::boundName(Expr reduce) const {
+  auto it = reduceNames.find(reduce);
+  return it == reduceNames.end() ? StringRef("k") : StringRef(it->second);
+}
+
+std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
+  int64_t bound = -static_cast<int64_t>(reduce->height);
+  Expr variable = index(free);
+  // Inner binders have smaller heights, so this bound index is free below.
+  llvm::DenseMap<Expr, Expr> memo;
+  std::function<Expr(Expr)> go = [&](Expr e) -> Expr {
+    if (!e->freeIndices.count(bound))
+      return e;
+    if (e->kind == ExprKind::Index)
+      return variable;
+    auto it = memo.find(e);
+    if (it != memo.end())
+      return it->second;
+    ExprNode copy;
+    copy.kind = e->kind, copy.type = e->type, copy.id = e->id, copy.text = e->text;
+    copy.value = e->value, copy.op = e->op, copy.attributes = e->attributes;
+    copy.monoid = e->monoid, copy.rounds = e->rounds, copy.extent = e->extent;
+    for (Expr operand : e->operands)
+      copy.operands.push_back(go(operand));
+    Expr result = unique(std::move(copy));
+    if (e->kind == ExprKind::Reduce)
+      reduceNames.try_emplace(result, boundName(e).str());
+    return memo[e] = result;
+  };
+  Expr present = reduce->getPresent();
+  return {go(reduce->operands[0]), present ? go(present) : nullptr};
+}
+
+Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
+  llvm::DenseMap<Expr, Expr> memo;
+  std::function<Expr(Expr)> go = [&](Expr node) -> Expr {
+    if (Expr other = with(node))
+      return other;
+    if (node->operands.empty())
+      return node;
+    auto it = memo.find(node);
+    if (it != memo.end())
+      return it->second;
+    Expr result = node;
+    if (node->kind == ExprKind::Reduce) {
+      std::string name = boundName(node).str();
+      int64_t free = freshIndex(name);
+      auto [body, present] = open(node, free);
+      Expr newBody = go(body), newPresent = present ? go(present) : nullptr;
+      if (newBody != body || newPresent != present)
+        result = reduce(node->monoid, node->extent, free, newBody, newPresent,
+                        node->rounds, name);
+    } else {
+      SmallVector<Expr> operands;
+      for (Expr operand : node->operands)
+        operands.push_back(go(operand));
+      if (!llvm::equal(operands, node->operands))
+        result = node->kind == ExprKind::Psi
+                     ? psi(node->id, operands, node->type)
+                     : op(*node->op, node->attributes, operands, node->type);
+    }
+    return memo[node] = result;
+  };
+  return go(e);
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+std::string ExprContext::strOp(Expr e) const {
+  static const std::pair<StringRef, StringRef> infix[] = {
+      {"arith.addf", "+"}, {"arith.subf", "-"}, {"arith.mulf", "*"},
+      {"arith.divf", "/"}, {"arith.addi", "+"}, {"arith.subi", "-"},
+      {"arith.muli", "*"}, {"arith.floordivsi", "/"}, {"arith.andi", "and"},
+      {"arith.ori", "or"}};
+  StringRef name = e->op->getStringRef();
+  for (auto [op, symbol] : infix)
+    if (name == op)
+      return "(" + str(e->operands[0]) + " " + symbol.str() + " " +
+             str(e->operands[1]) + ")";
+  if (name == "arith.extf" || name == "arith.index_cast" || name == "arith.sitofp")
+    return str(e->operands[0]);
+  SmallVector<std::string> operands;
+  for (Expr operand : e->operands)
+    operands.push_back(str(operand));
+  return name.split('.').second.str() + "(" + llvm::join(operands, ", ") + ")";
+}
+
+std::string ExprContext::str(Expr e) const {
+  switch (e->kind) {
+  case ExprKind::Index:
+    return e->id >= 0 ? names[e->id] : "k" + std::to_string(-e->id);
+  case ExprKind::Extent:
+    return e->text;
+  case ExprKind::Const: {
+    if (auto value = dyn_cast<FloatAttr>(e->value)) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << llvm::format("%g", value.getValueAsDouble());
+      return text;
+    }
+    return std::to_string(cast<IntegerAttr>(e->value).getInt());
+  }
+  case ExprKind::Psi: {
+    SmallVector<std::string> indices;
+    for (Expr operand : e->operands)
+      indices.push_back(str(operand));
+    return inputNames[e->id] + "[" + llvm::join(indices, ", ") + "]";
+  }
+  case ExprKind::Op:
+    return strOp(e);
+  case ExprKind::Reduce:
+    return (stringifyMonoid(e->monoid) + "/(" + str(e->operands[0]) + ")").str();
+  }
+  llvm_unreachable("unknown expression");
+}
+
+//===----------------------------------------------------------------------===//
+// Import
+//===----------------------------------------------------------------------===//
+
+ExprImporter::ExprImporter(ExprContext &exprs, dnf::KernelOp kernel)
+    : exprs(exprs), kernel(kernel) {
+  for (Attribute name : kernel.getArgNames())
+    exprs.inputNames.push_back(cast<StringAttr>(name).getValue().str());
+}
+
+Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
+  auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, op.getLetAttr());
+  std::vector<Expr> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(env.lookup(index));
+  auto key = std::make_pair(let.getOperation(), indices);
+  if (auto it = applied.find(key); it != applied.end())
+    return it->second;
+  Env inner;
+  for (auto [arg, index] : llvm::zip(let.getBody().getArguments(), indices))
+    inner[arg] = index;
+  Expr value = block(let.getBody().front(), inner).first;
+  if (value->kind == ExprKind::Reduce)
+    names.try_emplace(value, let.getSymName().str());
+  return applied[key] = value;
+}
+
+Expr ExprImporter::operation(Operation *op, Env &env) {
+  if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
+    SmallVector<Expr> indices;
+    for (Value index : psi.getIndices())
+      indices.push_back(env.lookup(index));
+    return exprs.psi(cast<BlockArgument>(psi.getArray()).getArgNumber(), indices,
+                     psi.getResult().getType());
+  }
+  if (auto extent = dyn_cast<dnf::ExtentOp>(op))
+    return exprs.extent(*SymExpr::parse(extent.getExpr()));
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return exprs.constant(constant.getValue(), constant.getType());
+  if (auto call = dyn_cast<dnf::ApplyOp>(op))
+    return apply(call, env);
+  if (auto reduce = dyn_cast<dnf::ReduceOp>(op)) {
+    int64_t free = exprs.freshIndex(reduce.getName());
+    env[reduce.getBody().getArgument(0)] = exprs.index(free);
+    auto [body, present] = block(reduce.getBody().front(), env);
+    return exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
+                        reduce.getOperandTypeAttr(), reduce.getName());
+  }
+  SmallVector<Expr> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(env.lookup(operand));
+  // Properties (comparison predicates, fast-math flags) and discardable
+  // attributes together identify the operation.
+  return exprs.op(op->getName(), op->getAttrDictionary(), operands,
+                  op->getResult(0).getType());
+}
+
+std::pair<Expr, Expr> ExprImporter::block(Block &body, Env &env) {
+  for (Operation &op : body.without_terminator())
+    env[op.getResult(0)] = operation(&op, env);
+  auto yield = cast<dnf::YieldOp>(body.getTerminator());
+  return {env.lookup(yield.getValue()),
+          yield.getPresent() ? env.lookup(yield.getPresent()) : nullptr};
+}
+
+std::pair<Expr, Expr> ExprImporter::output(dnf::OutputOp op, ArrayRef<Expr> indices) {
+  Env env;
+  for (auto [arg, index] : llvm::zip(op.getBody().getArguments(), indices))
+    env[arg] = index;
+  return block(op.getBody().front(), env);
+}

@@ -1,0 +1,129 @@
+//===- Expr.h - hash-consed scalar expressions ------------------*- C++ -*-===//
+//
+// The fold rules reason about scalar expressions of the denotational normal
+// form. An Expr is an immutable node, made once per structure: two expressions
+// that are equal up to the names of bound indices are the same pointer. Bound
+// indices are numbered by the height of their binder, so that equality needs
+// no renaming; open() replaces a bound index by a free one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_DNFTOONF_EXPR_H
+#define MOA_CONVERSION_DNFTOONF_EXPR_H
+
+#include "dialects/DNF/IR/DNF.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/FoldingSet.h"
+#include "llvm/Support/Allocator.h"
+#include <deque>
+#include <set>
+
+namespace moa {
+
+struct ExprNode;
+using Expr = const ExprNode *;
+
+enum class ExprKind {
+  Index,  // a free (id ≥ 0) or bound (id < 0) index
+  Extent, // an integer expression over the symbols
+  Const,  // a scalar constant
+  Psi,    // an input array at a full index: operands are the indices
+  Op,     // a scalar operation of arith or math
+  Reduce, // operands: body, and the condition if the range is restricted
+};
+
+struct ExprNode : llvm::FoldingSetNode {
+  ExprKind kind;
+  mlir::Type type;
+  llvm::SmallVector<Expr, 3> operands;
+  int64_t id = 0;                     // Index: number; Psi: input number
+  std::string text;                   // Extent: canonical text
+  mlir::Attribute value;              // Const
+  std::optional<mlir::OperationName> op; // Op
+  mlir::DictionaryAttr attributes;    // Op
+  Monoid monoid = Monoid::add;        // Reduce
+  mlir::TypeAttr rounds;              // Reduce
+  std::string extent;                 // Reduce: the range
+  unsigned height = 0;                // 1 + the deepest Reduce inside
+  std::set<int64_t> freeIndices;
+  unsigned serial = 0;                // order of creation
+
+  bool isOp(llvm::StringRef name) const {
+    return kind == ExprKind::Op && op->getStringRef() == name;
+  }
+  bool dependsOn(int64_t index) const { return freeIndices.count(index) != 0; }
+  /// Reduce: the condition of the range, or null.
+  Expr getPresent() const { return operands.size() > 1 ? operands[1] : nullptr; }
+  void Profile(llvm::FoldingSetNodeID &nodeId) const;
+};
+
+/// Makes expressions; owns them.
+class ExprContext {
+public:
+  explicit ExprContext(mlir::MLIRContext *context) : context(context) {}
+
+  Expr index(int64_t id);
+  int64_t freshIndex(llvm::StringRef name);
+  llvm::StringRef indexName(int64_t id) const { return names[id]; }
+  Expr extent(const SymExpr &value);
+  Expr constant(mlir::Attribute value, mlir::Type type);
+  Expr floatConstant(double value, mlir::Type type);
+  Expr boolean(bool value);
+  Expr psi(int64_t input, llvm::ArrayRef<Expr> indices, mlir::Type type);
+  /// A scalar operation; folds integer arithmetic on extents, and ×1 and ÷1.
+  Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes,
+          llvm::ArrayRef<Expr> operands, mlir::Type type);
+  Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
+  /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
+  Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body,
+              Expr present, mlir::TypeAttr rounds, llvm::StringRef name);
+  /// The body and condition of a reduction at a free index.
+  std::pair<Expr, Expr> open(Expr reduce, int64_t free);
+  /// The name of the index a reduction was written with.
+  llvm::StringRef boundName(Expr reduce) const;
+
+  /// Replaces sub-expressions, outermost first. Bodies of reductions are
+  /// rewritten at a fresh index.
+  Expr replace(Expr e, llvm::function_ref<Expr(Expr)> with);
+
+  mlir::MLIRContext *getContext() const { return context; }
+  /// Names of input arrays, for printing.
+  llvm::SmallVector<std::string> inputNames;
+  /// Readable mathematics, for remarks.
+  std::string str(Expr e) const;
+
+private:
+  Expr unique(ExprNode &&node);
+  Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
+  std::string strOp(Expr e) const;
+
+  mlir::MLIRContext *context;
+  llvm::FoldingSet<ExprNode> nodes;
+  std::deque<ExprNode> storage;
+  std::vector<std::string> names;
+  llvm::DenseMap<Expr, std::string> reduceNames;
+  unsigned serial = 0;
+};
+
+/// Reads the definitions of a dnf.kernel as expressions, lets unfolded.
+class ExprImporter {
+public:
+  ExprImporter(ExprContext &exprs, dnf::KernelOp kernel);
+  /// The value of an output at `indices`, and when it is present (or null).
+  std::pair<Expr, Expr> output(dnf::OutputOp op, llvm::ArrayRef<Expr> indices);
+  /// Names of the lets whose value is a reduction.
+  llvm::DenseMap<Expr, std::string> names;
+
+private:
+  using Env = llvm::DenseMap<mlir::Value, Expr>;
+  std::pair<Expr, Expr> block(mlir::Block &block, Env &env);
+  Expr operation(mlir::Operation *op, Env &env);
+  Expr apply(dnf::ApplyOp op, Env &env);
+
+  ExprContext &exprs;
+  dnf::KernelOp kernel;
+  std::map<std::pair<mlir::Operation *, std::vector<Expr>>, Expr> applied;
+};
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_DNFTOONF_EXPR_H

@@ -1,0 +1,372 @@
+//===- FoldRules.cpp - splits, repairs and their guards -------------------===//
+#include "lib/Conversion/DNFToONF/FoldRules.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+
+bool FoldRules::free(Expr e, ArrayRef<int64_t> indices) {
+  return llvm::none_of(indices, [&](int64_t i) { return e->dependsOn(i); });
+}
+
+bool FoldRules::reads(Expr e, const StateSet &states) {
+  llvm::DenseMap<Expr, bool> memo;
+  std::function<bool(Expr)> go = [&](Expr node) -> bool {
+    if (states.contains(node))
+      return true;
+    auto it = memo.find(node);
+    if (it != memo.end())
+      return it->second;
+    return memo[node] = llvm::any_of(node->operands, go);
+  };
+  return go(e);
+}
+
+//===----------------------------------------------------------------------===//
+// Splits
+//===----------------------------------------------------------------------===//
+
+static Split blockedBy(Expr e) {
+  Split split;
+  split.blocked = e;
+  return split;
+}
+
+static std::optional<double> floatValue(Expr e) {
+  if (e->kind == ExprKind::Const)
+    if (auto value = dyn_cast<FloatAttr>(e->value))
+      return value.getValueAsDouble();
+  return std::nullopt;
+}
+
+/// e = G · H.
+Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
+  Type type = e->type;
+  if (!reads(e, states))
+    return {e, exprs.floatConstant(1, type)};
+  if (free(e, indices))
+    return {exprs.floatConstant(1, type), e};
+  auto parts = [&](unsigned k) { return splitMul(e->operands[k], states, indices); };
+  auto same = [&](Expr a, Expr b) { return exprs.op(*e->op, e->attributes, {a, b}, type); };
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
+    Split a = parts(0), b = parts(1);
+    if (!a || !b)
+      return a ? b : a;
+    return {same(a.g, b.g), same(a.h, b.h)};
+  }
+  if (e->isOp("arith.negf")) {
+    Split a = parts(0);
+    return a ? Split{exprs.op("arith.negf", {a.g}, type), a.h} : a;
+  }
+  if (e->isOp("math.powf")) {
+    auto power = floatValue(e->operands[1]);
+    if (!power || *power != std::floor(*power))
+      return blockedBy(e);
+    Split a = parts(0);
+    return a ? Split{same(a.g, e->operands[1]), same(a.h, e->operands[1])} : a;
+  }
+  if (e->isOp("math.exp") || e->isOp("math.exp2")) {
+    Split u = splitAdd(e->operands[0], states, indices);
+    if (!u)
+      return u;
+    return {exprs.op(*e->op, e->attributes, {u.g}, type),
+            exprs.op(*e->op, e->attributes, {u.h}, type)};
+  }
+  if (e->isOp("arith.select") && floatValue(e->operands[2]) == 0.0 &&
+      !reads(e->operands[0], states)) {
+    Split a = parts(1);
+    if (!a)
+      return a;
+    return {exprs.op("arith.select", {e->operands[0], a.g, e->operands[2]}, type), a.h};
+  }
+  return blockedBy(e);
+}
+
+/// e = G + H.
+Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
+  Type type = e->type;
+  if (!reads(e, states))
+    return {e, exprs.floatConstant(0, type)};
+  if (free(e, indices))
+    return {exprs.floatConstant(0, type), e};
+  auto parts = [&](unsigned k) { return splitAdd(e->operands[k], states, indices); };
+  auto same = [&](Expr a, Expr b) { return exprs.op(*e->op, e->attributes, {a, b}, type); };
+  if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
+    Split a = parts(0), b = parts(1);
+    if (!a || !b)
+      return a ? b : a;
+    return {same(a.g, b.g), same(a.h, b.h)};
+  }
+  if (e->isOp("arith.negf")) {
+    Split a = parts(0);
+    return a ? Split{exprs.op("arith.negf", {a.g}, type),
+                     exprs.op("arith.negf", {a.h}, type)}
+             : a;
+  }
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
+    // Only by a constant: a factor of unknown sign would lose monotony.
+    unsigned k = e->isOp("arith.mulf") && floatValue(e->operands[0]) ? 1 : 0;
+    if (!floatValue(e->operands[1 - k]))
+      return blockedBy(e);
+    Split a = parts(k);
+    if (!a)
+      return a;
+    auto scaled = [&](Expr x) {
+      return k ? same(e->operands[0], x) : same(x, e->operands[1]);
+    };
+    return {scaled(a.g), scaled(a.h)};
+  }
+  if (e->isOp("math.log")) {
+    Split a = splitMul(e->operands[0], states, indices);
+    if (!a)
+      return a;
+    return {exprs.op("math.log", {a.g}, type), exprs.op("math.log", {a.h}, type)};
+  }
+  return blockedBy(e);
+}
+
+//===----------------------------------------------------------------------===//
+// Monotony and singular points
+//===----------------------------------------------------------------------===//
+
+bool FoldRules::isNonNegative(Expr e) {
+  if (auto value = floatValue(e))
+    return *value >= 0;
+  if (e->isOp("math.absf") || e->isOp("math.exp") || e->isOp("math.exp2") ||
+      e->isOp("math.sqrt"))
+    return true;
+  if (e->isOp("arith.mulf") && e->operands[0] == e->operands[1])
+    return true;
+  if (e->isOp("math.powf")) {
+    auto power = floatValue(e->operands[1]);
+    if (power && std::fmod(*power, 2) == 0)
+      return true;
+    return isNonNegative(e->operands[0]);
+  }
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf") || e->isOp("arith.addf") ||
+      e->isOp("arith.maximumf") || e->isOp("arith.minimumf"))
+    return isNonNegative(e->operands[0]) && isNonNegative(e->operands[1]);
+  if (e->isOp("arith.select"))
+    return isNonNegative(e->operands[1]) && isNonNegative(e->operands[2]);
+  if (e->kind == ExprKind::Reduce)
+    return isNonNegative(e->operands[0]);
+  return false;
+}
+
+/// The sum of two directions, if they agree.
+static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
+  if (!a || !b || *a * *b < 0)
+    return std::nullopt;
+  return *a != 0 ? a : b;
+}
+
+static std::optional<int> flip(std::optional<int> a) {
+  return a ? std::optional<int>(-*a) : a;
+}
+
+FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
+  bool nonNegative = isNonNegative(e);
+  if (states.contains(e)) {
+    if (e->monoid == Monoid::max)
+      return {1, nonNegative};
+    if (e->monoid == Monoid::min)
+      return {-1, nonNegative};
+    if (e->monoid == Monoid::add && nonNegative)
+      return {1, true};
+    return {std::nullopt, nonNegative};
+  }
+  if (!reads(e, states))
+    return {0, nonNegative};
+  auto of = [&](unsigned k) { return trend(e->operands[k], states); };
+  if (e->isOp("math.exp") || e->isOp("math.exp2"))
+    return {of(0).direction, true};
+  if (e->isOp("math.log") || e->isOp("math.sqrt"))
+    return {of(0).direction, nonNegative};
+  if (e->isOp("arith.negf"))
+    return {flip(of(0).direction), nonNegative};
+  if (e->isOp("arith.addf"))
+    return {together(of(0).direction, of(1).direction), nonNegative};
+  if (e->isOp("arith.subf"))
+    return {together(of(0).direction, flip(of(1).direction)), nonNegative};
+  if (e->isOp("math.powf")) {
+    Trend base = of(0);
+    auto power = floatValue(e->operands[1]);
+    if (!power || !base.nonNegative)
+      return {std::nullopt, nonNegative};
+    return {*power < 0 ? flip(base.direction) : base.direction, true};
+  }
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
+    Trend a = of(0), b = of(1);
+    bool over = e->isOp("arith.divf");
+    if (a.nonNegative && b.nonNegative)
+      return {together(a.direction, over ? flip(b.direction) : b.direction), true};
+    // A constant of either sign times a monotone value.
+    for (unsigned k : {0, 1})
+      if (auto value = floatValue(e->operands[k]); value && !(over && k == 0)) {
+        auto direction = k ? a.direction : b.direction;
+        return {*value < 0 ? flip(direction) : direction, nonNegative};
+      }
+  }
+  return {std::nullopt, nonNegative};
+}
+
+std::optional<double>
+FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
+  if (auto value = leaf(e))
+    return value;
+  if (auto value = floatValue(e))
+    return value;
+  if (e->kind != ExprKind::Op || e->operands.empty())
+    return std::nullopt;
+  SmallVector<double> v;
+  for (Expr operand : e->operands) {
+    auto value = evaluate(operand, leaf);
+    // A product with an exact zero vanishes whatever finite value the other has.
+    if (!value)
+      return std::nullopt;
+    v.push_back(*value);
+  }
+  StringRef name = e->op->getStringRef();
+  if (name == "arith.addf") return v[0] + v[1];
+  if (name == "arith.subf") return v[0] - v[1];
+  if (name == "arith.mulf") return v[0] * v[1];
+  if (name == "arith.divf") return v[0] / v[1];
+  if (name == "arith.negf") return -v[0];
+  if (name == "arith.extf") return v[0];
+  if (name == "math.exp") return std::exp(v[0]);
+  if (name == "math.exp2") return std::exp2(v[0]);
+  if (name == "math.log") return std::log(v[0]);
+  if (name == "math.sqrt") return std::sqrt(v[0]);
+  if (name == "math.absf") return std::fabs(v[0]);
+  if (name == "math.powf") return std::pow(v[0], v[1]);
+  return std::nullopt;
+}
+
+/// The value of `state` at which H is not finite, with the others at 1. The
+/// candidates are the identity of the state's monoid and 0.
+std::optional<double> FoldRules::singularPoint(Expr h, Expr state,
+                                               const StateSet &states) {
+  for (double candidate : {getIdentityValue(state->monoid), 0.0}) {
+    auto value = evaluate(h, [&](Expr e) -> std::optional<double> {
+      if (e == state)
+        return candidate;
+      if (states.contains(e) || e->kind == ExprKind::Psi || e->kind == ExprKind::Reduce)
+        return 1.0;
+      return std::nullopt;
+    });
+    if (!value || !std::isfinite(*value))
+      return candidate;
+  }
+  return std::nullopt;
+}
+
+/// G(j) = 0 for every j whose contribution to the state is `singular`: then
+/// the accumulator is still the identity while the state is singular.
+bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
+  Type type = stateBody->type;
+  Expr value = exprs.floatConstant(singular, type);
+  Expr magnitude =
+      stateBody->isOp("math.absf") && singular == 0 ? stateBody->operands[0] : nullptr;
+  Expr at = exprs.replace(g, [&](Expr e) -> Expr {
+    return e == stateBody || e == magnitude ? value : nullptr;
+  });
+  return llvm::any_of(factors(at), [&](const Factor &factor) {
+    auto v = evaluate(factor.base, [](Expr) { return std::optional<double>(); });
+    return !factor.divides && v && *v == 0;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// R3
+//===----------------------------------------------------------------------===//
+
+Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
+                         ArrayRef<int64_t> indices,
+                         llvm::function_ref<Expr(Expr)> stateBody) {
+  Repair result;
+  auto fail = [&](Expr blocked, std::string reason) {
+    result.blocked = blocked;
+    result.reason = std::move(reason);
+    return result;
+  };
+  if (!mulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
+    return fail(body, "multiplication does not distribute over " +
+                          stringifyMonoid(t->monoid).str());
+  Split split = splitMul(body, states, indices);
+  if (!split)
+    return fail(split.blocked, "it does not separate the index from earlier results");
+  result.h = split.h;
+  for (Expr state : states)
+    if (StateSet one; one.insert(state), reads(split.h, one))
+      result.refs.push_back(state);
+  Trend growth = trend(split.h, states);
+  if (!result.refs.empty() && (!growth.nonNegative || !growth.direction || *growth.direction > 0))
+    return fail(split.h, "its ratio is not known to stay within 1");
+  for (Expr state : result.refs) {
+    auto singular = singularPoint(split.h, state, states);
+    result.singular.push_back(singular ? *singular : std::nan(""));
+    if (singular && !vanishesAt(split.g, stateBody(state), *singular))
+      return fail(split.h, "terms do not vanish where it is singular");
+  }
+  return result;
+}
+
+Expr FoldRules::ratio(Expr h, const StateSet &states,
+                      llvm::function_ref<Expr(Expr)> oldState,
+                      llvm::function_ref<Expr(Expr)> newState) {
+  Type type = h->type;
+  if (!reads(h, states))
+    return exprs.floatConstant(1, type);
+  if (states.contains(h))
+    return exprs.op("arith.divf", {newState(h), oldState(h)}, type);
+  auto of = [&](unsigned k) { return ratio(h->operands[k], states, oldState, newState); };
+  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
+    return exprs.replace(e, [&](Expr node) -> Expr {
+      return states.contains(node) ? state(node) : nullptr;
+    });
+  };
+  if (h->isOp("arith.mulf") || h->isOp("arith.divf"))
+    return exprs.op(*h->op, h->attributes, {of(0), of(1)}, type);
+  if (h->isOp("arith.negf"))
+    return of(0);
+  if (h->isOp("math.powf"))
+    return exprs.op(*h->op, h->attributes, {of(0), h->operands[1]}, type);
+  if (h->isOp("math.exp") || h->isOp("math.exp2")) {
+    Expr u = h->operands[0];
+    Expr difference = exprs.op("arith.subf", {at(u, newState), at(u, oldState)}, type);
+    return exprs.op(*h->op, h->attributes, {difference}, type);
+  }
+  return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+SmallVector<FoldRules::Factor> FoldRules::factors(Expr e) {
+  SmallVector<Factor> result;
+  std::function<void(Expr, bool)> go = [&](Expr node, bool divides) {
+    if (node->isOp("arith.mulf") || node->isOp("arith.divf")) {
+      go(node->operands[0], divides);
+      go(node->operands[1], divides != node->isOp("arith.divf"));
+      return;
+    }
+    result.push_back({node, divides});
+  };
+  go(e, false);
+  return result;
+}
+
+Expr FoldRules::product(ArrayRef<Factor> list, Type type) {
+  Expr result = nullptr;
+  for (const Factor &factor : list)
+    if (!factor.divides)
+      result = result ? exprs.op("arith.mulf", {result, factor.base}, type) : factor.base;
+  if (!result)
+    result = exprs.floatConstant(1, type);
+  for (const Factor &factor : list)
+    if (factor.divides)
+      result = exprs.op("arith.divf", {result, factor.base}, type);
+  return result;
+}

@@ -1,0 +1,90 @@
+//===- FoldRules.h - the rules R0, R1 and R3 on expressions -----*- C++ -*-===//
+//
+// A cascade t = ⊕_j F(j, d) that reads the result d of an earlier reduction
+// over the same range runs in one pass if F = G(j) ⊗ H(d): then the factor
+// c(d, d') = H(d') / H(d) repairs the state when d grows. The procedure is
+// structural, sound and incomplete; where it fails it returns the subterm that
+// blocks it. (Rabe and Staats 2112.05682 and Milakov and Gimelshein 1805.02867
+// are the special case d = max, H = exp.)
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_DNFTOONF_FOLDRULES_H
+#define MOA_CONVERSION_DNFTOONF_FOLDRULES_H
+
+#include "lib/Conversion/DNFToONF/Expr.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace moa {
+
+/// Reductions whose values are states of the fold under construction.
+using StateSet = llvm::SmallSetVector<Expr, 4>;
+
+/// e = G ⊗ H with G free of the states and H free of the fold's indices, or
+/// the subterm that blocks such a split.
+struct Split {
+  Expr g = nullptr, h = nullptr;
+  Expr blocked = nullptr;
+  explicit operator bool() const { return g != nullptr; }
+};
+
+/// How F is repaired when a state it reads changes.
+struct Repair {
+  llvm::SmallVector<Expr> refs;      // the states H reads, in order
+  llvm::SmallVector<double> singular; // per ref; NaN if there is none
+  Expr h = nullptr;                   // the factor H over the states
+  /// The subterm that blocks, and why, when there is no repair.
+  Expr blocked = nullptr;
+  std::string reason;
+  bool valid() const { return !blocked; }
+};
+
+class FoldRules {
+public:
+  FoldRules(ExprContext &exprs) : exprs(exprs) {}
+
+  /// Multiplicative split of a value with respect to `states`; `indices` are
+  /// the free indices of the fold (its own and the carried ones).
+  Split splitMul(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
+  /// Additive split.
+  Split splitAdd(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
+
+  /// R3 for the reduction `t`, whose body at index `j` is `body`: the repair
+  /// with respect to `states`, whose bodies at `j` are given by `stateBody`.
+  Repair repair(Expr t, Expr body, const StateSet &states,
+                llvm::ArrayRef<int64_t> indices,
+                llvm::function_ref<Expr(Expr)> stateBody);
+
+  /// H(new)/H(old): `h` with each state read as given.
+  Expr ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+             llvm::function_ref<Expr(Expr)> newState);
+
+  /// Factors of a product: base and whether it divides.
+  struct Factor {
+    Expr base;
+    bool divides;
+  };
+  llvm::SmallVector<Factor> factors(Expr e);
+  Expr product(llvm::ArrayRef<Factor> factors, mlir::Type type);
+
+  bool reads(Expr e, const StateSet &states);
+
+private:
+  bool free(Expr e, llvm::ArrayRef<int64_t> indices);
+  /// Direction of growth in the running states: −1, 0, +1, or nothing if it is
+  /// not monotone; and whether the value is known not to be negative.
+  struct Trend {
+    std::optional<int> direction;
+    bool nonNegative;
+  };
+  Trend trend(Expr e, const StateSet &states);
+  bool isNonNegative(Expr e);
+  std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
+  bool vanishesAt(Expr g, Expr stateBody, double singular);
+  std::optional<double> singularPoint(Expr h, Expr state, const StateSet &states);
+
+  ExprContext &exprs;
+};
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_DNFTOONF_FOLDRULES_H
