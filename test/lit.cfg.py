@@ -1,0 +1,55 @@
+# The test suite of the compiler: shell tests over .mlir, .moa and .py files.
+import os
+import shutil
+import subprocess
+
+import lit.formats
+
+config.name = "MoA"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".moa", ".py", ".test"]
+config.excludes = ["Inputs", "Support", "lit.cfg.py", "CMakeLists.txt"]
+config.test_source_root = os.path.join(config.moa_source_root, "test")
+config.test_exec_root = os.path.join(config.moa_binary_root, "test")
+
+moa_tools_dir = os.path.join(config.moa_binary_root, "bin")
+path = os.pathsep.join(
+    [moa_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
+)
+config.environment["PATH"] = path
+config.environment["PYTHONPATH"] = os.path.join(
+    config.test_source_root, "Integration", "Support"
+)
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+config.environment["MOA_SOURCE_ROOT"] = config.moa_source_root
+config.environment["MOA_BINARY_ROOT"] = config.moa_binary_root
+config.environment["CC"] = config.c_compiler
+for name in ("OMP_NUM_THREADS", "HOME", "CCACHE_DIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions += [
+    ("%python", config.python_executable),
+    ("%examples", os.path.join(config.moa_source_root, "examples")),
+    ("%moa_source_root", config.moa_source_root),
+    ("%moa_binary_root", config.moa_binary_root),
+    ("%cc", config.c_compiler),
+    ("%cxx", config.cxx_compiler),
+]
+
+
+def has_gpu():
+    """Whether a CUDA device answers on this machine."""
+    if not shutil.which("nvidia-smi"):
+        return False
+    answer = subprocess.run(
+        ["nvidia-smi", "-L"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    return answer.returncode == 0 and b"GPU" in answer.stdout
+
+
+# What a test may ask for by `REQUIRES:`; a test without it is reported as skipped.
+if has_gpu():
+    config.available_features.add("gpu")
+if shutil.which("nvcc"):
+    config.available_features.add("nvcc")
