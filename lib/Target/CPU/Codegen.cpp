@@ -1,0 +1,221 @@
+//===- Codegen.cpp - LLVM modules, objects and running code ---------------===//
+
+#include "lib/Target/CPU/Codegen.h"
+#include "lib/Target/CPU/RuntimeBitcode.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/DynamicLibrary.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace moa::cpu {
+
+//===----------------------------------------------------------------------===//
+// The machine
+//===----------------------------------------------------------------------===//
+
+static void initialiseTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+  });
+}
+
+static std::string getHostFeatures() {
+  std::string text;
+  for (const auto &feature : sys::getHostCPUFeatures())
+    text += (text.empty() ? "" : ",") +
+            ((feature.second ? "+" : "-") + feature.first()).str();
+  return text;
+}
+
+Expected<std::unique_ptr<TargetMachine>>
+createTargetMachine(StringRef processor) {
+  initialiseTargets();
+  Triple triple(sys::getProcessTriple());
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return createStringError("no code generator for this machine: " + error);
+  bool host = processor.empty() || processor == "native";
+  std::string name = host ? sys::getHostCPUName().str() : processor.str();
+  std::unique_ptr<MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!known->isCPUStringValid(name))
+    return createStringError("unknown processor '" + processor + "' for " +
+                             triple.str());
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+      triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
+      std::nullopt, CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError("no code generator for processor '" + name + "'");
+  return machine;
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+/// Compile every function of the kernel for the machine, with full vectors.
+static void setMachine(llvm::Module &module, const TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr(Attribute::NoUnwind);
+  }
+}
+
+static Error linkRuntime(llvm::Module &module) {
+  auto buffer = MemoryBuffer::getMemBuffer(
+      StringRef(reinterpret_cast<const char *>(kRuntimeBitcode),
+                kRuntimeBitcodeSize),
+      "runtime", /*RequiresNullTerminator=*/false);
+  auto runtime = parseBitcodeFile(*buffer, module.getContext());
+  if (!runtime)
+    return runtime.takeError();
+  (*runtime)->setTargetTriple(module.getTargetTriple());
+  (*runtime)->setDataLayout(module.getDataLayout());
+  if (Linker::linkModules(module, std::move(*runtime)))
+    return createStringError("the run-time code does not link");
+  return Error::success();
+}
+
+static int64_t getIntAttr(mlir::ModuleOp module, StringRef name) {
+  auto attribute = module->getAttrOfType<mlir::IntegerAttr>(name);
+  return attribute ? attribute.getInt() : 0;
+}
+
+Expected<std::unique_ptr<llvm::Module>>
+translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
+          const KernelSignature &signature, bool packed) {
+  std::unique_ptr<llvm::Module> module =
+      mlir::translateModuleToLLVMIR(source, context, signature.name);
+  if (!module)
+    return createStringError("translation to LLVM IR failed");
+  setMachine(*module, machine);
+  if (Error error = linkRuntime(*module))
+    return error;
+  EntryPointOptions options;
+  options.numNests = getIntAttr(source, "moa.nests");
+  options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
+  options.packed = packed;
+  if (Error error = addEntryPoints(*module, signature, options))
+    return error;
+  StringRef stem = signature.name;
+  internalizeModule(*module, [stem](const GlobalValue &value) {
+    StringRef name = value.getName();
+    if (!name.consume_front(stem))
+      return false;
+    return name.empty() || name == "_workspace" || name == "_check" ||
+           name == "_prepare" || name.starts_with("_packed");
+  });
+  return module;
+}
+
+void optimise(llvm::Module &module, TargetMachine &machine) {
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine, tuning);
+  functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+Expected<SmallVector<char, 0>> emitObject(llvm::Module &module,
+                                          TargetMachine &machine) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  CodeGenFileType::ObjectFile))
+    return createStringError("this machine's target writes no object files");
+  passes.run(module);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+struct LoadedObject::Impl {
+  std::unique_ptr<orc::LLJIT> jit;
+};
+
+LoadedObject::LoadedObject(std::unique_ptr<Impl> impl)
+    : impl(std::move(impl)) {}
+LoadedObject::~LoadedObject() = default;
+
+/// The OpenMP library the code calls: what is in this process already, else
+/// the one the compiler was built with.
+static Error provideOpenMP() {
+  if (sys::DynamicLibrary::SearchForAddressOfSymbol("__kmpc_fork_call"))
+    return Error::success();
+  std::string error;
+  if (sys::DynamicLibrary::LoadLibraryPermanently(MOA_OPENMP_LIBRARY, &error))
+    return createStringError("no OpenMP library: " + error);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<LoadedObject>>
+LoadedObject::load(ArrayRef<char> object) {
+  initialiseTargets();
+  if (Error error = provideOpenMP())
+    return error;
+  auto jit = orc::LLJITBuilder().create();
+  if (!jit)
+    return jit.takeError();
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+      (*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  (*jit)->getMainJITDylib().addGenerator(std::move(*process));
+  auto buffer = MemoryBuffer::getMemBufferCopy(
+      StringRef(object.data(), object.size()), "kernel");
+  if (Error error = (*jit)->addObjectFile(std::move(buffer)))
+    return error;
+  auto impl = std::make_unique<Impl>();
+  impl->jit = std::move(*jit);
+  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(impl)));
+}
+
+Expected<void *> LoadedObject::lookup(StringRef name) {
+  auto address = impl->jit->lookup(name);
+  if (!address)
+    return address.takeError();
+  return address->toPtr<void *>();
+}
+
+} // namespace moa::cpu

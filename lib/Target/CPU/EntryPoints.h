@@ -1,0 +1,37 @@
+//===- EntryPoints.h - the C interface of an emitted kernel -----*- C++ -*-===//
+#ifndef MOA_TARGET_CPU_ENTRYPOINTS_H
+#define MOA_TARGET_CPU_ENTRYPOINTS_H
+
+#include "lib/Target/Signature.h"
+#include "llvm/Support/Error.h"
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace moa::cpu {
+
+struct EntryPointOptions {
+  int64_t numNests = 0;
+  int64_t scratchBytes = 0; ///< of one thread
+  /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
+  /// these.
+  bool packed = false;
+};
+
+/// Adds the constant tables and the entry points NAME, NAME_workspace,
+/// NAME_check and NAME_prepare to a module that holds NAME_nest<k> and
+/// NAME_tasks<k> and into which the run-time code has been linked. All other
+/// functions become internal afterwards (see Codegen).
+llvm::Error addEntryPoints(llvm::Module &module,
+                           const KernelSignature &signature,
+                           const EntryPointOptions &options);
+
+/// The C header that declares the entry points of the kernels. Its text
+/// depends on the arguments only.
+std::string printHeader(const std::vector<KernelSignature> &kernels,
+                        llvm::StringRef guard);
+
+} // namespace moa::cpu
+
+#endif // MOA_TARGET_CPU_ENTRYPOINTS_H

@@ -1,0 +1,282 @@
+//===- Signature.cpp - what a caller of a kernel sees ---------------------===//
+
+#include "lib/Target/Signature.h"
+#include "dialects/DNF/IR/DNF.h"
+#include "dialects/MoA/IR/MoA.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace moa {
+
+namespace {
+struct ElementInfo {
+  ElementType type;
+  const char *name;
+  unsigned bits;
+  int code;
+  const char *cType;
+};
+} // namespace
+
+// DLPack's type codes.
+enum { kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6 };
+
+static const ElementInfo kElements[] = {
+    {ElementType::F64, "f64", 64, kFloat, "double"},
+    {ElementType::F32, "f32", 32, kFloat, "float"},
+    {ElementType::BF16, "bf16", 16, kBfloat, "float"},
+    {ElementType::F16, "f16", 16, kFloat, "float"},
+    {ElementType::I1, "i1", 8, kBool, "bool"},
+    {ElementType::I8, "i8", 8, kInt, "int8_t"},
+    {ElementType::I16, "i16", 16, kInt, "int16_t"},
+    {ElementType::I32, "i32", 32, kInt, "int32_t"},
+    {ElementType::I64, "i64", 64, kInt, "int64_t"},
+};
+
+static const ElementInfo &getInfo(ElementType type) {
+  return kElements[static_cast<unsigned>(type)];
+}
+
+llvm::StringRef getName(ElementType type) { return getInfo(type).name; }
+unsigned getBits(ElementType type) { return getInfo(type).bits; }
+int getDLPackCode(ElementType type) { return getInfo(type).code; }
+llvm::StringRef getScalarCType(ElementType type) { return getInfo(type).cType; }
+
+static std::optional<ElementType> getElementType(Type type) {
+  if (type.isF64())
+    return ElementType::F64;
+  if (type.isF32())
+    return ElementType::F32;
+  if (type.isBF16())
+    return ElementType::BF16;
+  if (type.isF16())
+    return ElementType::F16;
+  if (type.isInteger(1))
+    return ElementType::I1;
+  if (type.isInteger(8))
+    return ElementType::I8;
+  if (type.isInteger(16))
+    return ElementType::I16;
+  if (type.isInteger(32))
+    return ElementType::I32;
+  if (type.isInteger(64))
+    return ElementType::I64;
+  return std::nullopt;
+}
+
+std::string Parameter::getTypeText() const {
+  std::string text = moa::getName(type).str();
+  if (extents.empty())
+    return text;
+  std::vector<std::string> axes;
+  for (const SymExpr &extent : extents)
+    axes.push_back(extent.str());
+  return text + "[" + llvm::join(axes, ", ") + "]";
+}
+
+std::vector<const Parameter *> KernelSignature::getArrays() const {
+  std::vector<const Parameter *> arrays;
+  for (const Parameter &parameter : parameters)
+    if (!parameter.isScalar())
+      arrays.push_back(&parameter);
+  return arrays;
+}
+
+std::vector<const Parameter *> KernelSignature::getScalars() const {
+  std::vector<const Parameter *> scalars;
+  for (const Parameter &parameter : parameters)
+    if (parameter.isScalar())
+      scalars.push_back(&parameter);
+  return scalars;
+}
+
+std::string KernelSignature::getText() const {
+  std::vector<std::string> inputs, outputs;
+  for (const Parameter &parameter : parameters)
+    (parameter.isOutput ? outputs : inputs)
+        .push_back(parameter.name + " : " + parameter.getTypeText());
+  std::string text =
+      name + "(" + llvm::join(inputs, ", ") + ") -> (" +
+      llvm::join(outputs, ", ") + ")";
+  for (const Constraint &constraint : constraints)
+    text += " require " + constraint.text;
+  return text;
+}
+
+std::string getShapeSymbol(llvm::StringRef array, unsigned axis) {
+  return (array + ".shape[" + llvm::Twine(axis) + "]").str();
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<Constraint> parseConstraint(llvm::StringRef text) {
+  // Longer spellings are tried first; the numbers are the header's order.
+  static const std::pair<const char *, int> relations[] = {
+      {"==", 0}, {"!=", 1}, {"<=", 3}, {">=", 5}, {"<", 2}, {">", 4}};
+  for (auto [spelling, relation] : relations) {
+    size_t position = text.find(spelling);
+    if (position == llvm::StringRef::npos)
+      continue;
+    std::string error;
+    auto lhs = SymExpr::parse(text.take_front(position).trim(), &error);
+    auto rhs = SymExpr::parse(
+        text.drop_front(position + strlen(spelling)).trim(), &error);
+    if (!lhs || !rhs)
+      return llvm::createStringError("constraint '" + text + "': " + error);
+    return Constraint{text.str(), relation, *lhs, *rhs};
+  }
+  return llvm::createStringError("constraint '" + text +
+                                 "' is not a comparison");
+}
+
+//===----------------------------------------------------------------------===//
+// Binding of symbols
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Solves extents for the symbols they mention, one symbol at a time.
+class BindingSolver {
+public:
+  explicit BindingSolver(KernelSignature &signature) : signature(signature) {}
+
+  llvm::Error solve() {
+    // Symbols that stand alone as an extent first, in order of declaration;
+    // then those that follow from an extent linear in them.
+    for (const std::string &name : signature.symbols)
+      bindFirst(name, /*alone=*/true);
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (const std::string &name : signature.symbols)
+        progress |= !bound.count(name) && bindFirst(name, /*alone=*/false);
+    }
+    for (const std::string &name : signature.symbols)
+      if (!bound.count(name))
+        return llvm::createStringError(
+            "kernel '" + signature.name + "': the value of '" + name +
+            "' does not follow from the shapes of the parameters");
+    return llvm::Error::success();
+  }
+
+private:
+  bool bindFirst(const std::string &name, bool alone) {
+    for (const Parameter &parameter : signature.parameters)
+      for (unsigned axis = 0; axis < parameter.getRank(); ++axis) {
+        const SymExpr &extent = parameter.extents[axis];
+        if (alone && extent.getSymbol() != name)
+          continue;
+        SymExpr shape = SymExpr::symbol(getShapeSymbol(parameter.name, axis));
+        if (std::optional<SymExpr> value = solveFor(name, extent, shape)) {
+          signature.bindings.push_back({name, *value});
+          bound.insert(name);
+          return true;
+        }
+      }
+    return false;
+  }
+
+  /// The value of `name` where extent = shape: extent must be c·name + rest
+  /// with a constant c and a rest of bound symbols. (When c does not divide,
+  /// the check of the extent fails afterwards.)
+  std::optional<SymExpr> solveFor(const std::string &name,
+                                  const SymExpr &extent,
+                                  const SymExpr &shape) const {
+    SymExpr symbol = SymExpr::symbol(name);
+    SymExpr rest = extent.substitute(
+        [&](llvm::StringRef other) -> std::optional<SymExpr> {
+          if (other == name)
+            return SymExpr(0);
+          return SymExpr::symbol(other);
+        });
+    std::optional<int64_t> factor;
+    for (const auto &[monomial, coefficient] : extent.getTerms())
+      if (monomial.size() == 1 && monomial[0].second == 1 &&
+          monomial[0].first->kind == SymExpr::Atom::Kind::Symbol &&
+          monomial[0].first->text == name)
+        factor = coefficient;
+    if (!factor || extent != rest + symbol * SymExpr(*factor))
+      return std::nullopt;
+    std::set<std::string> needed;
+    rest.collectSymbols(needed);
+    for (const std::string &other : needed)
+      if (!bound.count(other))
+        return std::nullopt;
+    return SymExpr::floorDiv(shape - rest, SymExpr(*factor));
+  }
+
+  KernelSignature &signature;
+  std::set<std::string> bound;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reading a kernel op
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
+                                              ArrayType array, bool isOutput) {
+  std::optional<ElementType> type = getElementType(array.getElementType());
+  if (!type)
+    return llvm::createStringError("parameter '" + name +
+                                   "' has an element type this target cannot "
+                                   "pass");
+  Parameter parameter{name.str(), *type, {}, isOutput};
+  for (unsigned axis = 0; axis < array.getRank(); ++axis)
+    parameter.extents.push_back(array.getExtent(axis));
+  return parameter;
+}
+
+template <typename KernelT>
+static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
+  KernelSignature signature;
+  signature.name = kernel.getSymName().str();
+  auto strings = [](mlir::ArrayAttr list, std::vector<std::string> &out) {
+    for (Attribute attribute : list)
+      out.push_back(cast<StringAttr>(attribute).getValue().str());
+  };
+  strings(kernel.getSymbols(), signature.symbols);
+  std::vector<std::string> names, results, constraints;
+  strings(kernel.getArgNames(), names);
+  strings(kernel.getResultNames(), results);
+  strings(kernel.getRequires(), constraints);
+  Block &body = kernel.getBody().front();
+  for (auto [k, name] : llvm::enumerate(names)) {
+    auto parameter = getParameter(
+        name, cast<ArrayType>(body.getArgument(k).getType()), false);
+    if (!parameter)
+      return parameter.takeError();
+    signature.parameters.push_back(std::move(*parameter));
+  }
+  for (auto [k, name] : llvm::enumerate(results)) {
+    Type type = cast<TypeAttr>(kernel.getResultTypes()[k]).getValue();
+    auto parameter = getParameter(name, cast<ArrayType>(type), true);
+    if (!parameter)
+      return parameter.takeError();
+    signature.parameters.push_back(std::move(*parameter));
+  }
+  for (const std::string &text : constraints) {
+    auto constraint = parseConstraint(text);
+    if (!constraint)
+      return constraint.takeError();
+    signature.constraints.push_back(std::move(*constraint));
+  }
+  if (llvm::Error error = BindingSolver(signature).solve())
+    return error;
+  return signature;
+}
+
+llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
+  using Result = llvm::Expected<KernelSignature>;
+  return llvm::TypeSwitch<Operation *, Result>(kernel)
+      .Case<KernelOp, dnf::KernelOp, onf::KernelOp>(
+          [](auto op) { return readKernel(op); })
+      .Default([](Operation *) -> Result {
+        return llvm::createStringError("expects a kernel op");
+      });
+}
+
+} // namespace moa

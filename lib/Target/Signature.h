@@ -1,0 +1,83 @@
+//===- Signature.h - what a caller of a kernel sees -------------*- C++ -*-===//
+//
+// The parameters of one kernel in plain data: read from a moa.kernel,
+// dnf.kernel or onf.kernel, which carry the same attributes, and used by the
+// entry points, the header, the tools and the report.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_TARGET_SIGNATURE_H
+#define MOA_TARGET_SIGNATURE_H
+
+#include "lib/Support/SymExpr.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace moa {
+
+/// Element types of arrays and scalars in memory.
+enum class ElementType { F64, F32, BF16, F16, I1, I8, I16, I32, I64 };
+
+llvm::StringRef getName(ElementType type);
+/// Bits in memory; a boolean takes a byte.
+unsigned getBits(ElementType type);
+/// DLPack's type code.
+int getDLPackCode(ElementType type);
+/// The C type of a scalar parameter.
+llvm::StringRef getScalarCType(ElementType type);
+
+struct Parameter {
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<SymExpr> extents;
+  bool isOutput = false;
+
+  unsigned getRank() const { return extents.size(); }
+  /// Passed by value: an input of rank zero.
+  bool isScalar() const { return extents.empty() && !isOutput; }
+  /// `bf16[B, H, N, 128]`.
+  std::string getTypeText() const;
+};
+
+/// `lhs relation rhs`, the relations being == != < <= > >= in this order.
+struct Constraint {
+  std::string text;
+  int relation = 0;
+  SymExpr lhs, rhs;
+};
+
+/// How a symbol's value follows from the shapes: an expression over earlier
+/// symbols and the pseudo-symbols `K.shape[2]`.
+struct SymbolBinding {
+  std::string name;
+  SymExpr value;
+};
+
+struct KernelSignature {
+  std::string name;
+  std::vector<std::string> symbols;    ///< in order of declaration
+  std::vector<Parameter> parameters;   ///< inputs, then outputs
+  std::vector<Constraint> constraints;
+  std::vector<SymbolBinding> bindings; ///< in order of evaluation
+
+  /// Array parameters in the order of the entry points' descriptors.
+  std::vector<const Parameter *> getArrays() const;
+  std::vector<const Parameter *> getScalars() const;
+  /// `gqa(Q : bf16[B, H, N, 128], …) -> (O : bf16[B, H, N, 128])`.
+  std::string getText() const;
+};
+
+/// Reads a kernel op. Fails when a symbol does not follow from the shapes.
+llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
+
+/// The name of the pseudo-symbol for an extent of an argument.
+std::string getShapeSymbol(llvm::StringRef array, unsigned axis);
+
+} // namespace moa
+
+#endif // MOA_TARGET_SIGNATURE_H
