@@ -42,7 +42,7 @@ Attribute AxisAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> resources, sizes;
   auto factor = [&]() -> ParseResult {
     std::string keyword;
-    int64_t size;
+    int64_t size = 0;
     SMLoc loc = parser.getCurrentLocation();
     if (parser.parseKeywordOrString(&keyword) || parser.parseColon() ||
         parser.parseInteger(size))
