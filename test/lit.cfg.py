@@ -8,7 +8,7 @@ import lit.formats
 config.name = "MoA"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".moa", ".py", ".test"]
-config.excludes = ["Inputs", "Support", "lit.cfg.py", "CMakeLists.txt"]
+config.excludes = ["Inputs", "Support", "lit.cfg.py", "summary.py", "CMakeLists.txt"]
 config.test_source_root = os.path.join(config.moa_source_root, "test")
 config.test_exec_root = os.path.join(config.moa_binary_root, "test")
 
