@@ -1,0 +1,29 @@
+//===- Passes.td - passes of the analyses -------------------*- tablegen -*-===//
+#ifndef MOA_ANALYSIS_PASSES_TD
+#define MOA_ANALYSIS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DeriveIntervals : Pass<"onf-derive-intervals"> {
+  let summary = "Project the guard of each fold to index intervals per tile of rows";
+  let description = [{
+    For every fold that stands directly in a top-level nest and has an
+    `onf.guard`: reads the condition as a predicate on the nest's last index and
+    the fold's index, and writes the intervals of fold indices that a tile of
+    rows needs (visit) and those that all its rows need (full).
+
+        onf.fold "j" in "M" { onf.guard %p … }             // p: j ≤ i + (M − N)
+    becomes
+        onf.fold "j" in "M" pieces [#onf.piece<visit … to (d1 + s1 − s2 + 1, …)
+          full true … to (d0 + s1 − s2 + 1, …)>] of (…) { onf.guard %p … }
+
+    **Requires** the onf contract. **Establishes** pieces whose union covers every
+    present index, and whose full part is present for every row. The guard stays:
+    only blocks inside a full part may drop it. Pieces may overlap, so a lowering
+    visits the union once. A remark names a fold whose guard bounds nothing.
+    **Numerics**: exact. **Cost**: below a millisecond per fold.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::moa::onf::ONFDialect"];
+}
+
+#endif // MOA_ANALYSIS_PASSES_TD
