@@ -48,10 +48,23 @@ bool GuardReader::depends(Value value) {
   return result;
 }
 
+/// Whether an array has elements whenever the nest's body runs: then a load that
+/// is legal at every fold index is legal before a fold over an empty range too.
+bool GuardReader::isNeverEmpty(ArrayType type) {
+  return llvm::all_of(type.getShape(), [&](StringAttr extent) {
+    int64_t size;
+    return llvm::is_contained(nest.getExtents(), extent) ||
+           (!extent.getValue().getAsInteger(10, size) && size > 0);
+  });
+}
+
 bool GuardReader::canHoist(Value value) {
   if (!fold->isAncestor(value.getParentRegion()->getParentOp()))
     return true;
   Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<onf::LoadOp>(op);
+      load && !isNeverEmpty(load.getArray().getType()))
+    return false;
   return op && op->getNumRegions() == 0 && isPure(op) &&
          llvm::all_of(op->getOperands(), [&](Value v) { return canHoist(v); });
 }

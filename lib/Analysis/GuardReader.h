@@ -59,6 +59,7 @@ private:
   Cases single(mlir::AffineExpr e) const;
 
   bool depends(mlir::Value value);
+  bool isNeverEmpty(ArrayType type);
   bool canHoist(mlir::Value value);
   mlir::Value hoist(mlir::Value value, mlir::OpBuilder &builder);
   bool isNonNegative(mlir::AffineExpr e) const;

@@ -332,9 +332,11 @@ void Projection::shadow(ArrayRef<AffineExpr> atoms, Bounds &bounds) const {
 /// satisfies them all.
 bool Projection::prune(Bounds &bounds) const {
   Bounds unique;
-  for (const Bound &bound : bounds)
+  for (Bound bound : bounds) {
+    bound.e = simplifyAffineExpr(bound.e, numDims, problem.numSymbols);
     if (!llvm::is_contained(unique, bound))
       unique.push_back(bound);
+  }
   bounds = std::move(unique);
   System all = contextSystem();
   for (const Bound &bound : bounds)

@@ -2,8 +2,13 @@
 
 #include "lib/Pipelines/Registration.h"
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/MoA/Transforms/Passes.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Analysis/Passes.h"
+#include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -90,6 +95,13 @@ static void registerUpstreamPasses() {
   mlir::vector::registerVectorPasses();
 }
 
-void registerPasses() { registerUpstreamPasses(); }
+void registerPasses() {
+  registerUpstreamPasses();
+  registerMoAPasses();
+  dnf::registerDNFPasses();
+  onf::registerONFPasses();
+  registerConvertMoAToDNFPass();
+  registerAnalysisPasses();
+}
 
 } // namespace moa
