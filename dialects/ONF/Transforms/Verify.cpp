@@ -1,0 +1,178 @@
+//===- Verify.cpp - the contract of the operational normal form -----------===//
+
+#include "dialects/MoA/Transforms/Contract.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace moa::onf {
+#define GEN_PASS_DEF_ONFVERIFY
+#include "dialects/ONF/Transforms/ONFPasses.h.inc"
+
+namespace {
+/// Checks one kernel.
+class KernelVerifier {
+public:
+  explicit KernelVerifier(KernelOp kernel)
+      : kernel(kernel), symbols(kernel.getSymbols()),
+        numInputs(kernel.getArgNames().size()) {}
+
+  LogicalResult verify() {
+    if (failed(verifyInterface(kernel, kernel.getSymbols(),
+                               kernel.getRequires(), kernel.getArgNames(),
+                               kernel.getResultNames(),
+                               kernel.getResultTypes())))
+      return failure();
+    WalkResult walked = kernel.getBody().walk(
+        [&](Operation *op) { return WalkResult(verify(op)); });
+    if (walked.wasInterrupted() || failed(verifyLift()))
+      return failure();
+    for (BlockArgument output :
+         kernel.getBody().getArguments().drop_front(numInputs))
+      if (failed(verifyWrittenOnce(output)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult verify(Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    if (!llvm::is_contained({"onf", "arith", "math"}, dialect))
+      return op->emitOpError("expects loops, folds and scalar operations (O1)");
+    if (!isa<FoldOp, AccOp>(op) &&
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<ArrayType>))
+      return op->emitOpError("expects no array but parameters and states (O1)");
+    if (auto extents = op->getAttrOfType<ArrayAttr>("extents"))
+      return symbols.check(op, extents, "O2");
+    for (StringRef name : {"extent", "expr"})
+      if (auto text = op->getAttrOfType<StringAttr>(name))
+        return symbols.check(op, text.getValue(), "O2");
+    if (auto load = dyn_cast<LoadOp>(op))
+      return verifyAccess(load, /*output=*/false);
+    if (auto store = dyn_cast<StoreOp>(op))
+      return verifyAccess(store, /*output=*/true);
+    if (auto at = dyn_cast<AtOp>(op))
+      if (!at.getState().getDefiningOp<FoldOp>())
+        return at.emitOpError("expects the final state of a fold (O5)");
+    return success();
+  }
+
+  StringRef getName(BlockArgument array) {
+    unsigned k = array.getArgNumber();
+    Attribute name = k < numInputs ? kernel.getArgNames()[k]
+                                   : kernel.getResultNames()[k - numInputs];
+    return cast<StringAttr>(name).getValue();
+  }
+  static std::string getStride(StringRef array, unsigned axis) {
+    return (array + ".s" + Twine(axis)).str();
+  }
+
+  template <typename OpT> LogicalResult verifyAccess(OpT op, bool output) {
+    auto array = dyn_cast<BlockArgument>(op.getArray());
+    if (!array || array.getOwner()->getParentOp() != kernel ||
+        (array.getArgNumber() >= numInputs) != output)
+      return op.emitOpError("expects an ")
+             << (output ? "output" : "input") << " of the kernel (O3)";
+    DeclaredSymbols known = symbols;
+    for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis)
+      known.add(getStride(getName(array), axis));
+    if (failed(known.check(op, op.getCoefficients(), "O2")))
+      return failure();
+    return known.check(op, op.getConstant(), "O2");
+  }
+
+  LogicalResult verifyLift() {
+    auto nests = kernel.getBody().getOps<ForOp>();
+    auto isLifted = [](ForOp nest) { return bool(nest.getLift()); };
+    if (llvm::any_of(nests, isLifted) && !llvm::all_of(nests, isLifted))
+      return kernel.emitOpError("expects a lift on every nest or on none (O6)");
+    return success();
+  }
+
+  /// The axis whose stride a coefficient is, or nothing.
+  static std::optional<unsigned> getAxis(StringRef array, unsigned rank,
+                                         StringRef coefficient) {
+    for (unsigned axis = 0; axis < rank; ++axis)
+      if (coefficient == getStride(array, axis))
+        return axis;
+    return std::nullopt;
+  }
+
+  /// The extent of the loop an index belongs to, or null.
+  static StringAttr getLoopExtent(Value index, Operation *inner) {
+    auto argument = dyn_cast<BlockArgument>(index);
+    if (!argument)
+      return {};
+    auto loop = dyn_cast<ForOp>(argument.getOwner()->getParentOp());
+    if (!loop || !loop->isProperAncestor(inner))
+      return {};
+    return cast<StringAttr>(loop.getExtents()[argument.getArgNumber()]);
+  }
+
+  LogicalResult verifyWrittenOnce(BlockArgument output) {
+    StringRef name = getName(output);
+    SmallVector<StoreOp> stores;
+    for (Operation *user : output.getUsers())
+      stores.push_back(cast<StoreOp>(user));
+    if (stores.size() != 1)
+      return kernel.emitOpError("expects one store to output ")
+             << name << " (O4), but got " << stores.size();
+    StoreOp store = stores.front();
+    auto type = cast<ArrayType>(output.getType());
+    llvm::SmallBitVector covered(type.getRank());
+    llvm::DenseSet<Value> used;
+    if (store.getConstant() != "0")
+      return store.emitOpError("expects the constant 0 (O4), but got '")
+             << store.getConstant() << "'";
+    for (auto [term, text] :
+         llvm::zip(store.getTerms(),
+                   store.getCoefficients().getAsValueRange<StringAttr>())) {
+      std::optional<unsigned> axis = getAxis(name, type.getRank(), text);
+      if (!axis || covered.test(*axis) || !used.insert(term).second)
+        return store.emitOpError("expects one stride per index (O4), but got '")
+               << text << "'";
+      if (getLoopExtent(term, store) != type.getShape()[*axis])
+        return store.emitOpError("expects the index of a loop over ")
+               << type.getShape()[*axis] << " on axis " << *axis << " (O4)";
+      covered.set(*axis);
+    }
+    for (unsigned axis = 0; axis < type.getRank(); ++axis)
+      if (!covered.test(axis) && type.getShape()[axis].getValue() != "1")
+        return store.emitOpError("expects an index on axis ") << axis << " (O4)";
+    return verifyNoOtherLoop(store, used);
+  }
+
+  static LogicalResult verifyNoOtherLoop(StoreOp store,
+                                         const llvm::DenseSet<Value> &used) {
+    for (auto loop = store->getParentOfType<ForOp>(); loop;
+         loop = loop->getParentOfType<ForOp>())
+      for (BlockArgument index : loop.getBody().getArguments()) {
+        Attribute extent = loop.getExtents()[index.getArgNumber()];
+        if (!used.contains(index) &&
+            cast<StringAttr>(extent).getValue() != "1")
+          return store.emitOpError("expects every enclosing loop's index in the "
+                                   "address (O4), but ")
+                 << loop.getNames()[index.getArgNumber()] << " is not used";
+      }
+    return success();
+  }
+
+  KernelOp kernel;
+  DeclaredSymbols symbols;
+  unsigned numInputs;
+};
+
+struct ONFVerify final : impl::ONFVerifyBase<ONFVerify> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    getOperation()->walk([&](KernelOp kernel) {
+      if (failed(KernelVerifier(kernel).verify()))
+        signalPassFailure();
+    });
+  }
+};
+} // namespace
+} // namespace moa::onf
