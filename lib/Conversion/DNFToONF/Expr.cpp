@@ -2,6 +2,7 @@
 #include "lib/Conversion/DNFToONF/Expr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace moa;
@@ -297,6 +298,8 @@ std::string ExprContext::str(Expr e) const {
   case ExprKind::Op:
     return strOp(e);
   case ExprKind::Reduce:
+    if (auto it = reductionNames.find(e); it != reductionNames.end())
+      return it->second;
     return (stringifyMonoid(e->monoid) + "/(" + str(e->operands[0]) + ")").str();
   }
   llvm_unreachable("unknown expression");
@@ -325,7 +328,7 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
     inner[arg] = index;
   Expr value = block(let.getBody().front(), inner).first;
   if (value->kind == ExprKind::Reduce)
-    names.try_emplace(value, let.getSymName().str());
+    exprs.reductionNames.try_emplace(value, let.getSymName().str());
   return applied[key] = value;
 }
 

@@ -88,7 +88,9 @@ public:
   mlir::MLIRContext *getContext() const { return context; }
   /// Names of input arrays, for printing.
   llvm::SmallVector<std::string> inputNames;
-  /// Readable mathematics, for remarks.
+  /// Names of reductions, from the lets they were written as.
+  llvm::DenseMap<Expr, std::string> reductionNames;
+  /// Readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const;
 
 private:
@@ -110,8 +112,6 @@ public:
   ExprImporter(ExprContext &exprs, dnf::KernelOp kernel);
   /// The value of an output at `indices`, and when it is present (or null).
   std::pair<Expr, Expr> output(dnf::OutputOp op, llvm::ArrayRef<Expr> indices);
-  /// Names of the lets whose value is a reduction.
-  llvm::DenseMap<Expr, std::string> names;
 
 private:
   using Env = llvm::DenseMap<mlir::Value, Expr>;

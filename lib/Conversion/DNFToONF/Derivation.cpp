@@ -1,0 +1,402 @@
+//===- Derivation.cpp - R0, R1, and the assignment of passes --------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Calls `visit` on every node below `e`, once each.
+static void walk(Expr e, llvm::function_ref<void(Expr)> visit) {
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> go = [&](Expr node) {
+    if (!seen.insert(node).second)
+      return;
+    visit(node);
+    for (Expr operand : node->operands)
+      go(operand);
+  };
+  go(e);
+}
+
+static std::optional<int64_t> constantExtent(StringRef text) {
+  auto expr = SymExpr::parse(text);
+  return expr ? expr->getConstant() : std::nullopt;
+}
+
+Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
+  if (present)
+    return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present,
+                        TypeAttr(), exprs.indexName(index));
+  if (auto n = constantExtent(extent))
+    return exprs.boolean(*n > 0);
+  MLIRContext *context = exprs.getContext();
+  auto predicate = NamedAttribute(
+      StringAttr::get(context, "predicate"),
+      IntegerAttr::get(IntegerType::get(context, 64), 4)); // sgt
+  Type index64 = IndexType::get(context);
+  return exprs.op(OperationName("arith.cmpi", context),
+                  DictionaryAttr::get(context, predicate),
+                  {exprs.extent(*SymExpr::parse(extent)),
+                   exprs.constant(IntegerAttr::get(index64, 0), index64)},
+                  IntegerType::get(context, 1));
+}
+
+//===----------------------------------------------------------------------===//
+// R0 and R1
+//===----------------------------------------------------------------------===//
+
+/// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
+/// range the left side is 0 whatever σ is, so the right side is guarded.
+Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
+  SmallVector<FoldRules::Factor> inside, outside;
+  for (const FoldRules::Factor &factor : rules.factors(body))
+    (factor.base->dependsOn(j) ? inside : outside).push_back(factor);
+  bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
+    return factor.base->kind == ExprKind::Const;
+  });
+  std::string name = exprs.boundName(e).str();
+  if (outside.empty() || inside.empty() || !enabled("R1"))
+    return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, name);
+  Expr rest = exprs.reduce(e->monoid, e->extent, j, rules.product(inside, e->type),
+                           present, e->rounds, name);
+  if (auto it = exprs.reductionNames.find(e); it != exprs.reductionNames.end()) {
+    std::string hint = it->second;
+    exprs.reductionNames.try_emplace(rest, hint);
+  }
+  outside.insert(outside.begin(), {rest, false});
+  Expr value = rules.product(outside, e->type);
+  Expr any = makeAny(e->extent, j, present);
+  if (constantsOnly || any == exprs.boolean(true))
+    return value;
+  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+}
+
+/// R0: ⊕_j (a ± b)·ξ = ⊕_j a·ξ ± ⊕_j b·ξ, when both a and b read results of
+/// earlier reductions over the same range: together they have no common
+/// repair, apart each may have its own.
+Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
+  if (!enabled("R0"))
+    return nullptr;
+  auto readsResult = [&](Expr part) {
+    bool found = false;
+    walk(part, [&](Expr node) {
+      found |= node->kind == ExprKind::Reduce && node->extent == e->extent &&
+               !node->dependsOn(j) && node->freeIndices.lower_bound(0) == node->freeIndices.begin();
+    });
+    return found;
+  };
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  for (auto [k, factor] : llvm::enumerate(factors)) {
+    Expr sum = factor.base;
+    if (factor.divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
+        !sum->dependsOn(j) || !readsResult(sum->operands[0]) ||
+        !readsResult(sum->operands[1]))
+      continue;
+    Expr parts[2];
+    for (unsigned side : {0, 1}) {
+      SmallVector<FoldRules::Factor> list(factors);
+      list[k].base = sum->operands[side];
+      Expr part = exprs.reduce(e->monoid, e->extent, j, rules.product(list, e->type),
+                               present, e->rounds, exprs.boundName(e));
+      parts[side] = normaliseReduce(part);
+    }
+    return exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+  }
+  return nullptr;
+}
+
+Expr Derivation::normaliseReduce(Expr e) {
+  int64_t j = exprs.freshIndex(exprs.boundName(e));
+  auto [body, present] = exprs.open(e, j);
+  body = normalise(body);
+  if (present)
+    present = normalise(present);
+  if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
+    if (Expr apart = distribute(e, j, body, present))
+      return apart;
+    return hoist(e, j, body, present);
+  }
+  return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds,
+                      exprs.boundName(e));
+}
+
+Expr Derivation::normalise(Expr e) {
+  if (e->operands.empty())
+    return e;
+  if (auto it = normalised.find(e); it != normalised.end())
+    return it->second;
+  Expr result;
+  if (e->kind == ExprKind::Reduce) {
+    result = normaliseReduce(e);
+    if (result->kind == ExprKind::Reduce)
+      if (auto it = exprs.reductionNames.find(e); it != exprs.reductionNames.end()) {
+        std::string name = it->second;
+        exprs.reductionNames.try_emplace(result, name);
+      }
+  } else {
+    SmallVector<Expr> operands;
+    for (Expr operand : e->operands)
+      operands.push_back(normalise(operand));
+    result = e->kind == ExprKind::Psi ? exprs.psi(e->id, operands, e->type)
+                                      : exprs.op(*e->op, e->attributes, operands, e->type);
+  }
+  return normalised[e] = result;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// Reductions of `value` outside any other reduction.
+static SmallVector<Expr> outermostReductions(Expr value) {
+  SmallVector<Expr> result;
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> go = [&](Expr node) {
+    if (!seen.insert(node).second)
+      return;
+    if (node->kind == ExprKind::Reduce) {
+      result.push_back(node);
+      return;
+    }
+    for (Expr operand : node->operands)
+      go(operand);
+  };
+  go(value);
+  return result;
+}
+
+/// The last axis of an output is carried inside the row if some reduction does
+/// not depend on it (then it is shared by the axis), or if a sum is a product
+/// of factors with and without it (then the factors without are shared).
+std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
+                                                 ArrayAttr domain) {
+  if (indices.size() < 2)
+    return std::nullopt;
+  int64_t last = indices.back();
+  bool isStatic =
+      constantExtent(cast<StringAttr>(domain[domain.size() - 1]).getValue()).has_value();
+  for (Expr reduce : outermostReductions(value)) {
+    if (!reduce->dependsOn(last))
+      return last;
+    if (!isStatic || reduce->monoid != Monoid::add)
+      continue;
+    int64_t j = exprs.freshIndex("j");
+    Expr body = exprs.open(reduce, j).first;
+    bool with = false, without = false;
+    for (const FoldRules::Factor &factor : rules.factors(body)) {
+      if (!factor.base->dependsOn(j))
+        continue;
+      (factor.base->dependsOn(last) ? with : without) = true;
+    }
+    if (with && without)
+      return last;
+  }
+  return std::nullopt;
+}
+
+std::vector<NestPlan> Derivation::run() {
+  ExprImporter importer(exprs, kernel);
+  std::vector<NestPlan> nests;
+  SmallVector<dnf::OutputOp> outputs(kernel.getBody().front().getOps<dnf::OutputOp>());
+  llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
+    return a.getResult() < b.getResult();
+  });
+  // One free index per axis position, so that outputs of one nest share rows.
+  SmallVector<int64_t> rowIds;
+  for (dnf::OutputOp op : outputs) {
+    SmallVector<int64_t> ids;
+    SmallVector<Expr> indices;
+    size_t rank = op.getDomain().size();
+    for (size_t k = 0; k < rank; ++k) {
+      StringRef name = cast<StringAttr>(op.getNames()[k]).getValue();
+      if (rowIds.size() <= k)
+        rowIds.push_back(exprs.freshIndex(name));
+      ids.push_back(rowIds[k]);
+      indices.push_back(exprs.index(ids.back()));
+    }
+    auto [value, present] = importer.output(op, indices);
+    value = normalise(value);
+    if (present) {
+      // An absent output element is 0.
+      Expr zero = exprs.constant(Builder(exprs.getContext()).getZeroAttr(value->type),
+                                 value->type);
+      value = exprs.op("arith.select", {normalise(present), value, zero}, value->type);
+    }
+    auto carried = chooseCarried(value, ids, op.getDomain());
+    size_t rows = rank - (carried ? 1 : 0);
+    NestPlan plan;
+    for (size_t k = 0; k < rows; ++k) {
+      plan.extents.push_back(cast<StringAttr>(op.getDomain()[k]).getValue().str());
+      plan.names.push_back(cast<StringAttr>(op.getNames()[k]).getValue().str());
+      plan.rows.push_back(ids[k]);
+    }
+    auto same = llvm::find_if(nests, [&](const NestPlan &nest) {
+      return nest.extents == plan.extents;
+    });
+    if (same == nests.end())
+      same = nests.insert(nests.end(), std::move(plan));
+    if (carried) {
+      std::string extent = cast<StringAttr>(op.getDomain()[rows]).getValue().str();
+      // Carried axes of one nest that differ in extent are different indices.
+      int64_t id = *carried;
+      if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
+        int64_t fresh = exprs.freshIndex(exprs.indexName(id));
+        value = exprs.replace(value, [&](Expr e) -> Expr {
+          return e->kind == ExprKind::Index && e->id == id ? exprs.index(fresh) : nullptr;
+        });
+        carried = id = fresh;
+      }
+      same->carriedExtents[id] = extent;
+    }
+    same->outputs.push_back({op.getResult(), value, carried, op.getLoc()});
+  }
+  for (NestPlan &nest : nests)
+    planFolds(nest);
+  return nests;
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+void Derivation::addReduction(NestPlan &nest, Expr reduce) {
+  if (llvm::any_of(nest.accs, [&](auto &acc) { return acc->reduce == reduce; }))
+    return;
+  auto acc = std::make_unique<AccPlan>();
+  acc->reduce = reduce;
+  auto name = exprs.reductionNames.find(reduce);
+  acc->name = name != exprs.reductionNames.end() ? name->second
+                                                 : stringifyMonoid(reduce->monoid).str();
+  auto [it, inserted] = nest.foldIndex.try_emplace(reduce->extent, 0);
+  if (inserted)
+    it->second = exprs.freshIndex(exprs.boundName(reduce));
+  std::tie(acc->body, acc->present) = exprs.open(reduce, it->second);
+  for (auto &[id, extent] : nest.carriedExtents)
+    if (reduce->dependsOn(id))
+      acc->carried = id;
+  nest.accs.push_back(std::move(acc));
+}
+
+/// Every reduction that depends on row indices alone, or on one carried index
+/// of static extent besides, is a state of some fold of the row.
+void Derivation::collectReductions(NestPlan &nest) {
+  SmallVector<Expr> found;
+  for (OutputPlan &output : nest.outputs)
+    walk(output.value, [&](Expr node) {
+      if (node->kind != ExprKind::Reduce || llvm::is_contained(found, node))
+        return;
+      unsigned carried = 0;
+      for (int64_t id : node->freeIndices) {
+        if (llvm::is_contained(nest.rows, id))
+          continue;
+        auto it = nest.carriedExtents.find(id);
+        if (it == nest.carriedExtents.end() || !constantExtent(it->second))
+          return;
+        ++carried;
+      }
+      // A value per element of the carried axis pays as a state only if its
+      // range is longer than a chain of the axis alone would be: always true
+      // for sums that share factors; others are computed where they are used.
+      if (carried <= 1)
+        found.push_back(node);
+    });
+  llvm::sort(found, [](Expr a, Expr b) { return a->serial < b->serial; });
+  for (Expr reduce : found)
+    addReduction(nest, reduce);
+}
+
+void Derivation::remark(const AccPlan &acc) {
+  emitRemark(kernel.getLoc())
+      << "'" << acc.name << "' takes another pass over '" << acc.reduce->extent
+      << "': " << acc.repair.reason << ", blocked by "
+      << exprs.str(acc.repair.blocked);
+}
+
+/// The first pass in which `acc` can run: after everything it reads, or
+/// together with what it reads where R2 pairs them and R3 repairs.
+void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
+  auto planOf = [&](Expr reduce) -> AccPlan & {
+    return **llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
+  };
+  auto sameRange = [&](const AccPlan &other) {
+    return other.reduce->extent == acc.reduce->extent && other.present == acc.present;
+  };
+  unsigned pass = 0;
+  for (Expr dep : acc.deps) {
+    AccPlan &other = planOf(dep);
+    bool mayShare = enabled("R2") && sameRange(other) && !other.carried;
+    pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
+  }
+  acc.pass = pass;
+  for (Expr dep : acc.deps)
+    if (AccPlan &other = planOf(dep); other.pass == pass)
+      acc.states.insert(dep);
+  if (acc.states.empty())
+    return;
+  SmallVector<int64_t> indices{nest.foldIndex[acc.reduce->extent]};
+  if (acc.carried)
+    indices.push_back(*acc.carried);
+  if (acc.present && rules.reads(acc.present, acc.states)) {
+    acc.repair.blocked = acc.present;
+    acc.repair.reason = "its range depends on an earlier result";
+  } else {
+    acc.repair = rules.repair(acc.reduce, acc.body, acc.states, indices,
+                              [&](Expr state) { return planOf(state).body; });
+  }
+  if (acc.repair.valid() && enabled("R3"))
+    return;
+  if (!acc.repair.valid())
+    remark(acc);
+  acc.states.clear();
+  acc.repair = Repair();
+  acc.pass = pass + 1;
+}
+
+void Derivation::planFolds(NestPlan &nest) {
+  collectReductions(nest);
+  llvm::DenseSet<Expr> members;
+  for (auto &acc : nest.accs)
+    members.insert(acc->reduce);
+  for (size_t k = 0; k < nest.accs.size(); ++k) {
+    AccPlan &acc = *nest.accs[k];
+    llvm::SetVector<Expr> deps;
+    llvm::DenseSet<Expr> seen;
+    std::function<void(Expr)> visit = [&](Expr node) {
+      if (!seen.insert(node).second)
+        return;
+      if (members.contains(node)) {
+        deps.insert(node);
+        return;
+      }
+      for (Expr operand : node->operands)
+        visit(operand);
+    };
+    visit(acc.body);
+    if (acc.present)
+      visit(acc.present);
+    acc.deps.assign(deps.begin(), deps.end());
+    assignPass(nest, acc);
+    // A state that may end singular needs to know whether its range is empty.
+    if (llvm::any_of(acc.repair.singular, [](double s) { return s == s; })) {
+      Expr any = makeAny(acc.reduce->extent, nest.foldIndex[acc.reduce->extent], acc.present);
+      if (any->kind == ExprKind::Reduce && members.insert(any).second)
+        addReduction(nest, any);
+    }
+  }
+  bool pair = enabled("R2");
+  for (auto &acc : nest.accs) {
+    auto fold = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
+      return pair && f.pass == acc->pass && f.extent == acc->reduce->extent &&
+             f.present == acc->present;
+    });
+    if (fold == nest.folds.end())
+      fold = nest.folds.insert(nest.folds.end(),
+                               {acc->pass, acc->reduce->extent, acc->present,
+                                nest.foldIndex[acc->reduce->extent], {}});
+    fold->accs.push_back(acc.get());
+  }
+  llvm::stable_sort(nest.folds, [](const FoldPlan &a, const FoldPlan &b) {
+    return a.pass < b.pass;
+  });
+}

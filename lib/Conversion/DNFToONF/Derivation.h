@@ -1,0 +1,95 @@
+//===- Derivation.h - plans of row nests and folds --------------*- C++ -*-===//
+#ifndef MOA_CONVERSION_DNFTOONF_DERIVATION_H
+#define MOA_CONVERSION_DNFTOONF_DERIVATION_H
+
+#include "lib/Conversion/DNFToONF/FoldRules.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace moa {
+
+/// One output of a nest: its value at the row indices and, if it has one, the
+/// index of the axis that is carried inside the row.
+struct OutputPlan {
+  uint64_t result;
+  Expr value;
+  std::optional<int64_t> carried;
+  mlir::Location loc;
+};
+
+/// One state of a fold.
+struct AccPlan {
+  Expr reduce;
+  std::string name;
+  Expr body, present; // at the fold's index
+  std::optional<int64_t> carried;
+  unsigned pass = 0;
+  llvm::SmallVector<Expr> deps; // reductions of the row that body or present read
+  StateSet states;              // those of them in the same fold
+  Repair repair;
+};
+
+/// One pass over a range.
+struct FoldPlan {
+  unsigned pass;
+  std::string extent;
+  Expr present;
+  int64_t index;
+  llvm::SmallVector<AccPlan *> accs;
+};
+
+/// A nest over rows and what each row computes.
+struct NestPlan {
+  NestPlan() = default;
+  NestPlan(NestPlan &&) = default;
+  NestPlan &operator=(NestPlan &&) = default;
+  llvm::SmallVector<std::string> extents, names;
+  llvm::SmallVector<int64_t> rows;
+  llvm::SmallVector<OutputPlan> outputs;
+  std::vector<std::unique_ptr<AccPlan>> accs;
+  std::vector<FoldPlan> folds;
+  /// The free index that stands for the index of every fold over an extent.
+  std::map<std::string, int64_t> foldIndex;
+  /// Extents of carried indices.
+  std::map<int64_t, std::string> carriedExtents;
+};
+
+class Derivation {
+public:
+  Derivation(ExprContext &exprs, dnf::KernelOp kernel,
+             const llvm::StringSet<> &disabled)
+      : exprs(exprs), rules(exprs), kernel(kernel), disabled(disabled) {}
+
+  std::vector<NestPlan> run();
+  FoldRules &getRules() { return rules; }
+  /// Whether 0 ≤ j < extent with `present` at `index` holds an element.
+  Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
+
+private:
+  bool enabled(llvm::StringRef rule) const { return !disabled.contains(rule); }
+  Expr normalise(Expr e);
+  Expr normaliseReduce(Expr e);
+  Expr hoist(Expr e, int64_t j, Expr body, Expr present);
+  Expr distribute(Expr e, int64_t j, Expr body, Expr present);
+  std::optional<int64_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
+                                       mlir::ArrayAttr domain);
+  void planFolds(NestPlan &nest);
+  void collectReductions(NestPlan &nest);
+  void addReduction(NestPlan &nest, Expr reduce);
+  void assignPass(NestPlan &nest, AccPlan &acc);
+  void remark(const AccPlan &acc);
+
+  ExprContext &exprs;
+  FoldRules rules;
+  dnf::KernelOp kernel;
+  const llvm::StringSet<> &disabled;
+  llvm::DenseMap<Expr, Expr> normalised;
+};
+
+/// Writes the plans down as an onf.kernel before `kernel`.
+onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
+                      dnf::KernelOp kernel, std::vector<NestPlan> &nests);
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_DNFTOONF_DERIVATION_H

@@ -1,0 +1,484 @@
+//===- Emit.cpp - plans written down as onf -------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+/// A region under construction: what is bound in it and what it has computed.
+struct Scope {
+  explicit Scope(OpBuilder builder) : builder(builder) {}
+  OpBuilder builder;
+  llvm::DenseMap<Expr, Value> values;
+};
+
+/// Σ coefficient · term + constant, over index expressions.
+struct LinearForm {
+  llvm::MapVector<Expr, SymExpr> terms;
+  SymExpr constant;
+};
+
+class Emitter {
+public:
+  Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
+          dnf::KernelOp source)
+      : exprs(exprs), rules(rules), derivation(derivation), source(source),
+        loc(source.getLoc()) {}
+
+  onf::KernelOp run(std::vector<NestPlan> &nests);
+
+private:
+  // Scalar code: every expression is computed once, in the outermost scope
+  // that binds what it reads.
+  Value emit(Expr e);
+  unsigned levelOf(Expr e);
+  Value emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands);
+  Value emitLoad(Expr e);
+  Value emitInnerReduce(Expr e, unsigned level);
+  Value find(Expr e);
+
+  // Structure.
+  void emitNest(NestPlan &nest);
+  void emitFold(NestPlan &nest, FoldPlan &fold);
+  Value emitAcc(NestPlan &nest, AccPlan &acc);
+  void emitRepair(AccPlan &acc, onf::AccOp op);
+  void settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op);
+  void emitOutput(NestPlan &nest, OutputPlan &output);
+  void emitStore(NestPlan &nest, OutputPlan &output);
+
+  Expr linearOf(Expr e, LinearForm &form, const SymExpr &factor);
+  LinearForm address(StringRef array, ArrayRef<Expr> indices);
+  void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
+                 SmallVectorImpl<Attribute> &coefficients);
+  /// A placeholder whose value is bound by hand.
+  Expr placeholder(Type type) { return exprs.psi(-1 - nextPlaceholder++, {}, type); }
+  StringAttr str(const Twine &text) { return StringAttr::get(exprs.getContext(), text); }
+  ArrayAttr strings(ArrayRef<std::string> list) {
+    SmallVector<Attribute> attrs;
+    for (const std::string &text : list)
+      attrs.push_back(str(text));
+    return ArrayAttr::get(exprs.getContext(), attrs);
+  }
+  Scope &push(OpBuilder builder) {
+    levels.clear();
+    scopes.push_back(std::make_unique<Scope>(builder));
+    return *scopes.back();
+  }
+  void pop() {
+    levels.clear();
+    scopes.pop_back();
+  }
+
+  ExprContext &exprs;
+  FoldRules &rules;
+  Derivation &derivation;
+  dnf::KernelOp source;
+  Location loc;
+  onf::KernelOp target;
+  std::vector<std::unique_ptr<Scope>> scopes;
+  llvm::DenseMap<Expr, unsigned> levels;
+  /// States that carry an axis, after their fold: the array and, if it may
+  /// have ended singular, the condition under which it did.
+  struct Carried {
+    Value state, singular;
+    int64_t index;
+  };
+  llvm::DenseMap<Expr, Carried> carried;
+  int64_t nextPlaceholder = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Scalar code
+//===----------------------------------------------------------------------===//
+
+Value Emitter::find(Expr e) {
+  for (auto &scope : scopes)
+    if (Value value = scope->values.lookup(e))
+      return value;
+  return Value();
+}
+
+unsigned Emitter::levelOf(Expr e) {
+  for (auto [k, scope] : llvm::enumerate(scopes))
+    if (scope->values.count(e))
+      return k;
+  if (auto it = levels.find(e); it != levels.end())
+    return it->second;
+  unsigned level = 0;
+  if (auto it = carried.find(e); it != carried.end())
+    level = levelOf(exprs.index(it->second.index));
+  else
+    for (Expr operand : e->operands)
+      level = std::max(level, levelOf(operand));
+  return levels[e] = level;
+}
+
+Value Emitter::emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands) {
+  OperationState state(loc, *e->op, operands, e->type, e->attributes.getValue());
+  return b.create(state)->getResult(0);
+}
+
+Value Emitter::emit(Expr e) {
+  if (Value value = find(e))
+    return value;
+  unsigned level = levelOf(e);
+  OpBuilder &b = scopes[level]->builder;
+  Value result;
+  switch (e->kind) {
+  case ExprKind::Index:
+    llvm_unreachable("an index is bound by a scope");
+  case ExprKind::Extent:
+    result = onf::ExtentOp::create(b, loc, e->text);
+    break;
+  case ExprKind::Const:
+    result = arith::ConstantOp::create(b, loc, cast<TypedAttr>(e->value));
+    break;
+  case ExprKind::Psi:
+    result = emitLoad(e);
+    break;
+  case ExprKind::Op: {
+    SmallVector<Value> operands;
+    for (Expr operand : e->operands)
+      operands.push_back(emit(operand));
+    result = emitOp(e, b, operands);
+    break;
+  }
+  case ExprKind::Reduce:
+    if (auto it = carried.find(e); it != carried.end()) {
+      const Carried &c = it->second;
+      result = onf::AtOp::create(b, loc, e->type, c.state, emit(exprs.index(c.index)));
+      if (c.singular) {
+        Value nan = arith::ConstantOp::create(
+            b, loc, FloatAttr::get(e->type, std::nan("")));
+        result = arith::SelectOp::create(b, loc, c.singular, nan, result);
+      }
+      break;
+    }
+    result = emitInnerReduce(e, level);
+    break;
+  }
+  scopes[level]->values[e] = result;
+  return result;
+}
+
+/// A reduction that is no state of the row: a fold of its own where it is used.
+Value Emitter::emitInnerReduce(Expr e, unsigned level) {
+  // Scopes inside `level` cannot matter to it; set them aside.
+  std::deque<std::unique_ptr<Scope>> inner;
+  while (scopes.size() > level + 1) {
+    inner.push_front(std::move(scopes.back()));
+    pop();
+  }
+  OpBuilder &b = scopes[level]->builder;
+  std::string name = exprs.boundName(e).str();
+  auto fold = onf::FoldOp::create(b, loc, TypeRange{e->type}, str(name), str(e->extent),
+                                  onf::AxisAttr(), ArrayAttr(), ValueRange{});
+  b.setInsertionPoint(fold);
+  int64_t j = exprs.freshIndex(name);
+  auto [body, present] = exprs.open(e, j);
+  OpBuilder nested(b);
+  Block *block = nested.createBlock(&fold.getBody(), {}, b.getIndexType(), loc);
+  push(nested).values[exprs.index(j)] = block->getArgument(0);
+  if (present)
+    onf::GuardOp::create(scopes.back()->builder, loc, emit(present));
+  AccPlan acc;
+  acc.reduce = e;
+  auto it = exprs.reductionNames.find(e);
+  acc.name = it != exprs.reductionNames.end() ? it->second
+                                              : stringifyMonoid(e->monoid).str();
+  acc.body = body;
+  NestPlan none;
+  Value state = emitAcc(none, acc);
+  onf::YieldOp::create(scopes.back()->builder, loc, state);
+  pop();
+  b.setInsertionPointAfter(fold);
+  for (std::unique_ptr<Scope> &scope : inner)
+    scopes.push_back(std::move(scope));
+  levels.clear();
+  return fold.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+/// Adds factor · e to the form; sums, differences and products with symbols
+/// are taken apart, anything else is an opaque term.
+Expr Emitter::linearOf(Expr e, LinearForm &form, const SymExpr &factor) {
+  auto symbolic = [](Expr x) -> std::optional<SymExpr> {
+    if (x->kind == ExprKind::Extent)
+      return SymExpr::parse(x->text);
+    if (x->kind == ExprKind::Const)
+      return SymExpr(cast<IntegerAttr>(x->value).getInt());
+    return std::nullopt;
+  };
+  if (auto value = symbolic(e)) {
+    form.constant = form.constant + *value * factor;
+    return e;
+  }
+  if (e->isOp("arith.addi") || e->isOp("arith.subi")) {
+    linearOf(e->operands[0], form, factor);
+    linearOf(e->operands[1], form, e->isOp("arith.addi") ? factor : -factor);
+    return e;
+  }
+  if (e->isOp("arith.muli"))
+    for (unsigned k : {0, 1})
+      if (auto value = symbolic(e->operands[k])) {
+        linearOf(e->operands[1 - k], form, factor * *value);
+        return e;
+      }
+  form.terms[e] = form.terms[e] + factor;
+  return e;
+}
+
+LinearForm Emitter::address(StringRef array, ArrayRef<Expr> indices) {
+  LinearForm form;
+  for (auto [k, index] : llvm::enumerate(indices))
+    linearOf(index, form, SymExpr::symbol((array + ".s" + Twine(k)).str()));
+  return form;
+}
+
+void Emitter::splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
+                        SmallVectorImpl<Attribute> &coefficients) {
+  for (auto &[term, coefficient] : form.terms) {
+    if (coefficient.isZero())
+      continue;
+    terms.push_back(emit(term));
+    coefficients.push_back(str(coefficient.str()));
+  }
+}
+
+Value Emitter::emitLoad(Expr e) {
+  LinearForm form = address(exprs.inputNames[e->id], e->operands);
+  unsigned level = levelOf(e);
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  splitForm(form, terms, coefficients);
+  OpBuilder &b = scopes[level]->builder;
+  return onf::LoadOp::create(b, loc, e->type, target.getBody().getArgument(e->id), terms,
+                             b.getArrayAttr(coefficients), str(form.constant.str()));
+}
+
+//===----------------------------------------------------------------------===//
+// Folds
+//===----------------------------------------------------------------------===//
+
+Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
+  Expr e = acc.reduce;
+  SmallVector<std::string> names, extents;
+  Type type = e->type;
+  MLIRContext *context = exprs.getContext();
+  if (acc.carried) {
+    names.push_back(exprs.indexName(*acc.carried).str());
+    extents.push_back(nest.carriedExtents[*acc.carried]);
+    type = ArrayType::get(context, {str(extents[0])}, e->type);
+  }
+  // Values that do not depend on a carried index belong to the fold's scope.
+  Value scalar = acc.carried ? Value() : emit(acc.body);
+  SmallVector<Value> refs;
+  SmallVector<Attribute> singular;
+  for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
+    refs.push_back(emit(ref));
+    singular.push_back(FloatAttr::get(ref->type, value));
+  }
+  OpBuilder &b = scopes.back()->builder;
+  auto op = onf::AccOp::create(b, loc, type, e->monoid, str(acc.name), strings(names),
+                               strings(extents), refs, ScalarFn::mul,
+                               b.getArrayAttr(singular), e->rounds);
+  b.setInsertionPoint(op);
+  OpBuilder nested(b);
+  Block *block = nested.createBlock(&op.getValue(), {},
+                                    SmallVector<Type>(names.size(), b.getIndexType()),
+                                    SmallVector<Location>(names.size(), loc));
+  Scope &scope = push(nested);
+  if (acc.carried)
+    scope.values[exprs.index(*acc.carried)] = block->getArgument(0);
+  Value value = scalar ? scalar : emit(acc.body);
+  onf::YieldOp::create(scopes.back()->builder, loc, value);
+  pop();
+  if (!refs.empty())
+    emitRepair(acc, op);
+  b.setInsertionPointAfter(op);
+  return op.getResult();
+}
+
+void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
+  SmallVector<Type> types;
+  for (Expr ref : acc.repair.refs)
+    types.append(2, ref->type);
+  OpBuilder nested(op);
+  Block *block = nested.createBlock(&op.getRepair(), {}, types,
+                                    SmallVector<Location>(types.size(), loc));
+  Scope &scope = push(nested);
+  llvm::DenseMap<Expr, Expr> olds, news;
+  StateSet states;
+  for (auto [k, ref] : llvm::enumerate(acc.repair.refs)) {
+    states.insert(ref);
+    olds[ref] = placeholder(ref->type);
+    news[ref] = placeholder(ref->type);
+    scope.values[olds[ref]] = block->getArgument(2 * k);
+    scope.values[news[ref]] = block->getArgument(2 * k + 1);
+  }
+  Expr factor = rules.ratio(
+      acc.repair.h, states, [&](Expr e) { return olds.lookup(e); },
+      [&](Expr e) { return news.lookup(e); });
+  Value value = emit(factor);
+  onf::YieldOp::create(scopes.back()->builder, loc, value);
+  pop();
+}
+
+/// Binds the final values of a fold's states. A state whose reference ended at
+/// its singular value over a range that holds elements has the value of
+/// 0 · ∞, which is NaN: the unsplit expression would have given it too.
+void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
+  Scope &row = *scopes.back();
+  OpBuilder &b = row.builder;
+  for (auto [acc, result] : llvm::zip(fold.accs, op.getResults()))
+    if (!acc->carried && acc->repair.refs.empty())
+      row.values[acc->reduce] = result;
+  levels.clear();
+  for (auto [acc, result] : llvm::zip(fold.accs, op.getResults())) {
+    Value ended;
+    for (auto [ref, value] : llvm::zip(acc->repair.refs, acc->repair.singular)) {
+      if (std::isnan(value))
+        continue;
+      Value limit = arith::ConstantOp::create(b, loc, FloatAttr::get(ref->type, value));
+      Value at = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                       emit(ref), limit);
+      ended = ended ? arith::OrIOp::create(b, loc, ended, at).getResult() : at;
+    }
+    if (ended) {
+      Value any = emit(derivation.makeAny(fold.extent, fold.index, fold.present));
+      ended = arith::AndIOp::create(b, loc, any, ended);
+    }
+    if (acc->carried) {
+      carried[acc->reduce] = {result, ended, *acc->carried};
+      continue;
+    }
+    Value value = result;
+    if (ended) {
+      Value nan = arith::ConstantOp::create(
+          b, loc, FloatAttr::get(result.getType(), std::nan("")));
+      value = arith::SelectOp::create(b, loc, ended, nan, value);
+    }
+    row.values[acc->reduce] = value;
+  }
+  levels.clear();
+}
+
+void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
+  SmallVector<Type> types;
+  for (AccPlan *acc : fold.accs)
+    types.push_back(acc->carried
+                        ? ArrayType::get(exprs.getContext(),
+                                         {str(nest.carriedExtents[*acc->carried])},
+                                         acc->reduce->type)
+                        : acc->reduce->type);
+  OpBuilder &b = scopes.back()->builder;
+  auto op = onf::FoldOp::create(b, loc, types, str(exprs.indexName(fold.index)),
+                                str(fold.extent), onf::AxisAttr(), ArrayAttr(),
+                                ValueRange{});
+  b.setInsertionPoint(op);
+  OpBuilder nested(b);
+  Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
+  push(nested).values[exprs.index(fold.index)] = block->getArgument(0);
+  if (fold.present) {
+    Value condition = emit(fold.present);
+    onf::GuardOp::create(scopes.back()->builder, loc, condition);
+  }
+  SmallVector<Value> states;
+  for (AccPlan *acc : fold.accs) {
+    states.push_back(emitAcc(nest, *acc));
+    if (!acc->carried)
+      scopes.back()->values[acc->reduce] = states.back();
+    levels.clear();
+  }
+  onf::YieldOp::create(scopes.back()->builder, loc, states);
+  pop();
+  b.setInsertionPointAfter(op);
+  settle(nest, fold, op);
+}
+
+//===----------------------------------------------------------------------===//
+// Nests and the kernel
+//===----------------------------------------------------------------------===//
+
+void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
+  Value value = emit(output.value);
+  SmallVector<Expr> indices;
+  for (int64_t row : nest.rows)
+    indices.push_back(exprs.index(row));
+  if (output.carried)
+    indices.push_back(exprs.index(*output.carried));
+  StringRef name = cast<StringAttr>(source.getResultNames()[output.result]).getValue();
+  LinearForm form = address(name, indices);
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  splitForm(form, terms, coefficients);
+  OpBuilder &b = scopes.back()->builder;
+  unsigned inputs = source.getArgNames().size();
+  onf::StoreOp::create(b, output.loc, value,
+                       target.getBody().getArgument(inputs + output.result), terms,
+                       b.getArrayAttr(coefficients), str(form.constant.str()));
+}
+
+void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
+  if (!output.carried)
+    return emitStore(nest, output);
+  OpBuilder &b = scopes.back()->builder;
+  std::string extent = nest.carriedExtents[*output.carried];
+  auto loop = onf::ForOp::create(
+      b, output.loc, strings({exprs.indexName(*output.carried).str()}),
+      strings({extent}), ArrayAttr());
+  b.setInsertionPoint(loop);
+  OpBuilder nested(b);
+  Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
+  push(nested).values[exprs.index(*output.carried)] = block->getArgument(0);
+  emitStore(nest, output);
+  pop();
+  b.setInsertionPointAfter(loop);
+}
+
+void Emitter::emitNest(NestPlan &nest) {
+  OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
+  auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents),
+                                 ArrayAttr());
+  size_t rank = nest.rows.size();
+  Block *block = b.createBlock(&loop.getBody(), {},
+                               SmallVector<Type>(rank, b.getIndexType()),
+                               SmallVector<Location>(rank, loc));
+  carried.clear();
+  Scope &row = push(OpBuilder::atBlockEnd(block));
+  for (auto [id, arg] : llvm::zip(nest.rows, block->getArguments()))
+    row.values[exprs.index(id)] = arg;
+  for (FoldPlan &fold : nest.folds)
+    emitFold(nest, fold);
+  for (OutputPlan &output : nest.outputs)
+    emitOutput(nest, output);
+  pop();
+}
+
+onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
+  OpBuilder b(source);
+  target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
+                                 source.getRequires(), source.getArgNames(),
+                                 source.getResultNames(), source.getResultTypes());
+  SmallVector<Type> types(source.getBody().getArgumentTypes());
+  for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())
+    types.push_back(type);
+  b.createBlock(&target.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  for (NestPlan &nest : nests)
+    emitNest(nest);
+  return target;
+}
+
+onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
+                           dnf::KernelOp kernel, std::vector<NestPlan> &nests) {
+  return Emitter(exprs, rules, derivation, kernel).run(nests);
+}
