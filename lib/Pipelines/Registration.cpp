@@ -8,6 +8,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
+#include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -101,6 +102,7 @@ void registerPasses() {
   dnf::registerDNFPasses();
   onf::registerONFPasses();
   registerConvertMoAToDNFPass();
+  registerConvertDNFToONFPass();
   registerAnalysisPasses();
 }
 
