@@ -1,0 +1,420 @@
+//===- DNFInterpreter.cpp - definitions over index domains ----------------===//
+#include "dialects/DNF/IR/DNF.h"
+#include "lib/Interpreter/Machine.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// The body of a let, an output or a reduction: arguments and a yield.
+struct Body {
+  Scope *scope = nullptr;
+  std::vector<Node *> arguments;
+  Node *value = nullptr, *condition = nullptr;
+
+  bool present(Machine &m) const {
+    return (!condition || m.get(condition).i) && m.isPresent(value);
+  }
+  bool mayBeAbsent() const { return condition || value->mayBeAbsent; }
+};
+
+/// A let with a cache of its values: one entry per index of the domain as far
+/// as that is small, else the entry of the index's remainder, overwritten.
+struct Let {
+  std::string name;
+  std::vector<int64_t> domain;
+  Body body;
+  bool cached = false;
+
+  struct Entry {
+    uint64_t tag = 0; // linear index + 1
+    Cell value;
+  };
+  std::vector<Entry> entries;
+
+  static constexpr uint64_t kMaxEntries = uint64_t(1) << 21;
+
+  Entry &entry(uint64_t linear) {
+    if (entries.empty()) {
+      uint64_t size = 1, wanted = std::min<uint64_t>(countOf(domain), kMaxEntries);
+      while (size < wanted)
+        size *= 2;
+      entries.resize(size);
+    }
+    return entries[linear & (entries.size() - 1)];
+  }
+};
+
+struct InputNode final : Node {
+  InputNode(Scope *scope, Location loc, std::vector<Node *> indices,
+            const Array &array, StringRef name, Form form, std::vector<bool> *reads)
+      : Node(scope, loc), indices(std::move(indices)), array(array), name(name),
+        form(form), reads(reads) {
+    for (Node *index : this->indices)
+      mayBeAbsent |= index->mayBeAbsent;
+  }
+  Cell compute(Machine &m) override {
+    int64_t linear = 0;
+    bool inside = true;
+    for (size_t k = 0; k < indices.size(); ++k) {
+      int64_t i = m.get(indices[k]).i, extent = array.shape[k];
+      inside &= i >= 0 && i < extent;
+      linear = linear * extent + i;
+    }
+    if (m.failed)
+      return ofInt(0);
+    if (!inside)
+      return outside(m);
+    if (reads)
+      (*reads)[linear] = true;
+    double value = array.data[linear];
+    return form.isFloat() ? ofFloat(value) : fromDouble(value, form);
+  }
+  Cell outside(Machine &m) {
+    std::vector<int64_t> index;
+    for (Node *node : indices)
+      index.push_back(m.get(node).i);
+    return m.fail(loc, "index " + indexText(index) + " is outside '" + name +
+                           "' of shape " + indexText(array.shape));
+  }
+  bool present(Machine &m) override {
+    return llvm::all_of(indices, [&](Node *index) { return m.isPresent(index); });
+  }
+  std::vector<Node *> indices;
+  const Array &array;
+  std::string name;
+  Form form;
+  std::vector<bool> *reads;
+};
+
+struct ApplyNode final : Node {
+  ApplyNode(Scope *scope, Location loc, std::vector<Node *> indices, Let &let)
+      : Node(scope, loc), indices(std::move(indices)), let(let) {
+    mayBeAbsent = let.body.mayBeAbsent();
+    for (Node *index : this->indices)
+      mayBeAbsent |= index->mayBeAbsent;
+  }
+  /// Evaluates the indices; returns their position in the domain + 1, 0 if outside.
+  uint64_t locate(Machine &m) {
+    uint64_t linear = 0;
+    for (size_t k = 0; k < indices.size(); ++k) {
+      int64_t i = m.get(indices[k]).i;
+      if (m.failed)
+        return 0;
+      if (i < 0 || i >= let.domain[k]) {
+        m.fail(loc, "index " + Twine(i) + " is outside axis " + Twine(k) + " of '" +
+                        let.name + "' with domain " + indexText(let.domain));
+        return 0;
+      }
+      linear = linear * let.domain[k] + i;
+    }
+    return linear + 1;
+  }
+  void enter(Machine &m) {
+    m.enter(*let.body.scope);
+    for (size_t k = 0; k < indices.size(); ++k)
+      m.set(let.body.arguments[k], indices[k]->value);
+  }
+  Cell compute(Machine &m) override {
+    uint64_t tag = locate(m);
+    if (!tag)
+      return ofInt(0);
+    if (!let.cached) {
+      enter(m);
+      return m.get(let.body.value);
+    }
+    if (Let::Entry &entry = let.entry(tag - 1); entry.tag == tag)
+      return entry.value;
+    enter(m);
+    Cell value = m.get(let.body.value);
+    if (!m.failed) {
+      Let::Entry &entry = let.entry(tag - 1);
+      entry.tag = tag;
+      entry.value = value;
+    }
+    return value;
+  }
+  bool present(Machine &m) override {
+    for (Node *index : indices)
+      if (!m.isPresent(index))
+        return false;
+    if (!let.body.mayBeAbsent())
+      return true;
+    if (!locate(m))
+      return false;
+    enter(m);
+    return let.body.present(m);
+  }
+  std::vector<Node *> indices;
+  Let &let;
+};
+
+struct ReduceNode final : Node {
+  ReduceNode(Scope *scope, Location loc, Monoid monoid, Type type, int64_t extent,
+             Body body)
+      : Node(scope, loc), monoid(monoid), type(type), extent(extent), body(body) {}
+  Cell compute(Machine &m) override {
+    Accumulator sum(monoid, type);
+    for (int64_t j = 0; j < extent && !m.failed; ++j) {
+      m.enter(*body.scope);
+      m.set(body.arguments[0], ofInt(j));
+      if (body.present(m))
+        sum.add(m.get(body.value));
+    }
+    return sum.get();
+  }
+  Monoid monoid;
+  Type type;
+  int64_t extent;
+  Body body;
+};
+
+struct WhereNode final : Node {
+  WhereNode(Scope *scope, Location loc, Node *condition, Node *operand)
+      : Node(scope, loc), condition(condition), operand(operand) {
+    mayBeAbsent = true;
+  }
+  Cell compute(Machine &m) override { return m.get(operand); }
+  bool present(Machine &m) override {
+    return m.isPresent(condition) && m.get(condition).i && m.isPresent(operand);
+  }
+  Node *condition, *operand;
+};
+
+struct Output {
+  std::vector<int64_t> domain;
+  Body body;
+  Form form;
+};
+
+class DNFInterpreter final : GraphBuilder {
+public:
+  DNFInterpreter(const Kernel &kernel, const Symbols &symbols,
+                 const KernelInputs &inputs, const InterpretOptions &options)
+      : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {}
+
+  Expected<std::vector<Array>> run(dnf::KernelOp op, const Sample *sample);
+
+private:
+  Expected<bool> buildSpecial(Operation *op) override;
+  Error buildBody(Region &region, const Scope *parent, Body &body);
+  Error buildLet(dnf::LetOp op);
+  Error buildReduce(dnf::ReduceOp op);
+  Error buildPsi(dnf::PsiOp op);
+  Error buildKernel(dnf::KernelOp op);
+  Expected<std::vector<int64_t>> domainOf(ArrayAttr extents);
+  double element(Output &output, ArrayRef<int64_t> index);
+
+  Machine state;
+  const KernelInputs &inputs;
+  const InterpretOptions &options;
+  unsigned depth = 0;
+  std::map<std::string, std::unique_ptr<Let>> lets;
+  std::map<unsigned, Output> outputs;
+};
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
+
+Error DNFInterpreter::buildBody(Region &region, const Scope *parent, Body &body) {
+  Block &block = region.front();
+  body.scope = makeScope(parent);
+  // A body inside another lies deeper than everything it can use.
+  body.scope->depth = ++depth;
+  body.arguments = makeArguments(block, body.scope);
+  for (Operation &op : block.without_terminator())
+    if (Error error = buildOp(&op))
+      return error;
+  --depth;
+  auto yield = cast<dnf::YieldOp>(block.getTerminator());
+  body.value = nodeOf(yield.getValue());
+  if (yield.getPresent())
+    body.condition = nodeOf(yield.getPresent());
+  return Error::success();
+}
+
+Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr extents) {
+  std::vector<int64_t> domain;
+  for (StringRef text : extents.getAsValueRange<StringAttr>()) {
+    auto extent = evaluate(text, symbols);
+    if (!extent)
+      return extent.takeError();
+    domain.push_back(*extent);
+  }
+  return domain;
+}
+
+/// A let is worth a cache unless its body is a few operations.
+static bool isExpensive(dnf::LetOp op) {
+  return op
+      ->walk([](Operation *inner) {
+        bool cheap = !isa<dnf::ReduceOp, dnf::ApplyOp>(inner) &&
+                     inner->getName().getDialectNamespace() != "math";
+        return cheap ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+Error DNFInterpreter::buildLet(dnf::LetOp op) {
+  auto let = std::make_unique<Let>();
+  let->name = op.getSymName().str();
+  auto domain = domainOf(op.getDomain());
+  if (!domain)
+    return domain.takeError();
+  let->domain = std::move(*domain);
+  let->cached = isExpensive(op);
+  if (Error error = buildBody(op.getBody(), &top, let->body))
+    return error;
+  lets[let->name] = std::move(let);
+  return Error::success();
+}
+
+Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
+  auto extent = evaluate(op.getExtent(), symbols);
+  if (!extent)
+    return extent.takeError();
+  Body body;
+  if (Error error = buildBody(op.getBody(), &top, body))
+    return error;
+  define(op.getResult(),
+         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(),
+                          op.getResult().getType(), *extent, body));
+  return Error::success();
+}
+
+Error DNFInterpreter::buildPsi(dnf::PsiOp op) {
+  auto arg = dyn_cast<BlockArgument>(op.getArray());
+  if (!arg || !isa<dnf::KernelOp>(arg.getOwner()->getParentOp()))
+    return makeError(locationText(op.getLoc()) + "ψ on an array that is no input");
+  unsigned k = arg.getArgNumber();
+  const Array &array = inputs.arrays[k];
+  std::vector<bool> *reads = nullptr;
+  if (options.reads) {
+    reads = &(*options.reads)[k];
+    reads->resize(array.data.size());
+  }
+  Form form = Form::of(kernel.argTypes[k].getElementType());
+  define(op.getResult(),
+         make<InputNode>(scopeOf(op.getIndices()), op.getLoc(),
+                         nodesOf(op.getIndices()), array, kernel.argNames[k], form,
+                         reads));
+  return Error::success();
+}
+
+Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
+  auto done = [](Error error) -> Expected<bool> {
+    if (error)
+      return error;
+    return true;
+  };
+  if (auto psi = dyn_cast<dnf::PsiOp>(op))
+    return done(buildPsi(psi));
+  if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
+    return done(buildReduce(reduce));
+  if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
+    auto value = evaluate(extent.getExpr(), symbols);
+    if (!value)
+      return value.takeError();
+    return done(makeConstant(extent.getResult(), *value));
+  }
+  if (auto where = dyn_cast<dnf::WhereOp>(op)) {
+    define(where.getResult(),
+           make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(),
+                           nodeOf(where.getCondition()), nodeOf(where.getValue())));
+    return true;
+  }
+  auto apply = dyn_cast<dnf::ApplyOp>(op);
+  if (!apply)
+    return false;
+  auto it = lets.find(apply.getLet().str());
+  if (it == lets.end())
+    return makeError(locationText(op->getLoc()) + "no let '" + apply.getLet() +
+                     "' above this");
+  define(apply.getResult(),
+         make<ApplyNode>(scopeOf(apply.getIndices()), op->getLoc(),
+                         nodesOf(apply.getIndices()), *it->second));
+  return true;
+}
+
+Error DNFInterpreter::buildKernel(dnf::KernelOp op) {
+  if (options.reads)
+    options.reads->resize(inputs.arrays.size());
+  for (Operation &inner : op.getBody().front()) {
+    if (auto let = dyn_cast<dnf::LetOp>(inner)) {
+      if (Error error = buildLet(let))
+        return error;
+      continue;
+    }
+    auto definition = cast<dnf::OutputOp>(inner);
+    Output &output = outputs[definition.getResult()];
+    auto domain = domainOf(definition.getDomain());
+    if (!domain)
+      return domain.takeError();
+    output.domain = std::move(*domain);
+    output.form = Form::of(definition.getType());
+    if (Error error = buildBody(definition.getBody(), &top, output.body))
+      return error;
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+double DNFInterpreter::element(Output &output, ArrayRef<int64_t> index) {
+  machine.enter(*output.body.scope);
+  for (auto [node, i] : llvm::zip(output.body.arguments, index))
+    machine.set(node, ofInt(i));
+  if (!output.body.present(machine))
+    return 0;
+  return toDouble(machine.get(output.body.value), output.form);
+}
+
+Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op,
+                                                 const Sample *sample) {
+  if (Error error = buildKernel(op))
+    return error;
+  std::vector<Array> results;
+  for (unsigned k = 0; k < kernel.resultTypes.size(); ++k) {
+    if (sample && sample->output != k)
+      continue;
+    auto it = outputs.find(k);
+    if (it == outputs.end())
+      return makeError("no dnf.output defines '" + kernel.resultNames[k] + "'");
+    Output &output = it->second;
+    Array array;
+    if (sample) {
+      for (const std::vector<int64_t> &index : sample->indices)
+        if (!machine.failed)
+          array.data.push_back(element(output, index));
+      array.shape = {static_cast<int64_t>(array.data.size())};
+    } else {
+      array.shape = output.domain;
+      std::vector<int64_t> index(output.domain.size(), 0);
+      if (countOf(output.domain))
+        do
+          array.data.push_back(element(output, index));
+        while (!machine.failed && nextIndex(index, output.domain));
+    }
+    if (machine.failed)
+      return machine.takeError();
+    results.push_back(std::move(array));
+  }
+  return results;
+}
+
+} // namespace
+
+Expected<std::vector<Array>>
+moa::interp::interpretDNF(Operation *op, const Kernel &kernel, const Symbols &symbols,
+                          const KernelInputs &inputs, const InterpretOptions &options,
+                          const Sample *sample) {
+  return DNFInterpreter(kernel, symbols, inputs, options)
+      .run(cast<dnf::KernelOp>(op), sample);
+}

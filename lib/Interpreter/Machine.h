@@ -1,0 +1,128 @@
+//===- Machine.h - demand-driven evaluation of scalar code ------*- C++ -*-===//
+//
+// dnf and onf bodies become a graph of nodes, one per SSA value. A node is
+// evaluated when something present needs it, and at most once per iteration of
+// the innermost scope (loop, reduction, let) it depends on: every iteration of
+// a scope has a fresh number, its epoch, and a node remembers the epoch of its
+// last value. So a branch that a select does not take costs nothing and may
+// hold an index outside its array, and what a loop does not change is
+// evaluated once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_INTERPRETER_MACHINE_H
+#define MOA_INTERPRETER_MACHINE_H
+
+#include "lib/Interpreter/Kernel.h"
+#include "lib/Interpreter/Scalar.h"
+#include "llvm/ADT/DenseMap.h"
+#include <memory>
+
+namespace moa::interp {
+
+struct Scope {
+  unsigned depth = 0;
+  uint64_t epoch = 1;
+};
+
+class Machine;
+
+struct Node {
+  explicit Node(Scope *scope, mlir::Location loc) : scope(scope), loc(loc) {}
+  virtual ~Node() = default;
+  virtual Cell compute(Machine &m) = 0;
+  /// Whether the value is present; asked only where `mayBeAbsent`.
+  virtual bool present(Machine &m) { return true; }
+
+  Cell value = ofInt(0);
+  uint64_t stamp = 0;
+  Scope *scope;
+  bool mayBeAbsent = false;
+  mlir::Location loc;
+};
+
+class Machine {
+public:
+  Cell get(Node *node) {
+    if (node->stamp != node->scope->epoch) {
+      node->value = node->compute(*this);
+      node->stamp = node->scope->epoch;
+    }
+    return node->value;
+  }
+  bool isPresent(Node *node) { return !node->mayBeAbsent || node->present(*this); }
+  /// Starts an iteration of the scope.
+  void enter(Scope &scope) { scope.epoch = ++epochs; }
+  void set(Node *node, Cell value) {
+    node->value = value;
+    node->stamp = node->scope->epoch;
+  }
+  /// Records the first error; the loops stop when they see it.
+  Cell fail(mlir::Location loc, const llvm::Twine &message) {
+    if (!failed)
+      error = locationText(loc) + message.str();
+    failed = true;
+    return ofInt(0);
+  }
+  llvm::Error takeError() { return makeError(error); }
+
+  bool failed = false;
+
+private:
+  std::string error;
+  uint64_t epochs = 1;
+};
+
+/// An index or another value that a scope sets.
+struct ArgumentNode final : Node {
+  using Node::Node;
+  Cell compute(Machine &m) override {
+    return m.fail(loc, "a loop variable is read outside its loop");
+  }
+};
+
+/// Builds the graph of a region's scalar code. The derived builders add their
+/// dialect's ops.
+class GraphBuilder {
+public:
+  GraphBuilder(const Kernel &kernel, const Symbols &symbols, Machine &machine)
+      : kernel(kernel), symbols(symbols), machine(machine) {}
+  virtual ~GraphBuilder() = default;
+
+protected:
+  /// Makes the nodes of one op of a dialect; returns false if it has none.
+  virtual llvm::Expected<bool> buildSpecial(mlir::Operation *op) = 0;
+
+  llvm::Error buildOp(mlir::Operation *op);
+  Scope *makeScope(const Scope *parent);
+  /// The deepest of the scopes the values live in, at least the kernel's.
+  Scope *scopeOf(mlir::ValueRange values);
+  /// The deepest scope among the values a region takes from outside.
+  Scope *captureScope(mlir::Region &region);
+  Node *nodeOf(mlir::Value value) { return nodes.lookup(value); }
+  std::vector<Node *> nodesOf(mlir::ValueRange values);
+  /// Nodes for a block's arguments, set by their scope.
+  std::vector<Node *> makeArguments(mlir::Block &block, Scope *scope);
+  llvm::Error makeConstant(mlir::Value value, int64_t number);
+  template <typename NodeTy, typename... Args>
+  NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
+    auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);
+    NodeTy *raw = node.get();
+    owned.push_back(std::move(node));
+    return raw;
+  }
+  void define(mlir::Value value, Node *node) { nodes[value] = node; }
+
+  const Kernel &kernel;
+  const Symbols &symbols;
+  Machine &machine;
+  Scope top;
+
+private:
+  llvm::DenseMap<mlir::Value, Node *> nodes;
+  std::vector<std::unique_ptr<Node>> owned;
+  std::vector<std::unique_ptr<Scope>> scopes;
+};
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_MACHINE_H

@@ -1,0 +1,58 @@
+//===- Memory.h - arrays behind flat addresses ------------------*- C++ -*-===//
+#ifndef MOA_INTERPRETER_MEMORY_H
+#define MOA_INTERPRETER_MEMORY_H
+
+#include "lib/Interpreter/Kernel.h"
+#include "lib/Interpreter/Scalar.h"
+
+namespace moa::interp {
+
+/// An array as onf addresses it: flat, with strides of its own. The strides
+/// leave gaps on every axis, so that an address computed from extents instead
+/// of strides, or a wrong one, hits a gap and is noticed.
+class Memory {
+public:
+  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form);
+
+  /// Sets `<name>.s<axis>` in the symbols.
+  void bindStrides(Symbols &symbols) const;
+  /// Copies the elements in.
+  void fill(const Array &array);
+
+  bool isElement(int64_t address) const {
+    return address >= 0 && address < static_cast<int64_t>(marks.size()) &&
+           marks[address] != kGap;
+  }
+  Cell load(int64_t address) const { return cells[address]; }
+  /// Writes an element and returns how often it has been written.
+  unsigned store(int64_t address, Cell cell) {
+    cells[address] = cell;
+    return ++marks[address];
+  }
+  /// The index of the element at an address.
+  std::vector<int64_t> indexOf(int64_t address) const;
+  int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
+  bool isWritten(int64_t address) const { return marks[address] != 0; }
+  double read(int64_t address) const { return toDouble(cells[address], form); }
+  /// Elements in row-major order; `missing` receives the index of the first
+  /// element never written, if any.
+  Array gather(std::vector<int64_t> *missing) const;
+
+  const std::string &getName() const { return name; }
+  const std::vector<int64_t> &getShape() const { return shape; }
+  /// Outputs hold values of the type that is stored.
+  void setForm(Form stored) { form = stored; }
+
+private:
+  static constexpr uint8_t kGap = 255;
+
+  std::string name;
+  std::vector<int64_t> shape, strides;
+  Form form;
+  std::vector<Cell> cells;
+  std::vector<uint8_t> marks; // kGap, or the number of writes
+};
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_MEMORY_H

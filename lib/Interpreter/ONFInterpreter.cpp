@@ -1,0 +1,459 @@
+//===- ONFInterpreter.cpp - loops, folds and flat addresses ---------------===//
+#include "lib/Interpreter/ONFNodes.h"
+#include <optional>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// Rows of tiles the interval claims are checked with where nothing is lifted.
+constexpr int64_t kDefaultTile = 16;
+
+struct Nest;
+
+/// A store, or a loop nest inside a nest.
+struct Statement {
+  explicit Statement(Location loc) : loc(loc) {}
+  Location loc;
+  Memory *memory = nullptr;
+  Node *value = nullptr;
+  Address address;
+  std::unique_ptr<Nest> nest;
+};
+
+struct Nest {
+  Scope *scope = nullptr;
+  std::vector<Node *> indices;
+  std::vector<int64_t> extents;
+  std::vector<std::vector<int64_t>> orders;
+  std::vector<Statement> statements;
+  int64_t tileSize = kDefaultTile;
+  Tile tile;
+};
+
+class ONFInterpreter final : GraphBuilder {
+public:
+  ONFInterpreter(const Kernel &kernel, const Symbols &symbols,
+                 const KernelInputs &inputs, const InterpretOptions &options)
+      : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
+        options(options) {}
+
+  Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
+
+private:
+  Expected<bool> buildSpecial(Operation *op) override;
+  Error makeMemories(onf::KernelOp op);
+  Error buildNest(onf::ForOp op, Nest &nest);
+  Error buildStatement(Operation *op, Nest &nest);
+  Error buildFold(onf::FoldOp op);
+  Error buildAcc(onf::AccOp op, AccState *acc);
+  Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
+                    Node *&result);
+  Expected<bool> buildAt(onf::AtOp op);
+  template <typename OpTy> Expected<Address> buildAddress(OpTy op);
+  Expected<std::vector<int64_t>> extentsOf(ArrayAttr texts);
+
+  void execute(Nest &nest);
+  void executeStatement(Statement &statement);
+  Expected<std::vector<Array>> runWhole();
+  Expected<std::vector<Array>> runSample(const Sample &sample);
+  std::optional<std::vector<int64_t>> rowOf(const Nest &nest, unsigned output,
+                                            ArrayRef<int64_t> index);
+  void collectStores(onf::ForOp op, unsigned output,
+                     SmallVectorImpl<onf::StoreOp> &stores);
+
+  Machine state;
+  Symbols strided;
+  const KernelInputs &inputs;
+  const InterpretOptions &options;
+  std::vector<std::unique_ptr<Memory>> memories; // inputs, then outputs
+  std::vector<std::unique_ptr<Fold>> folds;
+  std::vector<std::unique_ptr<Nest>> nests;
+  std::vector<onf::ForOp> nestOps;
+  Nest *currentNest = nullptr;
+  unsigned depth = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
+
+Error ONFInterpreter::makeMemories(onf::KernelOp op) {
+  Block &block = op.getBody().front();
+  size_t count = kernel.argNames.size();
+  for (unsigned k = 0; k < block.getNumArguments(); ++k) {
+    auto type = cast<ArrayType>(block.getArgument(k).getType());
+    auto shape = evaluateShape(type, strided);
+    if (!shape)
+      return shape.takeError();
+    const std::string &name =
+        k < count ? kernel.argNames[k] : kernel.resultNames[k - count];
+    memories.push_back(std::make_unique<Memory>(name, *shape,
+                                                Form::of(type.getElementType())));
+    memories.back()->bindStrides(strided);
+    if (k < count)
+      memories.back()->fill(inputs.arrays[k]);
+  }
+  return Error::success();
+}
+
+Expected<std::vector<int64_t>> ONFInterpreter::extentsOf(ArrayAttr texts) {
+  std::vector<int64_t> extents;
+  for (StringRef text : texts.getAsValueRange<StringAttr>()) {
+    auto extent = evaluate(text, strided);
+    if (!extent)
+      return extent.takeError();
+    extents.push_back(*extent);
+  }
+  return extents;
+}
+
+template <typename OpTy> Expected<Address> ONFInterpreter::buildAddress(OpTy op) {
+  Address address;
+  address.terms = nodesOf(op.getTerms());
+  auto coefficients = extentsOf(op.getCoefficients());
+  if (!coefficients)
+    return coefficients.takeError();
+  address.coefficients = std::move(*coefficients);
+  auto constant = evaluate(op.getConstant(), strided);
+  if (!constant)
+    return constant.takeError();
+  address.constant = *constant;
+  return address;
+}
+
+Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
+  auto extents = extentsOf(op.getExtents());
+  if (!extents)
+    return extents.takeError();
+  nest.extents = std::move(*extents);
+  for (auto [k, extent] : llvm::enumerate(nest.extents)) {
+    onf::AxisAttr lift;
+    if (auto lifts = op.getLift())
+      lift = cast<onf::AxisAttr>((*lifts)[k]);
+    nest.orders.push_back(liftedOrder(extent, lift));
+    if (lift && k + 1 == nest.extents.size())
+      nest.tileSize = lift.getTile();
+  }
+  Block &block = op.getBody().front();
+  nest.scope = makeScope(&top);
+  nest.scope->depth = ++depth;
+  nest.indices = makeArguments(block, nest.scope);
+  for (Operation &inner : block)
+    if (Error error = buildStatement(&inner, nest))
+      return error;
+  --depth;
+  return Error::success();
+}
+
+Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
+  Statement statement(op->getLoc());
+  if (auto loop = dyn_cast<onf::ForOp>(op)) {
+    statement.nest = std::make_unique<Nest>();
+    if (Error error = buildNest(loop, *statement.nest))
+      return error;
+  } else if (auto store = dyn_cast<onf::StoreOp>(op)) {
+    auto arg = dyn_cast<BlockArgument>(store.getArray());
+    if (!arg || arg.getArgNumber() < kernel.argNames.size())
+      return makeError(locationText(op->getLoc()) + "a store to an array that is "
+                                                    "no output");
+    statement.memory = memories[arg.getArgNumber()].get();
+    statement.memory->setForm(Form::of(store.getValue().getType()));
+    statement.value = nodeOf(store.getValue());
+    auto address = buildAddress(store);
+    if (!address)
+      return address.takeError();
+    statement.address = std::move(*address);
+  } else {
+    return buildOp(op);
+  }
+  nest.statements.push_back(std::move(statement));
+  return Error::success();
+}
+
+Error ONFInterpreter::buildRegion(Region &region, Scope *&scope,
+                                  std::vector<Node *> &arguments, Node *&result) {
+  Block &block = region.front();
+  scope = makeScope(&top);
+  scope->depth = ++depth;
+  arguments = makeArguments(block, scope);
+  for (Operation &op : block.without_terminator())
+    if (Error error = buildOp(&op))
+      return error;
+  --depth;
+  result = nodeOf(cast<onf::YieldOp>(block.getTerminator()).getValues()[0]);
+  return Error::success();
+}
+
+Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
+  Type type = op.getResult().getType();
+  if (auto array = dyn_cast<ArrayType>(type))
+    type = array.getElementType();
+  acc->name = op.getName().str();
+  acc->monoid = op.getMonoid();
+  acc->form = Form::of(type);
+  acc->identity = identityOf(acc->monoid, type);
+  acc->adds = op.getCombine() == ScalarFn::add;
+  auto extents = extentsOf(op.getExtents());
+  if (!extents)
+    return extents.takeError();
+  acc->extents = std::move(*extents);
+  for (auto [k, ref] : llvm::enumerate(op.getRefs())) {
+    acc->refs.push_back(static_cast<AccState *>(nodeOf(ref)));
+    auto value = dyn_cast<FloatAttr>(op.getSingular()[k]);
+    if (!value)
+      return makeError(locationText(op.getLoc()) + "a singular value that is no float");
+    acc->singular.push_back(value.getValueAsDouble());
+  }
+  if (Error error =
+          buildRegion(op.getValue(), acc->valueScope, acc->indices, acc->value))
+    return error;
+  if (op.getRepair().empty())
+    return Error::success();
+  return buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor);
+}
+
+Error ONFInterpreter::buildFold(onf::FoldOp op) {
+  folds.push_back(std::make_unique<Fold>(op.getLoc()));
+  Fold &fold = *folds.back();
+  fold.name = op.getName().str();
+  auto extent = evaluate(op.getExtent(), strided);
+  if (!extent)
+    return extent.takeError();
+  fold.extent = *extent;
+  fold.order = liftedOrder(*extent, op.getLift().value_or(onf::AxisAttr()));
+  fold.bodyScope = makeScope(&top);
+  fold.bodyScope->depth = ++depth;
+  Block &block = op.getBody().front();
+  fold.index = makeArguments(block, fold.bodyScope)[0];
+  for (Operation &inner : block.without_terminator()) {
+    if (auto guard = dyn_cast<onf::GuardOp>(inner)) {
+      fold.guard = nodeOf(guard.getCondition());
+    } else if (auto accOp = dyn_cast<onf::AccOp>(inner)) {
+      auto *acc = make<AccState>(fold.bodyScope, inner.getLoc());
+      if (Error error = buildAcc(accOp, acc))
+        return error;
+      define(accOp.getResult(), acc);
+      fold.accs.push_back(acc);
+    } else if (Error error = buildOp(&inner)) {
+      return error;
+    }
+  }
+  --depth;
+  SmallVector<Value> captured(op.getBounds());
+  fold.scope = captureScope(op.getBody());
+  if (op.getPieces() && options.checkPieces) {
+    for (auto piece : op.getPieces()->getAsRange<onf::PieceAttr>())
+      fold.pieces.push_back({piece.getVisitLower(), piece.getVisitUpper(),
+                             piece.getFullLower(), piece.getFullUpper(),
+                             piece.getFull()});
+    fold.bounds = nodesOf(op.getBounds());
+    fold.tile = &currentNest->tile;
+    // The claims depend on the row's tile.
+    Scope *bounds = scopeOf(op.getBounds());
+    fold.scope = bounds->depth > fold.scope->depth ? bounds : fold.scope;
+    if (currentNest->scope->depth > fold.scope->depth)
+      fold.scope = currentNest->scope;
+  }
+  for (auto [k, result] : llvm::enumerate(op.getResults()))
+    define(result, make<FoldResult>(fold.scope, op.getLoc(), fold, unsigned(k)));
+  return Error::success();
+}
+
+Expected<bool> ONFInterpreter::buildAt(onf::AtOp op) {
+  if (!op.getState().getDefiningOp<onf::FoldOp>())
+    return makeError(locationText(op.getLoc()) +
+                     "onf.at reads a state that is no result of a fold");
+  auto *result = static_cast<FoldResult *>(nodeOf(op.getState()));
+  define(op.getResult(), make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result,
+                                      nodesOf(op.getIndices())));
+  return true;
+}
+
+Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
+  if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+    if (Error error = buildFold(fold))
+      return error;
+    return true;
+  }
+  if (auto at = dyn_cast<onf::AtOp>(op))
+    return buildAt(at);
+  if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
+    auto value = evaluate(extent.getExpr(), strided);
+    if (!value)
+      return value.takeError();
+    if (Error error = makeConstant(extent.getResult(), *value))
+      return error;
+    return true;
+  }
+  auto load = dyn_cast<onf::LoadOp>(op);
+  if (!load)
+    return false;
+  auto arg = dyn_cast<BlockArgument>(load.getArray());
+  if (!arg || arg.getArgNumber() >= kernel.argNames.size())
+    return makeError(locationText(op->getLoc()) + "a load from an array that is "
+                                                  "no input");
+  auto address = buildAddress(load);
+  if (!address)
+    return address.takeError();
+  define(load.getResult(),
+         make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(),
+                        *memories[arg.getArgNumber()], std::move(*address)));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Execution
+//===----------------------------------------------------------------------===//
+
+void ONFInterpreter::executeStatement(Statement &statement) {
+  if (statement.nest)
+    return execute(*statement.nest);
+  int64_t flat = statement.address.compute(machine);
+  Cell value = machine.get(statement.value);
+  if (machine.failed)
+    return;
+  Memory &memory = *statement.memory;
+  if (!memory.isElement(flat)) {
+    machine.fail(statement.loc, "address " + Twine(flat) + " is no element of '" +
+                                    memory.getName() + "' of shape " +
+                                    indexText(memory.getShape()));
+    return;
+  }
+  if (memory.store(flat, value) > 1)
+    machine.fail(statement.loc, "element " + indexText(memory.indexOf(flat)) +
+                                    " of '" + memory.getName() + "' is written twice");
+}
+
+void ONFInterpreter::execute(Nest &nest) {
+  std::vector<int64_t> digits(nest.orders.size(), 0), sizes;
+  for (const auto &order : nest.orders)
+    sizes.push_back(order.size());
+  if (llvm::is_contained(sizes, 0))
+    return;
+  do {
+    machine.enter(*nest.scope);
+    for (size_t k = 0; k < digits.size(); ++k) {
+      int64_t i = nest.orders[k][digits[k]];
+      machine.set(nest.indices[k], ofInt(i));
+      nest.tile.first = i / nest.tileSize * nest.tileSize;
+      nest.tile.last =
+          std::min(nest.tile.first + nest.tileSize, nest.extents[k]) - 1;
+    }
+    for (Statement &statement : nest.statements)
+      if (!machine.failed)
+        executeStatement(statement);
+  } while (!machine.failed && nextIndex(digits, sizes));
+}
+
+Expected<std::vector<Array>> ONFInterpreter::runWhole() {
+  for (auto &nest : nests)
+    execute(*nest);
+  if (machine.failed)
+    return machine.takeError();
+  std::vector<Array> outputs;
+  for (size_t k = kernel.argNames.size(); k < memories.size(); ++k) {
+    std::vector<int64_t> missing;
+    outputs.push_back(memories[k]->gather(&missing));
+    if (!missing.empty())
+      return makeError("element " + indexText(missing) + " of output '" +
+                       memories[k]->getName() + "' is never written");
+  }
+  return outputs;
+}
+
+void ONFInterpreter::collectStores(onf::ForOp op, unsigned output,
+                                   SmallVectorImpl<onf::StoreOp> &stores) {
+  op.walk([&](onf::StoreOp store) {
+    auto arg = cast<BlockArgument>(store.getArray());
+    if (arg.getArgNumber() == kernel.argNames.size() + output)
+      stores.push_back(store);
+  });
+}
+
+/// The row of a nest that writes an element: every index of the nest must
+/// stand in the store's address with one axis' stride as its coefficient.
+std::optional<std::vector<int64_t>>
+ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index) {
+  onf::ForOp op;
+  for (auto [candidate, built] : llvm::zip(nestOps, nests))
+    if (built.get() == &nest)
+      op = candidate;
+  SmallVector<onf::StoreOp> stores;
+  collectStores(op, output, stores);
+  if (stores.empty())
+    return std::nullopt;
+  onf::StoreOp store = stores.front();
+  std::vector<int64_t> row(nest.extents.size(), -1);
+  for (auto [term, text] : llvm::zip(
+           store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+    auto arg = dyn_cast<BlockArgument>(term);
+    StringRef axis = text;
+    unsigned position;
+    if (arg && arg.getOwner() == &op.getBody().front() &&
+        axis.consume_front(kernel.resultNames[output] + ".s") &&
+        !axis.getAsInteger(10, position) && position < index.size())
+      row[arg.getArgNumber()] = index[position];
+  }
+  for (auto [k, i] : llvm::enumerate(row))
+    if (i < 0 || i >= nest.extents[k])
+      return std::nullopt;
+  return row;
+}
+
+Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
+  Memory &memory = *memories[kernel.argNames.size() + sample.output];
+  Array elements;
+  for (const std::vector<int64_t> &index : sample.indices) {
+    int64_t address = memory.addressOf(index);
+    for (auto &nest : nests) {
+      if (memory.isWritten(address) || machine.failed)
+        break;
+      auto row = rowOf(*nest, sample.output, index);
+      if (!row)
+        continue;
+      auto orders = std::move(nest->orders);
+      nest->orders.clear();
+      for (int64_t i : *row)
+        nest->orders.push_back({i});
+      execute(*nest);
+      nest->orders = std::move(orders);
+    }
+    if (machine.failed)
+      return machine.takeError();
+    if (!memory.isWritten(address))
+      return makeError("no row of the kernel was found to write element " +
+                       indexText(index) + " of '" + memory.getName() + "'");
+    elements.data.push_back(memory.read(address));
+  }
+  elements.shape = {static_cast<int64_t>(elements.data.size())};
+  return std::vector<Array>{std::move(elements)};
+}
+
+Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op,
+                                                 const Sample *sample) {
+  if (Error error = makeMemories(op))
+    return error;
+  for (Operation &inner : op.getBody().front()) {
+    nests.push_back(std::make_unique<Nest>());
+    nestOps.push_back(cast<onf::ForOp>(inner));
+    currentNest = nests.back().get();
+    if (Error error = buildNest(nestOps.back(), *currentNest))
+      return error;
+  }
+  return sample ? runSample(*sample) : runWhole();
+}
+
+} // namespace
+
+Expected<std::vector<Array>>
+moa::interp::interpretONF(Operation *op, const Kernel &kernel, const Symbols &symbols,
+                          const KernelInputs &inputs, const InterpretOptions &options,
+                          const Sample *sample) {
+  return ONFInterpreter(kernel, symbols, inputs, options)
+      .run(cast<onf::KernelOp>(op), sample);
+}

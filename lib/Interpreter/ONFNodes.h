@@ -1,0 +1,132 @@
+//===- ONFNodes.h - folds, states and statements of onf ---------*- C++ -*-===//
+#ifndef MOA_INTERPRETER_ONFNODES_H
+#define MOA_INTERPRETER_ONFNODES_H
+
+#include "dialects/ONF/IR/ONF.h"
+#include "lib/Interpreter/Machine.h"
+#include "lib/Interpreter/Memory.h"
+
+namespace moa::interp {
+
+/// Σ coefficient · term + constant.
+struct Address {
+  std::vector<Node *> terms;
+  std::vector<int64_t> coefficients;
+  int64_t constant = 0;
+
+  int64_t compute(Machine &m) const {
+    int64_t address = constant;
+    for (size_t k = 0; k < terms.size(); ++k)
+      address += coefficients[k] * m.get(terms[k]).i;
+    return address;
+  }
+};
+
+struct LoadNode final : Node {
+  LoadNode(Scope *scope, mlir::Location loc, const Memory &memory, Address address)
+      : Node(scope, loc), memory(memory), address(std::move(address)) {}
+  Cell compute(Machine &m) override;
+  const Memory &memory;
+  Address address;
+};
+
+/// The state of one acc, with the current value while its fold runs. As a node
+/// it is the value of a scalar state including the current index.
+struct AccState final : Node {
+  AccState(Scope *scope, mlir::Location loc) : Node(scope, loc) {}
+  Cell compute(Machine &m) override {
+    return m.fail(loc, "a state is read before its step");
+  }
+  void start();
+  /// One step of the fold for a present index.
+  void step(Machine &m);
+
+  std::string name;
+  Monoid monoid = Monoid::add;
+  Form form;
+  Cell identity = ofInt(0);
+  std::vector<int64_t> extents;
+  std::vector<Cell> state;
+  Cell old = ofInt(0); // of a scalar state, before the current index
+  bool touched = false;
+  // F
+  Scope *valueScope = nullptr;
+  std::vector<Node *> indices;
+  Node *value = nullptr;
+  // repair
+  std::vector<AccState *> refs;
+  std::vector<double> singular;
+  Scope *repairScope = nullptr;
+  std::vector<Node *> oldAndNew;
+  Node *factor = nullptr;
+  bool adds = false; // the repair is added, not multiplied
+};
+
+/// Interval claims of a fold, evaluated for the tile a row lies in.
+struct PieceCheck {
+  mlir::AffineMap visitLower, visitUpper, fullLower, fullUpper;
+  bool full = false;
+};
+
+/// The tile of the nest's last axis that the current row lies in.
+struct Tile {
+  int64_t first = 0, last = 0;
+};
+
+struct Fold {
+  explicit Fold(mlir::Location loc) : loc(loc) {}
+  /// Runs the fold unless its results are those of the current iteration.
+  void run(Machine &m);
+
+  mlir::Location loc;
+  std::string name;
+  Scope *scope = nullptr; // where the fold's value lives
+  uint64_t stamp = 0;
+  Scope *bodyScope = nullptr;
+  Node *index = nullptr, *guard = nullptr;
+  int64_t extent = 0;
+  std::vector<int64_t> order; // indices in the order of the lifted digits
+  std::vector<AccState *> accs;
+  std::vector<PieceCheck> pieces;
+  std::vector<Node *> bounds;
+  const Tile *tile = nullptr;
+
+private:
+  struct Interval {
+    int64_t lower, upper;
+    bool holds(int64_t j) const { return lower <= j && j < upper; }
+  };
+  void evaluatePieces(Machine &m);
+  void checkPieces(Machine &m, int64_t j, bool present);
+  std::vector<Interval> visited, full;
+};
+
+/// A result of a fold; for a scalar state also its final value.
+struct FoldResult final : Node {
+  FoldResult(Scope *scope, mlir::Location loc, Fold &fold, unsigned position)
+      : Node(scope, loc), fold(fold), position(position) {}
+  Cell compute(Machine &m) override {
+    fold.run(m);
+    return fold.accs[position]->state.empty() ? ofInt(0)
+                                              : fold.accs[position]->state[0];
+  }
+  Fold &fold;
+  unsigned position;
+};
+
+/// An element of a state that carries axes.
+struct AtNode final : Node {
+  AtNode(Scope *scope, mlir::Location loc, FoldResult *result,
+         std::vector<Node *> indices)
+      : Node(scope, loc), result(result), indices(std::move(indices)) {}
+  Cell compute(Machine &m) override;
+  FoldResult *result;
+  std::vector<Node *> indices;
+};
+
+/// Indices of a lifted axis, in the order of its digits, guarded by the extent.
+std::vector<int64_t> liftedOrder(int64_t extent, onf::AxisAttr lift);
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_ONFNODES_H

@@ -1,0 +1,107 @@
+//===- Scalar.h - scalar operations on float64 and integers -----*- C++ -*-===//
+#ifndef MOA_INTERPRETER_SCALAR_H
+#define MOA_INTERPRETER_SCALAR_H
+
+#include "dialects/MoA/IR/Monoid.h"
+#include <optional>
+
+namespace moa::interp {
+
+/// One scalar: a float64 or an integer. Integers of more than one bit are kept
+/// sign-extended, booleans as 0 and 1.
+union Cell {
+  double f;
+  int64_t i;
+};
+inline Cell ofFloat(double f) {
+  Cell cell;
+  cell.f = f;
+  return cell;
+}
+inline Cell ofInt(int64_t i) {
+  Cell cell;
+  cell.i = i;
+  return cell;
+}
+
+/// How a scalar of an element type is kept: `width` 0 says float64.
+struct Form {
+  unsigned width = 0;
+  bool isFloat() const { return width == 0; }
+  static Form of(mlir::Type type);
+};
+
+/// An integer cut to the form's width.
+int64_t wrap(int64_t value, unsigned width);
+Cell fromDouble(double value, Form form);
+double toDouble(Cell cell, Form form);
+/// The value of a float, integer or boolean attribute.
+std::optional<Cell> ofAttribute(mlir::Attribute attr);
+
+enum class Code {
+  // floats
+  Id, NegF, AbsF, Exp, Exp2, ExpM1, Log, Log2, Log10, Log1p, Sqrt, RSqrt, Cbrt,
+  Tanh, Sinh, Cosh, Sin, Cos, Tan, Atan, Erf, Erfc, Floor, Ceil, Round, RoundEven,
+  TruncF, AddF, SubF, MulF, DivF, RemF, ModF, MaximumF, MinimumF, MaxNumF, MinNumF,
+  PowF, Atan2, CopySign, Fma, CmpF,
+  // integers
+  NegI, AbsI, NotI, AddI, SubI, MulI, DivSI, DivUI, FloorDivSI, CeilDivSI,
+  CeilDivUI, RemSI, RemUI, ModI, AndI, OrI, XorI, ShlI, ShrSI, ShrUI, MaxSI, MinSI,
+  MaxUI, MinUI, CmpI,
+  // conversions
+  RoundF, SIToF, UIToF, FToSI, FToUI, FToBool, SignedToI, UnsignedToI, IToBool
+};
+
+/// A scalar operation with its types resolved.
+struct Instr {
+  Code code = Code::Id;
+  unsigned width = 0;       // of the operands, where they are integers
+  unsigned resultWidth = 0; // of the result, where it is an integer
+  int predicate = 0;        // arith's number, for comparisons
+  mlir::Type round;         // RoundF, SIToF, UIToF: the float type to round to
+};
+
+/// Performs the operation; returns what is wrong with the operands, or null.
+const char *perform(const Instr &instr, const Cell *v, Cell &result);
+
+/// The operation of a point-wise function on an element type; nothing for
+/// `select`, which chooses among operands.
+std::optional<Instr> instrOf(ScalarFn fn, mlir::Type element);
+/// The conversion between element types; an `exact` one never rounds.
+Instr castOf(mlir::Type from, mlir::Type to, bool exact);
+/// The operation of an arith or math op of one result; nothing if it is none.
+std::optional<Instr> instrOf(mlir::Operation *op);
+
+/// x ⊕ y.
+Cell combine(Monoid monoid, Form form, Cell x, Cell y);
+Cell identityOf(Monoid monoid, mlir::Type type);
+
+/// A reduction in progress. Sums of floats are compensated (Neumaier), so that
+/// the oracle's own rounding does not grow with the range.
+class Accumulator {
+public:
+  Accumulator(Monoid monoid, mlir::Type type)
+      : monoid(monoid), form(Form::of(type)), state(identityOf(monoid, type)),
+        sums(monoid == Monoid::add && form.isFloat()) {}
+  void add(Cell x) {
+    if (!sums) {
+      state = combine(monoid, form, state, x);
+      return;
+    }
+    double s = state.f, t = s + x.f;
+    rest += std::abs(s) >= std::abs(x.f) ? (s - t) + x.f : (x.f - t) + s;
+    state.f = t;
+  }
+  Cell get() const;
+
+private:
+  Monoid monoid;
+  Form form;
+  Cell state;
+  bool sums;
+  double rest = 0;
+};
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_SCALAR_H
