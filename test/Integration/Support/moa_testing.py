@@ -1,0 +1,287 @@
+"""Builds kernels with the tools and calls them through their C entry points.
+
+A `Kernel` is a specification compiled by moa-codegen to an object file and a
+header, linked by the C compiler into a shared library and called with DLPack
+descriptors through ctypes, as any program outside of the project would.
+"""
+import ctypes
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+SOURCE_ROOT = os.environ["MOA_SOURCE_ROOT"]
+BINARY_ROOT = os.environ["MOA_BINARY_ROOT"]
+TOOLS = os.path.join(BINARY_ROOT, "bin")
+LIBOMP = os.environ.get("MOA_LIBOMP", "/usr/lib/llvm-22/lib/libomp.so")
+
+# The codes of the header that every kernel comes with.
+OK, NULL_DESCRIPTOR, RANK, DTYPE, SHAPE, CONSTRAINT, STRIDES = range(7)
+ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW = range(7, 13)
+
+# Relative L2 error against float64 that each element type may have.
+BOUNDS = {"f64": 1e-14, "f32": 2e-6, "bf16": 3e-3}
+
+# FlashAttention's grid of (queries, keys), and the small and empty ones.
+GRID = [(0, 0), (0, 5), (5, 0), (1, 1), (1, 17), (17, 1), (64, 128), (128, 192),
+        (256, 256), (239, 1), (799, 3), (113, 203), (113, 128), (128, 217),
+        (113, 211), (108, 256), (256, 512), (384, 256), (640, 128), (512, 256),
+        (1024, 1024), (1023, 1024), (1024, 1023)]
+LARGE = [(4096, 4096), (4224, 4224)]
+
+
+def example(name):
+    return os.path.join(SOURCE_ROOT, "examples", name + ".moa")
+
+
+def tool(name, *arguments, **options):
+    """Runs one of the tools and returns the finished process, output as text."""
+    options.setdefault("timeout", 600)
+    return subprocess.run([os.path.join(TOOLS, name), *map(str, arguments)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", **options)
+
+
+# bfloat16 stands in NumPy arrays of uint16 that hold its bits.
+
+def to_bf16(values):
+    """Rounds to nearest even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    quiet = (bits >> 16) | 0x40
+    return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)
+
+
+def from_bf16(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def encode(values, kind):
+    """NumPy values as the array that a parameter of this element type takes."""
+    values = np.asarray(values)
+    if kind == "bf16":
+        return to_bf16(values)
+    return np.ascontiguousarray(values.astype(STORAGE[kind][0]))
+
+
+def decode(array, kind):
+    """The values of a stored array in float64 (or as they are)."""
+    if kind == "bf16":
+        return from_bf16(array).astype(np.float64)
+    return array.astype(np.float64) if kind in ("f32", "f64", "f16") else array
+
+
+# Element type: NumPy storage, DLPack code, bits, C type of a scalar.
+STORAGE = {
+    "f64": (np.float64, 2, 64, ctypes.c_double),
+    "f32": (np.float32, 2, 32, ctypes.c_float),
+    "f16": (np.float16, 2, 16, ctypes.c_float),
+    "bf16": (np.uint16, 4, 16, ctypes.c_float),
+    "bool": (np.bool_, 6, 8, ctypes.c_bool),
+    "i8": (np.int8, 0, 8, ctypes.c_int8),
+    "i16": (np.int16, 0, 16, ctypes.c_int16),
+    "i32": (np.int32, 0, 32, ctypes.c_int32),
+    "i64": (np.int64, 0, 64, ctypes.c_int64),
+}
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack's descriptor, by its published layout."""
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+def int64s(values):
+    return (ctypes.c_int64 * max(len(values), 1))(*values)
+
+
+def describe(array, kind, strides=True, byte_offset=0):
+    """The descriptor of a NumPy array, of any strides."""
+    _, code, bits, _ = STORAGE[kind]
+    tensor = DLTensor()
+    tensor.data = array.ctypes.data - byte_offset
+    tensor.device_type = 1
+    tensor.ndim = array.ndim
+    tensor.code, tensor.bits, tensor.lanes = code, bits, 1
+    tensor.shape = int64s(array.shape)
+    if strides:
+        tensor.strides = int64s([s // array.itemsize for s in array.strides])
+    tensor.byte_offset = byte_offset
+    tensor.keep = array  # the descriptor borrows the memory
+    return tensor
+
+
+class Parameter:
+    """One line of the header: name, element type, extents as text, direction."""
+
+    def __init__(self, direction, name, kind, extents):
+        self.is_output = direction == "out"
+        self.name, self.kind = name, "bool" if kind == "i1" else kind
+        self.extents = [e.strip() for e in extents.split(",")] if extents else []
+        self.is_scalar = not self.extents and not self.is_output
+
+
+def aligned(size, fill=0xA5):
+    """`size` bytes at a multiple of 64, filled with a pattern."""
+    raw = np.full(size + 64, fill, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start:start + size]
+
+
+class Kernel:
+    """A specification compiled to a shared library."""
+
+    def __init__(self, spec, **settings):
+        self.directory = tempfile.TemporaryDirectory(prefix="moa-test-")
+        base = os.path.join(self.directory.name, "kernel")
+        sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        made = tool("moa-codegen", spec, "--target=cpu", *sets, "-o", base + ".o",
+                    "--header", base + ".h")
+        if made.returncode:
+            raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
+        compiler = os.environ.get("CC", "cc")
+        subprocess.run([compiler, "-shared", base + ".o", "-o", base + ".so",
+                        LIBOMP, "-lm", f"-Wl,-rpath,{os.path.dirname(LIBOMP)}"],
+                       check=True)
+        with open(base + ".h", encoding="utf-8") as file:
+            self.header = file.read()
+        self.library = ctypes.CDLL(base + ".so")
+        self.name = re.search(r"int32_t (\w+)_prepare\(", self.header).group(1)
+        self.parameters = [
+            Parameter(*match.groups()) for match in re.finditer(
+                r"^ \*\s+(in|out)\s+(\w+) : (\w+)(?:\[(.*)\])?$",
+                self.header, re.M)]
+        self.by_name = {p.name: p for p in self.parameters}
+
+    def ordered(self):
+        """Parameters as the entry points take them."""
+        arrays = [p for p in self.parameters if not p.is_scalar]
+        return ([p for p in arrays if not p.is_output] +
+                [p for p in self.parameters if p.is_scalar] +
+                [p for p in arrays if p.is_output])
+
+    def arguments(self, values):
+        """C arguments from descriptors (or None) and Python scalars by name."""
+        result = []
+        for parameter in self.ordered():
+            value = values[parameter.name]
+            if parameter.is_scalar:
+                result.append(STORAGE[parameter.kind][3](value))
+            else:
+                result.append(ctypes.byref(value) if value is not None else None)
+        return result
+
+    def entry(self, suffix, result):
+        function = getattr(self.library, self.name + suffix)
+        function.restype = result
+        return function
+
+    def workspace_bytes(self, values):
+        return self.entry("_workspace", ctypes.c_int64)(*self.arguments(values))
+
+    def check(self, values):
+        """The code and the message of NAME_check."""
+        text = ctypes.create_string_buffer(512)
+        code = self.entry("_check", ctypes.c_int32)(
+            *self.arguments(values), text, ctypes.c_size_t(len(text)))
+        return code, text.value.decode()
+
+    def launch(self, values, workspace=None, size=None):
+        """The code of NAME; the workspace is made when none is given."""
+        if workspace is None:
+            workspace = aligned(max(self.workspace_bytes(values), 0))
+        pointer = ctypes.c_void_p(workspace.ctypes.data if workspace.size else None)
+        size = workspace.size if size is None else size
+        return self.entry("", ctypes.c_int32)(*self.arguments(values), pointer,
+                                              ctypes.c_size_t(size), None)
+
+    def run(self, inputs, output_shapes):
+        """Values in, stored outputs out. Outputs start as a pattern of bytes."""
+        values, outputs = {}, {}
+        for parameter in self.parameters:
+            name, kind = parameter.name, parameter.kind
+            if parameter.is_scalar:
+                values[name] = inputs[name]
+            elif parameter.is_output:
+                array = np.empty(output_shapes[name], STORAGE[kind][0])
+                array.view(np.uint8)[...] = 0xA5
+                outputs[name] = array
+                values[name] = describe(array, kind)
+            else:
+                values[name] = describe(encode(inputs[name], kind), kind)
+        code = self.launch(values)
+        if code:
+            raise RuntimeError(f"{self.name} refused: {self.check(values)}")
+        return outputs
+
+    def results(self, inputs, output_shapes):
+        """Like run, with the outputs decoded to float64."""
+        stored = self.run(inputs, output_shapes)
+        return {name: decode(array, self.by_name[name].kind)
+                for name, array in stored.items()}
+
+    def seen_by_kernel(self, inputs):
+        """The inputs after rounding to their element types, in float64."""
+        return {name: decode(encode(value, self.by_name[name].kind),
+                             self.by_name[name].kind)
+                if not self.by_name[name].is_scalar else
+                rounded_scalar(value, self.by_name[name].kind)
+                for name, value in inputs.items()}
+
+
+def rounded_scalar(value, kind):
+    if kind == "f32":
+        return float(np.float32(value))
+    if kind == "bf16":
+        return float(from_bf16(to_bf16(np.array([value])))[0])
+    return value
+
+
+def relative_error(result, expected):
+    """Relative L2 error; infinities and NaN must stand at the same places."""
+    result = np.asarray(result, np.float64)
+    finite = np.isfinite(expected)
+    if result.shape != expected.shape:
+        return np.inf
+    if not np.array_equal(result[~finite], expected[~finite], equal_nan=True):
+        return np.inf
+    difference = np.linalg.norm(result[finite] - expected[finite])
+    norm = np.linalg.norm(expected[finite])
+    if not np.isfinite(difference):
+        return np.inf
+    return difference / norm if norm else (np.inf if difference else 0.0)
+
+
+class KernelTest(unittest.TestCase):
+    """Comparisons with a message that names what was compared."""
+
+    worst = {}
+
+    def assert_close(self, results, expected, bound, what):
+        for name, reference in expected.items():
+            error = relative_error(results[name], reference)
+            key = (type(self).__name__, f"{bound:g}")
+            self.worst[key] = max(self.worst.get(key, 0.0), error)
+            self.assertLessEqual(error, bound, f"{what}: relative L2 error of {name}")
+
+    def assert_same_bits(self, first, second, what):
+        for name in first:
+            self.assertEqual(first[name].tobytes(), second[name].tobytes(),
+                             f"{what}: bits of {name}")
+
+    @classmethod
+    def tearDownClass(cls):
+        for (_, bound), error in sorted(cls.worst.items()):
+            print(f"largest relative L2 error {error:.2e} (bound {bound})")
+
+
+def main():
+    unittest.main(verbosity=2)
