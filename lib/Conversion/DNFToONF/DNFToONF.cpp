@@ -3,6 +3,9 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 
 using namespace mlir;
 using namespace moa;
@@ -35,8 +38,12 @@ struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
       ExprContext exprs(&getContext());
       Derivation derivation(exprs, kernel, disabled);
       std::vector<NestPlan> nests = derivation.run();
-      emitONF(exprs, derivation.getRules(), derivation, kernel, nests);
+      onf::KernelOp result =
+          emitONF(exprs, derivation.getRules(), derivation, kernel, nests);
       kernel.erase();
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance(result);
+      eliminateCommonSubExpressions(rewriter, dominance, result);
     }
   }
 

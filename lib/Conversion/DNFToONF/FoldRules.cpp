@@ -96,7 +96,15 @@ Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indi
     Split a = parts(0), b = parts(1);
     if (!a || !b)
       return a ? b : a;
-    return {same(a.g, b.g), same(a.h, b.h)};
+    // A part that is missing on one side is the zero made above.
+    auto join = [&](Expr x, Expr y) {
+      if (floatValue(y) == 0.0)
+        return x;
+      if (floatValue(x) == 0.0)
+        return e->isOp("arith.addf") ? y : exprs.op("arith.negf", {y}, type);
+      return same(x, y);
+    };
+    return {join(a.g, b.g), join(a.h, b.h)};
   }
   if (e->isOp("arith.negf")) {
     Split a = parts(0);
@@ -334,7 +342,12 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
     return exprs.op(*h->op, h->attributes, {of(0), h->operands[1]}, type);
   if (h->isOp("math.exp") || h->isOp("math.exp2")) {
     Expr u = h->operands[0];
-    Expr difference = exprs.op("arith.subf", {at(u, newState), at(u, oldState)}, type);
+    // e^{−v(new)} / e^{−v(old)} = e^{v(old) − v(new)}
+    bool negated = u->isOp("arith.negf");
+    Expr v = negated ? u->operands[0] : u;
+    Expr after = at(v, newState), before = at(v, oldState);
+    Expr difference = negated ? exprs.op("arith.subf", {before, after}, type)
+                              : exprs.op("arith.subf", {after, before}, type);
     return exprs.op(*h->op, h->attributes, {difference}, type);
   }
   return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
