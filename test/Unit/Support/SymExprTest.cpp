@@ -41,8 +41,8 @@ TEST(SymExprTest, EqualPolynomialsCompareEqualAndPrintTheSame) {
 
 TEST(SymExprTest, TextIsAFixedPointOfParsing) {
   for (const char *text :
-       {"0", "-3", "N", "N - M", "2*N*M - M + 7", "H/G", "(N + 63)/64",
-        "N % 4", "Q.s0*B", "(H/G)*(N % (M + 1)) - 2"}) {
+       {"0", "-3", "N", "N - M", "2*N*M - M + 7", "H/G", "(N + 63)/64", "N % 4",
+        "Q.s0*B", "(H/G)*(N % (M + 1)) - 2"}) {
     std::string once = parse(text).str();
     EXPECT_EQ(once, parse(once).str()) << text;
   }

@@ -1,0 +1,317 @@
+//===- Figures.cpp - the CPU figures of the project -----------------------===//
+//
+// Everything that is compared is interleaved in one process: each round
+// measures the FMA peak, the compiled kernel and both forms of the rival, in an
+// order that rotates; medians and ratios are taken over the rounds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "benchmarks/cpu/Ours.h"
+#include "benchmarks/cpu/Peak.h"
+#include "benchmarks/cpu/Statistics.h"
+#include "benchmarks/cpu/Unfused.h"
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+
+using namespace moa;
+using namespace moa::bench;
+
+namespace {
+
+struct Options {
+  int rounds = 11;
+  std::string figure = "all"; // attention, memory, compile
+  std::string examples = MOA_EXAMPLES_DIR;
+};
+
+double now() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename Work> double timed(Work work) {
+  double begin = now();
+  work();
+  return now() - begin;
+}
+
+void fillNormal(FloatArray &array, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  for (float &value : array.values)
+    value = normal(generator);
+}
+
+double relativeError(const std::vector<float> &a, const std::vector<float> &b) {
+  double difference = 0, norm = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    difference += (double(a[k]) - b[k]) * (double(a[k]) - b[k]);
+    norm += double(b[k]) * b[k];
+  }
+  return std::sqrt(difference / norm);
+}
+
+/// Full attention of one shape: inputs, output, compiled kernel, workspace.
+class Attention {
+public:
+  Attention(Shape shape, Kernel kernel)
+      : q({1, shape.heads, shape.queries, shape.width}),
+        k({1, shape.heads, shape.keys, shape.width}),
+        v({1, shape.heads, shape.keys, shape.width}), out(q.shape),
+        kernel(std::move(kernel)) {
+    fillNormal(q, 1);
+    fillNormal(k, 2);
+    fillNormal(v, 3);
+    scale = 1.0 / std::sqrt(double(shape.width));
+    workspace.emplace(
+        std::max<int64_t>(this->kernel.workspace(arrays(), {scale}), 0));
+  }
+  std::vector<const DLTensor *> arrays() const {
+    return {&q.tensor, &k.tensor, &v.tensor, &out.tensor};
+  }
+  int32_t run() const {
+    return kernel.run(arrays(), {scale}, workspace->data, workspace->bytes);
+  }
+  FloatArray q, k, v, out;
+  double scale;
+  Kernel kernel;
+  std::optional<Workspace> workspace;
+};
+
+std::optional<Kernel> compile(const Options &options, const std::string &name) {
+  CompilerOptions settings;
+  settings.settings = {"T=f32", "D=128"};
+  Compilation unit =
+      Compiler(settings).compileFile(options.examples + "/" + name + ".moa");
+  std::optional<Kernel> kernel = unit.load();
+  if (!kernel)
+    fmt::print(stderr, "{}", unit.renderDiagnostics());
+  return kernel;
+}
+
+void printRate(const char *what, const std::vector<double> &seconds,
+               double flops) {
+  fmt::print(
+      "  {:<34} {:8.1f} ms   {:7.1f} GFLOP/s   (quartiles {:.1f} .. {:.1f} "
+      "ms)\n",
+      what, median(seconds) * 1e3, flops / median(seconds) * 1e-9,
+      quantile(seconds, 0.25) * 1e3, quantile(seconds, 0.75) * 1e3);
+}
+
+void printRatio(const char *what, const std::vector<double> &values,
+                const char *unit, double bar) {
+  fmt::print("  {:<34} {:.3f}{} (quartiles {:.3f} .. {:.3f}, range {:.3f} .. "
+             "{:.3f}); bar {}: {}\n",
+             what, median(values), unit, quantile(values, 0.25),
+             quantile(values, 0.75), quantile(values, 0), quantile(values, 1),
+             bar, median(values) >= bar ? "met" : "NOT met");
+}
+
+//===----------------------------------------------------------------------===//
+// Speed
+//===----------------------------------------------------------------------===//
+
+bool measureAttention(const Options &options) {
+  Shape shape;
+  std::optional<Kernel> kernel = compile(options, "sdpa");
+  if (!kernel)
+    return false;
+  Attention ours(shape, *kernel);
+  FloatArray reference(ours.q.shape);
+  Unfused byHeads(shape, Split::Heads), byProducts(shape, Split::Products);
+  auto runRival = [&](Unfused &rival) {
+    rival.run(ours.q.values.data(), ours.k.values.data(), ours.v.values.data(),
+              ours.scale, reference.values.data());
+  };
+
+  std::vector<double> peak, own, heads, products;
+  int32_t code = 0;
+  std::function<void()> steps[] = {
+      [&] { peak.push_back(measureFmaPeak(0.2)); },
+      [&] { own.push_back(timed([&] { code |= ours.run(); })); },
+      [&] { heads.push_back(timed([&] { runRival(byHeads); })); },
+      [&] { products.push_back(timed([&] { runRival(byProducts); })); }};
+  const int count = 4;
+  for (auto &step : steps) // one round that does not count: pages, threads
+    step();
+  double error = relativeError(ours.out.values, reference.values);
+  peak.clear(), own.clear(), heads.clear(), products.clear();
+  for (int round = 0; round < options.rounds; ++round) {
+    fmt::print(stderr, "round {} of {}\r", round + 1, options.rounds);
+    for (int step = 0; step < count; ++step)
+      steps[(round + step) % count]();
+  }
+
+  const std::vector<double> &rival =
+      median(heads) < median(products) ? heads : products;
+  std::vector<double> share;
+  for (size_t k = 0; k < own.size(); ++k)
+    share.push_back(shape.flops() / own[k] * 1e-9 / peak[k]);
+  fmt::print(
+      "\nfull attention, f32, (B, H, N, D) = (1, {}, {}, {}), {} threads, "
+      "{} rounds\n",
+      shape.heads, shape.queries, shape.width, numThreads(), options.rounds);
+  fmt::print("  {:<34} {:7.1f} GFLOP/s ({} bits; quartiles {:.1f} .. {:.1f})\n",
+             "FMA peak, measured", median(peak), fmaVectorBits(),
+             quantile(peak, 0.25), quantile(peak, 0.75));
+  printRate("compiled from the specification", own, shape.flops());
+  printRate("unfused, threads over heads", heads, shape.flops());
+  printRate("unfused, threads inside sgemm", products, shape.flops());
+  printRatio("speed over the better unfused", ratios(rival, own), " x", 1.2);
+  printRatio("share of the FMA peak", share, "", 0.55);
+  fmt::print("  {:<34} {:.2e} relative L2 between the two results\n",
+             "agreement", error);
+  return code == 0 && error < 1e-5;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// A line of /proc/self/status in KiB, such as VmHWM.
+int64_t readStatus(const std::string &key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(key + ":", 0) == 0)
+      return std::atoll(line.c_str() + key.size() + 1);
+  return -1;
+}
+
+bool measureMemory(const Options &options) {
+  Shape shape;
+  shape.heads = 1;
+  shape.queries = shape.keys = 65536;
+  std::optional<Kernel> kernel = compile(options, "sdpa");
+  if (!kernel)
+    return false;
+  Attention ours(shape, *kernel);
+  // Threads, their stacks and the output's pages exist before the count starts.
+  Shape small = shape;
+  small.queries = small.keys = 256;
+  if (Attention(small, *kernel).run())
+    return false;
+  std::ofstream("/proc/self/clear_refs") << "5"; // resets the high-water mark
+  int64_t before = readStatus("VmRSS");
+  double seconds = timed([&] { (void)ours.run(); });
+  double growth = (readStatus("VmHWM") - before) / 1024.0;
+  double space = ours.workspace->bytes / 1048576.0;
+  fmt::print(
+      "\nmemory, f32, (B, H, N, D) = (1, 1, 65536, 128), {:.1f} s, {:.1f} "
+      "GFLOP/s\n",
+      seconds, shape.flops() / seconds * 1e-9);
+  bool met = std::max(space, growth) <= 16;
+  fmt::print("  {:<34} {:.2f} MiB\n", "workspace asked for", space);
+  fmt::print("  {:<34} {:.2f} MiB; bar 16: {}\n", "growth of the resident set",
+             growth, met ? "met" : "NOT met");
+  return met;
+}
+
+//===----------------------------------------------------------------------===//
+// Compile time
+//===----------------------------------------------------------------------===//
+
+struct CompileTimes {
+  std::vector<double> lifted, vector, firstCall;
+};
+
+/// One fresh compilation; the call is on the smallest shape, so that what is
+/// timed is the compiler.
+bool compileOnce(const Options &options, CompileTimes &times) {
+  CompilerOptions settings;
+  settings.settings = {"T=f32", "D=128"};
+  std::string path = options.examples + "/sdpa.moa";
+  double begin = now();
+  Compilation unit = Compiler(settings).compileFile(path);
+  bool ok = unit.print(Level::Lifted).has_value();
+  times.lifted.push_back(now() - begin);
+  ok = ok && unit.print(Level::Vector).has_value();
+  times.vector.push_back(now() - begin);
+
+  begin = now();
+  Compilation fresh = Compiler(settings).compileFile(path);
+  std::optional<Kernel> kernel = fresh.load();
+  if (!ok || !kernel) {
+    fmt::print(stderr, "{}{}", unit.renderDiagnostics(),
+               fresh.renderDiagnostics());
+    return false;
+  }
+  Shape shape;
+  shape.heads = shape.queries = shape.keys = 1;
+  ok = Attention(shape, *kernel).run() == 0;
+  times.firstCall.push_back(now() - begin);
+  return ok;
+}
+
+bool measureCompilation(const Options &options) {
+  CompileTimes times;
+  for (int round = 0; round < options.rounds; ++round)
+    if (!compileOnce(options, times))
+      return false;
+  auto print = [](const char *what, const std::vector<double> &seconds,
+                  double bar) {
+    fmt::print(
+        "  {:<34} {:.3f} s (first {:.3f}, range {:.3f} .. {:.3f}); bar {}: "
+        "{}\n",
+        what, median(seconds), seconds.front(), quantile(seconds, 0),
+        quantile(seconds, 1), bar, median(seconds) <= bar ? "met" : "NOT met");
+  };
+  fmt::print("\ncompilation of examples/sdpa.moa, T=f32, D=128\n");
+  print("specification to lifted level", times.lifted, 0.5);
+  print("specification to vector code", times.vector, 0.5);
+  print("specification to end of first call", times.firstCall, 1.0);
+  return true;
+}
+
+std::optional<Options> readOptions(int argc, char **argv) {
+  Options options;
+  for (int k = 1; k < argc; ++k) {
+    std::string word = argv[k];
+    size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    std::string value =
+        equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (name == "--rounds" && std::atoi(value.c_str()) > 0)
+      options.rounds = std::atoi(value.c_str());
+    else if (name == "--figure" && (value == "all" || value == "attention" ||
+                                    value == "memory" || value == "compile"))
+      options.figure = value;
+    else if (name == "--examples" && !value.empty())
+      options.examples = value;
+    else
+      return std::nullopt;
+  }
+  return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::optional<Options> options = readOptions(argc, argv);
+  if (!options) {
+    fmt::print(
+        stderr,
+        "usage: moa-bench-cpu [--rounds=N] [--examples=DIR]\n"
+        "                     [--figure=all|attention|memory|compile]\n");
+    return 2;
+  }
+  fmt::print("OpenBLAS kernels: {}; threads: {}\n", blasCoreName(),
+             numThreads());
+  std::pair<const char *, bool (*)(const Options &)> figures[] = {
+      {"compile", measureCompilation},
+      {"attention", measureAttention},
+      {"memory", measureMemory}};
+  bool ok = true;
+  for (auto &[name, measure] : figures)
+    if (options->figure == "all" || options->figure == name) {
+      ok &= measure(*options);
+      std::fflush(stdout);
+    }
+  return ok ? 0 : 1;
+}
