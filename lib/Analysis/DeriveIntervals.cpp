@@ -3,7 +3,7 @@
 #include "lib/Analysis/Passes.h"
 
 namespace moa {
-#define GEN_PASS_DEF_DERIVEINTERVALS
+#define GEN_PASS_DEF_DERIVEINTERVALSPASS
 #include "lib/Analysis/AnalysisPasses.h.inc"
 } // namespace moa
 
@@ -86,7 +86,8 @@ llvm::Error moa::deriveFoldIntervals(onf::FoldOp fold) {
 }
 
 namespace {
-struct DeriveIntervals final : moa::impl::DeriveIntervalsBase<DeriveIntervals> {
+struct DeriveIntervalsPass final
+    : moa::impl::DeriveIntervalsPassBase<DeriveIntervalsPass> {
   using Base::Base;
 
   void runOnOperation() override {

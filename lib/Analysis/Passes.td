@@ -4,7 +4,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def DeriveIntervals : Pass<"onf-derive-intervals"> {
+def DeriveIntervalsPass : Pass<"onf-derive-intervals"> {
   let summary = "Project the guard of each fold to index intervals per tile of rows";
   let description = [{
     For every fold that stands directly in a top-level nest and has an
