@@ -1,0 +1,265 @@
+//===- ScheduleTest.cpp - machines, cost model, lifting -------------------===//
+#include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/Lifting.h"
+#include "lib/Schedule/NestShape.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+#include <random>
+#include <set>
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Digits, by enumeration
+//===----------------------------------------------------------------------===//
+
+TEST(Lifting, QuotientOfAShape) {
+  // The lifted shape must keep τ: 8·12·64·32 = (2·3·4·8)·(4·4·16·4).
+  SmallVector<int64_t> quotient = liftedShape({8, 12, 64, 32}, {2, 3, 4, 8});
+  EXPECT_EQ(quotient, (SmallVector<int64_t>{4, 4, 16, 4}));
+  EXPECT_EQ(8 * 12 * 64 * 32, 2 * 3 * 4 * 8 * 4 * 4 * 16 * 4);
+  EXPECT_EQ(liftedShape({7, 1, 0}, {2, 3, 4}), (SmallVector<int64_t>{4, 1, 0}));
+}
+
+/// All digit vectors below the bounds; calls back with each.
+template <typename Function>
+void forDigits(ArrayRef<int64_t> bounds, Function function) {
+  for (int64_t bound : bounds)
+    if (bound == 0)
+      return;
+  SmallVector<int64_t> digits(bounds.size(), 0);
+  while (true) {
+    function(digits);
+    size_t k = digits.size();
+    while (k > 0 && ++digits[k - 1] == bounds[k - 1])
+      digits[--k] = 0;
+    if (k == 0)
+      return;
+  }
+}
+
+void expectBijection(ArrayRef<int64_t> sizes, int64_t extent) {
+  SmallVector<int64_t> bounds = {liftedQuotient(sizes, extent)};
+  bounds.append(sizes.begin(), sizes.end());
+  std::set<int64_t> seen;
+  forDigits(bounds, [&](ArrayRef<int64_t> digits) {
+    int64_t index = liftedIndex(sizes, digits);
+    if (index >= extent) // the guard
+      return;
+    EXPECT_TRUE(seen.insert(index).second) << index << " twice";
+    EXPECT_EQ(liftedDigits(sizes, index), SmallVector<int64_t>(digits));
+  });
+  EXPECT_EQ(int64_t(seen.size()), extent);
+  EXPECT_TRUE(seen.empty() || (*seen.begin() == 0 && *seen.rbegin() == extent - 1));
+}
+
+TEST(Lifting, DigitsAreABijection) {
+  for (int64_t extent : {0, 1, 5, 16, 96, 97, 200}) {
+    expectBijection({}, extent);
+    expectBijection({16}, extent);
+    expectBijection({6, 16}, extent);
+    expectBijection({2, 3, 4}, extent);
+  }
+  std::mt19937 random(11);
+  for (unsigned round = 0; round < 200; ++round) {
+    SmallVector<int64_t> sizes;
+    for (unsigned k = random() % 4; k > 0; --k)
+      sizes.push_back(1 + random() % 7);
+    expectBijection(sizes, random() % 150);
+  }
+}
+
+TEST(Lifting, WholeShapeByEnumeration) {
+  SmallVector<int64_t> shape = {8, 12, 64, 32}, factors = {2, 3, 4, 8};
+  SmallVector<int64_t> quotient = liftedShape(shape, factors), bounds;
+  for (unsigned k = 0; k < 4; ++k) {
+    bounds.push_back(quotient[k]);
+    bounds.push_back(factors[k]);
+  }
+  std::vector<bool> seen(8 * 12 * 64 * 32);
+  forDigits(bounds, [&](ArrayRef<int64_t> digits) {
+    int64_t flat = 0;
+    for (unsigned k = 0; k < 4; ++k) {
+      int64_t index = liftedIndex({factors[k]}, digits.slice(2 * k, 2));
+      ASSERT_LT(index, shape[k]);
+      flat = flat * shape[k] + index;
+    }
+    ASSERT_FALSE(seen[flat]);
+    seen[flat] = true;
+  });
+  EXPECT_TRUE(llvm::all_of(seen, [](bool b) { return b; }));
+}
+
+TEST(Lifting, ProofHoldsForEveryExtent) {
+  MLIRContext context;
+  context.loadDialect<onf::ONFDialect>();
+  auto axis = [&](ArrayRef<int64_t> sizes) {
+    SmallVector<int64_t> all = {0}, resources = {0};
+    all.append(sizes.begin(), sizes.end());
+    resources.append(sizes.size(), 2);
+    return onf::AxisAttr::get(&context, resources, all);
+  };
+  for (ArrayRef<int64_t> sizes :
+       {ArrayRef<int64_t>{}, {16}, {6, 16}, {9, 8}, {2, 3, 4}, {1, 1}, {128}, {1, 512}}) {
+    llvm::Error error = verifyBijection(axis(sizes));
+    EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Machines
+//===----------------------------------------------------------------------===//
+
+Machine machine(StringRef name) { return llvm::cantFail(loadMachine(name)); }
+
+template <typename T> std::string errorOf(llvm::Expected<T> value) {
+  return value ? "" : llvm::toString(value.takeError());
+}
+
+TEST(Machines, RoundTrip) {
+  EXPECT_GE(knownMachines().size(), 4u);
+  for (const Machine &m : knownMachines()) {
+    std::string text = printMachine(m);
+    EXPECT_EQ(printMachine(llvm::cantFail(parseMachine(text))), text);
+  }
+}
+
+TEST(Machines, LaneCounts) {
+  EXPECT_EQ(machine("zen4").laneCounts(32), (std::vector<int64_t>{1, 4, 8, 16}));
+  EXPECT_EQ(machine("zen4").laneCounts(64), (std::vector<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(machine("avx2").laneCounts(32), (std::vector<int64_t>{1, 4, 8}));
+}
+
+TEST(Machines, Host) {
+  Machine host = hostMachine();
+  EXPECT_GE(host.cores, 1);
+  EXPECT_GE(host.l1Bytes, 4096);
+  EXPECT_GE(host.l2Bytes, host.l1Bytes);
+}
+
+TEST(Machines, BadDescriptions) {
+  std::string good = printMachine(machine("avx2"));
+  auto with = [&](StringRef from, StringRef to) {
+    std::string text = good;
+    size_t at = text.find(from.str());
+    EXPECT_NE(at, std::string::npos);
+    return errorOf(parseMachine(text.replace(at, from.size(), to.str())));
+  };
+  EXPECT_NE(with("\"registers\"", "\"register\"").find("unknown key 'register'"),
+            std::string::npos);
+  EXPECT_NE(with("[128, 256]", "[256, 128]").find("vector_bits"), std::string::npos);
+  EXPECT_NE(with("[128, 256]", "[]").find("vector_bits"), std::string::npos);
+  EXPECT_NE(with(": 32768", ": 0").find("positive integer 'l1_bytes'"), std::string::npos);
+  EXPECT_NE(errorOf(parseMachine("{")), "");
+  EXPECT_NE(errorOf(parseMachine("[]")).find("object"), std::string::npos);
+  EXPECT_NE(errorOf(loadMachine("/nonexistent/machine.json")).find("known are host"),
+            std::string::npos);
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+class ScheduleTest : public ::testing::Test {
+protected:
+  MLIRContext context;
+  ScheduleTest() {
+    context.loadDialect<onf::ONFDialect, MoADialect, arith::ArithDialect>();
+  }
+
+  /// A weighted sum of rows: s_ij = Σ_k Q_ik K_jk, o_id = Σ_j s_ij V_jd.
+  OwningOpRef<ModuleOp> weighted(StringRef rows, StringRef inner, StringRef carried,
+                                 StringRef type = "f32") {
+    std::string text = R"(
+onf.kernel @f attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["Q", "V"],
+    result_names = ["O"], result_types = [!moa.array<[H, "ROWS", "CARRIED"], TYPE>]} {
+^bb0(%Q: !moa.array<[H, "ROWS", "INNER"], TYPE>, %V: !moa.array<[M, "CARRIED"], TYPE>,
+     %O: !moa.array<[H, "ROWS", "CARRIED"], TYPE>):
+  onf.for ["h", "i"] in ["H", "ROWS"] {
+  ^bb0(%h: index, %i: index):
+    %o = onf.fold "j" in "M" : !moa.array<["CARRIED"], TYPE> {
+    ^bb0(%j: index):
+      %s = onf.fold "k" in "INNER" : TYPE {
+      ^bb0(%k: index):
+        %q = onf.load %Q[%h, %i, %k] times ["Q.s0", "Q.s1", "Q.s2"] plus "0" : !moa.array<[H, "ROWS", "INNER"], TYPE> -> TYPE
+        %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> TYPE {
+          onf.yield %q : TYPE
+        } repair {
+        }
+        onf.yield %a : TYPE
+      }
+      %a = onf.acc add "o" carries ["d"] in ["CARRIED"] refs() mul [] : () -> !moa.array<["CARRIED"], TYPE> {
+      ^bb0(%d: index):
+        %v = onf.load %V[%j, %d] times ["V.s0", "V.s1"] plus "0" : !moa.array<[M, "CARRIED"], TYPE> -> TYPE
+        %p = arith.mulf %s, %v : TYPE
+        onf.yield %p : TYPE
+      } repair {
+      }
+      onf.yield %a : !moa.array<["CARRIED"], TYPE>
+    }
+    onf.for ["d"] in ["CARRIED"] {
+    ^bb0(%d: index):
+      %x = onf.at %o[%d] : !moa.array<["CARRIED"], TYPE> -> TYPE
+      onf.store %x, %O[%h, %i, %d] times ["O.s0", "O.s1", "O.s2"] plus "0" : TYPE, !moa.array<[H, "ROWS", "CARRIED"], TYPE>
+    }
+  }
+})";
+    auto replace = [&](StringRef from, StringRef to) {
+      for (size_t at; (at = text.find(from.str())) != std::string::npos;)
+        text.replace(at, from.size(), to.str());
+    };
+    // Extents print without quotes where they are names or numbers.
+    replace("\"ROWS\", \"INNER\"], TYPE>", (rows + ", " + inner + "], TYPE>").str());
+    replace("\"ROWS\", \"CARRIED\"], TYPE>", (rows + ", " + carried + "], TYPE>").str());
+    replace("[M, \"CARRIED\"], TYPE>", ("[M, " + carried + "], TYPE>").str());
+    replace("array<[\"CARRIED\"]", ("array<[" + carried + "]").str());
+    replace("ROWS", rows);
+    replace("INNER", inner);
+    replace("CARRIED", carried);
+    replace("TYPE", type);
+    return parseSourceString<ModuleOp>(text, &context);
+  }
+
+  static onf::KernelOp kernel(OwningOpRef<ModuleOp> &module) {
+    return *module->getOps<onf::KernelOp>().begin();
+  }
+
+  Schedule choose(StringRef machineName, StringRef rows, StringRef inner, StringRef carried,
+                  StringRef type = "f32") {
+    auto module = weighted(rows, inner, carried, type);
+    EXPECT_TRUE(bool(module));
+    Machine target = machine(machineName);
+    Schedule schedule = chooseSchedule(kernel(module), target);
+    llvm::Error error = checkSchedule(kernel(module), schedule, target);
+    EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+    return schedule;
+  }
+};
+
+int64_t lanes(const Schedule &s) { return s.nests[0].axes.back().getSize(onf::Resource::lane); }
+int64_t registers(const Schedule &s) {
+  return s.nests[0].axes.back().getSize(onf::Resource::register_);
+}
+int64_t block(const Schedule &s) { return s.nests[0].folds[0].getSize(onf::Resource::cache); }
+
+TEST_F(ScheduleTest, DefaultsOfTheCostModel) {
+  for (StringRef name : {"zen4", "avx512"}) {
+    Schedule s = choose(name, "N", "128", "128");
+    EXPECT_EQ(lanes(s), 16) << name.str();
+    EXPECT_EQ(registers(s), 6) << name.str();
+    EXPECT_EQ(block(s), 128) << name.str();
+  }
+  for (StringRef name : {"zen4", "avx512", "avx2", "generic"})
+    for (StringRef width : {"16", "64", "128", "256", "D"})
+      for (StringRef type : {"f32", "f64"}) {
+        Schedule s = choose(name, "N", width, width, type);
+        fprintf(stderr, "%s %s %s: %d %d %d\n", name.str().c_str(), width.str().c_str(), type.str().c_str(), (int)registers(s), (int)lanes(s), (int)block(s));
+      }
+}
+
+} // namespace
