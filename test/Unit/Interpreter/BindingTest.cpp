@@ -81,7 +81,7 @@ TEST(Binding, ShapesOfOutputs) {
 }
 
 TEST(Binding, OnlyKernelsAreInterpreted) {
-  KernelText text("module {}");
+  KernelText text("module { module {} }");
   EXPECT_NE(errorOf(text.get(), {}).find("expected a kernel of moa, dnf or onf"),
             std::string::npos);
 }

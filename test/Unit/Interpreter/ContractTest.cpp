@@ -45,7 +45,7 @@ TEST(ONFContract, FullIntervalsHoldOnlyPresentIndices) {
 
 TEST(ONFContract, VisitedIntervalsHoldAllPresentIndices) {
   EXPECT_CONTAINS(editedError("(s0, d1 + s0 - s1 + 1)", "(s0, d1 + s0 - s1)"),
-                  "fold 'j', index 8, tile [6, 6]: the index is present but in no "
+                  "fold 'j', index 7, tile [0, 5]: the index is present but in no "
                   "visited interval");
 }
 

@@ -169,7 +169,6 @@ TEST(Samples, ARowOfALargeProblemIsQuick) {
 
 /// What the dnf interpreter reads is what the specification needs.
 TEST(Samples, ReadsAreRecorded) {
-  Sizes s{1, 2, 1, 2, 5, 3};
   KernelText text = KernelText::file("gqa.dnf.mlir");
   std::vector<std::vector<bool>> reads;
   InterpretOptions options;

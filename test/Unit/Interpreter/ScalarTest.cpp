@@ -37,8 +37,9 @@ TEST(RoundTo, AgreesWithTheHardwareOnFloats) {
     std::memcpy(&value, &bits, sizeof value);
     if (k % 2)
       value = std::ldexp(1 + (bits >> 12) * 0x1p-52, int(bits % 340) - 190);
-    if (!std::isnan(value))
-      EXPECT_EQ(roundTo(value, f32), double(static_cast<float>(value)));
+    if (std::isnan(value))
+      continue;
+    EXPECT_EQ(roundTo(value, f32), double(static_cast<float>(value)));
   }
 }
 
