@@ -10,6 +10,10 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#ifdef MOA_HAVE_VECTOR
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+#endif
+#include "lib/Pipelines/Pipelines.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -104,6 +108,10 @@ void registerPasses() {
   registerConvertMoAToDNFPass();
   registerConvertDNFToONFPass();
   registerAnalysisPasses();
+#ifdef MOA_HAVE_VECTOR
+  registerONFToVectorPasses();
+#endif
+  registerPipelines();
 }
 
 } // namespace moa

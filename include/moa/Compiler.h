@@ -1,0 +1,240 @@
+//===- Compiler.h - the compiler as a library -------------------*- C++ -*-===//
+//
+// A specification goes in; the text of every level, object code, a header, a
+// report and callable kernels come out:
+//
+//   moa::CompilerOptions options;
+//   options.settings = {"T=f32"};
+//   moa::Compilation unit = moa::Compiler(options).compileFile("sdpa.moa");
+//   if (!unit.ok())
+//     std::cerr << unit.renderDiagnostics();
+//   std::optional<std::string> onf = unit.print(moa::Level::ONF);
+//   std::optional<moa::Kernel> kernel = unit.load("sdpa");
+//
+// Nothing here throws. A function that returns an empty optional has added at
+// least one error to the diagnostics of its compilation. Work is done on demand
+// and kept: printing a level runs the passes up to it once.
+//
+// A Compilation may be used by one thread at a time; different ones, and the
+// kernels loaded from them, are independent.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_COMPILER_H
+#define MOA_COMPILER_H
+
+#include "moa/DLPack.h"
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moa {
+
+/// The levels of the compiler, in order of lowering.
+enum class Level { MoA, DNF, ONF, Lifted, Vector, LLVM };
+
+/// The name of a level on a command line: "moa", "dnf", …
+const char *getLevelName(Level level);
+/// The level of that name.
+std::optional<Level> parseLevel(const std::string &name);
+
+struct CompilerOptions {
+  /// Values of compile-time parameters: "D=64", "T=f16".
+  std::vector<std::string> settings;
+  /// A schedule as printed by Compilation::schedule(); empty: the cost model's.
+  std::string schedule;
+  /// An LLVM processor name; empty: this machine's.
+  std::string processor;
+  /// Laws of ψ-reduction and rules of the fold derivation that are not applied.
+  /// For tests.
+  std::vector<std::string> disabledRules;
+  /// Where every level is written as it is reached; empty: nowhere.
+  std::string dumpDirectory;
+};
+
+enum class Severity { Error, Warning, Remark, Note };
+
+/// A message about the input. File, line and column are where it applies, in
+/// the specification whenever that is known; line 0: nowhere in particular.
+struct Diagnostic {
+  Severity severity = Severity::Error;
+  std::string file;
+  unsigned line = 0, column = 0;
+  std::string message;
+  std::vector<Diagnostic> notes;
+};
+
+/// One parameter of a kernel.
+struct ParameterInfo {
+  std::string name;
+  std::string elementType; ///< "f64", "f32", "bf16", "f16", "i1", "i8" … "i64"
+  std::vector<std::string> extents; ///< expressions over the symbols
+  bool isOutput = false;
+  /// Passed by value: an input without axes.
+  bool isScalar() const { return extents.empty() && !isOutput; }
+};
+
+/// What a caller of a kernel must know.
+struct KernelInfo {
+  std::string name;
+  std::string text; ///< one line that reads like the specification
+  std::vector<std::string> symbols;
+  std::vector<std::string> constraints;
+  std::vector<ParameterInfo> parameters; ///< inputs, then outputs
+};
+
+/// A scalar argument; converted to the parameter's type, rounding to nearest.
+class Scalar {
+public:
+  Scalar(double value) : isFloat(true), real(value) {}
+  Scalar(int64_t value) : isFloat(false), integer(value) {}
+  Scalar(int value) : Scalar(int64_t(value)) {}
+  Scalar(bool value) : Scalar(int64_t(value)) {}
+  double asDouble() const { return isFloat ? real : double(integer); }
+  int64_t asInteger() const { return isFloat ? int64_t(real) : integer; }
+
+private:
+  bool isFloat;
+  double real = 0;
+  int64_t integer = 0;
+};
+
+/// Compiled code of one kernel in this process. Copies share the code, which
+/// lives as long as one of them.
+class Kernel {
+public:
+  const KernelInfo &info() const;
+
+  /// Runs the kernel. `arrays` are the descriptors of the array parameters,
+  /// inputs then outputs; `scalars` the scalar parameters in order. Returns 0
+  /// or a code; then nothing was written and `message` says why. The workspace
+  /// is allocated here.
+  int32_t operator()(const std::vector<const DLTensor *> &arrays,
+                     const std::vector<Scalar> &scalars,
+                     std::string *message = nullptr) const;
+
+  /// The same with the caller's workspace, aligned to 64 bytes; allocates
+  /// nothing large.
+  int32_t run(const std::vector<const DLTensor *> &arrays,
+              const std::vector<Scalar> &scalars, void *workspace,
+              size_t bytes) const;
+  /// Bytes of workspace for these arguments, or minus a code.
+  int64_t workspace(const std::vector<const DLTensor *> &arrays,
+                    const std::vector<Scalar> &scalars) const;
+  /// Why a call would be refused, or 0.
+  int32_t check(const std::vector<const DLTensor *> &arrays,
+                std::string *message = nullptr) const;
+
+  struct Impl;
+  explicit Kernel(std::shared_ptr<const Impl> impl);
+
+private:
+  std::shared_ptr<const Impl> impl;
+};
+
+/// An array of the reference interpreter, row-major. Booleans are 0 and 1.
+struct ReferenceArray {
+  std::vector<int64_t> shape;
+  std::vector<double> data;
+};
+
+/// Time spent in one stage of the compilation.
+struct StageTime {
+  std::string stage;
+  double seconds = 0;
+};
+
+enum class ReportFormat { Text, JSON };
+
+/// One compiled specification.
+class Compilation {
+public:
+  Compilation(Compilation &&);
+  Compilation &operator=(Compilation &&);
+  ~Compilation();
+
+  /// False once an error has been reported.
+  bool ok() const;
+  const std::vector<Diagnostic> &diagnostics() const;
+  /// The diagnostics as text: file, line, column, the source line and a caret.
+  /// Remarks are left out unless asked for.
+  std::string renderDiagnostics(bool remarks = false) const;
+
+  /// The kernels of the specification, in order.
+  const std::vector<KernelInfo> &kernels() const;
+
+  /// A level as text that moa-opt reads back (LLVM: LLVM IR).
+  std::optional<std::string> print(Level level);
+  /// Object code for the processor of the options.
+  std::optional<std::vector<char>> object();
+  /// The C header of the object's entry points.
+  std::optional<std::string> header();
+  /// The schedule of the lifted level, to be edited and fed back.
+  std::optional<std::string> schedule();
+  /// Data movement, workspace, schedule and what the derivation found.
+  std::optional<std::string> report(ReportFormat format);
+
+  /// Compiles for this machine and loads into this process. `name` may be
+  /// empty when there is one kernel.
+  std::optional<Kernel> load(const std::string &name = "");
+
+  /// The values of a kernel's symbols from the shapes of its input parameters
+  /// (scalars have none) and given values, or an error that names the conflict.
+  std::optional<std::map<std::string, int64_t>>
+  bindSymbols(const std::string &kernel,
+              const std::vector<std::vector<int64_t>> &shapes,
+              const std::map<std::string, int64_t> &given = {});
+  /// The shapes of all parameters, inputs then outputs, under values of the
+  /// symbols.
+  std::optional<std::vector<std::vector<int64_t>>>
+  shapes(const std::string &kernel,
+         const std::map<std::string, int64_t> &symbols);
+  /// All outputs by the reference interpreter on a level up to Lifted. `inputs`
+  /// has one array per input parameter, scalars included.
+  std::optional<std::vector<ReferenceArray>>
+  evaluate(const std::string &kernel, Level level,
+           const std::vector<ReferenceArray> &inputs);
+  /// Chosen elements of one output; cheap for single rows of large problems on
+  /// the levels DNF and ONF.
+  std::optional<std::vector<double>>
+  evaluateElements(const std::string &kernel, Level level,
+                   const std::vector<ReferenceArray> &inputs, unsigned output,
+                   const std::vector<std::vector<int64_t>> &indices);
+  /// Floating-point operations of the kernel under values of the symbols: a
+  /// multiplication and an addition per term of every contraction that is
+  /// present (a masked term does not count).
+  std::optional<double> flops(const std::string &kernel,
+                              const std::map<std::string, int64_t> &symbols);
+
+  /// How long each stage run so far has taken.
+  const std::vector<StageTime> &times() const;
+
+  struct Impl;
+  explicit Compilation(std::unique_ptr<Impl> impl);
+
+private:
+  std::unique_ptr<Impl> impl;
+};
+
+/// Options, applied to any number of inputs.
+class Compiler {
+public:
+  explicit Compiler(CompilerOptions options = {});
+
+  /// Compiles a specification. A `name` ending in `.mlir` says that the text is
+  /// the IR of one of the levels up to Lifted.
+  Compilation compileText(const std::string &text,
+                          const std::string &name = "input.moa") const;
+  /// The same for a file; "-" is standard input.
+  Compilation compileFile(const std::string &path) const;
+
+private:
+  CompilerOptions options;
+};
+
+} // namespace moa
+
+#endif // MOA_COMPILER_H

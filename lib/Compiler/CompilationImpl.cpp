@@ -1,0 +1,408 @@
+//===- CompilationImpl.cpp - the stages of one compilation ----------------===//
+
+#include "lib/Compiler/CompilationImpl.h"
+#include "dialects/DNF/IR/DNF.h"
+#include "dialects/MoA/IR/MoA.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Frontend/Frontend.h"
+#include "lib/Pipelines/Registration.h"
+#include "lib/Target/CPU/Codegen.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace moa {
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  return registry;
+}
+
+Compilation::Impl::Impl(CompilerOptions options)
+    : options(std::move(options)),
+      context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+  context.loadAllAvailableDialects();
+  context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
+    log.add(diagnostic);
+    return success();
+  });
+}
+
+bool Compilation::Impl::timed(const char *stage,
+                              llvm::function_ref<bool()> work) {
+  auto start = std::chrono::steady_clock::now();
+  bool result = work();
+  std::chrono::duration<double> spent =
+      std::chrono::steady_clock::now() - start;
+  for (StageTime &time : times)
+    if (time.stage == stage) {
+      time.seconds += spent.count();
+      return result;
+    }
+  times.push_back({stage, spent.count()});
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3"};
+
+bool Compilation::Impl::checkOptions() {
+  std::vector<std::string> known = getPsiLawNames();
+  known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
+  for (const std::string &name : options.disabledRules)
+    if (!llvm::is_contained(known, name)) {
+      log.addError("no law or rule is called '" + name + "'; there are " +
+                   llvm::join(known, ", "));
+      return false;
+    }
+  return true;
+}
+
+PipelineOptions Compilation::Impl::getPipelineOptions() const {
+  PipelineOptions result;
+  for (const std::string &name : options.disabledRules)
+    (llvm::is_contained(kFoldRules, name) ? result.disabledRules
+                                          : result.disabledLaws)
+        .push_back(name);
+  result.schedule = options.schedule;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+void Compilation::Impl::read(const std::string &text, const std::string &name) {
+  fileName = name;
+  log.addSource(name, text);
+  if (!checkOptions() ||
+      !timed("frontend", [&] { return parse(text, name); }) ||
+      !findEntryLevel() || !readSignatures()) {
+    modules.clear();
+    if (!log.hasErrors())
+      log.addError(name + ": the input could not be read");
+    return;
+  }
+  units.resize(signatures.size());
+  dumpModule(llvm::sys::path::stem(fileName), entry, *modules[entry]);
+}
+
+/// "D=64" and the like; a name may be set once.
+bool Compilation::Impl::readSettings(
+    std::map<std::string, std::string> &settings) {
+  for (const std::string &setting : options.settings) {
+    auto [name, value] = llvm::StringRef(setting).split('=');
+    if (name.trim().empty() || value.trim().empty()) {
+      log.addError("expects a setting NAME=VALUE, but got '" + setting + "'");
+      return false;
+    }
+    if (!settings.emplace(name.trim().str(), value.trim().str()).second) {
+      log.addError("'" + name.trim() + "' is set twice");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Compilation::Impl::parse(const std::string &text,
+                              const std::string &name) {
+  OwningOpRef<ModuleOp> module;
+  if (llvm::StringRef(name).ends_with(".mlir")) {
+    if (!options.settings.empty()) {
+      log.addError("settings apply to specifications only, not to " + name);
+      return false;
+    }
+    module = parseSourceString<ModuleOp>(text, &context, name);
+  } else {
+    FrontendOptions frontend;
+    if (!readSettings(frontend.settings))
+      return false;
+    log.addSource("prelude.moa", getPreludeText());
+    module = parseMoA(text, name, frontend, &context);
+  }
+  if (!module)
+    return false;
+  modules[Level::MoA] = std::move(module);
+  return true;
+}
+
+/// The level the input is at, from the kernels it holds.
+bool Compilation::Impl::findEntryLevel() {
+  ModuleOp module = *modules[Level::MoA];
+  std::set<Level> found;
+  for (Operation &op : *module.getBody()) {
+    if (isa<KernelOp>(op))
+      found.insert(Level::MoA);
+    else if (isa<dnf::KernelOp>(op))
+      found.insert(Level::DNF);
+    else if (auto kernel = dyn_cast<onf::KernelOp>(op))
+      found.insert(llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
+                                [](onf::ForOp loop) {
+                                  return bool(loop.getLift());
+                                })
+                       ? Level::Lifted
+                       : Level::ONF);
+    else
+      return op.emitError("expects kernels only"), false;
+  }
+  if (found.size() != 1) {
+    log.addError(fileName + (found.empty()
+                                 ? ": there is no kernel in this file"
+                                 : ": the kernels are at different levels"));
+    return false;
+  }
+  entry = *found.begin();
+  if (entry != Level::MoA) {
+    modules[entry] = std::move(modules[Level::MoA]);
+    modules.erase(Level::MoA);
+  }
+  return true;
+}
+
+static KernelInfo makeInfo(const KernelSignature &signature) {
+  KernelInfo info;
+  info.name = signature.name;
+  info.text = signature.getText();
+  info.symbols = signature.symbols;
+  for (const Constraint &constraint : signature.constraints)
+    info.constraints.push_back(constraint.text);
+  for (const Parameter &parameter : signature.parameters) {
+    ParameterInfo entry;
+    entry.name = parameter.name;
+    entry.elementType = getName(parameter.type).str();
+    for (const SymExpr &extent : parameter.extents)
+      entry.extents.push_back(extent.str());
+    entry.isOutput = parameter.isOutput;
+    info.parameters.push_back(std::move(entry));
+  }
+  return info;
+}
+
+void Compilation::Impl::dumpModule(llvm::StringRef name, Level level,
+                                   ModuleOp module) {
+  dump(name, level, [&](llvm::raw_ostream &os) { module.print(os); });
+}
+
+bool Compilation::Impl::readSignatures() {
+  for (Operation &op : *modules[entry]->getBody()) {
+    auto signature = getSignature(&op);
+    if (!signature) {
+      op.emitError(llvm::toString(signature.takeError()));
+      return false;
+    }
+    infos.push_back(makeInfo(*signature));
+    signatures.push_back(std::move(*signature));
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Levels up to lifted onf
+//===----------------------------------------------------------------------===//
+
+bool Compilation::Impl::runPasses(
+    ModuleOp module, const char *stage,
+    llvm::function_ref<void(OpPassManager &)> build) {
+  return timed(stage, [&] {
+    PassManager pm(&context);
+    build(pm);
+    bool before = log.hasErrors();
+    if (succeeded(pm.run(module)))
+      return true;
+    if (!before && !log.hasErrors())
+      log.addError(llvm::Twine("the passes to ") + stage +
+                   " failed without a reason");
+    return false;
+  });
+}
+
+ModuleOp Compilation::Impl::getModule(Level level) {
+  auto found = modules.find(level);
+  if (found != modules.end())
+    return *found->second;
+  if (log.hasErrors())
+    return {};
+  if (level < entry || level > Level::Lifted) {
+    log.addError(llvm::Twine("the input stands below the level ") +
+                 getLevelName(level));
+    return {};
+  }
+  ModuleOp above = getModule(static_cast<Level>(static_cast<int>(level) - 1));
+  if (!above)
+    return {};
+  OwningOpRef<ModuleOp> module = above.clone();
+  PipelineOptions pipeline = getPipelineOptions();
+  bool done = runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
+    if (level == Level::DNF)
+      buildMoAToDNF(pm, pipeline);
+    else if (level == Level::ONF)
+      buildDNFToONF(pm, pipeline);
+    else
+      buildONFToLifted(pm, pipeline);
+  });
+  if (!done)
+    return {};
+  modules[level] = std::move(module);
+  dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
+  return *modules[level];
+}
+
+std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
+  for (auto [k, info] : llvm::enumerate(infos))
+    if (info.name == name || (name.empty() && infos.size() == 1))
+      return k;
+  if (log.hasErrors())
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (const KernelInfo &info : infos)
+    names.push_back(info.name);
+  log.addError(name.empty() ? "a kernel must be named; there are " +
+                                  llvm::join(names, ", ")
+                            : "no kernel is called '" + name +
+                                  "'; there are " + llvm::join(names, ", "));
+  return std::nullopt;
+}
+
+Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
+                                          Level level) {
+  std::optional<unsigned> index = findKernel(kernel);
+  ModuleOp module = index ? getModule(level) : ModuleOp();
+  return module ? &*std::next(module.getBody()->begin(), *index) : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Behind lifted onf: one module per kernel
+//===----------------------------------------------------------------------===//
+
+/// A module that holds one kernel of the lifted level.
+ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
+  ModuleOp lifted = getModule(Level::Lifted);
+  if (!lifted)
+    return {};
+  ModuleOp module = ModuleOp::create(lifted.getLoc());
+  module.push_back(
+      std::next(lifted.getBody()->begin(), kernel)->clone());
+  return module;
+}
+
+ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
+  Unit &unit = units[kernel];
+  if (!unit.vector) {
+    OwningOpRef<ModuleOp> module = isolateKernel(kernel);
+    PipelineOptions pipeline = getPipelineOptions();
+    if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) {
+          buildLiftedToVector(pm, pipeline);
+        }))
+      return {};
+    unit.vector = std::move(module);
+    dumpModule(signatures[kernel].name, Level::Vector, *unit.vector);
+  }
+  if (level == Level::LLVM && !unit.llvm) {
+    OwningOpRef<ModuleOp> module = unit.vector->clone();
+    PipelineOptions pipeline = getPipelineOptions();
+    if (!runPasses(*module, "llvm", [&](OpPassManager &pm) {
+          buildVectorToLLVM(pm, pipeline);
+        }))
+      return {};
+    unit.llvm = std::move(module);
+  }
+  return level == Level::LLVM ? *unit.llvm : *unit.vector;
+}
+
+llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
+  if (!machine[host])
+    if (auto created = take(cpu::createTargetMachine(
+            host ? llvm::StringRef() : llvm::StringRef(options.processor))))
+      machine[host] = std::move(*created);
+  return machine[host].get();
+}
+
+/// With packed entries the code is for this machine, which will run it.
+llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
+  Unit &unit = units[kernel];
+  if (unit.ir[packed])
+    return unit.ir[packed].get();
+  ModuleOp module = getKernelModule(kernel, Level::LLVM);
+  llvm::TargetMachine *target = module ? getMachine(packed) : nullptr;
+  if (!target)
+    return nullptr;
+  std::unique_ptr<llvm::Module> ir;
+  timed("translate", [&] {
+    if (auto made = take(cpu::translate(module, llvmContext, *target,
+                                        signatures[kernel], packed)))
+      ir = std::move(*made);
+    return bool(ir);
+  });
+  if (!ir)
+    return nullptr;
+  timed("optimise", [&] {
+    cpu::optimise(*ir, *target);
+    return true;
+  });
+  unit.ir[packed] = std::move(ir);
+  dump(signatures[kernel].name, Level::LLVM, [&](llvm::raw_ostream &os) {
+    unit.ir[packed]->print(os, nullptr);
+  });
+  return unit.ir[packed].get();
+}
+
+const llvm::SmallVectorImpl<char> *Compilation::Impl::getObject(bool packed) {
+  if (objects[packed])
+    return &*objects[packed];
+  std::unique_ptr<llvm::Module> all;
+  for (unsigned kernel = 0; kernel < signatures.size(); ++kernel) {
+    llvm::Module *ir = getLLVM(kernel, packed);
+    if (!ir)
+      return nullptr;
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*ir);
+    if (!all) {
+      all = std::move(copy);
+    } else if (llvm::Linker::linkModules(*all, std::move(copy))) {
+      log.addError("the kernels do not link into one object");
+      return nullptr;
+    }
+  }
+  timed("codegen", [&] {
+    objects[packed] = take(cpu::emitObject(*all, *getMachine(packed)));
+    return objects[packed].has_value();
+  });
+  return objects[packed] ? &*objects[packed] : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Dumps
+//===----------------------------------------------------------------------===//
+
+void Compilation::Impl::dump(
+    llvm::StringRef name, Level level,
+    llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  if (options.dumpDirectory.empty())
+    return;
+  llvm::SmallString<128> path(options.dumpDirectory);
+  std::error_code error = llvm::sys::fs::create_directories(path);
+  llvm::sys::path::append(path, name + "." + getLevelName(level) +
+                                    (level == Level::LLVM ? ".ll" : ".mlir"));
+  if (!error) {
+    llvm::raw_fd_ostream stream(path, error);
+    if (!error)
+      print(stream);
+  }
+  if (error)
+    log.addError(llvm::Twine("cannot write ") + path + ": " + error.message());
+}
+
+} // namespace moa

@@ -1,0 +1,110 @@
+//===- CompilationImpl.h - the state of one compilation ---------*- C++ -*-===//
+#ifndef MOA_COMPILER_COMPILATIONIMPL_H
+#define MOA_COMPILER_COMPILATIONIMPL_H
+
+#include "lib/Compiler/Diagnostics.h"
+#include "lib/Pipelines/Pipelines.h"
+#include "lib/Target/Signature.h"
+#include "moa/Compiler.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace moa {
+
+/// Modules of every level reached so far, and what was made of them.
+///
+/// Levels up to Lifted hold all kernels in one module. Behind it every kernel
+/// has a module of its own.
+struct Compilation::Impl {
+  explicit Impl(CompilerOptions options);
+
+  //===--------------------------------------------------------------------===//
+  // Levels
+  //===--------------------------------------------------------------------===//
+
+  /// Reads the input, whatever level it is at. Errors go to the log.
+  void read(const std::string &text, const std::string &name);
+  /// The module of a level up to Lifted, or null.
+  mlir::ModuleOp getModule(Level level);
+  /// The kernel's module of level Vector or LLVM (the llvm dialect), or null.
+  mlir::ModuleOp getKernelModule(unsigned kernel, Level level);
+  /// Optimised LLVM IR of a kernel, or null.
+  llvm::Module *getLLVM(unsigned kernel, bool packed);
+  /// Object code of all kernels.
+  const llvm::SmallVectorImpl<char> *getObject(bool packed);
+
+  /// The level the input is at.
+  Level getEntryLevel() const { return entry; }
+  /// The op of a kernel at a level up to Lifted, or null.
+  mlir::Operation *getKernelOp(const std::string &kernel, Level level);
+  /// The position of a kernel; an error when there is none.
+  std::optional<unsigned> findKernel(const std::string &name);
+
+  //===--------------------------------------------------------------------===//
+  // Messages and times
+  //===--------------------------------------------------------------------===//
+
+  template <typename T> std::optional<T> take(llvm::Expected<T> value) {
+    if (value)
+      return std::move(*value);
+    log.addError(llvm::toString(value.takeError()));
+    return std::nullopt;
+  }
+  /// Runs a stage and adds its time.
+  bool timed(const char *stage, llvm::function_ref<bool()> work);
+  /// Writes a file into the dump directory, if there is one: NAME is the
+  /// input's, or the kernel's where it has a module of its own.
+  void dump(llvm::StringRef name, Level level,
+            llvm::function_ref<void(llvm::raw_ostream &)> print);
+
+  CompilerOptions options;
+  DiagnosticLog log;
+  std::vector<StageTime> times;
+  mlir::MLIRContext context;
+  llvm::LLVMContext llvmContext;
+  std::string fileName;
+  std::vector<KernelSignature> signatures;
+  std::vector<KernelInfo> infos;
+
+private:
+  bool checkOptions();
+  PipelineOptions getPipelineOptions() const;
+  bool readSettings(std::map<std::string, std::string> &settings);
+  bool parse(const std::string &text, const std::string &name);
+  bool findEntryLevel();
+  bool readSignatures();
+  bool runPasses(mlir::ModuleOp module, const char *stage,
+                 llvm::function_ref<void(mlir::OpPassManager &)> build);
+  void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
+  mlir::ModuleOp isolateKernel(unsigned kernel);
+  llvm::TargetMachine *getMachine(bool host);
+
+  /// What stands behind the lifted level, per kernel.
+  struct Unit {
+    mlir::OwningOpRef<mlir::ModuleOp> vector, llvm;
+    std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
+  };
+  std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  Level entry = Level::MoA;
+  std::vector<Unit> units;
+  std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one
+  std::optional<llvm::SmallVector<char, 0>> objects[2];
+};
+
+/// The report of one compilation (Report.cpp).
+std::optional<std::string> printReport(Compilation::Impl &unit,
+                                       ReportFormat format);
+
+} // namespace moa
+
+#endif // MOA_COMPILER_COMPILATIONIMPL_H

@@ -1,0 +1,145 @@
+//===- Diagnostics.cpp - messages, collected and rendered -----------------===//
+
+#include "lib/Compiler/Diagnostics.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace moa {
+
+void DiagnosticLog::addSource(StringRef file, StringRef text) {
+  sources[file.str()] = text.str();
+}
+
+/// The files a location names, from the user's outwards in: what an inlined
+/// function was called from comes before the place in the function.
+static void collectPlaces(mlir::Location location,
+                          SmallVectorImpl<mlir::FileLineColLoc> &places) {
+  if (auto place = dyn_cast<mlir::FileLineColLoc>(location))
+    return places.push_back(place);
+  if (auto name = dyn_cast<mlir::NameLoc>(location))
+    return collectPlaces(name.getChildLoc(), places);
+  if (auto call = dyn_cast<mlir::CallSiteLoc>(location)) {
+    collectPlaces(call.getCaller(), places);
+    return collectPlaces(call.getCallee(), places);
+  }
+  if (auto fused = dyn_cast<mlir::FusedLoc>(location))
+    if (!fused.getLocations().empty())
+      collectPlaces(fused.getLocations().front(), places);
+}
+
+static Severity getSeverity(mlir::DiagnosticSeverity severity) {
+  switch (severity) {
+  case mlir::DiagnosticSeverity::Error:
+    return Severity::Error;
+  case mlir::DiagnosticSeverity::Warning:
+    return Severity::Warning;
+  case mlir::DiagnosticSeverity::Remark:
+    return Severity::Remark;
+  case mlir::DiagnosticSeverity::Note:
+    return Severity::Note;
+  }
+  return Severity::Error;
+}
+
+static void setPlace(Diagnostic &diagnostic, mlir::FileLineColLoc place) {
+  diagnostic.file = place.getFilename().str();
+  diagnostic.line = place.getLine();
+  diagnostic.column = place.getColumn();
+}
+
+static Diagnostic convert(mlir::Diagnostic &source) {
+  Diagnostic result;
+  result.severity = getSeverity(source.getSeverity());
+  result.message = source.str();
+  SmallVector<mlir::FileLineColLoc> places;
+  collectPlaces(source.getLocation(), places);
+  if (!places.empty())
+    setPlace(result, places.front());
+  for (mlir::FileLineColLoc place : ArrayRef(places).drop_front(!places.empty())) {
+    Diagnostic note;
+    note.severity = Severity::Note;
+    note.message = "in what is called here";
+    setPlace(note, place);
+    result.notes.push_back(note);
+  }
+  for (mlir::Diagnostic &note : source.getNotes())
+    result.notes.push_back(convert(note));
+  return result;
+}
+
+void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
+  list.push_back(convert(diagnostic));
+  errors += list.back().severity == Severity::Error;
+}
+
+void DiagnosticLog::addError(const Twine &message) {
+  Diagnostic diagnostic;
+  diagnostic.message = message.str();
+  list.push_back(std::move(diagnostic));
+  ++errors;
+}
+
+static const char *getLabel(Severity severity) {
+  switch (severity) {
+  case Severity::Error:
+    return "error: ";
+  case Severity::Warning:
+    return "warning: ";
+  case Severity::Remark:
+    return "remark: ";
+  case Severity::Note:
+    return "note: ";
+  }
+  return "";
+}
+
+/// Line `number` of a text, counted from 1, or nothing.
+static std::optional<StringRef> getLine(StringRef text, unsigned number) {
+  for (unsigned k = 1; !text.empty(); ++k) {
+    auto [line, rest] = text.split('\n');
+    if (k == number)
+      return line.rtrim('\r');
+    text = rest;
+  }
+  return std::nullopt;
+}
+
+/// The blanks before a caret: as wide as the characters before the column,
+/// which counts bytes. Continuation bytes of UTF-8 have no width, tabs stay.
+static std::string getIndent(StringRef line, unsigned column) {
+  std::string indent;
+  for (char c : line.take_front(column ? column - 1 : 0))
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      indent += c == '\t' ? '\t' : ' ';
+  return indent;
+}
+
+void DiagnosticLog::render(std::string &text,
+                           const Diagnostic &diagnostic) const {
+  if (diagnostic.line)
+    text += diagnostic.file + ":" + utostr(diagnostic.line) + ":" +
+            utostr(diagnostic.column) + ": ";
+  text += getLabel(diagnostic.severity) + diagnostic.message + "\n";
+  auto source = sources.find(diagnostic.file);
+  if (diagnostic.line && source != sources.end())
+    if (std::optional<StringRef> line =
+            getLine(source->second, diagnostic.line))
+      text += "  " + line->str() + "\n  " +
+              getIndent(*line, diagnostic.column) + "^\n";
+  for (const Diagnostic &note : diagnostic.notes)
+    render(text, note);
+}
+
+std::string DiagnosticLog::render(bool remarks) const {
+  std::string text;
+  for (const Diagnostic &diagnostic : list)
+    if (remarks || diagnostic.severity != Severity::Remark)
+      render(text, diagnostic);
+  return text;
+}
+
+} // namespace moa

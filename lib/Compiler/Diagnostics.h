@@ -1,0 +1,36 @@
+//===- Diagnostics.h - messages, collected and rendered ---------*- C++ -*-===//
+#ifndef MOA_COMPILER_DIAGNOSTICS_H
+#define MOA_COMPILER_DIAGNOSTICS_H
+
+#include "moa/Compiler.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include <map>
+
+namespace mlir {
+class Diagnostic;
+} // namespace mlir
+
+namespace moa {
+
+/// The messages of one compilation.
+class DiagnosticLog {
+public:
+  /// Lines of this file are shown under its messages.
+  void addSource(llvm::StringRef file, llvm::StringRef text);
+  void add(mlir::Diagnostic &diagnostic);
+  void addError(const llvm::Twine &message);
+  bool hasErrors() const { return errors > 0; }
+  const std::vector<Diagnostic> &get() const { return list; }
+  std::string render(bool remarks) const;
+
+private:
+  void render(std::string &text, const Diagnostic &diagnostic) const;
+  std::vector<Diagnostic> list;
+  std::map<std::string, std::string> sources;
+  unsigned errors = 0;
+};
+
+} // namespace moa
+
+#endif // MOA_COMPILER_DIAGNOSTICS_H

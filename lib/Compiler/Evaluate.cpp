@@ -1,0 +1,88 @@
+//===- Evaluate.cpp - the reference interpreter behind the library --------===//
+
+#include "lib/Compiler/CompilationImpl.h"
+#include "lib/Interpreter/Interpreter.h"
+
+namespace moa {
+
+static KernelInputs makeInputs(const std::vector<ReferenceArray> &arrays) {
+  KernelInputs inputs;
+  for (const ReferenceArray &array : arrays)
+    inputs.arrays.push_back({array.shape, array.data});
+  return inputs;
+}
+
+/// The op the symbols are read from: the highest level there is.
+static mlir::Operation *getTopOp(Compilation::Impl &impl,
+                                 const std::string &kernel) {
+  return impl.getKernelOp(kernel, impl.getEntryLevel());
+}
+
+std::optional<std::map<std::string, int64_t>>
+Compilation::bindSymbols(const std::string &kernel,
+                         const std::vector<std::vector<int64_t>> &shapes,
+                         const std::map<std::string, int64_t> &given) {
+  mlir::Operation *op = ok() ? getTopOp(*impl, kernel) : nullptr;
+  if (!op)
+    return std::nullopt;
+  return impl->take(moa::bindSymbols(op, shapes, given));
+}
+
+std::optional<std::vector<std::vector<int64_t>>>
+Compilation::shapes(const std::string &kernel,
+                    const std::map<std::string, int64_t> &symbols) {
+  std::optional<unsigned> index =
+      ok() ? impl->findKernel(kernel) : std::nullopt;
+  if (!index)
+    return std::nullopt;
+  auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
+    auto found = symbols.find(name.str());
+    return found == symbols.end() ? std::nullopt
+                                  : std::optional<int64_t>(found->second);
+  };
+  std::vector<std::vector<int64_t>> result;
+  for (const Parameter &parameter : impl->signatures[*index].parameters) {
+    std::vector<int64_t> shape;
+    for (const SymExpr &extent : parameter.extents) {
+      std::optional<int64_t> size = extent.evaluate(value);
+      if (!size || *size < 0) {
+        impl->log.addError(
+            parameter.name + " : " + parameter.getTypeText() +
+            (size ? ": the extent " + extent.str() + " = " +
+                        std::to_string(*size) + " is negative"
+                  : ": the extent " + extent.str() + " has no value"));
+        return std::nullopt;
+      }
+      shape.push_back(*size);
+    }
+    result.push_back(std::move(shape));
+  }
+  return result;
+}
+
+std::optional<std::vector<ReferenceArray>>
+Compilation::evaluate(const std::string &kernel, Level level,
+                      const std::vector<ReferenceArray> &inputs) {
+  mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
+  auto arrays = op ? impl->take(interpret(op, makeInputs(inputs)))
+                   : std::nullopt;
+  if (!arrays)
+    return std::nullopt;
+  std::vector<ReferenceArray> result;
+  for (Array &array : *arrays)
+    result.push_back({std::move(array.shape), std::move(array.data)});
+  return result;
+}
+
+std::optional<std::vector<double>> Compilation::evaluateElements(
+    const std::string &kernel, Level level,
+    const std::vector<ReferenceArray> &inputs, unsigned output,
+    const std::vector<std::vector<int64_t>> &indices) {
+  mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
+  if (!op)
+    return std::nullopt;
+  return impl->take(
+      interpretElements(op, makeInputs(inputs), output, indices));
+}
+
+} // namespace moa

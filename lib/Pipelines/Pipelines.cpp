@@ -1,0 +1,71 @@
+//===- Pipelines.cpp - the arrows between the levels ----------------------===//
+
+#include "lib/Pipelines/Pipelines.h"
+#include "dialects/DNF/Transforms/Passes.h"
+#include "dialects/MoA/Transforms/Passes.h"
+#include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Analysis/Passes.h"
+#include "lib/Conversion/DNFToONF/DNFToONF.h"
+#include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#ifdef MOA_HAVE_VECTOR
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+#endif
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace moa {
+
+void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createMoAVerify());
+  pm.addPass(createConvertMoAToDNFPass(options.disabledLaws));
+  pm.addPass(dnf::createDNFVerify());
+}
+
+void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createConvertDNFToONFPass(options.disabledRules));
+  pm.addPass(onf::createONFVerify());
+}
+
+void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(onf::createONFVerify());
+}
+
+void buildLiftedToVector(mlir::OpPassManager &pm,
+                         const PipelineOptions &options) {
+#ifdef MOA_HAVE_VECTOR
+  pm.addPass(createConvertONFToVectorPass());
+#endif
+}
+
+void buildVectorToLLVM(mlir::OpPassManager &pm,
+                       const PipelineOptions &options) {
+#ifdef MOA_HAVE_VECTOR
+  buildVectorToLLVMPipeline(pm);
+#endif
+}
+
+void registerPipelines() {
+  using Build = void (*)(mlir::OpPassManager &, const PipelineOptions &);
+  static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted,
+                                 buildLiftedToVector, buildVectorToLLVM};
+  static const char *const levels[] = {"dnf", "onf", "lifted", "vector",
+                                       "llvm"};
+  for (size_t last = 0; last < std::size(levels); ++last) {
+    std::string flag = std::string("moa-to-") + levels[last] + "-pipeline";
+    std::string what = std::string("Every pass from moa to ") + levels[last] +
+                       ", with the contracts between the levels";
+    auto build = [last](mlir::OpPassManager &pm, llvm::StringRef,
+                        llvm::function_ref<mlir::LogicalResult(
+                            const llvm::Twine &)>) {
+      for (size_t k = 0; k <= last; ++k)
+        arrows[k](pm, PipelineOptions());
+      return mlir::success();
+    };
+    mlir::registerPassPipeline(
+        flag, what, build,
+        [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
+  }
+}
+
+} // namespace moa

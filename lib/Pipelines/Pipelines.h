@@ -1,0 +1,48 @@
+//===- Pipelines.h - the arrows between the levels --------------*- C++ -*-===//
+//
+// One pipeline per arrow; each ends with the contract of the level it reaches.
+// All run on a module.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_PIPELINES_PIPELINES_H
+#define MOA_PIPELINES_PIPELINES_H
+
+#include <string>
+#include <vector>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace moa {
+
+struct PipelineOptions {
+  /// Names of laws and rules that are not applied; for tests.
+  std::vector<std::string> disabledLaws;
+  std::vector<std::string> disabledRules;
+  /// A schedule's text; empty: the cost model's choice.
+  std::string schedule;
+  /// The machine the schedule is for.
+  std::string machine;
+};
+
+/// moa-verify, ψ-reduction, dnf-verify.
+void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Derivation of folds and addresses, onf-verify.
+void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Key intervals, dimension lifting, onf-verify.
+void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Code for a CPU in func, scf, vector and memref.
+void buildLiftedToVector(mlir::OpPassManager &pm,
+                         const PipelineOptions &options);
+/// The llvm dialect.
+void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// Registers moa-to-dnf-pipeline, moa-to-onf-pipeline, moa-to-lifted-pipeline,
+/// moa-to-vector-pipeline and moa-to-llvm-pipeline: everything from moa up to
+/// the level.
+void registerPipelines();
+
+} // namespace moa
+
+#endif // MOA_PIPELINES_PIPELINES_H
