@@ -1,0 +1,143 @@
+//===- CostModel.cpp - the default schedule -------------------------------===//
+//
+// Cycles per pair (row, fold index) of one fold, with rows = R·L per tile, a
+// block of BN indices, I elements of inner reductions and C carried elements,
+// w bytes per element, B bytes per cycle from the second-level cache:
+//
+//   shared   (I + C)·w / (rows·B)         what all rows share is read once per tile
+//   states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
+//   panel    C/u·w·(1 − ¾L1/panel) / B    the values of one register panel of rows
+//                                         are read for every u carried elements
+//   values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
+//   overhead 200 / (rows·BN)              per block and tile
+//   waste    rows/8192 · (I + C)/(L·fma)  half a tile of 4096 rows computes nothing
+//
+// A factor (1 − a/b) counts as 0 when negative. Register blocking u × v keeps
+// u·v accumulators, v operands and one broadcast in registers.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/NestShape.h"
+#include "lib/Schedule/Schedule.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+/// Vectors of rows (v) and broadcast elements (u) of the register blocking.
+struct RegisterBlock {
+  int64_t broadcasts, vectors;
+};
+
+struct Choice {
+  int64_t registers = 1, lanes = 1;
+  std::vector<int64_t> blocks;
+  double cost = std::numeric_limits<double>::infinity();
+};
+} // namespace
+
+static RegisterBlock registerBlock(const Machine &machine) {
+  int64_t broadcasts = std::max<int64_t>(1, machine.registers / 4);
+  return {broadcasts, std::max<int64_t>(1, (machine.registers - 1) / (broadcasts + 1))};
+}
+
+static double missing(double have, double need) {
+  return need > have ? 1 - have / need : 0;
+}
+
+static double cost(const NestShape &nest, const FoldShape &fold, const Machine &machine,
+                   int64_t registers, int64_t lanes, int64_t block) {
+  RegisterBlock unit = registerBlock(machine);
+  double w = nest.bits / 8, bandwidth = machine.l2BytesPerCycle;
+  double rows = registers * lanes, inner = fold.inner, carried = fold.carried;
+  double panel = block * double(unit.vectors * lanes) * w;
+  double l1 = machine.l1Bytes;
+  double shared = (inner + carried) * w / (rows * bandwidth);
+  double states = (inner + 2 * carried) * w / (block * bandwidth);
+  double panels = carried / unit.broadcasts * w * missing(0.75 * l1, panel) / bandwidth;
+  double values = 4 * w * missing(l1, block * rows * w) / bandwidth;
+  double overhead = 200 / (rows * block);
+  double waste = rows / 8192 * (inner + carried) / (lanes * double(machine.fmaPerCycle));
+  return shared + states + panels + values + overhead + waste;
+}
+
+/// The best block for each fold of the nest at one tile of rows.
+static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_t registers,
+                           int64_t lanes, bool bounded) {
+  Choice choice{registers, lanes, {}, 0};
+  for (const FoldShape &fold : nest.folds) {
+    double best = std::numeric_limits<double>::infinity();
+    int64_t bestBlock = 0;
+    for (int64_t block = 8; block <= 512; block *= 2) {
+      // A block beyond a constant extent only wastes room.
+      if (fold.extent && block > 8 && block / 2 >= *fold.extent)
+        break;
+      int64_t need = workingSet(nest, fold, registers * lanes, block).total();
+      if (bounded && need > machine.l2Bytes / 2)
+        break;
+      double c = cost(nest, fold, machine, registers, lanes, block);
+      if (c < best)
+        best = c, bestBlock = block;
+      if (!bounded)
+        break;
+    }
+    if (bestBlock == 0)
+      return Choice();
+    choice.blocks.push_back(bestBlock);
+    choice.cost += best;
+  }
+  if (nest.folds.empty())
+    choice.cost = 200.0 / (registers * lanes) + registers * lanes / 64.0;
+  return choice;
+}
+
+static Choice chooseNest(const NestShape &nest, const Machine &machine) {
+  std::vector<int64_t> counts = machine.laneCounts(nest.bits);
+  int64_t lanes = counts.back(), limit = std::numeric_limits<int64_t>::max();
+  if (nest.laneExtent) {
+    int64_t extent = std::max<int64_t>(1, *nest.laneExtent);
+    for (int64_t count : llvm::reverse(counts))
+      if (count >= extent)
+        lanes = count;
+    limit = llvm::divideCeil(extent, lanes);
+  }
+  RegisterBlock unit = registerBlock(machine);
+  Choice best;
+  for (int64_t multiple = 1; multiple <= 4; ++multiple) {
+    int64_t registers = std::min(multiple * unit.vectors, limit);
+    Choice choice = chooseBlocks(nest, machine, registers, lanes, /*bounded=*/true);
+    if (choice.cost < best.cost)
+      best = std::move(choice);
+  }
+  // Next smaller tiles, and at last the smallest whatever it needs.
+  for (int64_t registers = std::min(unit.vectors, limit) - 1;
+       registers >= 1 && best.cost == std::numeric_limits<double>::infinity(); --registers)
+    best = chooseBlocks(nest, machine, registers, lanes, /*bounded=*/true);
+  if (best.cost == std::numeric_limits<double>::infinity())
+    best = chooseBlocks(nest, machine, 1, lanes, /*bounded=*/false);
+  return best;
+}
+
+Schedule moa::chooseSchedule(onf::KernelOp kernel, const Machine &machine) {
+  Schedule schedule;
+  schedule.kernel = kernel.getSymName().str();
+  schedule.machine = machine.name;
+  for (const NestShape &shape : nestShapes(kernel)) {
+    Choice choice = chooseNest(shape, machine);
+    NestSchedule nest;
+    for (const std::string &name : shape.names)
+      nest.axes.push_back({name, {{onf::Resource::core, 0}}});
+    if (!nest.axes.empty()) {
+      auto &factors = nest.axes.back().factors;
+      factors.emplace_back(onf::Resource::register_, choice.registers);
+      factors.emplace_back(onf::Resource::lane, choice.lanes);
+    }
+    for (auto [fold, block] : llvm::zip(shape.folds, choice.blocks))
+      nest.folds.push_back({fold.name,
+                            {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
+    schedule.nests.push_back(std::move(nest));
+  }
+  return schedule;
+}

@@ -1,0 +1,151 @@
+//===- LiftPasses.cpp - passes onf-lift and onf-verify-lifting ------------===//
+#include "lib/Schedule/Lifting.h"
+#include "lib/Schedule/Passes.h"
+#include "lib/Schedule/Schedule.h"
+
+namespace moa {
+#define GEN_PASS_DEF_LIFTPASS
+#define GEN_PASS_DEF_VERIFYLIFTINGPASS
+#include "lib/Schedule/SchedulePasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+
+//===----------------------------------------------------------------------===//
+// onf-lift
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    auto target = loadMachine(machine);
+    if (!target)
+      return refuse(getOperation(), target.takeError());
+    std::optional<Schedule> given;
+    if (!schedule.empty()) {
+      auto loaded = loadSchedule(schedule);
+      if (!loaded)
+        return refuse(getOperation(), loaded.takeError());
+      given = std::move(*loaded);
+    }
+    SmallVector<onf::KernelOp> kernels;
+    getOperation()->walk([&](onf::KernelOp kernel) { kernels.push_back(kernel); });
+    bool used = false;
+    for (onf::KernelOp kernel : kernels) {
+      // Several kernels share a module: the file speaks of the one it names.
+      bool named = given && (kernels.size() == 1 || given->kernel == kernel.getSymName());
+      used |= named;
+      if (failed(run(kernel, *target, named ? &*given : nullptr)))
+        return signalPassFailure();
+    }
+    if (given && !used && !kernels.empty())
+      refuse(getOperation(), llvm::createStringError(
+                                 llvm::inconvertibleErrorCode(),
+                                 "schedule: no kernel is named '" + given->kernel + "'"));
+  }
+
+  LogicalResult run(onf::KernelOp kernel, const Machine &target, const Schedule *given) {
+    Schedule chosen = given ? *given : chooseSchedule(kernel, target);
+    if (llvm::Error error = checkSchedule(kernel, chosen, target)) {
+      if (given)
+        return kernel.emitError(llvm::toString(std::move(error)));
+      // The smallest tile is taken and spills out of the cache.
+      kernel.emitRemark(llvm::toString(std::move(error)));
+    }
+    if (print)
+      llvm::outs() << printSchedule(chosen);
+    return lift(kernel, chosen);
+  }
+
+  void refuse(Operation *op, llvm::Error error) {
+    op->emitError(llvm::toString(std::move(error)));
+    signalPassFailure();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// onf-verify-lifting
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &what) {
+  if (llvm::Error error = verifyBijection(axis))
+    return op->emitOpError("expects a bijection for ")
+           << what << " (C1), but " << llvm::toString(std::move(error));
+  return success();
+}
+
+/// Lanes and registers hold rows of the last axis; the others only spread.
+static LogicalResult verifyNest(onf::ForOp nest) {
+  auto lift = nest.getLift();
+  if (!lift)
+    return success();
+  for (auto [k, attribute] : llvm::enumerate(*lift)) {
+    auto axis = cast<onf::AxisAttr>(attribute);
+    StringRef name = cast<StringAttr>(nest.getNames()[k]).getValue();
+    if (failed(verifyAxis(nest, axis, "axis '" + name + "'")))
+      return failure();
+    if (axis.getResource(0) != onf::Resource::core)
+      return nest.emitOpError("expects the factor core outermost on axis '")
+             << name << "' (C2)";
+    if (k + 1 < lift->size() && axis.getTile() != 1)
+      return nest.emitOpError("expects tiles on the last axis only (C3), but axis '")
+             << name << "' has a tile of " << axis.getTile();
+  }
+  return success();
+}
+
+/// Rule R4: a range splits iff the state's monoid is associative.
+static LogicalResult verifyFold(onf::FoldOp fold) {
+  auto axis = fold.getLift();
+  if (!axis)
+    return success();
+  if (failed(verifyAxis(fold, *axis, "fold '" + fold.getName() + "'")))
+    return failure();
+  if (axis->getResource(0) != onf::Resource::sequential)
+    return fold.emitOpError("expects the factor sequential outermost (C2)");
+  for (auto acc : fold.getBody().getOps<onf::AccOp>())
+    switch (acc.getMonoid()) {
+    case Monoid::add:
+    case Monoid::mul:
+    case Monoid::max:
+    case Monoid::min:
+    case Monoid::and_:
+    case Monoid::or_:
+      continue;
+    default:
+      return acc.emitOpError("expects an associative monoid in a lifted fold (C4)");
+    }
+  return success();
+}
+
+LogicalResult moa::verifyLifting(onf::KernelOp kernel) {
+  for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+    if (failed(verifyNest(nest)))
+      return failure();
+    for (auto fold : nest.getBody().getOps<onf::FoldOp>())
+      if (failed(verifyFold(fold)))
+        return failure();
+  }
+  return success();
+}
+
+namespace {
+struct VerifyLiftingPass final
+    : moa::impl::VerifyLiftingPassBase<VerifyLiftingPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](onf::KernelOp kernel) {
+      return failed(verifyLifting(kernel)) ? WalkResult::interrupt()
+                                           : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

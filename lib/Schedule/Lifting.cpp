@@ -1,0 +1,235 @@
+//===- Lifting.cpp - digits, and the proof of the bijection ---------------===//
+#include "lib/Schedule/Lifting.h"
+#include "lib/Schedule/Schedule.h"
+#include "mlir/Analysis/Presburger/IntegerRelation.h"
+
+using namespace mlir;
+using namespace moa;
+using presburger::IntegerPolyhedron;
+using presburger::PresburgerSpace;
+
+SmallVector<int64_t> moa::liftedDigits(ArrayRef<int64_t> innerSizes, int64_t index) {
+  SmallVector<int64_t> digits(innerSizes.size() + 1);
+  for (size_t k = innerSizes.size(); k > 0; --k) {
+    digits[k] = index % innerSizes[k - 1];
+    index /= innerSizes[k - 1];
+  }
+  digits[0] = index;
+  return digits;
+}
+
+int64_t moa::liftedIndex(ArrayRef<int64_t> innerSizes, ArrayRef<int64_t> digits) {
+  int64_t index = digits.front();
+  for (auto [size, digit] : llvm::zip(innerSizes, digits.drop_front()))
+    index = index * size + digit;
+  return index;
+}
+
+int64_t moa::liftedQuotient(ArrayRef<int64_t> innerSizes, int64_t extent) {
+  int64_t tile = 1;
+  for (int64_t size : innerSizes)
+    tile *= size;
+  return (extent + tile - 1) / tile;
+}
+
+SmallVector<int64_t> moa::liftedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> factors) {
+  SmallVector<int64_t> result;
+  for (auto [extent, factor] : llvm::zip(shape, factors))
+    result.push_back(liftedQuotient({factor}, extent));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The proof
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Integer sets over (n, digits of one point, digits of another point, …).
+class DigitSystem {
+public:
+  DigitSystem(ArrayRef<int64_t> innerSizes, unsigned points, unsigned extra = 0)
+      : sizes(innerSizes.begin(), innerSizes.end()), digits(innerSizes.size() + 1),
+        width(1 + points * digits + extra),
+        set(PresburgerSpace::getSetSpace(width)) {}
+
+  SmallVector<int64_t> row() const { return SmallVector<int64_t>(width + 1, 0); }
+  unsigned column(unsigned point, unsigned digit) const {
+    return 1 + point * digits + digit;
+  }
+
+  /// The index of a point, times `sign`, added to a row.
+  void addIndex(SmallVectorImpl<int64_t> &row, unsigned point, int64_t sign) const {
+    int64_t weight = sign;
+    for (unsigned k = digits; k > 0; --k) {
+      row[column(point, k - 1)] += weight;
+      if (k > 1)
+        weight *= sizes[k - 2];
+    }
+  }
+
+  /// Digits in range and the guard: c ≥ 0, 0 ≤ d < s, index < n. The bound
+  /// c < ⌈n / tile⌉ is c·tile ≤ n − 1.
+  void addDomain(unsigned point) {
+    for (unsigned k = 0; k < digits; ++k) {
+      SmallVector<int64_t> low = row();
+      low[column(point, k)] = 1;
+      set.addInequality(low);
+      if (k == 0)
+        continue;
+      SmallVector<int64_t> high = row();
+      high[column(point, k)] = -1;
+      high[width] = sizes[k - 1] - 1;
+      set.addInequality(high);
+    }
+    SmallVector<int64_t> guard = row();
+    guard[0] = 1;
+    guard[width] = -1;
+    addIndex(guard, point, -1);
+    set.addInequality(guard);
+  }
+
+  SmallVector<int64_t> sizes;
+  unsigned digits, width;
+  IntegerPolyhedron set;
+};
+} // namespace
+
+/// Two guarded digit vectors of one index that differ in digit k do not exist.
+static bool isInjective(ArrayRef<int64_t> sizes) {
+  for (unsigned k = 0; k <= sizes.size(); ++k) {
+    DigitSystem system(sizes, 2);
+    system.addDomain(0);
+    system.addDomain(1);
+    SmallVector<int64_t> same = system.row();
+    system.addIndex(same, 0, 1);
+    system.addIndex(same, 1, -1);
+    system.set.addEquality(same);
+    SmallVector<int64_t> less = system.row();
+    less[system.column(0, k)] = -1;
+    less[system.column(1, k)] = 1;
+    less[system.width] = -1;
+    system.set.addInequality(less);
+    if (!system.set.isIntegerEmpty())
+      return false;
+  }
+  return true;
+}
+
+/// No index 0 ≤ i < n lies outside the digits d_k = q_{k+1} − s_k·q_k, where q are
+/// the successive quotients of i: each of their range conditions, violated, gives
+/// an empty set, and so does an outermost quotient that is not below ⌈n / tile⌉.
+static bool isSurjective(ArrayRef<int64_t> sizes) {
+  // Point 0 holds the digits; the extra column is the index.
+  unsigned digits = sizes.size() + 1;
+  int64_t tile = 1;
+  for (int64_t size : sizes)
+    tile *= size;
+  auto base = [&] {
+    DigitSystem system(sizes, 1, 1);
+    unsigned index = system.width - 1;
+    SmallVector<int64_t> low = system.row(), high = system.row();
+    low[index] = 1;
+    high[0] = 1, high[index] = -1, high[system.width] = -1;
+    system.set.addInequality(low);
+    system.set.addInequality(high);
+    // Digits by division, from the innermost.
+    SmallVector<int64_t> rest = system.row();
+    rest[index] = 1;
+    for (unsigned k = digits - 1; k > 0; --k) {
+      unsigned quotient = system.set.addLocalFloorDiv(rest, sizes[k - 1]);
+      SmallVector<int64_t> digit(system.set.getNumCols(), 0);
+      rest.insert(rest.end() - 1, 0);
+      for (unsigned c = 0; c < rest.size(); ++c)
+        digit[c] = rest[c];
+      digit[system.column(0, k)] -= 1;
+      digit[quotient] -= sizes[k - 1];
+      system.set.addEquality(digit);
+      rest.assign(system.set.getNumCols(), 0);
+      rest[quotient] = 1;
+    }
+    rest[system.column(0, 0)] -= 1;
+    system.set.addEquality(rest);
+    return system;
+  };
+  auto excludes = [&](auto violate) {
+    DigitSystem system = base();
+    SmallVector<int64_t> row(system.set.getNumCols(), 0);
+    violate(system, row);
+    system.set.addInequality(row);
+    return system.set.isIntegerEmpty();
+  };
+  bool holds = excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
+    row[system.column(0, 0)] = tile; // c·tile ≥ n
+    row[0] = -1;
+  });
+  for (unsigned k = 0; k < digits; ++k) {
+    holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
+      row[system.column(0, k)] = -1; // d < 0
+      row.back() = -1;
+    });
+    if (k > 0)
+      holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
+        row[system.column(0, k)] = 1; // d ≥ s
+        row.back() = -sizes[k - 1];
+      });
+  }
+  // The digits give the index back.
+  for (int64_t sign : {1, -1})
+    holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
+      SmallVector<int64_t> sum = system.row();
+      system.addIndex(sum, 0, sign);
+      sum[system.width - 1] -= sign;
+      for (unsigned c = 0; c < system.width; ++c)
+        row[c] = sum[c];
+      row.back() = -1;
+    });
+  return holds;
+}
+
+llvm::Error moa::verifyBijection(onf::AxisAttr axis) {
+  ArrayRef<int64_t> sizes = axis.getSizes().drop_front();
+  if (!isInjective(sizes))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "two digit vectors give one index");
+  if (!isSurjective(sizes))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "an index has no digits");
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Writing the attributes
+//===----------------------------------------------------------------------===//
+
+static onf::AxisAttr axisAttr(MLIRContext *context, const AxisSchedule &axis) {
+  SmallVector<int64_t> resources, sizes;
+  for (auto [resource, size] : axis.factors) {
+    resources.push_back(static_cast<int64_t>(resource));
+    sizes.push_back(size);
+  }
+  return onf::AxisAttr::get(context, resources, sizes);
+}
+
+LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
+  MLIRContext *context = kernel.getContext();
+  auto nests = llvm::to_vector(kernel.getBody().getOps<onf::ForOp>());
+  if (nests.size() != schedule.nests.size())
+    return kernel.emitOpError("expects a schedule of ")
+           << nests.size() << " nests, but got " << schedule.nests.size();
+  for (auto [nest, lifted] : llvm::zip(nests, schedule.nests)) {
+    auto folds = llvm::to_vector(nest.getBody().getOps<onf::FoldOp>());
+    if (lifted.axes.size() != nest.getExtents().size() ||
+        lifted.folds.size() != folds.size())
+      return nest.emitOpError("expects a schedule of ")
+             << nest.getExtents().size() << " axes and " << folds.size()
+             << " folds, but got " << lifted.axes.size() << " and "
+             << lifted.folds.size();
+    SmallVector<Attribute> axes;
+    for (const AxisSchedule &axis : lifted.axes)
+      axes.push_back(axisAttr(context, axis));
+    nest.setLiftAttr(ArrayAttr::get(context, axes));
+    for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
+      fold.setLiftAttr(axisAttr(context, axis));
+  }
+  return success();
+}

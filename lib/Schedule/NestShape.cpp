@@ -1,0 +1,85 @@
+//===- NestShape.cpp - what the cost model sees of a nest -----------------===//
+#include "lib/Schedule/NestShape.h"
+#include "lib/Support/SymExpr.h"
+
+using namespace mlir;
+using namespace moa;
+
+static std::optional<int64_t> constantOf(StringRef text) {
+  auto expression = SymExpr::parse(text);
+  auto value = expression ? expression->getConstant() : std::nullopt;
+  // A negative extent is an empty range.
+  return value ? std::optional<int64_t>(std::max<int64_t>(*value, 0)) : std::nullopt;
+}
+
+// Far beyond every cache, far below overflow.
+static constexpr int64_t maxCount = int64_t(1) << 24;
+
+static int64_t countOf(StringRef text) {
+  return std::min(constantOf(text).value_or(assumedExtent), maxCount);
+}
+
+static FoldShape foldShape(onf::FoldOp fold) {
+  FoldShape shape;
+  shape.name = fold.getName().str();
+  shape.extent = constantOf(fold.getExtent());
+  for (Operation &op : fold.getBody().front()) {
+    if (auto acc = dyn_cast<onf::AccOp>(op)) {
+      if (acc.getExtents().empty())
+        continue;
+      int64_t product = 1;
+      for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
+        product = std::min(product * countOf(extent), maxCount);
+      shape.carried = std::min(shape.carried + product, maxCount);
+    }
+    op.walk([&](onf::FoldOp inner) {
+      shape.inner = std::min(shape.inner + countOf(inner.getExtent()), maxCount);
+    });
+  }
+  shape.values = shape.inner > 0 || shape.carried > 0 ? 1 : 0;
+  return shape;
+}
+
+static unsigned computeBits(onf::ForOp nest) {
+  bool anyFloat = false, anyWide = false, anyLong = false;
+  nest.walk([&](Operation *op) {
+    if (isa<onf::LoadOp>(op))
+      return;
+    for (Type type : op->getResultTypes()) {
+      if (auto array = dyn_cast<ArrayType>(type))
+        type = array.getElementType();
+      anyFloat |= isa<FloatType>(type);
+      anyWide |= type.isF64();
+      if (isa<onf::AccOp>(op))
+        anyLong |= type.isIndex() || type.isInteger(64);
+    }
+  });
+  return anyWide || (!anyFloat && anyLong) ? 64 : 32;
+}
+
+std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
+  std::vector<NestShape> shapes;
+  for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+    NestShape shape;
+    for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
+      shape.names.push_back(name.str());
+    if (!nest.getExtents().empty())
+      shape.laneExtent =
+          constantOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
+    shape.bits = computeBits(nest);
+    for (auto fold : nest.getBody().getOps<onf::FoldOp>())
+      shape.folds.push_back(foldShape(fold));
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold, int64_t rows,
+                           int64_t block) {
+  int64_t bytes = nest.bits / 8, wide = fold.inner + fold.carried;
+  WorkingSet set;
+  set.staged = block * wide * bytes;
+  set.values = block * rows * fold.values * bytes;
+  set.states = rows * wide * bytes;
+  return set;
+}

@@ -1,0 +1,46 @@
+//===- Passes.td - passes of dimension lifting --------------*- tablegen -*-===//
+#ifndef MOA_SCHEDULE_PASSES_TD
+#define MOA_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LiftPass : Pass<"onf-lift"> {
+  let summary = "Factor the axes of nests and folds and bind the factors to a machine";
+  let description = [{
+    Before and after, for 16 lanes:
+
+        onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }
+        onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<core: 0>,
+            #onf.axis<core: 0, register: 6, lane: 16>] {
+          onf.fold "j" in "M" lift <sequential: 0, cache: 128> … }
+
+    The schedule is the cost model's choice for the machine, or is read from a
+    file. With `print` it goes to standard output as JSON.
+
+    **Requires** the onf contract. **Establishes** one `#onf.axis` per index of every
+    top-level nest and one on every fold directly in it. **Numerics**: reassociates
+    folds (rule R4) by blocks whose boundaries depend on the index alone.
+    **Cost**: some hundred evaluations of a formula per fold.
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "\"host\"",
+           "host, the name of a known machine, or a description's path">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Path of a schedule to use instead of the cost model's">,
+    Option<"print", "print", "bool", "false", "Print the schedule as JSON">
+  ];
+  let dependentDialects = ["::moa::onf::ONFDialect"];
+}
+
+def VerifyLiftingPass : Pass<"onf-verify-lifting"> {
+  let summary = "Prove that lifted domains are in bijection with the original ones";
+  let description = [{
+    For every `lift` of a top-level nest and of the folds in it: the guarded
+    mixed-radix digits and the indices correspond one to one for every extent,
+    proved over the integers; every index of a lifted nest has an axis; lanes and
+    registers stand on the last axis only; every state of a lifted fold has an
+    associative monoid. Changes nothing.
+  }];
+}
+
+#endif // MOA_SCHEDULE_PASSES_TD
