@@ -283,6 +283,12 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   PsiContext context;
   for (const std::string &law : disable)
     context.disabled.insert(law);
+  // Equal arrays are one array: what two outputs have in common is shared.
+  IRRewriter rewriter(&getContext());
+  {
+    DominanceInfo dominance(kernel);
+    eliminateCommonSubExpressions(rewriter, dominance, kernel);
+  }
   findShared(kernel.getBody().front(), context);
   dnf::KernelOp result = open(kernel);
   if (failed(applyLaws(result, context)))
@@ -295,7 +301,6 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (!isa<dnf::LetOp, dnf::OutputOp>(op))
       op.erase();
-  IRRewriter rewriter(&getContext());
   DominanceInfo dominance(result);
   eliminateCommonSubExpressions(rewriter, dominance, result);
   return success();
