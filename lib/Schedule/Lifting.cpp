@@ -158,7 +158,9 @@ static bool isSurjective(ArrayRef<int64_t> sizes) {
     system.set.addInequality(row);
     return system.set.isIntegerEmpty();
   };
-  bool holds = excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
+  // A description of the digits that admits no point would prove anything.
+  bool holds = !base().set.isIntegerEmpty();
+  holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
     row[system.column(0, 0)] = tile; // c·tile ≥ n
     row[0] = -1;
   });

@@ -104,8 +104,9 @@ TEST(Lifting, ProofHoldsForEveryExtent) {
     resources.append(sizes.size(), 2);
     return onf::AxisAttr::get(&context, resources, all);
   };
-  for (ArrayRef<int64_t> sizes :
-       {ArrayRef<int64_t>{}, {16}, {6, 16}, {9, 8}, {2, 3, 4}, {1, 1}, {128}, {1, 512}}) {
+  const std::vector<std::vector<int64_t>> all = {{},        {16},   {6, 16}, {9, 8},
+                                                 {2, 3, 4}, {1, 1}, {128},   {1, 512}};
+  for (const std::vector<int64_t> &sizes : all) {
     llvm::Error error = verifyBijection(axis(sizes));
     EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
   }
@@ -254,12 +255,113 @@ TEST_F(ScheduleTest, DefaultsOfTheCostModel) {
     EXPECT_EQ(registers(s), 6) << name.str();
     EXPECT_EQ(block(s), 128) << name.str();
   }
+  EXPECT_EQ(lanes(choose("avx2", "N", "128", "128")), 8);
+  EXPECT_EQ(lanes(choose("zen4", "N", "128", "128", "f64")), 8);
+}
+
+TEST_F(ScheduleTest, EveryDefaultFits) {
+  // `choose` checks the working set against the machine.
   for (StringRef name : {"zen4", "avx512", "avx2", "generic"})
-    for (StringRef width : {"16", "64", "128", "256", "D"})
+    for (StringRef width : {"1", "16", "64", "128", "512", "D"})
       for (StringRef type : {"f32", "f64"}) {
         Schedule s = choose(name, "N", width, width, type);
-        fprintf(stderr, "%s %s %s: %d %d %d\n", name.str().c_str(), width.str().c_str(), type.str().c_str(), (int)registers(s), (int)lanes(s), (int)block(s));
+        EXPECT_GE(registers(s), 1);
+        EXPECT_GE(block(s), 8);
+        EXPECT_EQ(registers(s) * lanes(s), s.nests[0].getRows());
       }
+}
+
+TEST_F(ScheduleTest, SmallConstantExtentsShrinkTheTile) {
+  auto tile = [&](StringRef rows) {
+    Schedule s = choose("zen4", rows, "64", "64");
+    return std::make_pair(registers(s), lanes(s));
+  };
+  using Tile = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(tile("0"), Tile(1, 1));
+  EXPECT_EQ(tile("1"), Tile(1, 1));
+  EXPECT_EQ(tile("3"), Tile(1, 4));
+  EXPECT_EQ(tile("16"), Tile(1, 16));
+  EXPECT_EQ(tile("40"), Tile(3, 16));
+}
+
+TEST_F(ScheduleTest, TooMuchForTheCacheTakesTheSmallestTile) {
+  auto module = weighted("N", "128", "100000");
+  Machine target = machine("generic");
+  Schedule s = chooseSchedule(kernel(module), target);
+  EXPECT_EQ(registers(s), 1);
+  EXPECT_EQ(block(s), 8);
+  llvm::Error error = checkSchedule(kernel(module), s, target);
+  ASSERT_TRUE(bool(error));
+  EXPECT_NE(llvm::toString(std::move(error)).find("more than half of the 262144 bytes"),
+            std::string::npos);
+}
+
+TEST_F(ScheduleTest, RoundTripAndLift) {
+  auto module = weighted("N", "128", "128");
+  Schedule s = chooseSchedule(kernel(module), machine("zen4"));
+  std::string text = printSchedule(s);
+  Schedule again = llvm::cantFail(parseSchedule(text));
+  EXPECT_EQ(printSchedule(again), text);
+  ASSERT_TRUE(succeeded(lift(kernel(module), again)));
+  auto nest = *kernel(module).getBody().getOps<onf::ForOp>().begin();
+  auto axis = cast<onf::AxisAttr>((*nest.getLift())[1]);
+  EXPECT_EQ(axis.getTile(), 96);
+  EXPECT_EQ(axis.getSize(onf::Resource::lane), 16);
+  auto fold = *nest.getBody().getOps<onf::FoldOp>().begin();
+  EXPECT_EQ(fold.getLift()->getSize(onf::Resource::cache), 128);
+}
+
+TEST_F(ScheduleTest, ShapesOfNests) {
+  auto module = weighted("N", "32", "D");
+  std::vector<NestShape> shapes = nestShapes(kernel(module));
+  ASSERT_EQ(shapes.size(), 1u);
+  EXPECT_EQ(shapes[0].names, (std::vector<std::string>{"h", "i"}));
+  EXPECT_FALSE(shapes[0].laneExtent);
+  EXPECT_EQ(shapes[0].bits, 32u);
+  ASSERT_EQ(shapes[0].folds.size(), 1u);
+  EXPECT_EQ(shapes[0].folds[0].inner, 32);
+  EXPECT_EQ(shapes[0].folds[0].carried, assumedExtent);
+}
+
+TEST_F(ScheduleTest, BadSchedules) {
+  auto module = weighted("N", "128", "128");
+  Machine target = machine("zen4");
+  std::string good = printSchedule(chooseSchedule(kernel(module), target));
+  auto with = [&](StringRef from, StringRef to) -> std::string {
+    std::string text = good;
+    size_t at = text.find(from.str());
+    EXPECT_NE(at, std::string::npos) << from.str();
+    auto schedule = parseSchedule(text.replace(at, from.size(), to.str()));
+    if (!schedule)
+      return llvm::toString(schedule.takeError());
+    llvm::Error error = checkSchedule(kernel(module), *schedule, target);
+    return error ? llvm::toString(std::move(error)) : "";
+  };
+  auto expect = [&](StringRef from, StringRef to, StringRef message) {
+    std::string error = with(from, to);
+    EXPECT_NE(error.find(message.str()), std::string::npos)
+        << "got '" << error << "' for " << to.str();
+  };
+  EXPECT_EQ(with("\"lane\": 16", "\"lane\": 8"), "");
+  expect("\"register\"", "\"registers\"", "unknown key 'registers' in axis 'i'");
+  expect("\"nests\"", "\"nest\"", "unknown key 'nest'");
+  expect("\"register\": 6", "\"register\": 0", "from 1 to 16777216 for 'register'");
+  expect("\"register\": 6", "\"register\": -3", "but got -3");
+  expect("\"register\": 6", "\"register\": \"6\"", "for 'register'");
+  expect("\"core\": 0", "\"core\": 4", "expects 0, the rest");
+  expect("\"sequential\": 0, ", "", "expects 'sequential': 0");
+  expect("\"lane\": 16", "\"lane\": 12", "has 1, 4, 8, 16");
+  expect("\"lane\": 16", "\"lane\": 32", "asks for 32 lanes of 32 bits");
+  expect("\"cache\": 128", "\"cache\": 4096", "bytes per core");
+  expect("\"register\": 6", "\"register\": 600", "bytes per core");
+  expect("\"name\": \"i\"", "\"name\": \"x\"", "expects the axes of nest 0 <h i>");
+  expect("\"name\": \"j\"", "\"name\": \"k\"", "expects the folds of nest 0 <j>");
+  expect("\"kernel\": \"f\"", "\"kernel\": \"g\"", "is for kernel 'g', not 'f'");
+  expect("\"name\": \"h\", \"core\": 0", "\"name\": \"h\", \"core\": 0, \"lane\": 16",
+         "expects only the factor 'core' on axis 'h'");
+  EXPECT_NE(errorOf(parseSchedule("{")), "");
+  EXPECT_NE(errorOf(loadSchedule("/nonexistent.json")).find("cannot read schedule"),
+            std::string::npos);
 }
 
 } // namespace
