@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""Causal attention, top-left aligned, against NumPy."""
+"""Causal attention, aligned at the bottom right, against NumPy."""
 import forms
 import references
 

@@ -13,11 +13,11 @@ class CrossMask(forms.FormTest):
         batch, heads, _, n, m, _ = shape
         mask = rng.random((batch, n, m)) < 0.3
         mask[:, ::7] = False
-        values["A"] = mask
+        values["keep"] = mask
         return values
 
     def expected(self, values):
-        mask = values.pop("A")[:, None]
+        mask = values.pop("keep")[:, None]
         return {"O": references.masked(**values, mask=mask)[0]}
 
 

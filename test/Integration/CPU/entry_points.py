@@ -20,7 +20,7 @@ class EntryPoints(mt.KernelTest):
         cls.q = rng.standard_normal((B, H, N, D)).astype(np.float32)
         cls.k = rng.standard_normal((B, G, M, D)).astype(np.float32)
         cls.v = rng.standard_normal((B, G, M, D)).astype(np.float32)
-        cls.expected = dict(zip(("O", "lse"), references.gqa_causal(
+        cls.expected = dict(zip(("O", "lse"), references.causal(
             *(a.astype(np.float64) for a in (cls.q, cls.k, cls.v)), SCALE)))
 
     def setUp(self):
@@ -92,7 +92,7 @@ class EntryPoints(mt.KernelTest):
         """Stride 0: one key head for both groups."""
         k = np.broadcast_to(self.k[:, :1], self.k.shape)
         v = np.broadcast_to(self.v[:, :1], self.v.shape)
-        expected = references.gqa_causal(self.q.astype(float), k.astype(float),
+        expected = references.causal(self.q.astype(float), k.astype(float),
                                          v.astype(float), SCALE)
         values = self.values(K=mt.describe(k, "f32"), V=mt.describe(v, "f32"))
         self.assertEqual(self.kernel.launch(values), mt.OK)

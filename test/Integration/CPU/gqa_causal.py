@@ -12,7 +12,7 @@ class GqaCausal(forms.FormTest):
     large = mt.LARGE[:1]
 
     def expected(self, values):
-        output, lse = references.gqa_causal(**values)
+        output, lse = references.causal(**values)
         return {"O": output, "lse": lse}
 
 

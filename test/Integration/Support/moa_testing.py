@@ -137,11 +137,15 @@ def aligned(size, fill=0xA5):
 
 
 class Kernel:
-    """A specification compiled to a shared library."""
+    """A specification, given by its path or as text, in a shared library."""
 
     def __init__(self, spec, **settings):
         self.directory = tempfile.TemporaryDirectory(prefix="moa-test-")
         base = os.path.join(self.directory.name, "kernel")
+        if "\n" in spec:
+            with open(base + ".moa", "w", encoding="utf-8") as file:
+                file.write(spec)
+            spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
         made = tool("moa-codegen", spec, "--target=cpu", *sets, "-o", base + ".o",
                     "--header", base + ".h")

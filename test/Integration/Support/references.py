@@ -52,25 +52,31 @@ def sdpa(Q, K, V, scale):
     return softmax_attention(scores(Q, K, scale), V)
 
 
-def causal(Q, K, V, scale, offset=0):
-    """Key j is seen by query i when j <= i + offset."""
+def causal(Q, K, V, scale):
+    """Bottom-right aligned: the last query sees the last key."""
     i, j = positions(Q.shape[2], K.shape[2])
+    offset = K.shape[2] - Q.shape[2]
     return softmax_attention(scores(Q, K, scale), V, j <= i + offset)
-
-
-def gqa_causal(Q, K, V, scale):
-    """Bottom-right aligned."""
-    return causal(Q, K, V, scale, K.shape[2] - Q.shape[2])
 
 
 def masked(Q, K, V, scale, mask):
     return softmax_attention(scores(Q, K, scale), V, np.asarray(mask, bool))
 
 
-def alibi(Q, K, V, scale, slope, present=None):
+def alibi(Q, K, V, scale, slope):
+    """Causal, with a bias that falls with the distance, by a slope per head."""
     i, j = positions(Q.shape[2], K.shape[2])
-    bias = slope[None, :, None, None] * (j - i)
-    return softmax_attention(scores(Q, K, scale) + bias, V, present)
+    distance = i + (K.shape[2] - Q.shape[2]) - j
+    bias = -slope[None, :, None, None] * distance
+    return softmax_attention(scores(Q, K, scale) + bias, V, distance >= 0)
+
+
+def sliding_window(Q, K, V, scale, window):
+    """A query sees its own position and the window - 1 positions before it."""
+    i, j = positions(Q.shape[2], K.shape[2])
+    distance = i + (K.shape[2] - Q.shape[2]) - j
+    return softmax_attention(scores(Q, K, scale), V,
+                             (distance >= 0) & (distance < window))
 
 
 def softcap(Q, K, V, scale, cap):
@@ -85,13 +91,12 @@ def sigmoid_attention(Q, K, V, scale, bias=0.0, present=None):
 
 
 def scaled_norm(x):
-    """m · sqrt(Σ (x/m)²) with m = max |x|, over the last axis; 0 for nothing."""
-    m = np.abs(x).max(axis=-1, initial=0.0)
-    safe = np.where(m > 0, m, 1.0)
-    return m * np.sqrt(((x / safe[..., None]) ** 2).sum(axis=-1))
+    """The 2-norm of each row, by way of the largest element."""
+    m = np.abs(x).max(axis=-1)
+    return m * np.sqrt(((x / m[..., None]) ** 2).sum(axis=-1))
 
 
-def layernorm(x, epsilon):
-    mean = x.mean(axis=-1, keepdims=True)
-    centred = x - mean
-    return centred / np.sqrt((centred ** 2).mean(axis=-1, keepdims=True) + epsilon)
+def layernorm_product(x, gamma, beta, W, eps):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    deviation = np.sqrt((centred ** 2).mean(axis=-1, keepdims=True) + eps)
+    return np.matmul(centred / deviation * gamma + beta, W)
