@@ -1,0 +1,87 @@
+//===- Builtins.cpp - functions that the language defines itself ----------===//
+#include "lib/Frontend/Builtins.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+static constexpr Builtin builtins[] = {
+    {"exp", Builtin::Pointwise, ScalarFn::exp, 1, 1, -1, "exp(x)"},
+    {"exp2", Builtin::Pointwise, ScalarFn::exp2, 1, 1, -1, "exp2(x)"},
+    {"log", Builtin::Pointwise, ScalarFn::log, 1, 1, -1, "log(x)"},
+    {"log2", Builtin::Pointwise, ScalarFn::log2, 1, 1, -1, "log2(x)"},
+    {"sqrt", Builtin::Pointwise, ScalarFn::sqrt, 1, 1, -1, "sqrt(x)"},
+    {"rsqrt", Builtin::Pointwise, ScalarFn::rsqrt, 1, 1, -1, "rsqrt(x)"},
+    {"tanh", Builtin::Pointwise, ScalarFn::tanh, 1, 1, -1, "tanh(x)"},
+    {"sin", Builtin::Pointwise, ScalarFn::sin, 1, 1, -1, "sin(x)"},
+    {"cos", Builtin::Pointwise, ScalarFn::cos, 1, 1, -1, "cos(x)"},
+    {"erf", Builtin::Pointwise, ScalarFn::erf, 1, 1, -1, "erf(x)"},
+    {"abs", Builtin::Pointwise, ScalarFn::abs, 1, 1, -1, "abs(x)"},
+    {"floor", Builtin::Pointwise, ScalarFn::floor, 1, 1, -1, "floor(x)"},
+    {"ceil", Builtin::Pointwise, ScalarFn::ceil, 1, 1, -1, "ceil(x)"},
+    {"min", Builtin::Pointwise, ScalarFn::min, 2, 2, -1, "min(x, y)"},
+    {"max", Builtin::Pointwise, ScalarFn::max, 2, 2, -1, "max(x, y)"},
+    {"pow", Builtin::Pointwise, ScalarFn::pow, 2, 2, -1, "pow(x, y)"},
+    {"select", Builtin::Pointwise, ScalarFn::select, 3, 3, -1, "select(p, a, b)"},
+    {"mask", Builtin::Mask, ScalarFn::id, 2, 2, -1, "mask(p, x)"},
+    {"transpose", Builtin::Transpose, ScalarFn::id, 1, 2, 1, "transpose(x) or transpose(x, [1, 0])"},
+    {"take", Builtin::Take, ScalarFn::id, 2, 3, 1, "take(x, count) or take(x, count, axis)"},
+    {"drop", Builtin::Drop, ScalarFn::id, 2, 3, 1, "drop(x, count) or drop(x, count, axis)"},
+    {"reverse", Builtin::Reverse, ScalarFn::id, 1, 2, -1, "reverse(x) or reverse(x, axis)"},
+    {"rotate", Builtin::Rotate, ScalarFn::id, 2, 3, -1, "rotate(x, by) or rotate(x, by, axis)"},
+    {"reshape", Builtin::Reshape, ScalarFn::id, 2, 2, 1, "reshape(x, [m, n])"},
+    {"rav", Builtin::Ravel, ScalarFn::id, 1, 1, -1, "rav(x)"},
+    {"iota", Builtin::Iota, ScalarFn::id, 1, 1, -1, "iota(n)"},
+    {"psi", Builtin::Psi, ScalarFn::id, 2, 2, 0, "psi([i, j], x)"},
+    {"outer", Builtin::Outer, ScalarFn::id, 3, 3, -1, "outer(*, x, y)"},
+    {"inner", Builtin::Inner, ScalarFn::id, 4, 4, -1, "inner(+, *, x, y)"},
+    {"reduce", Builtin::Reduce, ScalarFn::id, 3, 3, -1, "reduce(+, x, axis)"},
+};
+
+const Builtin *frontend::lookupBuiltin(StringRef name) {
+  for (const Builtin &builtin : builtins)
+    if (builtin.name == name)
+      return &builtin;
+  return nullptr;
+}
+
+std::vector<std::string> frontend::getBuiltinNames() {
+  std::vector<std::string> names;
+  for (const Builtin &builtin : builtins)
+    names.push_back(builtin.name.str());
+  return names;
+}
+
+Type frontend::getElementType(MLIRContext *context, StringRef name) {
+  Builder builder(context);
+  unsigned width = llvm::StringSwitch<unsigned>(name)
+                       .Case("bool", 1)
+                       .Case("i8", 8)
+                       .Case("i16", 16)
+                       .Case("i32", 32)
+                       .Case("i64", 64)
+                       .Default(0);
+  if (width)
+    return builder.getIntegerType(width);
+  if (name == "index")
+    return builder.getIndexType();
+  if (name == "f64")
+    return builder.getF64Type();
+  if (name == "f32")
+    return builder.getF32Type();
+  if (name == "bf16")
+    return builder.getBF16Type();
+  if (name == "f16")
+    return builder.getF16Type();
+  return Type();
+}
+
+std::string frontend::getTypeText(Type type) {
+  if (type.isInteger(1))
+    return "bool";
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}

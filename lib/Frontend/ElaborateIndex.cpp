@@ -1,0 +1,150 @@
+//===- ElaborateIndex.cpp - subscripts and index forms --------------------===//
+#include "lib/Frontend/Elaborator.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+TermOr Elaborator::elaborateIndex(const Expr &expr) {
+  const Expr &base = expr.arg(0);
+  auto hoisted = scope->hoisted.find(&base);
+  TermOr array = hoisted != scope->hoisted.end() ? TermOr(hoisted->second) : elaborate(base);
+  if (failed(array))
+    return failure();
+  std::vector<std::optional<Term>> subscripts;
+  for (const ExprPtr &arg : llvm::drop_begin(expr.args)) {
+    if (arg->kind == ExprKind::Wildcard) {
+      subscripts.push_back(std::nullopt);
+      continue;
+    }
+    auto subscript = elaborate(*arg);
+    if (failed(subscript))
+      return failure();
+    subscripts.push_back(std::move(*subscript));
+  }
+  return emitter.index(expr.loc, *array, subscripts);
+}
+
+/// True if the expression uses no index variable that is not in scope yet.
+bool Elaborator::isClosed(const Expr &expr) const {
+  if (expr.kind == ExprKind::Name && expr.ref.kind == Reference::IndexVariable)
+    return scope->indexVars.count(expr.ref.index);
+  return llvm::all_of(expr.args, [&](const ExprPtr &arg) { return isClosed(*arg); }) &&
+         llvm::all_of(expr.vars, [&](const IndexVar &var) {
+           return !var.bound || isClosed(*var.bound);
+         });
+}
+
+/// Looks for `x[…, i, …]`: there i ranges over an axis of x.
+LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
+                                   std::optional<SymExpr> &extent, SourceLoc &where) {
+  for (const ExprPtr &arg : expr.args)
+    if (failed(findUses(*arg, var, extent, where)))
+      return failure();
+  if (expr.kind != ExprKind::Index || !isClosed(expr.arg(0)))
+    return success();
+  for (unsigned k = 1; k < expr.args.size(); ++k) {
+    const Expr &subscript = expr.arg(k);
+    if (subscript.kind != ExprKind::Name || subscript.ref.kind != Reference::IndexVariable ||
+        subscript.ref.index != var.id)
+      continue;
+    auto [entry, isNew] = scope->hoisted.try_emplace(&expr.arg(0));
+    if (isNew) {
+      auto array = elaborate(expr.arg(0));
+      if (failed(array))
+        return failure();
+      entry->second = std::move(*array);
+    }
+    const Cell &cell = entry->second.cell;
+    if (k > cell.size() || !cell[k - 1].extent)
+      continue;
+    if (extent && *extent != *cell[k - 1].extent) {
+      auto error = reporter.error(subscript.loc)
+                   << "index '" << var.name << "' ranges over " << cell[k - 1].extent->str()
+                   << " here and over " << extent->str() << " elsewhere; write its extent, as in '"
+                   << var.name << " < " << extent->str() << "'";
+      error.attachNote(reporter.exact(where)) << "the other use is here";
+      return error;
+    }
+    extent = cell[k - 1].extent;
+    where = subscript.loc;
+  }
+  return success();
+}
+
+FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, Context context) {
+  const IndexVar &var = form.vars[position];
+  if (var.bound) {
+    auto bound = elaborateSymbolic(*var.bound, "the extent of an index");
+    if (failed(bound))
+      return failure();
+    if (auto value = bound->getConstant(); value && *value < 0) {
+      reporter.error(var.bound->loc) << "an extent cannot be negative, but this is " << *value;
+      return failure();
+    }
+    return bound;
+  }
+  std::optional<SymExpr> extent;
+  SourceLoc where;
+  if (failed(findUses(form.arg(0), var, extent, where)))
+    return failure();
+  if (!extent && context && context->size() >= form.vars.size())
+    extent = (*context)[position].extent;
+  if (extent)
+    return *extent;
+  reporter.error(var.loc) << "the extent of index '" << var.name
+                          << "' does not follow from use or context; write it, as in '"
+                          << var.name << " < N'";
+  return failure();
+}
+
+/// Puts the axes of the body at the places of `_`; a body without axes leaves
+/// them open, to be any extent that the surroundings have.
+TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
+  unsigned wildcards = form.vars.size() - variables;
+  if (wildcards == 0)
+    return body;
+  unsigned own = body.rank() - variables;
+  if (own == 0) {
+    Cell cell;
+    unsigned next = 0;
+    for (const IndexVar &var : form.vars)
+      cell.push_back(var.isWildcard() ? Axis::virtualOf(std::nullopt) : body.cell[next++]);
+    body.cell = std::move(cell);
+    return body;
+  }
+  if (own != wildcards) {
+    reporter.error(form.loc) << "the body of this index form has " << own
+                             << (own == 1 ? " axis" : " axes") << ", but " << wildcards
+                             << " '_' stand for them; a body without axes may leave them open";
+    return failure();
+  }
+  SmallVector<int64_t> perm;
+  unsigned variable = 0, rest = variables;
+  for (const IndexVar &var : form.vars)
+    perm.push_back(var.isWildcard() ? rest++ : variable++);
+  return emitter.transpose(form.loc, body, perm);
+}
+
+TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
+  SmallVector<SymExpr> extents;
+  for (auto [k, var] : llvm::enumerate(form.vars)) {
+    if (var.isWildcard())
+      continue;
+    auto extent = findExtent(form, k, context);
+    if (failed(extent))
+      return failure();
+    extents.push_back(*extent);
+  }
+  unsigned outside = emitter.frameDepth(), variables = 0;
+  for (const IndexVar &var : form.vars)
+    if (!var.isWildcard())
+      scope->indexVars[var.id] = emitter.pushFrame(extents[variables++]);
+  auto body = elaborate(form.arg(0));
+  if (failed(body))
+    return failure();
+  for (const IndexVar &var : form.vars)
+    scope->indexVars.erase(var.id);
+  return placeWildcards(form, emitter.closeFrame(*body, outside), variables);
+}

@@ -1,0 +1,356 @@
+//===- Elaborator.cpp - kernels and expressions ---------------------------===//
+#include "lib/Frontend/Elaborator.h"
+#include "lib/Frontend/Builtins.h"
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+/// Expressions under elaboration at one time, through all inlined calls, and
+/// operators of one kernel: beyond them the program is taken for a mistake.
+static constexpr unsigned maxDepth = 1000, maxOps = 100000;
+
+Elaborator::Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
+                       Reporter &reporter, OpBuilder &builder)
+    : program(program), kernel(kernel), signature(std::move(signature)), reporter(reporter),
+      builder(builder), emitter(reporter, builder, this->signature.computeType) {}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+KernelOp Elaborator::createKernel() {
+  MLIRContext *context = reporter.getContext();
+  auto strings = [&](auto &&range) {
+    SmallVector<Attribute> attributes;
+    for (const auto &text : range)
+      attributes.push_back(builder.getStringAttr(text));
+    return builder.getArrayAttr(attributes);
+  };
+  auto names = [&](const std::vector<ArrayDecl> &decls) {
+    return strings(llvm::map_range(decls, [](const ArrayDecl &d) { return StringRef(d.name); }));
+  };
+  SmallVector<Attribute> resultTypes;
+  for (const Signature::Array &array : signature.results)
+    resultTypes.push_back(TypeAttr::get(ArrayType::get(context, array.shape, array.elementType)));
+  auto op = KernelOp::create(builder, reporter.location(kernel.loc), kernel.name,
+                             strings(signature.runtimeSymbols), strings(signature.constraints),
+                             names(kernel.params), names(kernel.results),
+                             builder.getArrayAttr(resultTypes));
+  if (llvm::any_of(signature.params, [](const auto &p) { return !p.range.empty(); }))
+    op->setAttr("moa.ranges",
+                strings(llvm::map_range(signature.params, [](const auto &p) {
+                  return StringRef(p.range);
+                })));
+  Block &block = op.getBody().emplaceBlock();
+  for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
+    auto type = ArrayType::get(context, array.shape, array.elementType);
+    Term term = Term::ofArray(block.addArgument(type, reporter.location(decl.loc)));
+    if (!array.shape.empty()) {
+      term.reads = floatBit(array.elementType);
+      term.source = term.reads ? array.elementType : Type();
+    }
+    scope->params.push_back(std::move(term));
+  }
+  return op;
+}
+
+LogicalResult Elaborator::run() {
+  Scope kernelScope;
+  kernelScope.symbols = signature.symbols;
+  kernelScope.definitions.resize(kernel.body.definitions.size());
+  scope = &kernelScope;
+  KernelOp op = createKernel();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&op.getBody().front());
+  SmallVector<Value> values;
+  if (failed(elaborateDefinitions(kernel.body)) || failed(elaborateResults(values)) ||
+      failed(checkUnneeded(op.getBody().front())))
+    return failure();
+  ReturnOp::create(builder, reporter.location(kernel.body.end), values);
+  // Constraints that slices added.
+  SmallVector<StringRef> constraints(signature.constraints.begin(), signature.constraints.end());
+  op.setRequiresAttr(builder.getStrArrayAttr(constraints));
+  return success();
+}
+
+LogicalResult Elaborator::elaborateDefinition(const Body &body, unsigned k, Context context) {
+  auto term = elaborate(*body.definitions[k].value, context);
+  if (failed(term))
+    return failure();
+  scope->definitions[k] = std::move(*term);
+  return success();
+}
+
+/// The position of the last definition of a result's name.
+static unsigned findDefinition(const Body &body, StringRef name) {
+  unsigned last = 0;
+  for (auto [k, definition] : llvm::enumerate(body.definitions))
+    if (definition.name == name)
+      last = k;
+  return last;
+}
+
+static Cell cellOf(const Signature::Array &array) {
+  Cell cell;
+  for (const SymExpr &extent : array.shape)
+    cell.push_back(Axis::of(extent));
+  return cell;
+}
+
+LogicalResult Elaborator::elaborateDefinitions(const Body &body) {
+  std::map<unsigned, Cell> contexts;
+  for (auto [decl, declared] : llvm::zip(kernel.results, signature.results))
+    contexts[findDefinition(body, decl.name)] = cellOf(declared);
+  for (unsigned k : body.needed) {
+    auto context = contexts.find(k);
+    if (failed(elaborateDefinition(body, k,
+                                   context == contexts.end() ? nullptr : &context->second)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Elaborator::elaborateResults(SmallVectorImpl<Value> &values) {
+  for (auto [decl, declared] : llvm::zip(kernel.results, signature.results)) {
+    auto value = elaborateResult(decl, declared);
+    if (failed(value))
+      return failure();
+    values.push_back(*value);
+  }
+  return success();
+}
+
+FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
+                                             const Signature::Array &declared) {
+  unsigned last = findDefinition(kernel.body, decl.name);
+  SourceLoc loc = kernel.body.definitions[last].loc;
+  Term term = *scope->definitions[last];
+  bool fits = term.rank() == declared.shape.size();
+  for (unsigned k = 0; fits && k < term.rank(); ++k) {
+    Axis &axis = term.cell[k];
+    fits = !axis.extent || *axis.extent == declared.shape[k];
+    axis.extent = declared.shape[k];
+  }
+  if (!fits) {
+    auto error = reporter.error(loc)
+                 << "result '" << decl.name << "' is declared with shape "
+                 << shapeText(declared.shape) << ", but this definition has shape "
+                 << shapeText(scope->definitions[last]->cell);
+    error.attachNote(reporter.exact(decl.loc)) << "declared here";
+    return failure();
+  }
+  bool wantsBool = declared.elementType.isInteger(1);
+  bool wantsInteger = !wantsBool && isa<IntegerType>(declared.elementType);
+  if (wantsBool != term.isBoolean() || (wantsInteger && !term.isInteger())) {
+    std::string type = getTypeText(declared.elementType);
+    auto error = reporter.error(loc) << "result '" << decl.name << "' is declared as " << type
+                                     << ", but this definition is " << elementText(term);
+    error << (wantsBool ? "; compare, as in 'x != 0'"
+              : term.isBoolean() ? "; make a number of it with select(p, 1, 0)"
+                                 : "; convert it, as in '" + type + "(x)'");
+    error.attachNote(reporter.exact(decl.loc)) << "declared here";
+    return failure();
+  }
+  if (!wantsInteger && term.isInteger()) {
+    auto converted = emitter.toCompute(loc, term);
+    term = converted;
+  }
+  auto full = emitter.materialise(loc, term, {}, /*widen=*/true);
+  if (failed(full))
+    return failure();
+  return full->array;
+}
+
+/// Definitions that no result needs are checked, and their operators dropped.
+LogicalResult Elaborator::checkUnneeded(Block &block) {
+  size_t needed = std::distance(block.begin(), block.end());
+  for (unsigned k : kernel.body.unneeded)
+    if (failed(elaborateDefinition(kernel.body, k, nullptr)))
+      return failure();
+  for (size_t n = std::distance(block.begin(), block.end()); n > needed; --n)
+    block.back().erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+TermOr Elaborator::elaborate(const Expr &expr, Context context) {
+  if (depth >= maxDepth) {
+    reporter.error(expr.loc) << "functions and expressions are nested deeper than " << maxDepth
+                             << " levels here";
+    return failure();
+  }
+  if (emitter.getOpCount() > maxOps) {
+    reporter.error(expr.loc) << "the kernel has grown beyond " << maxOps
+                             << " operators; a function that calls another twice doubles it";
+    return failure();
+  }
+  ++depth;
+  llvm::scope_exit leave([&] { --depth; });
+  auto term = dispatch(expr, context);
+  if (failed(term))
+    return failure();
+  term->loc = expr.loc;
+  term->name = expr.kind == ExprKind::Name ? expr.name : std::string();
+  return term;
+}
+
+TermOr Elaborator::dispatch(const Expr &expr, Context context) {
+  switch (expr.kind) {
+  case ExprKind::Integer:
+    return Term::ofSymbolic(SymExpr(expr.integer));
+  case ExprKind::Real:
+    return Term::ofLiteral(expr.real);
+  case ExprKind::Boolean:
+    return emitter.constant(expr.loc, builder.getBoolAttr(expr.integer));
+  case ExprKind::Name:
+    return elaborateName(expr);
+  case ExprKind::Unary: {
+    auto operand = elaborate(expr.arg(0), context);
+    return failed(operand) ? operand : emitter.map(expr.loc, expr.fn, expr.name, *operand);
+  }
+  case ExprKind::Binary:
+    return elaborateBinary(expr, context);
+  case ExprKind::Reduce:
+    return elaborateReduce(expr);
+  case ExprKind::Inner:
+    return elaborateInner(expr);
+  case ExprKind::Call:
+    return elaborateCall(expr, context);
+  case ExprKind::Index:
+    return elaborateIndex(expr);
+  case ExprKind::IndexForm:
+    return elaborateIndexForm(expr, context);
+  case ExprKind::Wildcard:
+  case ExprKind::FunctionRef:
+  case ExprKind::List:
+    break;
+  }
+  reporter.error(expr.loc) << "expected an array expression";
+  return failure();
+}
+
+TermOr Elaborator::elaborateName(const Expr &expr) {
+  switch (expr.ref.kind) {
+  case Reference::IndexVariable:
+    return emitter.frameIndex(expr.loc, scope->indexVars.at(expr.ref.index));
+  case Reference::Definition:
+    return *scope->definitions[expr.ref.index];
+  case Reference::Parameter:
+    return scope->params[expr.ref.index];
+  default:
+    return Term::ofSymbolic(scope->symbols.at(expr.name));
+  }
+}
+
+bool Elaborator::isPointwiseCall(const Expr &expr) const {
+  if (expr.kind != ExprKind::Call || expr.ranks)
+    return false;
+  if (expr.callee >= 0)
+    return program.functions[expr.callee].isPointwise();
+  const Builtin *builtin = lookupBuiltin(expr.name);
+  return !builtin || builtin->kind == Builtin::Pointwise || builtin->kind == Builtin::Mask;
+}
+
+/// True if an index form whose extents are not all written can be reached
+/// through point-wise operators only.
+bool Elaborator::needsContext(const Expr &expr) const {
+  if (expr.kind == ExprKind::IndexForm)
+    return llvm::any_of(expr.vars, [](const IndexVar &var) { return !var.bound; });
+  if (expr.kind != ExprKind::Unary && (expr.kind != ExprKind::Binary || expr.ranks) &&
+      !isPointwiseCall(expr))
+    return false;
+  return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return needsContext(*arg); });
+}
+
+FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args,
+                                                           Context context) {
+  std::vector<Term> terms(args.size());
+  SmallVector<bool> waits;
+  Cell shape;
+  for (auto [k, arg] : llvm::enumerate(args)) {
+    waits.push_back(needsContext(*arg));
+    if (waits.back())
+      continue;
+    auto term = elaborate(*arg);
+    if (failed(term))
+      return failure();
+    terms[k] = std::move(*term);
+    if (shape.empty())
+      shape = terms[k].cell;
+  }
+  if (!context && !shape.empty())
+    context = &shape;
+  for (auto [k, arg] : llvm::enumerate(args)) {
+    if (!waits[k])
+      continue;
+    auto term = elaborate(*arg, context);
+    if (failed(term))
+      return failure();
+    terms[k] = std::move(*term);
+  }
+  return terms;
+}
+
+TermOr Elaborator::elaborateBinary(const Expr &expr, Context context) {
+  auto terms = elaborateOperands(expr.args, expr.ranks ? nullptr : context);
+  if (failed(terms))
+    return failure();
+  if (!expr.ranks)
+    return emitter.map(expr.loc, expr.fn, expr.name, *terms);
+  unsigned outside = emitter.frameDepth();
+  if (failed(emitter.openFrame(expr.loc, *terms, *expr.ranks, expr.name)))
+    return failure();
+  auto result = emitter.map(expr.loc, expr.fn, expr.name, *terms);
+  return failed(result) ? result : emitter.closeFrame(*result, outside);
+}
+
+TermOr Elaborator::elaborateReduce(const Expr &expr) {
+  auto term = elaborate(expr.arg(0));
+  if (failed(term))
+    return failure();
+  int64_t rank = expr.ranks ? expr.ranks->front() : 1;
+  if (term->rank() == 0 || rank == 0) {
+    reporter.error(expr.loc) << "'" << expr.name << "' reduces the last axis, but "
+                             << (term->rank() ? "cells of rank 0 have none"
+                                              : "this is a scalar");
+    return failure();
+  }
+  unsigned outside = emitter.frameDepth();
+  if (failed(emitter.openFrame(expr.loc, *term, rank, expr.name)))
+    return failure();
+  auto result = emitter.reduce(expr.loc, expr.monoid, expr.name, *term, term->rank() - 1);
+  return failed(result) ? result : emitter.closeFrame(*result, outside);
+}
+
+TermOr Elaborator::elaborateInner(const Expr &expr) {
+  std::vector<Term> terms;
+  SmallVector<int64_t> ranks;
+  for (const ExprPtr &arg : expr.args) {
+    auto term = elaborate(*arg);
+    if (failed(term))
+      return failure();
+    ranks.push_back(expr.ranks ? (*expr.ranks)[terms.size()] : std::min(2u, term->rank()));
+    terms.push_back(std::move(*term));
+  }
+  unsigned outside = emitter.frameDepth();
+  if (failed(emitter.openFrame(expr.loc, terms, ranks, expr.name)))
+    return failure();
+  auto result = emitter.inner(expr.loc, expr.monoid, expr.fn, expr.name, terms[0], terms[1]);
+  return failed(result) ? result : emitter.closeFrame(*result, outside);
+}
+
+FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef what) {
+  auto term = elaborate(expr);
+  if (failed(term))
+    return failure();
+  if (term->kind == Term::Symbolic && term->rank() == 0)
+    return term->symbolic;
+  reporter.error(expr.loc) << what << " is an integer expression over the symbols, but this is "
+                           << (term->rank() ? "an array" : "a value known only at run time");
+  return failure();
+}

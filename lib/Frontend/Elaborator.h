@@ -1,0 +1,102 @@
+//===- Elaborator.h - from syntax to the moa dialect ------------*- C++ -*-===//
+#ifndef MOA_FRONTEND_ELABORATOR_H
+#define MOA_FRONTEND_ELABORATOR_H
+
+#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Signature.h"
+
+namespace moa::frontend {
+
+struct Builtin;
+
+/// Elaborates one kernel: functions are inlined, running for all their cells
+/// at once, and every definition becomes operators on whole arrays.
+class Elaborator {
+public:
+  Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
+             Reporter &reporter, mlir::OpBuilder &builder);
+
+  /// Emits the kernel at the builder's insertion point.
+  mlir::LogicalResult run();
+
+private:
+  /// The names of the body that is being elaborated.
+  struct Scope {
+    std::vector<Term> params;
+    std::vector<std::optional<Term>> definitions;
+    SymbolTable symbols;
+    std::map<unsigned, unsigned> indexVars;    // to positions on the frame stack
+    std::map<const Expr *, Term> hoisted;      // arrays elaborated before their form
+  };
+  /// The shape that the surroundings give to index forms, or null.
+  using Context = const Cell *;
+
+  // Kernels (Elaborator.cpp).
+  KernelOp createKernel();
+  mlir::LogicalResult elaborateDefinitions(const Body &body);
+  mlir::LogicalResult elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
+  mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
+                                               const Signature::Array &declared);
+  mlir::LogicalResult checkUnneeded(mlir::Block &block);
+  mlir::LogicalResult elaborateDefinition(const Body &body, unsigned k, Context context);
+
+  // Expressions (Elaborator.cpp).
+  TermOr elaborate(const Expr &expr, Context context = nullptr);
+  TermOr dispatch(const Expr &expr, Context context);
+  TermOr elaborateName(const Expr &expr);
+  TermOr elaborateBinary(const Expr &expr, Context context);
+  TermOr elaborateReduce(const Expr &expr);
+  TermOr elaborateInner(const Expr &expr);
+  /// Elaborates operands that combine point-wise, those that need a context
+  /// for their index forms last.
+  mlir::FailureOr<std::vector<Term>>
+  elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context);
+  bool needsContext(const Expr &expr) const;
+  bool isPointwiseCall(const Expr &expr) const;
+  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what);
+
+  // Index forms and subscripts (ElaborateIndex.cpp).
+  TermOr elaborateIndex(const Expr &expr);
+  TermOr elaborateIndexForm(const Expr &expr, Context context);
+  TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
+  mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position, Context context);
+  mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var,
+                               std::optional<SymExpr> &extent, SourceLoc &where);
+  bool isClosed(const Expr &expr) const;
+
+  // Calls (ElaborateCall.cpp).
+  TermOr elaborateCall(const Expr &expr, Context context);
+  TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context);
+  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args);
+  mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function,
+                                llvm::ArrayRef<Term> args, Scope &scope);
+  TermOr applyRef(const Expr &ref, llvm::ArrayRef<Term> args);
+  TermOr elaborateTranspose(const Expr &expr, const Term &term);
+  TermOr elaborateTakeDrop(const Expr &expr, bool isTake, Term term);
+  TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
+                  const SymExpr &count);
+  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term);
+  TermOr elaborateReshape(const Expr &expr, const Term &term);
+  TermOr elaboratePsi(const Expr &expr);
+  TermOr elaborateOuter(const Expr &expr);
+  TermOr elaborateFullInner(const Expr &expr);
+  TermOr elaborateFullReduce(const Expr &expr);
+  mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term,
+                                          llvm::StringRef what);
+  mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
+  /// Checks or, where only the sizes at run time decide, requires e ≥ 0.
+  mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);
+
+  const Program &program;
+  const KernelDecl &kernel;
+  Signature signature;
+  Reporter &reporter;
+  mlir::OpBuilder &builder;
+  Emitter emitter;
+  Scope *scope = nullptr;
+  unsigned depth = 0;
+};
+
+} // namespace moa::frontend
+
+#endif // MOA_FRONTEND_ELABORATOR_H

@@ -1,0 +1,418 @@
+//===- Emitter.cpp - frames, shapes and point-wise operators --------------===//
+#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Symbolic.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+//===----------------------------------------------------------------------===//
+// The frame stack
+//===----------------------------------------------------------------------===//
+
+unsigned Emitter::pushFrame(SymExpr extent) {
+  frames.push_back({std::move(extent), Value()});
+  return frames.size() - 1;
+}
+
+TermOr Emitter::iota(SourceLoc loc, const SymExpr &extent) {
+  auto text = StringAttr::get(reporter.getContext(), extent.str());
+  auto type = ArrayType::get(reporter.getContext(), {extent},
+                             IndexType::get(reporter.getContext()));
+  return Term::ofArray(create<IotaOp>(loc, type, text));
+}
+
+TermOr Emitter::frameIndex(SourceLoc loc, unsigned position) {
+  Frame &frame = frames[position];
+  if (!frame.iota)
+    frame.iota = iota(loc, frame.extent)->array;
+  Term term;
+  term.array = frame.iota;
+  term.frame = {position};
+  return term;
+}
+
+FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms,
+                                      ArrayRef<int64_t> ranks, Spelling what) {
+  std::vector<Term> leading;
+  for (auto [term, rank] : llvm::zip(terms, ranks)) {
+    if (static_cast<int64_t>(term.rank()) < rank) {
+      reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank
+                               << ", but this has shape " << shapeText(term.cell);
+      return failure();
+    }
+    Term part = term;
+    part.cell.truncate(term.rank() - rank);
+    leading.push_back(std::move(part));
+  }
+  return mergeCells(loc, leading, what);
+}
+
+LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
+                                 ArrayRef<int64_t> ranks, Spelling what) {
+  auto leading = mergeLeading(loc, terms, ranks, what);
+  if (failed(leading))
+    return failure();
+  unsigned depth = frames.size();
+  for (auto [k, axis] : llvm::enumerate(*leading)) {
+    if (!axis.extent)
+      return reporter.error(loc) << "the extent of axis " << k << " of the frame of '" << what
+                                 << "' is not determined; write it, as in '[i < N]'";
+    pushFrame(*axis.extent);
+  }
+  for (auto [term, rank] : llvm::zip(terms, ranks)) {
+    unsigned count = term.rank() - rank;
+    // Erasing nothing would move every axis onto itself.
+    if (count == 0)
+      continue;
+    for (unsigned k = 0; k < count; ++k)
+      if (!term.cell[k].isVirtual)
+        term.frame.push_back(depth + k);
+    term.cell.erase(term.cell.begin(), term.cell.begin() + count);
+  }
+  return success();
+}
+
+Term Emitter::closeFrame(Term term, unsigned depth) {
+  Cell cell;
+  for (unsigned k = depth; k < frames.size(); ++k)
+    cell.push_back({frames[k].extent, !llvm::is_contained(term.frame, k)});
+  cell.append(term.cell.begin(), term.cell.end());
+  term.cell = std::move(cell);
+  llvm::erase_if(term.frame, [&](unsigned k) { return k >= depth; });
+  frames.truncate(depth);
+  return term;
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// The axes of `large` that the axes of `small` can stand for, in order.
+static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Cell &large) {
+  SmallVector<unsigned> places;
+  // From the back: trailing axes are the likelier meaning.
+  for (unsigned k = small.size(), l = large.size(); k > 0; --k) {
+    while (l > 0 && !(large[l - 1].extent == small[k - 1].extent))
+      --l;
+    if (l == 0)
+      return std::nullopt;
+    places.insert(places.begin(), --l);
+  }
+  return places;
+}
+
+static std::string indexFormText(const Term &small, const Term &large,
+                                 ArrayRef<unsigned> places) {
+  static constexpr char letters[] = "ijklmnpq";
+  std::string form, subscripts;
+  for (unsigned k = 0; k < large.rank(); ++k) {
+    auto place = llvm::find(places, k);
+    std::string axis = "_";
+    if (place != places.end()) {
+      axis = std::string(1, letters[(place - places.begin()) % 8]);
+      subscripts += (subscripts.empty() ? "" : ", ") + axis;
+    }
+    form += (form.empty() ? "" : ", ") + axis;
+  }
+  std::string name = small.name.empty() ? "x" : small.name;
+  return "[" + form + "] " + name + "[" + subscripts + "]";
+}
+
+void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
+  auto error = reporter.error(loc) << "'" << what << "' combines shapes " << shapeText(a.cell)
+                                   << " and " << shapeText(b.cell)
+                                   << ", but only equal shapes and scalars combine";
+  error.attachNote(reporter.exact(a.loc)) << "this has shape " << shapeText(a.cell);
+  error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
+  if (a.rank() == b.rank()) {
+    for (unsigned k = 0; k < a.rank(); ++k)
+      if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
+        error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and "
+              << b.cell[k].extent->str() << " on the other";
+        return;
+      }
+    return;
+  }
+  bool aIsSmall = a.rank() < b.rank();
+  const Term &small = aIsSmall ? a : b, &large = aIsSmall ? b : a;
+  auto places = findAxes(small.cell, large.cell);
+  if (!places) {
+    error << "; say which axes belong together in an index form";
+    return;
+  }
+  error << "; say which axes it has, as in '" << indexFormText(small, large, *places) << "'";
+  bool isOperator = !llvm::isAlpha(what.front());
+  bool leads = llvm::all_of(llvm::enumerate(small.cell), [&](auto entry) {
+    return entry.value().extent == large.cell[entry.index()].extent;
+  });
+  unsigned rest = large.rank() - small.rank();
+  if (isOperator && leads)
+    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << ","
+          << (aIsSmall ? rest : 0) << ")'";
+}
+
+FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
+  Cell cell;
+  const Term *shaped = nullptr;
+  for (const Term &term : terms) {
+    if (term.rank() == 0)
+      continue;
+    if (!shaped) {
+      shaped = &term;
+      cell = term.cell;
+      continue;
+    }
+    bool fits = term.rank() == cell.size();
+    for (unsigned k = 0; fits && k < cell.size(); ++k) {
+      const Axis &axis = term.cell[k];
+      fits = !axis.extent || !cell[k].extent || *axis.extent == *cell[k].extent;
+      if (!cell[k].extent)
+        cell[k].extent = axis.extent;
+      cell[k].isVirtual &= axis.isVirtual;
+    }
+    if (fits)
+      continue;
+    shapeMismatch(loc, *shaped, term, what);
+    return failure();
+  }
+  return cell;
+}
+
+FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
+  Layout layout;
+  auto cell = mergeCells(loc, terms, what);
+  if (failed(cell))
+    return failure();
+  layout.cell = std::move(*cell);
+  for (const Term &term : terms)
+    for (unsigned axis : term.frame)
+      if (!llvm::is_contained(layout.frame, axis))
+        layout.frame.push_back(axis);
+  llvm::sort(layout.frame);
+  return layout;
+}
+
+ArrayType Emitter::typeOf(const Layout &layout, Type element) const {
+  SmallVector<SymExpr> extents;
+  for (unsigned axis : layout.frame)
+    extents.push_back(frames[axis].extent);
+  for (const Axis &axis : layout.cell)
+    if (!axis.isVirtual)
+      extents.push_back(*axis.extent);
+  return ArrayType::get(reporter.getContext(), extents, element);
+}
+
+SmallVector<int64_t> Emitter::placement(const Term &term, const Layout &layout) const {
+  SmallVector<int64_t> places;
+  for (unsigned axis : term.frame)
+    places.push_back(llvm::find(layout.frame, axis) - layout.frame.begin());
+  int64_t place = layout.frame.size();
+  for (unsigned k = 0; k < layout.cell.size(); ++k) {
+    if (k < term.rank() && !term.cell[k].isVirtual)
+      places.push_back(place);
+    place += !layout.cell[k].isVirtual;
+  }
+  return places;
+}
+
+unsigned Emitter::physicalAxis(const Term &term, unsigned axis) const {
+  unsigned place = term.frame.size();
+  for (unsigned k = 0; k < axis; ++k)
+    place += !term.cell[k].isVirtual;
+  return place;
+}
+
+Term Emitter::fromLayout(Value array, const Layout &layout) const {
+  Term term;
+  term.array = array;
+  term.frame = layout.frame;
+  term.cell = layout.cell;
+  return term;
+}
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+TermOr Emitter::constant(SourceLoc loc, TypedAttr value) {
+  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), value.getType());
+  return Term::ofArray(create<ConstantOp>(loc, type, value));
+}
+
+/// A symbolic term or a literal as a scalar array.
+Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
+  auto constantValue = term.symbolic.getConstant();
+  if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {
+    double value = term.kind == Term::Literal ? term.literal : double(*constantValue);
+    return constant(loc, FloatAttr::get(element, value))->array;
+  }
+  if (constantValue)
+    return constant(loc, IntegerAttr::get(element, *constantValue))->array;
+  auto index = IndexType::get(reporter.getContext());
+  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), index);
+  auto text = StringAttr::get(reporter.getContext(), term.symbolic.str());
+  Value extent = create<ExtentOp>(loc, type, text);
+  if (element == index)
+    return extent;
+  return create<CastOp>(loc, type.withElementType(element), extent, true);
+}
+
+Value Emitter::toElement(SourceLoc loc, const Term &term, Type element) {
+  if (!term.isArray())
+    return scalar(loc, term, element);
+  auto type = llvm::cast<ArrayType>(term.array.getType());
+  if (type.getElementType() == element)
+    return term.array;
+  return create<CastOp>(loc, type.withElementType(element), term.array, true);
+}
+
+Term Emitter::toCompute(SourceLoc loc, const Term &term) {
+  Term result = term;
+  result.kind = Term::Array;
+  result.array = toElement(loc, term, computeType);
+  return result;
+}
+
+FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args,
+                               bool allowBoolean) {
+  bool anyBoolean = llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
+  bool allBoolean = llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
+  if (anyBoolean && !(allBoolean && allowBoolean)) {
+    auto error = reporter.error(loc) << "'" << what << "' expects "
+                                     << (allowBoolean ? "operands of one kind" : "numbers")
+                                     << ", but got ";
+    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    error << "; make a number of a bool with select(p, 1, 0)";
+    return failure();
+  }
+  if (allBoolean)
+    return Type(IntegerType::get(reporter.getContext(), 1));
+  bool anyFloat = llvm::any_of(args, [](const Term &t) { return t.isFloat(); });
+  return anyFloat ? computeType : Type(IndexType::get(reporter.getContext()));
+}
+
+FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
+                                     ArrayRef<Term> args) {
+  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
+  bool isLogic = what == "and" || what == "or" || what == "not";
+  bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
+  auto got = [&](StringRef expected, StringRef remedy) {
+    auto error = reporter.error(loc) << "'" << what << "' expects " << expected << ", but got ";
+    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    error << remedy;
+    return failure();
+  };
+  if (isLogic) {
+    if (!llvm::all_of(args, [](const Term &t) { return t.isBoolean(); }))
+      return got("bool", "; compare first, as in 'x != 0'");
+    return Type(IntegerType::get(reporter.getContext(), 1));
+  }
+  if (isBits || fn == ScalarFn::mod) {
+    if (!llvm::all_of(args, [](const Term &t) { return t.isInteger(); }))
+      return got("integers", isBits ? "; on bool write and, or, not"
+                                    : "; on floats write 'x - floor(x / y) * y'");
+    return Type(IndexType::get(reporter.getContext()));
+  }
+  bool isSelect = fn == ScalarFn::select;
+  if (isSelect && !args[0].isBoolean())
+    return got("a bool first", "; compare first, as in 'x != 0'");
+  bool allowBoolean = isSelect || fn == ScalarFn::eq || fn == ScalarFn::ne || fn == ScalarFn::id;
+  auto type = unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
+  if (failed(type))
+    return failure();
+  return floatOnly ? computeType : *type;
+}
+
+//===----------------------------------------------------------------------===//
+// Point-wise operators
+//===----------------------------------------------------------------------===//
+
+static std::optional<double> foldReal(ScalarFn fn, double a, double b) {
+  switch (fn) {
+  case ScalarFn::neg:
+    return -a;
+  case ScalarFn::add:
+    return a + b;
+  case ScalarFn::sub:
+    return a - b;
+  case ScalarFn::mul:
+    return a * b;
+  case ScalarFn::div:
+    return a / b;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Arithmetic on symbols and literals needs no op.
+std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args) {
+  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) || args.size() > 2)
+    return std::nullopt;
+  const Term &a = args.front(), &b = args.back();
+  if (a.kind == Term::Symbolic && b.kind == Term::Symbolic) {
+    std::string why;
+    if (auto value = combineSymbolic(fn, a.symbolic, b.symbolic, why)) {
+      auto ca = a.symbolic.getConstant(), cb = b.symbolic.getConstant();
+      if (fn == ScalarFn::div && ca && cb && *ca % *cb != 0)
+        reporter.warning(loc) << "'/' on integers floors: " << *ca << " / " << *cb << " is "
+                              << value->str() << "; write " << *ca << ".0 for a real quotient";
+      return TermOr(Term::ofSymbolic(*value));
+    }
+    if (why.empty())
+      return std::nullopt;
+    reporter.error(loc) << why;
+    return TermOr(failure());
+  }
+  auto real = [](const Term &t) -> std::optional<double> {
+    if (t.kind == Term::Literal)
+      return t.literal;
+    auto value = t.symbolic.getConstant();
+    return value ? std::optional<double>(double(*value)) : std::nullopt;
+  };
+  auto ra = real(a), rb = real(b);
+  if (!ra || !rb)
+    return std::nullopt;
+  auto value = foldReal(fn, *ra, *rb);
+  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value))) : std::nullopt;
+}
+
+Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args,
+                       ArrayRef<Value> operands, const Layout &layout) {
+  SmallVector<Attribute> axes;
+  for (const Term &arg : args)
+    axes.push_back(builder.getDenseI64ArrayAttr(placement(arg, layout)));
+  Type element = llvm::cast<ArrayType>(operands.back().getType()).getElementType();
+  if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
+    element = builder.getI1Type();
+  return create<MapOp>(loc, typeOf(layout, element), fn, operands, builder.getArrayAttr(axes));
+}
+
+TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
+  auto layout = merge(loc, args, what);
+  if (failed(layout))
+    return failure();
+  if (auto folded = fold(loc, fn, args)) {
+    if (failed(*folded))
+      return failure();
+    (*folded)->cell = layout->cell;
+    return *folded;
+  }
+  auto type = operandType(loc, fn, what, args);
+  if (failed(type))
+    return failure();
+  // Rounding to an integer changes no integer.
+  if ((fn == ScalarFn::floor || fn == ScalarFn::ceil) && args[0].isInteger())
+    return args[0];
+  SmallVector<Value> operands;
+  for (auto [k, arg] : llvm::enumerate(args)) {
+    bool isCondition = fn == ScalarFn::select && k == 0;
+    operands.push_back(isCondition ? arg.array : toElement(loc, arg, *type));
+  }
+  Term result = fromLayout(emitMap(loc, fn, args, operands, *layout), *layout);
+  for (const Term &arg : args)
+    result.reads |= arg.reads;
+  return result;
+}

@@ -1,0 +1,417 @@
+//===- EmitterOps.cpp - operators that are not point-wise -----------------===//
+#include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Symbolic.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+//===----------------------------------------------------------------------===//
+// Broadcast, mask and cast
+//===----------------------------------------------------------------------===//
+
+TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> frame,
+                            bool widen) {
+  Layout layout;
+  layout.frame.assign(frame.begin(), frame.end());
+  layout.cell = term.cell;
+  for (auto [k, axis] : llvm::enumerate(layout.cell)) {
+    if (!axis.extent) {
+      reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
+                          << " is not determined; write it, as in '[i < N]'";
+      return failure();
+    }
+    axis.isVirtual = false;
+  }
+  Type element = term.elementType();
+  if (term.isFloat() && (widen || !element))
+    element = computeType;
+  else if (term.isInteger() && (widen || !element))
+    element = builder.getIndexType();
+  Term result = term;
+  result.kind = Term::Array;
+  result.array = toElement(loc, term, element);
+  if (term.frame != layout.frame || term.hasVirtualAxes()) {
+    Value operand = result.array;
+    result = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, layout), layout);
+    result.selectsFrom(term);
+  }
+  result.loc = term.loc;
+  result.name = term.name;
+  return result;
+}
+
+TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
+  auto layout = merge(loc, {predicate, term}, "mask");
+  if (failed(layout))
+    return failure();
+  if (!predicate.isBoolean()) {
+    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got "
+                        << elementText(predicate);
+    return failure();
+  }
+  // The masked array has every axis of the predicate.
+  Term input = term;
+  bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
+  for (unsigned k = 0; covers && k < term.rank(); ++k)
+    covers = term.cell[k].isVirtual == layout->cell[k].isVirtual;
+  if (!covers) {
+    Type element = term.isArray() ? term.elementType()
+                   : term.isFloat() ? computeType
+                                    : Type(builder.getIndexType());
+    Value operand = toElement(loc, term, element);
+    input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout), *layout);
+    input.selectsFrom(term);
+  }
+  Term result = input;
+  result.array = create<MaskOp>(loc, input.array.getType(), predicate.array, input.array,
+                                builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
+  result.cell = layout->cell;
+  return result;
+}
+
+static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type, const Reporter &reporter) {
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer || llvm::isIntN(integer.getWidth(), value))
+    return success();
+  return reporter.error(loc) << value << " does not fit in " << getTypeText(type);
+}
+
+TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
+  if (type.isInteger(1) && !term.isBoolean()) {
+    reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
+    return failure();
+  }
+  Term result = term;
+  result.source = Type();
+  result.cast = isa<FloatType>(type) ? type : Type();
+  if (term.isArray() && term.elementType() == type)
+    return result;
+  auto constantValue = term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
+  bool isDirect = (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
+  if (constantValue && failed(checkFits(loc, *constantValue, type, reporter)))
+    return failure();
+  result.kind = Term::Array;
+  if (isDirect) {
+    result.array = scalar(loc, term, type);
+    return result;
+  }
+  Type given = term.isFloat() ? computeType : Type(builder.getIndexType());
+  Value operand = term.isArray() ? term.array : scalar(loc, term, given);
+  auto arrayType = llvm::cast<ArrayType>(operand.getType()).withElementType(type);
+  result.array = create<CastOp>(loc, arrayType, operand, false);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Reduction and inner product
+//===----------------------------------------------------------------------===//
+
+TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term,
+                       unsigned axis) {
+  bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
+  if (term.isBoolean() != isLogic) {
+    auto error = reporter.error(loc) << "'" << what << "' reduces "
+                                     << (isLogic ? "bool" : "numbers") << ", but got "
+                                     << elementText(term);
+    error << (isLogic ? "; compare first, as in 'x != 0'"
+                      : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
+    return failure();
+  }
+  auto full = materialise(loc, term, term.frame, /*widen=*/true);
+  if (failed(full))
+    return failure();
+  auto type = llvm::cast<ArrayType>(full->array.getType());
+  unsigned physical = physicalAxis(*full, axis);
+  SmallVector<StringAttr> shape(type.getShape());
+  shape.erase(shape.begin() + physical);
+  auto resultType = ArrayType::get(reporter.getContext(), shape, type.getElementType());
+  Term result = *full;
+  result.source = result.cast = Type();
+  result.cell.erase(result.cell.begin() + axis);
+  result.array = create<ReduceOp>(loc, resultType, monoid, full->array, physical);
+  return result;
+}
+
+/// The type to which a computed operand of a contraction is rounded: the other
+/// operand's if that is an input or a selection of one, else the join of the
+/// types of the arrays it reads; the user's own cast overrides. Null for none.
+Type Emitter::roundingType(const Term &a, const Term &b) const {
+  MLIRContext *context = reporter.getContext();
+  FloatSet set = 0;
+  bool isExact = false;
+  for (auto [computed, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (computed->source)
+      continue;
+    Type type = computed->cast    ? computed->cast
+                : other->source   ? other->source
+                                  : joinFloats(context, computed->reads);
+    if (type)
+      set |= floatBit(type);
+    else
+      isExact = true;
+  }
+  Type type = joinFloats(context, set);
+  bool isNarrow = type && !isExact && type.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? type : Type();
+}
+
+static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame,
+                                          bool aFramed, bool bFramed) {
+  SmallVector<StringAttr> shape((aFramed ? a : b).getShape().take_front(frame));
+  llvm::append_range(shape, a.getShape().drop_front(aFramed ? frame : 0).drop_back());
+  llvm::append_range(shape, b.getShape().drop_front(bFramed ? frame + 1 : 1));
+  return shape;
+}
+
+LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b) {
+  for (const Term *term : {&a, &b})
+    if (term->rank() == 0)
+      return reporter.error(term->loc)
+             << "'" << what << "' contracts an axis, but this is a scalar";
+  const Axis &left = a.cell.back(), &right = b.cell.front();
+  if (!left.extent || !right.extent || *left.extent == *right.extent)
+    return success();
+  auto error = reporter.error(loc) << "'" << what << "' contracts the last axis of "
+                                   << shapeText(a.cell) << " with the first of "
+                                   << shapeText(b.cell) << ", but " << left.extent->str()
+                                   << " and " << right.extent->str() << " differ";
+  if (b.rank() == 2 && b.cell.back().extent == left.extent)
+    error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' on the right";
+  error.attachNote(reporter.exact(b.loc)) << "this has cells of shape " << shapeText(b.cell);
+  return error;
+}
+
+TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
+                      const Term &a, const Term &b) {
+  if (failed(checkInner(loc, what, a, b)))
+    return failure();
+  bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
+  auto type = unify(loc, what, {a, b}, /*allowBoolean=*/isLogic);
+  if (failed(type))
+    return failure();
+  if (isLogic != type->isInteger(1) ||
+      isLogic != (fn == ScalarFn::and_ || fn == ScalarFn::or_)) {
+    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and "
+                        << elementText(b);
+    return failure();
+  }
+  SmallVector<unsigned, 4> frame(a.frame);
+  for (unsigned axis : b.frame)
+    if (!llvm::is_contained(frame, axis))
+      frame.push_back(axis);
+  llvm::sort(frame);
+  // An operand without frame is shared; one with a part of it is broadcast.
+  bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
+  auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  if (failed(left))
+    return failure();
+  auto right = materialise(loc, b, bFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  if (failed(right))
+    return failure();
+  Type rounding = isa<FloatType>(*type) ? roundingType(a, b) : Type();
+  Value x = toElement(loc, *left, *type), y = toElement(loc, *right, *type);
+  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()),
+                          frame.size(), aFramed, bFramed);
+  auto resultType = ArrayType::get(reporter.getContext(), shape, *type);
+  Term result;
+  result.array = create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed,
+                                 bFramed, rounding ? TypeAttr::get(rounding) : TypeAttr());
+  result.frame = frame;
+  result.cell.append(left->cell.begin(), left->cell.end() - 1);
+  result.cell.append(right->cell.begin() + 1, right->cell.end());
+  result.reads = a.reads | b.reads;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing
+//===----------------------------------------------------------------------===//
+
+LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis) {
+  if (!subscript.isInteger())
+    return reporter.error(subscript.loc)
+           << "a subscript is an integer, but this is " << elementText(subscript);
+  if (subscript.kind != Term::Symbolic)
+    return success();
+  auto value = subscript.symbolic.getConstant();
+  auto extent = axis.extent ? axis.extent->getConstant() : std::nullopt;
+  if (value && (*value < 0 || (extent && *value >= *extent)))
+    return reporter.error(subscript.loc)
+           << "subscript " << *value << " is outside of an axis of extent "
+           << (axis.extent ? axis.extent->str() : "_");
+  return success();
+}
+
+namespace {
+/// Operands of one moa.psi.
+struct Selection {
+  SmallVector<Value> indices;
+  SmallVector<int64_t> dims;
+  SmallVector<Attribute> axes;
+};
+} // namespace
+
+TermOr Emitter::index(SourceLoc loc, const Term &given,
+                      ArrayRef<std::optional<Term>> subscripts) {
+  if (subscripts.size() > given.rank()) {
+    reporter.error(loc) << "an array of shape " << shapeText(given.cell) << " takes at most "
+                        << given.rank() << (given.rank() == 1 ? " subscript" : " subscripts")
+                        << ", but got " << subscripts.size();
+    return failure();
+  }
+  auto term = materialise(loc, given, given.frame, /*widen=*/false);
+  if (failed(term))
+    return failure();
+  std::vector<Term> used;
+  for (auto [k, subscript] : llvm::enumerate(subscripts))
+    if (subscript) {
+      if (failed(checkSubscript(loc, *subscript, term->cell[k])))
+        return failure();
+      used.push_back(*subscript);
+    }
+  auto layout = merge(loc, used, "[...]");
+  if (failed(layout))
+    return failure();
+  for (Axis &axis : layout->cell) {
+    if (!axis.extent) {
+      reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
+                             "'[i < N]'";
+      return failure();
+    }
+    axis.isVirtual = false;
+  }
+  Selection selection;
+  auto add = [&](Value index, int64_t dim, ArrayRef<int64_t> axes) {
+    selection.indices.push_back(index);
+    selection.dims.push_back(dim);
+    selection.axes.push_back(builder.getDenseI64ArrayAttr(axes));
+  };
+  bool isFixed = layout->frame.empty() && layout->cell.empty();
+  // The frame of the array is selected at the same place as the subscripts'.
+  Layout outer = *layout;
+  if (!isFixed) {
+    for (unsigned axis : term->frame)
+      if (!llvm::is_contained(outer.frame, axis))
+        outer.frame.push_back(axis);
+    llvm::sort(outer.frame);
+    for (auto [k, axis] : llvm::enumerate(term->frame)) {
+      auto position = frameIndex(loc, axis);
+      add(position->array, k, placement(*position, outer));
+    }
+  }
+  Cell rest;
+  for (unsigned k = 0; k < term->rank(); ++k) {
+    if (k >= subscripts.size() || !subscripts[k])
+      rest.push_back(term->cell[k]);
+    else
+      add(toElement(loc, *subscripts[k], builder.getIndexType()), term->frame.size() + k,
+          placement(*subscripts[k], outer));
+  }
+  Layout full = outer;
+  if (isFixed)
+    full.frame = term->frame;
+  full.cell.append(rest.begin(), rest.end());
+  Value array = create<PsiOp>(loc, typeOf(full, term->elementType()), term->array,
+                              selection.indices, selection.dims,
+                              builder.getArrayAttr(selection.axes),
+                              isFixed ? 0 : outer.frame.size() + outer.cell.size());
+  Term result = fromLayout(array, full);
+  result.selectsFrom(*term);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> perm) {
+  Term result = term;
+  for (unsigned k = 0; k < perm.size(); ++k)
+    result.cell[k] = term.cell[perm[k]];
+  if (!term.isArray())
+    return result;
+  SmallVector<int64_t> physical;
+  for (unsigned k = 0; k < term.frame.size(); ++k)
+    physical.push_back(k);
+  for (int64_t axis : perm)
+    if (!term.cell[axis].isVirtual)
+      physical.push_back(physicalAxis(term, axis));
+  if (llvm::is_sorted(physical))
+    return result;
+  Layout layout{result.frame, result.cell};
+  result.array = create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
+                                     builder.getDenseI64ArrayAttr(physical));
+  return result;
+}
+
+TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
+                      const SymExpr &count) {
+  Term result = term;
+  result.cell[axis].extent = count;
+  if (term.cell[axis].isVirtual)
+    return result;
+  Layout layout{result.frame, result.cell};
+  MLIRContext *context = reporter.getContext();
+  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array,
+                                 physicalAxis(term, axis), StringAttr::get(context, start.str()),
+                                 StringAttr::get(context, count.str()));
+  return result;
+}
+
+TermOr Emitter::reverse(SourceLoc loc, const Term &term, unsigned axis) {
+  Term result = term;
+  if (!term.cell[axis].isVirtual)
+    result.array = create<ReverseOp>(loc, term.array.getType(), term.array,
+                                     physicalAxis(term, axis));
+  return result;
+}
+
+TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis) {
+  Term result = term;
+  if (!term.cell[axis].isVirtual)
+    result.array = create<RotateOp>(loc, term.array.getType(), term.array,
+                                    StringAttr::get(reporter.getContext(), by.str()),
+                                    physicalAxis(term, axis));
+  return result;
+}
+
+static std::optional<SymExpr> product(ArrayRef<SymExpr> extents) {
+  SymExpr result(1);
+  std::string why;
+  for (const SymExpr &extent : extents) {
+    auto next = combineSymbolic(ScalarFn::mul, result, extent, why);
+    if (!next)
+      return std::nullopt;
+    result = *next;
+  }
+  return result;
+}
+
+TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shape) {
+  auto term = materialise(loc, given, given.frame, /*widen=*/false);
+  if (failed(term))
+    return failure();
+  SmallVector<SymExpr> before;
+  for (const Axis &axis : term->cell)
+    before.push_back(*axis.extent);
+  auto had = product(before), has = product(shape);
+  if (!had || !has || *had != *has) {
+    auto error = reporter.error(loc) << "'reshape' keeps the number of elements, but "
+                                     << shapeText(term->cell) << " has "
+                                     << (had ? had->str() : "too many") << " and "
+                                     << shapeText(shape) << " has "
+                                     << (has ? has->str() : "too many");
+    return failure();
+  }
+  Layout layout;
+  layout.frame = term->frame;
+  for (const SymExpr &extent : shape)
+    layout.cell.push_back(Axis::of(extent));
+  Value array = create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
+  Term result = fromLayout(array, layout);
+  result.selectsFrom(*term);
+  return result;
+}

@@ -1,0 +1,419 @@
+//===- ExprParser.cpp - syntax of expressions -----------------------------===//
+#include "lib/Frontend/ExprParser.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+const Token &ExprParser::next() {
+  const Token &token = peek();
+  if (pos + 1 < tokens.size())
+    ++pos;
+  return token;
+}
+
+bool ExprParser::eat(StringRef text) {
+  if (!peek().is(text))
+    return false;
+  next();
+  return true;
+}
+
+std::string ExprParser::describe(const Token &token) {
+  if (token.kind == Token::End)
+    return "the end of the file";
+  if (token.kind == Token::Integer || token.kind == Token::Real)
+    return "the number " + token.text.str();
+  return "'" + token.text.str() + "'";
+}
+
+LogicalResult ExprParser::expect(StringRef text, StringRef where, Token *found) {
+  if (!peek().is(text))
+    return error(peek()) << "expected '" << text << "' " << where << ", but found "
+                         << describe(peek());
+  const Token &token = next();
+  if (found)
+    *found = token;
+  return success();
+}
+
+LogicalResult ExprParser::close(StringRef text, const Token &open) {
+  if (eat(text))
+    return success();
+  auto diagnostic = error(peek()) << "expected '" << text << "', but found "
+                                  << describe(peek());
+  diagnostic.attachNote(reporter.exact(open.loc))
+      << "to close this '" << open.text << "'";
+  return diagnostic;
+}
+
+LogicalResult ExprParser::parseName(std::string &name, StringRef what) {
+  const Token &token = peek();
+  if (token.kind != Token::Identifier)
+    return error(token) << "expected the name of " << what << ", but found "
+                        << describe(token);
+  if (isReservedWord(token.text))
+    return error(token) << "'" << token.text
+                        << "' is a word of the language and cannot name " << what;
+  name = next().text.str();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum Precedence : unsigned {
+  Or = 1, And, Not, Comparison, BitOr, BitXor, BitAnd, Shift, Sum, Product
+};
+} // namespace
+
+static unsigned precedenceOf(const Token &token) {
+  if (token.kind == Token::InnerProduct)
+    return Product;
+  if (token.kind != Token::Punctuation && token.kind != Token::Identifier)
+    return 0;
+  return llvm::StringSwitch<unsigned>(token.text)
+      .Case("or", Or)
+      .Case("and", And)
+      .Cases({"==", "!=", "<", "<=", ">", ">="}, Comparison)
+      .Case("|", BitOr)
+      .Case("^", BitXor)
+      .Case("&", BitAnd)
+      .Cases({"<<", ">>"}, Shift)
+      .Cases({"+", "-"}, Sum)
+      .Cases({"*", "/", "%"}, Product)
+      .Default(0);
+}
+
+ExprPtr ExprParser::finish(ExprPtr expr) {
+  for (const ExprPtr &arg : expr->args)
+    expr->depth = std::max(expr->depth, arg->depth + 1);
+  for (const IndexVar &var : expr->vars)
+    if (var.bound)
+      expr->depth = std::max(expr->depth, var.bound->depth + 1);
+  if (expr->depth <= maxNesting)
+    return expr;
+  reporter.error(expr->loc) << "the expression is nested deeper than " << maxNesting
+                            << " levels; give parts of it a name";
+  return nullptr;
+}
+
+ExprPtr ExprParser::parseExpr() { return parseBinary(Or); }
+ExprPtr ExprParser::parseOperand() { return parseBinary(BitOr); }
+
+LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
+  if (left.kind != ExprKind::Binary || left.fn < ScalarFn::eq || left.fn > ScalarFn::ge)
+    return success();
+  return error(op) << "comparisons do not chain; write 'a " << left.name
+                   << " b and b " << op.text << " c'";
+}
+
+ExprPtr ExprParser::parseBinary(unsigned minimum) {
+  ExprPtr left = parseUnary();
+  while (left) {
+    const Token &op = peek();
+    unsigned precedence = precedenceOf(op);
+    if (precedence == 0 || precedence < minimum)
+      return left;
+    if (precedence == Comparison && failed(checkComparison(*left, op)))
+      return nullptr;
+    next();
+    bool isInner = op.kind == Token::InnerProduct;
+    auto expr = std::make_unique<Expr>(isInner ? ExprKind::Inner : ExprKind::Binary, op.loc);
+    expr->name = op.text.str();
+    expr->monoid = op.monoid;
+    expr->fn = isInner ? op.fn : *getBinaryFn(op.text);
+    if (failed(parseRanks(*expr)))
+      return nullptr;
+    ExprPtr right = parseBinary(precedence + 1);
+    if (!right)
+      return nullptr;
+    expr->args.push_back(std::move(left));
+    expr->args.push_back(std::move(right));
+    left = finish(std::move(expr));
+  }
+  return left;
+}
+
+/// '@' '(' integer {',' integer} ')' after an operator or a function.
+LogicalResult ExprParser::parseRanks(Expr &expr) {
+  if (!eat("@"))
+    return success();
+  Token open;
+  if (failed(expect("(", "before the cell ranks, as in 'f @ (2,1)'", &open)))
+    return failure();
+  expr.ranks.emplace();
+  do {
+    if (peek().kind != Token::Integer)
+      return error(peek()) << "expected a cell rank, but found " << describe(peek());
+    expr.ranks->push_back(next().integer);
+  } while (eat(","));
+  return close(")", open);
+}
+
+ExprPtr ExprParser::parseUnary() {
+  if (nesting > maxNesting) {
+    error(peek()) << "the expression is nested deeper than " << maxNesting
+                  << " levels; give parts of it a name";
+    return nullptr;
+  }
+  ++nesting;
+  llvm::scope_exit leave([&] { --nesting; });
+  const Token &op = peek();
+  if (op.kind == Token::Reduction)
+    return parseReduction();
+  if (!op.is("-") && !op.is("not") && !op.is("~"))
+    return parsePostfix();
+  next();
+  auto expr = std::make_unique<Expr>(ExprKind::Unary, op.loc);
+  expr->name = op.text.str();
+  expr->fn = op.is("-") ? ScalarFn::neg : ScalarFn::not_;
+  ExprPtr operand = op.is("not") ? parseBinary(Comparison) : parseUnary();
+  if (!operand)
+    return nullptr;
+  expr->args.push_back(std::move(operand));
+  return finish(std::move(expr));
+}
+
+ExprPtr ExprParser::parseReduction() {
+  const Token &op = next();
+  auto expr = std::make_unique<Expr>(ExprKind::Reduce, op.loc);
+  expr->name = op.text.str();
+  expr->monoid = op.monoid;
+  if (failed(parseRanks(*expr)))
+    return nullptr;
+  ExprPtr operand = parseUnary();
+  if (!operand)
+    return nullptr;
+  // `+/ a * b` reads as a sum of products to some and as a product to others.
+  if (precedenceOf(peek()) >= BitOr) {
+    error(peek()) << "it is not clear how far '" << op.text << "' reaches; write '("
+                  << op.text << " x) " << peek().text << " y' or '" << op.text
+                  << " (x " << peek().text << " y)'";
+    return nullptr;
+  }
+  expr->args.push_back(std::move(operand));
+  return finish(std::move(expr));
+}
+
+//===----------------------------------------------------------------------===//
+// Postfix and primary expressions
+//===----------------------------------------------------------------------===//
+
+LogicalResult ExprParser::parseSubscripts(Expr &index) {
+  Token open = next();
+  if (peek().is("]"))
+    return error(peek()) << "expected a subscript; '_' takes a whole axis";
+  do {
+    if (peek().is("_")) {
+      auto whole = std::make_unique<Expr>(ExprKind::Wildcard, next().loc);
+      index.args.push_back(std::move(whole));
+      continue;
+    }
+    index.args.push_back(parseExpr());
+    if (!index.args.back())
+      return failure();
+  } while (eat(","));
+  return close("]", open);
+}
+
+ExprPtr ExprParser::parsePostfix() {
+  ExprPtr expr = parsePrimary();
+  while (expr && peek().is("[")) {
+    auto index = std::make_unique<Expr>(ExprKind::Index, peek().loc);
+    index->args.push_back(std::move(expr));
+    if (failed(parseSubscripts(*index)))
+      return nullptr;
+    expr = finish(std::move(index));
+  }
+  return expr;
+}
+
+bool ExprParser::startsExpr(const Token &token) const {
+  switch (token.kind) {
+  case Token::Identifier:
+    return !token.is("and") && !token.is("or") && !token.is("in") && !token.is("within");
+  case Token::Integer:
+  case Token::Real:
+  case Token::Reduction:
+    return true;
+  case Token::Punctuation:
+    return token.is("(") || token.is("[") || token.is("-") || token.is("~");
+  default:
+    return false;
+  }
+}
+
+ExprPtr ExprParser::parseNumber() {
+  const Token &token = next();
+  bool isReal = token.kind == Token::Real || token.is("inf");
+  auto expr = std::make_unique<Expr>(isReal ? ExprKind::Real : ExprKind::Integer, token.loc);
+  expr->integer = token.integer;
+  expr->real = token.is("inf") ? std::numeric_limits<double>::infinity() : token.real;
+  expr->name = token.text.str();
+  return expr;
+}
+
+ExprPtr ExprParser::parsePrimary() {
+  const Token &token = peek();
+  if (token.kind == Token::Integer || token.kind == Token::Real || token.is("inf"))
+    return parseNumber();
+  if (token.is("true") || token.is("false")) {
+    auto expr = std::make_unique<Expr>(ExprKind::Boolean, next().loc);
+    expr->integer = token.is("true");
+    return expr;
+  }
+  if (token.is("(")) {
+    next();
+    ExprPtr expr = parseExpr();
+    if (!expr || failed(close(")", token)))
+      return nullptr;
+    return expr;
+  }
+  if (token.is("["))
+    return parseBracket();
+  if (token.kind != Token::Identifier) {
+    error(token) << "expected an expression, but found " << describe(token);
+    return nullptr;
+  }
+  if (token.is("_")) {
+    error(token) << "'_' stands only among subscripts and in the list of an index form";
+    return nullptr;
+  }
+  if (peek(1).is("(") || peek(1).is("@")) {
+    next();
+    return parseCall(token);
+  }
+  if ((token.is("max") || token.is("min")) && peek(1).is("/"))
+    error(token) << "a reduction is one token: write '" << token.text << "/' without a space";
+  else if (isReservedWord(token.text))
+    error(token) << "expected an expression, but found the word '" << token.text << "'";
+  else {
+    auto expr = std::make_unique<Expr>(ExprKind::Name, next().loc);
+    expr->name = token.text.str();
+    return expr;
+  }
+  return nullptr;
+}
+
+/// How many leading arguments of a function are functions themselves.
+static unsigned countFunctionArguments(StringRef name) {
+  return llvm::StringSwitch<unsigned>(name)
+      .Cases({"reduce", "outer"}, 1)
+      .Case("inner", 2)
+      .Default(0);
+}
+
+ExprPtr ExprParser::parseFunctionRef() {
+  const Token &token = peek();
+  bool isOperator = token.kind == Token::Punctuation && getBinaryFn(token.text);
+  if (!isOperator && token.kind != Token::Identifier) {
+    error(token) << "expected an operator or the name of a function, but found "
+                 << describe(token);
+    return nullptr;
+  }
+  auto expr = std::make_unique<Expr>(ExprKind::FunctionRef, next().loc);
+  expr->name = token.text.str();
+  return expr;
+}
+
+ExprPtr ExprParser::parseCall(const Token &name) {
+  auto call = std::make_unique<Expr>(ExprKind::Call, name.loc);
+  call->name = name.text.str();
+  if (call->name == "cat") {
+    error(name) << "'cat' does not exist yet";
+    return nullptr;
+  }
+  Token open;
+  if (failed(parseRanks(*call)) || failed(expect("(", "before the arguments", &open)))
+    return nullptr;
+  unsigned functions = countFunctionArguments(name.text);
+  while (!peek().is(")")) {
+    call->args.push_back(call->args.size() < functions ? parseFunctionRef() : parseExpr());
+    if (!call->args.back())
+      return nullptr;
+    if (!eat(","))
+      break;
+  }
+  if (failed(close(")", open)))
+    return nullptr;
+  return finish(std::move(call));
+}
+
+//===----------------------------------------------------------------------===//
+// Brackets: index forms and lists
+//===----------------------------------------------------------------------===//
+
+/// '[' … ']' is an index form when an expression follows and a list otherwise.
+ExprPtr ExprParser::parseBracket() {
+  const Token &open = next();
+  auto list = std::make_unique<Expr>(ExprKind::List, open.loc);
+  while (!peek().is("]")) {
+    if (peek().is("_")) {
+      list->args.push_back(std::make_unique<Expr>(ExprKind::Wildcard, next().loc));
+    } else {
+      list->args.push_back(parseExpr());
+      if (!list->args.back())
+        return nullptr;
+    }
+    if (!eat(","))
+      break;
+  }
+  if (failed(close("]", open)))
+    return nullptr;
+  if (startsExpr(peek()))
+    return makeIndexForm(std::move(list));
+  for (const ExprPtr &arg : list->args)
+    if (arg->kind == ExprKind::Wildcard) {
+      error(peek()) << "expected the body of the index form, but found " << describe(peek());
+      return nullptr;
+    }
+  return finish(std::move(list));
+}
+
+ExprPtr ExprParser::makeIndexForm(ExprPtr list) {
+  auto form = std::make_unique<Expr>(ExprKind::IndexForm, list->loc);
+  if (list->args.empty()) {
+    reporter.error(list->loc) << "an index form names at least one axis, as in '[i < N] x[i]'";
+    return nullptr;
+  }
+  for (ExprPtr &item : list->args) {
+    IndexVar var;
+    var.loc = item->loc;
+    bool isBounded = item->kind == ExprKind::Binary && item->fn == ScalarFn::lt &&
+                     item->arg(0).kind == ExprKind::Name;
+    if (item->kind == ExprKind::Wildcard) {
+      var.name = "_";
+    } else if (item->kind == ExprKind::Name) {
+      var.name = item->name;
+    } else if (isBounded) {
+      var.name = item->arg(0).name;
+      var.loc = item->arg(0).loc;
+      var.bound = std::move(item->args[1]);
+    } else {
+      reporter.error(item->loc) << "expected 'i', 'i < extent' or '_' in an index form";
+      return nullptr;
+    }
+    for (const IndexVar &other : form->vars)
+      if (!var.isWildcard() && other.name == var.name) {
+        auto diagnostic = reporter.error(var.loc)
+                          << "index '" << var.name << "' is named twice in one index form";
+        diagnostic.attachNote(reporter.exact(other.loc)) << "first named here";
+        return nullptr;
+      }
+    form->vars.push_back(std::move(var));
+  }
+  ExprPtr body = parseExpr();
+  if (!body)
+    return nullptr;
+  form->args.push_back(std::move(body));
+  return finish(std::move(form));
+}

@@ -1,0 +1,62 @@
+//===- Frontend.cpp - from a specification to the moa dialect -------------===//
+#include "lib/Frontend/Frontend.h"
+#include "lib/Frontend/Elaborator.h"
+#include "lib/Frontend/Parser.h"
+#include "lib/Frontend/Resolver.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+static constexpr char preludeText[] = {
+#include "lib/Frontend/PreludeText.inc"
+};
+
+StringRef moa::getPreludeText() { return StringRef(preludeText, sizeof(preludeText)); }
+
+OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
+                                    const FrontendOptions &options, MLIRContext *context) {
+  context->loadDialect<MoADialect>();
+  Reporter reporter(context, filename);
+  Program program;
+  if (options.usePrelude &&
+      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter, program)))
+    return nullptr;
+  if (failed(parseProgram(text, SourceLoc::User, reporter, program)))
+    return nullptr;
+  if (program.kernels.empty()) {
+    reporter.error(SourceLoc()) << "the specification has no kernel";
+    return nullptr;
+  }
+  if (failed(resolveNames(program, reporter)) ||
+      failed(checkSettings(program, options.settings, reporter)))
+    return nullptr;
+  OpBuilder builder(context);
+  OwningOpRef<ModuleOp> module(
+      ModuleOp::create(FileLineColLoc::get(context, filename, 1, 1)));
+  for (const KernelDecl &kernel : program.kernels) {
+    auto signature = resolveSignature(kernel, options.settings, reporter);
+    if (failed(signature))
+      return nullptr;
+    builder.setInsertionPointToEnd(module->getBody());
+    Elaborator elaborator(program, kernel, std::move(*signature), reporter, builder);
+    if (failed(elaborator.run()))
+      return nullptr;
+  }
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename,
+                                                 MLIRContext *context, llvm::raw_ostream &os) {
+  for (auto [content, name] : {std::pair(text, filename),
+                               std::pair(getPreludeText(), StringRef("prelude.moa"))})
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(content, name),
+                               llvm::SMLoc());
+  handler = std::make_unique<SourceMgrDiagnosticHandler>(sources, context, os);
+}
+
+SourceDiagnosticHandler::~SourceDiagnosticHandler() = default;

@@ -1,0 +1,53 @@
+//===- Frontend.h - from a specification to the moa dialect -----*- C++ -*-===//
+//
+// docs/Language.md defines the language.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_FRONTEND_FRONTEND_H
+#define MOA_FRONTEND_FRONTEND_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/SourceMgr.h"
+#include <map>
+#include <memory>
+#include <string>
+
+namespace moa {
+
+struct FrontendOptions {
+  /// Values of symbols by name: sizes (a run-time symbol becomes a compile-time
+  /// one) and element types.
+  std::map<std::string, std::string> settings;
+  /// Whether the functions of lib/Frontend/prelude.moa can be called.
+  bool usePrelude = true;
+};
+
+/// Parses, checks and elaborates a specification: one `moa.kernel` per kernel.
+/// Errors go to the context's diagnostics at file, line and column of the text;
+/// the result is null after one.
+mlir::OwningOpRef<mlir::ModuleOp> parseMoA(llvm::StringRef text,
+                                           llvm::StringRef filename,
+                                           const FrontendOptions &options,
+                                           mlir::MLIRContext *context);
+
+/// The text of the prelude; locations in it name the file `prelude.moa`.
+llvm::StringRef getPreludeText();
+
+/// While it lives, diagnostics that point into `text` or into the prelude are
+/// printed as `file:line:col: error: message` with the line and a caret, notes
+/// included.
+class SourceDiagnosticHandler {
+public:
+  SourceDiagnosticHandler(llvm::StringRef text, llvm::StringRef filename,
+                          mlir::MLIRContext *context, llvm::raw_ostream &os);
+  ~SourceDiagnosticHandler();
+
+private:
+  llvm::SourceMgr sources;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
+};
+
+} // namespace moa
+
+#endif // MOA_FRONTEND_FRONTEND_H

@@ -1,0 +1,281 @@
+//===- Parser.cpp - declarations and bodies -------------------------------===//
+//
+// Recursive descent with one token of lookahead; docs/Language.md holds the
+// grammar. Expressions are in ExprParser.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Parser.h"
+#include "lib/Frontend/ExprParser.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+namespace {
+class Parser : ExprParser {
+public:
+  using ExprParser::ExprParser;
+  LogicalResult run(Program &program);
+
+private:
+  LogicalResult parseFunction(FunctionDecl &function);
+  LogicalResult parseFunctionParam(FunctionParam &param);
+  LogicalResult parseKernel(KernelDecl &kernel);
+  LogicalResult parseSymbols(KernelDecl &kernel);
+  LogicalResult parseParametricSymbol(KernelDecl &kernel);
+  LogicalResult parseArray(ArrayDecl &array, bool isResult);
+  LogicalResult parseArrays(std::vector<ArrayDecl> &arrays, bool isResult);
+  LogicalResult parseBody(Body &body, bool isFunction);
+};
+} // namespace
+
+LogicalResult frontend::parseProgram(StringRef text, unsigned file,
+                                     const Reporter &reporter,
+                                     Program &program) {
+  auto tokens = tokenize(text, file, reporter);
+  if (failed(tokens))
+    return failure();
+  return Parser(*tokens, reporter).run(program);
+}
+
+LogicalResult Parser::run(Program &program) {
+  while (peek().kind != Token::End) {
+    if (eat("def")) {
+      program.functions.emplace_back();
+      if (failed(parseFunction(program.functions.back())))
+        return failure();
+    } else if (eat("kernel")) {
+      program.kernels.emplace_back();
+      if (failed(parseKernel(program.kernels.back())))
+        return failure();
+    } else if (peek().is("monoid")) {
+      return error(peek()) << "user-defined monoids do not exist yet; the named "
+                              "monoids are + * max min and or";
+    } else {
+      return error(peek()) << "expected 'kernel' or 'def', but found "
+                           << describe(peek())
+                           << didYouMean(peek().text, {"kernel", "def"});
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+LogicalResult Parser::parseFunction(FunctionDecl &function) {
+  function.loc = peek().loc;
+  Token open;
+  if (failed(parseName(function.name, "the function")) ||
+      failed(expect("(", "before the parameters", &open)))
+    return failure();
+  if (peek().is(")"))
+    return error(peek()) << "a function has at least one parameter";
+  do {
+    function.params.emplace_back();
+    if (failed(parseFunctionParam(function.params.back())))
+      return failure();
+  } while (eat(","));
+  if (failed(close(")", open)))
+    return failure();
+  return parseBody(function.body, /*isFunction=*/true);
+}
+
+LogicalResult Parser::parseFunctionParam(FunctionParam &param) {
+  param.loc = peek().loc;
+  if (failed(parseName(param.name, "the parameter")))
+    return failure();
+  if (!eat(":"))
+    return success();
+  Token open;
+  if (failed(expect("[", "before the shape of a cell, as in 'x : [n]'", &open)))
+    return failure();
+  param.cell.emplace();
+  while (!peek().is("]")) {
+    FunctionParam::Extent extent;
+    extent.loc = peek().loc;
+    if (peek().kind == Token::Integer)
+      extent.value = next().integer;
+    else if (failed(parseName(extent.symbol, "an extent of the cell")))
+      return failure();
+    param.cell->push_back(extent);
+    if (!eat(","))
+      break;
+  }
+  return close("]", open);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+LogicalResult Parser::parseKernel(KernelDecl &kernel) {
+  kernel.loc = peek().loc;
+  if (failed(parseName(kernel.name, "the kernel")) || failed(parseSymbols(kernel)))
+    return failure();
+  Token open;
+  if (failed(expect("(", "before the parameters", &open)))
+    return failure();
+  if (!peek().is(")") && failed(parseArrays(kernel.params, false)))
+    return failure();
+  if (failed(close(")", open)) || failed(expect("->", "before the results")))
+    return failure();
+  if (peek().is("(")) {
+    open = next();
+    if (failed(parseArrays(kernel.results, true)) || failed(close(")", open)))
+      return failure();
+  } else {
+    kernel.results.emplace_back();
+    if (failed(parseArray(kernel.results.back(), true)))
+      return failure();
+  }
+  while (peek().is("require") || peek().is("assume")) {
+    if (peek().is("assume"))
+      return error(peek()) << "'assume' does not exist yet; state the constraint with 'require'";
+    next();
+    kernel.constraints.push_back(parseExpr());
+    if (!kernel.constraints.back())
+      return failure();
+  }
+  return parseBody(kernel.body, /*isFunction=*/false);
+}
+
+LogicalResult Parser::parseSymbols(KernelDecl &kernel) {
+  if (!peek().is("["))
+    return success();
+  Token open = next();
+  while (!peek().is(";") && !peek().is("]")) {
+    SymbolDecl symbol;
+    symbol.loc = peek().loc;
+    if (failed(parseName(symbol.name, "the symbol")))
+      return failure();
+    if (peek().is("=") || peek().is(":"))
+      return error(peek()) << "'" << symbol.name
+                           << "' stands among the run-time symbols; element types and "
+                              "compile-time constants follow a ';', as in "
+                              "'[B, N; T : float = f32, D = 64]'";
+    kernel.symbols.push_back(std::move(symbol));
+    if (!eat(","))
+      break;
+  }
+  if (eat(";"))
+    do {
+      if (failed(parseParametricSymbol(kernel)))
+        return failure();
+    } while (eat(","));
+  return close("]", open);
+}
+
+LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
+  SymbolDecl symbol;
+  symbol.loc = peek().loc;
+  symbol.kind = SymbolDecl::Constant;
+  if (failed(parseName(symbol.name, "the symbol")))
+    return failure();
+  if (eat(":")) {
+    symbol.kind = SymbolDecl::ElementType;
+    if (!peek().is("float") && !peek().is("int"))
+      return error(peek()) << "expected the class 'float' or 'int' of the element type '"
+                           << symbol.name << "', but found " << describe(peek());
+    symbol.typeClass = next().text.str();
+    if (eat("=")) {
+      symbol.defaultType = {peek().text.str(), peek().loc};
+      if (peek().kind != Token::Identifier)
+        return error(peek()) << "expected an element type, but found " << describe(peek());
+      next();
+    }
+  } else if (eat("=")) {
+    symbol.value = parseExpr();
+    if (!symbol.value)
+      return failure();
+  }
+  kernel.symbols.push_back(std::move(symbol));
+  return success();
+}
+
+LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult) {
+  do {
+    arrays.emplace_back();
+    if (failed(parseArray(arrays.back(), isResult)))
+      return failure();
+  } while (eat(","));
+  return success();
+}
+
+/// name ':' type ['[' extents ']'] ['in' low '..' high]
+LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
+  array.loc = peek().loc;
+  if (failed(parseName(array.name, isResult ? "the result" : "the parameter")) ||
+      failed(expect(":", "and an element type, as in 'x : f32[N]'")))
+    return failure();
+  array.type = {peek().text.str(), peek().loc};
+  if (peek().kind != Token::Identifier)
+    return error(peek()) << "expected an element type, but found " << describe(peek());
+  next();
+  if (peek().is("[")) {
+    Token open = next();
+    while (!peek().is("]")) {
+      array.shape.push_back(parseExpr());
+      if (!array.shape.back())
+        return failure();
+      if (!eat(","))
+        break;
+    }
+    if (failed(close("]", open)))
+      return failure();
+  }
+  if (peek().is("within"))
+    return error(peek()) << "'within' does not exist yet; results are computed at full precision";
+  if (!peek().is("in"))
+    return success();
+  if (isResult)
+    return error(peek()) << "a range can be declared for a parameter only";
+  next();
+  array.low = parseOperand();
+  if (!array.low || failed(expect("..", "in a range, as in 'in 0..N'")))
+    return failure();
+  array.high = parseOperand();
+  return success(array.high != nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+LogicalResult Parser::parseBody(Body &body, bool isFunction) {
+  Token open;
+  if (failed(expect("{", "before the body", &open)))
+    return failure();
+  while (!peek().is("}")) {
+    if (eat(";"))
+      continue;
+    if (peek().is("return")) {
+      if (!isFunction)
+        return error(peek()) << "a kernel has no 'return'; define its results by name";
+      next();
+      body.result = parseExpr();
+      if (!body.result)
+        return failure();
+      eat(";");
+      if (!peek().is("}"))
+        return error(peek()) << "expected '}' after 'return', but found " << describe(peek());
+      break;
+    }
+    if (peek().kind == Token::End)
+      return close("}", open);
+    Definition definition;
+    definition.loc = peek().loc;
+    if (failed(parseName(definition.name, "a definition")) ||
+        failed(expect("=", "in a definition")))
+      return failure();
+    definition.value = parseExpr();
+    if (!definition.value)
+      return failure();
+    body.definitions.push_back(std::move(definition));
+  }
+  body.end = peek().loc;
+  if (isFunction && !body.result)
+    return error(peek()) << "a function ends with 'return' and its value";
+  return close("}", open);
+}

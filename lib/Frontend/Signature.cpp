@@ -1,0 +1,286 @@
+//===- Signature.cpp - a kernel's header under the settings ---------------===//
+#include "lib/Frontend/Signature.h"
+#include "lib/Frontend/Builtins.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::frontend;
+
+namespace {
+class SignatureBuilder {
+public:
+  SignatureBuilder(const KernelDecl &kernel, const Settings &settings,
+                   const Reporter &reporter)
+      : kernel(kernel), settings(settings), reporter(reporter) {}
+  FailureOr<Signature> run();
+
+private:
+  const std::string *getSetting(const SymbolDecl &symbol) const;
+  LogicalResult resolveType(const SymbolDecl &symbol);
+  LogicalResult resolveConstant(const SymbolDecl &symbol);
+  FailureOr<int64_t> parseSize(const SymbolDecl &symbol, StringRef text);
+  FailureOr<Type> lookupType(const TypeName &name);
+  FailureOr<Signature::Array> resolveArray(const ArrayDecl &array);
+  LogicalResult resolveRange(const ArrayDecl &decl, Signature::Array &array);
+  LogicalResult addConstraint(const Expr &expr);
+  LogicalResult checkBinding();
+
+  const KernelDecl &kernel;
+  const Settings &settings;
+  const Reporter &reporter;
+  Signature result;
+};
+} // namespace
+
+FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel,
+                                                const Settings &settings,
+                                                const Reporter &reporter) {
+  return SignatureBuilder(kernel, settings, reporter).run();
+}
+
+FailureOr<Signature> SignatureBuilder::run() {
+  for (const SymbolDecl &symbol : kernel.symbols) {
+    bool isType = symbol.kind == SymbolDecl::ElementType;
+    if (failed(isType ? resolveType(symbol) : resolveConstant(symbol)))
+      return failure();
+  }
+  result.computeType = Float32Type::get(reporter.getContext());
+  for (const ArrayDecl &decl : kernel.params) {
+    auto array = resolveArray(decl);
+    if (failed(array))
+      return failure();
+    if (array->elementType.isF64())
+      result.computeType = array->elementType;
+    result.params.push_back(std::move(*array));
+  }
+  for (const ArrayDecl &decl : kernel.results) {
+    auto array = resolveArray(decl);
+    if (failed(array))
+      return failure();
+    result.results.push_back(std::move(*array));
+  }
+  for (const ExprPtr &constraint : kernel.constraints)
+    if (failed(addConstraint(*constraint)))
+      return failure();
+  if (failed(checkBinding()))
+    return failure();
+  return std::move(result);
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+const std::string *SignatureBuilder::getSetting(const SymbolDecl &symbol) const {
+  auto setting = settings.find(symbol.name);
+  return setting == settings.end() ? nullptr : &setting->second;
+}
+
+LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
+  const std::string *setting = getSetting(symbol);
+  if (!setting && symbol.defaultType.name.empty())
+    return reporter.error(symbol.loc) << "element type '" << symbol.name
+                                      << "' has no default; set it, for example --set "
+                                      << symbol.name << "=f32";
+  StringRef name = setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
+  Type type = getElementType(reporter.getContext(), name);
+  bool fits = type && (symbol.typeClass == "float"
+                           ? isa<FloatType>(type)
+                           : isa<IntegerType>(type) && !type.isInteger(1));
+  if (!fits)
+    return reporter.error(setting ? symbol.loc : symbol.defaultType.loc)
+           << "element type '" << symbol.name << "' is to be one of "
+           << (symbol.typeClass == "float" ? "f64, f32, bf16, f16" : "i8, i16, i32, i64")
+           << ", but " << (setting ? "the setting is '" : "the default is '") << name << "'";
+  result.types[symbol.name] = type;
+  return success();
+}
+
+FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringRef text) {
+  int64_t value = 0;
+  if (text.getAsInteger(10, value) || value < 0) {
+    reporter.error(symbol.loc) << "the setting of '" << symbol.name
+                               << "' is to be an integer that is not negative, but is '"
+                               << text << "'";
+    return failure();
+  }
+  return value;
+}
+
+LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
+  if (const std::string *setting = getSetting(symbol)) {
+    auto value = parseSize(symbol, *setting);
+    if (failed(value))
+      return failure();
+    result.symbols[symbol.name] = SymExpr(*value);
+    return success();
+  }
+  if (symbol.kind == SymbolDecl::Runtime) {
+    result.symbols[symbol.name] = SymExpr::symbol(symbol.name);
+    result.runtimeSymbols.push_back(symbol.name);
+    return success();
+  }
+  if (!symbol.value)
+    return reporter.error(symbol.loc) << "compile-time constant '" << symbol.name
+                                      << "' has no default; set it, for example --set "
+                                      << symbol.name << "=64";
+  auto value = evaluateSymbolic(*symbol.value, result.symbols, reporter);
+  if (failed(value))
+    return failure();
+  auto constant = value->getConstant();
+  if (!constant || *constant < 0)
+    return reporter.error(symbol.value->loc)
+           << "the default of compile-time constant '" << symbol.name
+           << "' is to be a number that is not negative, but is " << value->str();
+  result.symbols[symbol.name] = *value;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
+  auto symbol = result.types.find(name.name);
+  if (symbol != result.types.end())
+    return symbol->second;
+  Type type = getElementType(reporter.getContext(), name.name);
+  if (type && !isa<IndexType>(type))
+    return type;
+  std::vector<std::string> candidates = {"f64", "f32", "bf16", "f16", "bool",
+                                         "i8",  "i16", "i32",  "i64"};
+  for (const auto &entry : result.types)
+    candidates.push_back(entry.first);
+  reporter.error(name.loc) << "unknown element type '" << name.name << "'"
+                           << didYouMean(name.name, candidates) << " The types are "
+                           << llvm::join(candidates, ", ");
+  return failure();
+}
+
+FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl) {
+  Signature::Array array;
+  auto type = lookupType(decl.type);
+  if (failed(type))
+    return failure();
+  array.elementType = *type;
+  for (const ExprPtr &expr : decl.shape) {
+    auto extent = evaluateSymbolic(*expr, result.symbols, reporter);
+    if (failed(extent))
+      return failure();
+    if (auto value = extent->getConstant(); value && *value < 0) {
+      reporter.error(expr->loc) << "an extent cannot be negative, but this is " << *value;
+      return failure();
+    }
+    array.shape.push_back(*extent);
+  }
+  if (failed(resolveRange(decl, array)))
+    return failure();
+  return array;
+}
+
+LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::Array &array) {
+  if (!decl.low)
+    return success();
+  if (!isa<IntegerType>(array.elementType) || array.elementType.isInteger(1))
+    return reporter.error(decl.low->loc)
+           << "a range is declared for integers, but '" << decl.name << "' is of type "
+           << getTypeText(array.elementType);
+  auto low = evaluateSymbolic(*decl.low, result.symbols, reporter);
+  if (failed(low))
+    return failure();
+  auto high = evaluateSymbolic(*decl.high, result.symbols, reporter);
+  if (failed(high))
+    return failure();
+  array.range = low->str() + ".." + high->str();
+  return success();
+}
+
+/// A run-time symbol gets its value from an extent that is the symbol alone.
+LogicalResult SignatureBuilder::checkBinding() {
+  for (const SymbolDecl &symbol : kernel.symbols) {
+    if (!llvm::is_contained(result.runtimeSymbols, symbol.name))
+      continue;
+    auto binds = [&](const Signature::Array &array) {
+      return llvm::any_of(array.shape, [&](const SymExpr &extent) {
+        return extent.getSymbol() == std::optional<std::string>(symbol.name);
+      });
+    };
+    if (!llvm::any_of(result.params, binds) && !llvm::any_of(result.results, binds))
+      return reporter.error(symbol.loc)
+             << "no array has '" << symbol.name
+             << "' as an extent, so nothing gives it a value at run time; make it a "
+                "compile-time constant or a scalar parameter";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+static bool holds(ScalarFn fn, int64_t a, int64_t b) {
+  switch (fn) {
+  case ScalarFn::eq:
+    return a == b;
+  case ScalarFn::ne:
+    return a != b;
+  case ScalarFn::lt:
+    return a < b;
+  case ScalarFn::le:
+    return a <= b;
+  case ScalarFn::gt:
+    return a > b;
+  default:
+    return a >= b;
+  }
+}
+
+LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
+  if (expr.kind == ExprKind::Binary && expr.fn == ScalarFn::and_) {
+    if (failed(addConstraint(expr.arg(0))))
+      return failure();
+    return addConstraint(expr.arg(1));
+  }
+  if (expr.kind != ExprKind::Binary || expr.fn < ScalarFn::eq || expr.fn > ScalarFn::ge)
+    return reporter.error(expr.loc)
+           << "a constraint compares integer expressions over the symbols, as in "
+              "'require H % G == 0'";
+  auto a = evaluateSymbolic(expr.arg(0), result.symbols, reporter);
+  if (failed(a))
+    return failure();
+  auto b = evaluateSymbolic(expr.arg(1), result.symbols, reporter);
+  if (failed(b))
+    return failure();
+  std::string text = a->str() + " " + expr.name + " " + b->str();
+  auto ca = a->getConstant(), cb = b->getConstant();
+  if (!ca || !cb)
+    result.constraints.push_back(text);
+  else if (!holds(expr.fn, *ca, *cb))
+    return reporter.error(expr.loc) << "the constraint does not hold: " << text;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+LogicalResult frontend::checkSettings(const Program &program, const Settings &settings,
+                                      const Reporter &reporter) {
+  std::vector<std::string> names;
+  for (const KernelDecl &kernel : program.kernels)
+    for (const SymbolDecl &symbol : kernel.symbols)
+      if (!llvm::is_contained(names, symbol.name))
+        names.push_back(symbol.name);
+  for (const auto &setting : settings) {
+    if (llvm::is_contained(names, setting.first))
+      continue;
+    auto error = reporter.error(program.kernels.front().loc)
+                 << "unknown setting '" << setting.first << "'"
+                 << didYouMean(setting.first, names);
+    if (names.empty())
+      return error << "; there is nothing to set in this file";
+    return error << "; what can be set is " << llvm::join(names, ", ");
+  }
+  return success();
+}
