@@ -71,7 +71,7 @@ private:
   static ArrayType getArray(mlir::BlockArgument arg) {
     return llvm::cast<ArrayType>(arg.getType());
   }
-  onf::KernelOp kernel;
+  mutable onf::KernelOp kernel; // a handle; its accessors are not const
   llvm::SmallVector<unsigned> firstSlots;
   unsigned numSlots = 0, firstSymbol = 0;
 };

@@ -1,0 +1,87 @@
+//===- Dependence.cpp - the loop indices a value depends on ---------------===//
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+GuardOp getGuard(FoldOp fold) {
+  for (Operation &op : fold.getBody().front())
+    if (auto guard = dyn_cast<GuardOp>(op))
+      return guard;
+  return GuardOp();
+}
+
+SmallVector<AccOp> getAccs(FoldOp fold) {
+  return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
+}
+
+Value getYielded(Region &region) {
+  return cast<YieldOp>(region.front().back()).getValues()[0];
+}
+
+LoadOp getReadElement(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      return load;
+    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
+      return LoadOp();
+    value = op->getOperand(0);
+  }
+  return LoadOp();
+}
+
+const Dependence::Set &Dependence::of(Value value) {
+  auto found = sets.find(value);
+  if (found != sets.end())
+    return found->second;
+  Set set = compute(value);
+  return sets[value] = std::move(set);
+}
+
+Dependence::Set Dependence::computeState(AccOp acc) {
+  Set set = of(getYielded(acc.getValue()));
+  for (BlockArgument arg : acc.getValue().getArguments())
+    set.erase(arg);
+  for (Value ref : acc.getRefs())
+    set.insert(of(ref).begin(), of(ref).end());
+  if (!acc.getRepair().empty()) {
+    const Set &repair = of(getYielded(acc.getRepair()));
+    set.insert(repair.begin(), repair.end());
+    for (BlockArgument arg : acc.getRepair().getArguments())
+      set.erase(arg);
+  }
+  auto fold = cast<FoldOp>(acc->getParentOp());
+  if (GuardOp guard = getGuard(fold)) {
+    const Set &condition = of(guard.getCondition());
+    set.insert(condition.begin(), condition.end());
+  }
+  return set;
+}
+
+Dependence::Set Dependence::compute(Value value) {
+  Set set;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    if (!isa<ArrayType>(value.getType()))
+      set.insert(value);
+    return set;
+  }
+  if (auto acc = dyn_cast<AccOp>(op))
+    return computeState(acc);
+  if (auto fold = dyn_cast<FoldOp>(op)) {
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    SmallVector<AccOp> accs = getAccs(fold);
+    set = of(accs[number].getResult());
+    set.erase(fold.getBody().getArgument(0));
+    return set;
+  }
+  for (Value operand : op->getOperands())
+    set.insert(of(operand).begin(), of(operand).end());
+  return set;
+}
+
+} // namespace moa::rows

@@ -1,0 +1,38 @@
+//===- Dependence.h - the loop indices a value depends on -------*- C++ -*-===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_DEPENDENCE_H
+#define MOA_CONVERSION_ONFTOVECTOR_DEPENDENCE_H
+
+#include "dialects/ONF/IR/ONF.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace moa::rows {
+
+/// For every scalar of an onf kernel the set of loop indices it is a function
+/// of. A state depends on what its fold's guard depends on, a fold's result on
+/// no index of the fold itself.
+class Dependence {
+public:
+  using Set = llvm::SmallPtrSet<mlir::Value, 4>;
+  const Set &of(mlir::Value value);
+  bool on(mlir::Value value, mlir::Value index) { return of(value).contains(index); }
+
+private:
+  Set compute(mlir::Value value);
+  Set computeState(onf::AccOp acc);
+  llvm::DenseMap<mlir::Value, Set> sets;
+};
+
+/// The guard of a fold, or null.
+onf::GuardOp getGuard(onf::FoldOp fold);
+/// The states of a fold in order.
+llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
+/// The value a value or repair region yields.
+mlir::Value getYielded(mlir::Region &region);
+/// The array argument's number when the value is `onf.load`, through widening
+/// casts; an element that is read, not computed.
+onf::LoadOp getReadElement(mlir::Value value);
+
+} // namespace moa::rows
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_DEPENDENCE_H

@@ -1,0 +1,216 @@
+//===- Emitter.h - scalars of an onf kernel as vector code ------*- C++ -*-===//
+//
+// The lowering runs a nest as one program over many rows: the lanes of a vector
+// are consecutive indices of one loop, the *lane index*, normally the last axis
+// of the nest. A scalar of the onf program is *uniform* if it does not depend on
+// a lane index and is then a scalar of the emitted program; otherwise it is a
+// *row* value, a vector of one element per lane. Nothing is shuffled across
+// lanes.
+//
+// Code is written on demand. A stack of scopes, one per open loop, binds loop
+// indices; `eval` writes an expression at the outermost scope that binds all it
+// depends on and remembers the result there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
+#define MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
+
+#include "lib/Conversion/ONFToVector/ArgumentBlock.h"
+#include "lib/Conversion/ONFToVector/Build.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Support/SymExpr.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace moa::rows {
+
+/// A place where ops are appended: one open block.
+struct Site {
+  mlir::OpBuilder builder;
+};
+
+/// Lanes of an index: `full` is true when they are consecutive, null when they
+/// always are. Otherwise the last lanes repeat the last index.
+struct LaneIndex {
+  mlir::Value full;
+};
+
+/// Storage of a state. In a tile's buffer, element (v, e) of vector number v and
+/// flat carried index e stands at ((v / panel) · padded + e) · panel·L +
+/// (v mod panel) · L; otherwise element e at e · L, or at e if it is uniform.
+struct StateBuffer {
+  mlir::Value pointer;
+  mlir::Type element;
+  bool row = true, tiled = false;
+  int64_t panel = 1, padded = 1;
+  llvm::SmallVector<int64_t> extents;
+};
+
+/// What is known inside one loop or branch.
+struct Scope {
+  Site *site;
+  llvm::DenseMap<mlir::Value, mlir::Value> values;
+  llvm::DenseMap<mlir::Value, mlir::Value> splats;
+  llvm::DenseMap<mlir::Value, LaneIndex> lanes;
+  llvm::DenseMap<mlir::Value, StateBuffer> states;
+  /// In the scope of one vector of rows: its number in the tile and the first
+  /// and last row it holds.
+  mlir::Value vectorNumber, firstRow, lastRow;
+  /// In the scope of a guarded body: loads that depend on an index bound at
+  /// this depth or deeper stay inside. `present` are the rows that are present.
+  int guardedFrom = -1;
+  mlir::Value present;
+};
+
+/// An emitted value and the scope it stands in.
+struct Emitted {
+  mlir::Value value;
+  unsigned depth = 0;
+};
+
+/// The rows of one task: [base, base + rows), in `vectors` vectors.
+struct Tile {
+  mlir::Value base, rows, lastRow, extent, vectors;
+};
+
+class Emitter {
+public:
+  using Values = llvm::SmallVector<mlir::Value>;
+  using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
+
+  Emitter(onf::KernelOp kernel, const ArgumentBlock &block, Dependence &deps,
+          int64_t lanes)
+      : kernel(kernel), block(block), deps(deps), lanes(lanes) {}
+
+  //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
+  Build at(unsigned depth) { return {stack[depth]->site->builder, loc}; }
+  Build here() { return at(stack.size() - 1); }
+  Scope &top() { return *stack.back(); }
+  unsigned depth() const { return stack.size() - 1; }
+  /// Runs `body` with a further scope that appends to the current block.
+  void scoped(llvm::function_ref<void(Scope &)> body);
+  /// for (iv = lower; iv < upper; iv += step) carrying `inits`.
+  Values loop(mlir::Value lower, mlir::Value upper, int64_t step,
+              mlir::ValueRange inits, LoopBody body);
+  void loop(mlir::Value lower, mlir::Value upper, int64_t step,
+            llvm::function_ref<void(mlir::Value)> body);
+  /// if (condition); both branches yield values of the same types.
+  Values branch(mlir::Value condition, mlir::TypeRange types,
+                llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
+  void when(mlir::Value condition, llvm::function_ref<void()> yes,
+            llvm::function_ref<void()> no = nullptr);
+
+  //===--- Values (Scalars.cpp, Memory.cpp) -------------------------------===//
+  Emitted eval(mlir::Value value);
+  mlir::Value value(mlir::Value v) { return eval(v).value; }
+  /// The value as a vector.
+  mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }
+  mlir::Value splat(Emitted emitted);
+  /// True if the value depends on an index that is bound to lanes now.
+  bool isRow(mlir::Value value);
+  mlir::Value extent(const SymExpr &expr);
+  mlir::Value extent(llvm::StringRef text);
+  /// Binds an index to the lanes base, base + 1, …, clamped to `last`; `full`
+  /// as in LaneIndex, computed here unless `exact`.
+  void bindLanes(Scope &scope, mlir::Value index, mlir::Value base,
+                 mlir::Value last, bool exact = false);
+  void emitStore(onf::StoreOp store, mlir::Value laneMask);
+  mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
+  /// Loads and stores of states in scratch; booleans are bytes there.
+  mlir::Value loadState(Build b, mlir::Type element, bool row,
+                        mlir::Value pointer, mlir::Value offset);
+  void storeState(Build b, mlir::Value value, mlir::Value pointer,
+                  mlir::Value offset);
+  mlir::Type rowType(mlir::Type element) {
+    return mlir::VectorType::get({lanes}, element);
+  }
+  mlir::Type typeOf(mlir::Type element, bool row) {
+    return row ? rowType(element) : element;
+  }
+  /// `bytes` of this thread's scratch memory, 64-byte aligned.
+  mlir::Value scratch(int64_t bytes);
+  mlir::Value scratchFor(mlir::Type element, int64_t count) {
+    return scratch(count * storageBytes(element));
+  }
+
+  //===--- Folds (Fold.cpp) -----------------------------------------------===//
+  /// Writes a fold at the current place, index by index; the final values of
+  /// its states, null for those that carry axes, which stand in `buffers`.
+  Values emitFold(onf::FoldOp fold, llvm::ArrayRef<StateBuffer> buffers);
+  /// What an index adds to a state, computed operands rounded as the state says.
+  mlir::Value evalTerm(onf::AccOp acc);
+  /// The value rounded to a narrower float type and widened again.
+  mlir::Value round(Build b, mlir::Value value, mlir::Type narrow);
+  /// Storage for each state of the fold that carries axes, at scratch memory.
+  llvm::SmallVector<StateBuffer> allocateStates(onf::FoldOp fold);
+  /// The hull of the pieces of a fold for the rows first … last, or the range.
+  std::pair<mlir::Value, mlir::Value> hull(onf::FoldOp fold, mlir::Value first,
+                                           mlir::Value last);
+  /// The largest lower and the least upper bound, for a piece's pair of maps.
+  std::pair<mlir::Value, mlir::Value> interval(onf::FoldOp fold,
+                                               mlir::AffineMap lower,
+                                               mlir::AffineMap upper,
+                                               mlir::Value first,
+                                               mlir::Value last);
+
+  void fail(mlir::Operation *op, const llvm::Twine &message) {
+    if (!failed)
+      op->emitError(message);
+    failed = true;
+  }
+
+  onf::KernelOp kernel;
+  const ArgumentBlock &block;
+  Dependence &deps;
+  const int64_t lanes;
+  mlir::Location loc = mlir::UnknownLoc::get(kernel.getContext());
+  std::vector<Scope *> stack;
+  mlir::Value arguments, scratchPointer;
+  int64_t scratchBytes = 0;
+  Tile tile;
+  bool failed = false;
+
+private:
+  Emitted evalElementwise(mlir::Operation *op);
+  Emitted evalLoad(onf::LoadOp load);
+  Emitted evalAt(onf::AtOp at);
+  Emitted evalFold(onf::FoldOp fold, mlir::Value result);
+  Emitted evalExtent(onf::ExtentOp op);
+  Emitted remember(mlir::Value key, mlir::Value value, unsigned depth);
+  /// Evaluates what a region uses from outside; the depth of the deepest.
+  unsigned depthOfCaptures(mlir::Operation *op);
+  std::optional<unsigned> rowDepth() const;
+  mlir::Value slot(unsigned number, mlir::Type element);
+  mlir::Value emitTerm(const SymExpr::Monomial &monomial, int64_t coefficient);
+  mlir::Value emitAtom(const SymExpr::Atom &atom);
+
+  /// An address: the sum of a uniform offset and of one offset per lane.
+  struct Address {
+    Emitted uniform;
+    Emitted perLane;    // null value if no term depends on the lane
+    mlir::Value stride; // the lanes' distance, null if irregular
+    mlir::Value full;   // null if the lanes are always consecutive
+    unsigned depth = 0;
+  };
+  Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
+                  llvm::StringRef constant);
+  /// The factor of the lane index in an index expression, if it is linear.
+  std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
+  mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);
+  std::optional<Emitted> findBound(mlir::Value value);
+  mlir::Value pointerOf(mlir::Value array);
+  unsigned depthOfLoad(unsigned depth) const;
+  mlir::Value loadUniform(Build b, mlir::Type element, mlir::Value pointer);
+  mlir::Value loadLanes(unsigned depth, mlir::Type element, mlir::Value pointer,
+                        const Address &address, mlir::Value allowed);
+  mlir::Value consecutive(Build b, const Address &address, mlir::Value allowed);
+  /// Runs `body` with only the scopes down to `depth` open.
+  void outside(unsigned depth, llvm::function_ref<void()> body);
+
+  llvm::StringMap<mlir::Value> extents;
+  llvm::DenseMap<unsigned, mlir::Value> slots;
+};
+
+} // namespace moa::rows
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_EMITTER_H

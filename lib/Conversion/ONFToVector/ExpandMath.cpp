@@ -1,0 +1,202 @@
+//===- ExpandMath.cpp - exponentials by polynomial ------------------------===//
+//
+//   e^x = 2^n · e^r,   n = round(x · log2 e),   |r| ≤ ½ ln 2
+//
+// with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite),
+// and e^r = 1 + r + r²·q(r). q interpolates (e^r − 1 − r) / r² at Chebyshev
+// points; the relative error of the formula is 1.0e-8 (f32, degree 4) and
+// 2.3e-19 (f64, degree 10). Arguments are clamped to where the result has long
+// become 0 or ∞; NaN passes through.
+//
+// 2^n is applied by `ldexp` on 512-bit vectors, where it is one instruction,
+// and elsewhere as a product with two powers of two, so that results below the
+// least normal number are rounded once.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace {
+
+/// Constants of one float type.
+struct ExpFormat {
+  double log2e, ln2High, ln2Low; // ln2High has trailing zeros: n·ln2High is exact
+  double low, high;              // beyond: 0 and ∞
+  double lowExp2, highExp2;
+  unsigned bits, mantissa, bias;
+  llvm::SmallVector<double> q;
+};
+
+const ExpFormat &getFormat(bool isDouble) {
+  static const ExpFormat single{
+      0x1.715476p+0, 0x1.62e400p-1, 0x1.7f7d1cf79abcap-20,
+      -104.0,        89.0,          -151.0,
+      129.0,         32,            23,
+      127,
+      {0.5, 0x1.5554dcf88fd17p-3, 0x1.5555192d5f5dep-5, 0x1.120b6e42d2112p-7,
+       0x1.6d11093a17fd8p-10}};
+  static const ExpFormat twice{
+      0x1.71547652b82fep+0, 0x1.62e42fefa0000p-1, 0x1.cf79abc9e3b39p-40,
+      -746.0,               710.0,                -1076.0,
+      1025.0,               64,                   52,
+      1023,
+      {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100dcp-7,
+       0x1.6c16c16c162d4p-10, 0x1.a01a01abe7fe1p-13, 0x1.a01a01a6d889cp-16,
+       0x1.71de0231960ebp-19, 0x1.27e4db646b17ep-22, 0x1.af4de97ca4194p-26,
+       0x1.1f730349868cep-29}};
+  return isDouble ? twice : single;
+}
+
+/// One expansion being written.
+struct ExpBuilder {
+  PatternRewriter &b;
+  Location loc;
+  Type type;
+  const ExpFormat &format;
+
+  Value constant(double value) const {
+    Type element = getElementTypeOrSelf(type);
+    Attribute attr = FloatAttr::get(element, value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, attr));
+    return arith::ConstantOp::create(b, loc, cast<TypedAttr>(attr));
+  }
+  Type integerType() const {
+    Type element = b.getIntegerType(format.bits);
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(element);
+    return element;
+  }
+  Value integer(int64_t value) const {
+    Type target = integerType();
+    auto attr = IntegerAttr::get(b.getIntegerType(format.bits), value);
+    if (auto vector = dyn_cast<VectorType>(target))
+      return arith::ConstantOp::create(b, loc,
+                                       DenseElementsAttr::get(vector, Attribute(attr)));
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value fma(Value x, Value y, Value z) const {
+    return math::FmaOp::create(b, loc, x, y, z);
+  }
+  /// x limited to [low, high]; NaN stays.
+  Value clamp(Value x, double low, double high) const {
+    Value lower = constant(low), upper = constant(high);
+    Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, lower);
+    x = arith::SelectOp::create(b, loc, below, lower, x);
+    Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, upper);
+    return arith::SelectOp::create(b, loc, above, upper, x);
+  }
+  /// e^r for small r.
+  Value polynomial(Value r) const {
+    Value q = constant(format.q.back());
+    for (double c : llvm::reverse(ArrayRef<double>(format.q).drop_back()))
+      q = fma(q, r, constant(c));
+    Value one = constant(1.0);
+    Value square = arith::MulFOp::create(b, loc, r, r);
+    return fma(q, square, arith::AddFOp::create(b, loc, r, one));
+  }
+  /// 2^n for −bias < n ≤ bias + 1.
+  Value power(Value n) const {
+    Value biased = arith::AddIOp::create(b, loc, n, integer(format.bias));
+    Value bits = arith::ShLIOp::create(b, loc, biased, integer(format.mantissa));
+    return arith::BitcastOp::create(b, loc, type, bits);
+  }
+  /// p · 2^n for an integral float n.
+  Value scale(Value p, Value n) const {
+    Value exponent = arith::FPToSIOp::create(b, loc, integerType(), n);
+    auto vector = dyn_cast<VectorType>(type);
+    if (vector && vector.getNumElements() * format.bits == 512) {
+      Type i32 = vector.clone(b.getI32Type());
+      if (format.bits == 64)
+        exponent = arith::TruncIOp::create(b, loc, i32, exponent);
+      return LLVM::CallIntrinsicOp::create(b, loc, type,
+                                           b.getStringAttr("llvm.ldexp"),
+                                           ValueRange{p, exponent})
+          .getResult(0);
+    }
+    Value half = arith::ShRSIOp::create(b, loc, exponent, integer(1));
+    Value rest = arith::SubIOp::create(b, loc, exponent, half);
+    p = arith::MulFOp::create(b, loc, p, power(half));
+    return arith::MulFOp::create(b, loc, p, power(rest));
+  }
+  Value nearest(Value x) const { return math::RoundEvenOp::create(b, loc, x); }
+
+  Value exp(Value x) const {
+    x = clamp(x, format.low, format.high);
+    Value n = nearest(arith::MulFOp::create(b, loc, x, constant(format.log2e)));
+    Value r = fma(n, constant(-format.ln2High), x);
+    r = fma(n, constant(-format.ln2Low), r);
+    return scale(polynomial(r), n);
+  }
+  Value exp2(Value x) const {
+    x = clamp(x, format.lowExp2, format.highExp2);
+    Value n = nearest(x);
+    Value f = arith::SubFOp::create(b, loc, x, n);
+    // f·ln 2 in one rounding of the sum of its two parts.
+    Value r = arith::MulFOp::create(b, loc, f, constant(format.ln2Low));
+    r = fma(f, constant(format.ln2High), r);
+    return scale(polynomial(r), n);
+  }
+};
+
+template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
+    Type element = getElementTypeOrSelf(op.getType());
+    if (!element.isF32() && !element.isF64())
+      return rewriter.notifyMatchFailure(op, "only f32 and f64 have polynomials");
+    ExpBuilder builder{rewriter, op.getLoc(), op.getType(),
+                       getFormat(element.isF64())};
+    rewriter.replaceOp(op, std::is_same_v<OpTy, math::ExpOp>
+                               ? builder.exp(op.getOperand())
+                               : builder.exp2(op.getOperand()));
+    return success();
+  }
+};
+
+/// Scalar and vector exponentials, then what MLIR's own expansions cover to
+/// 2 ulp (tanh and logarithms of f32) and floored divisions.
+struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
+  StringRef getArgument() const final { return "moa-expand-math"; }
+  StringRef getDescription() const final {
+    return "Expand exponentials and other elementary functions";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<arith::ArithDialect, math::MathDialect, LLVM::LLVMDialect,
+                    vector::VectorDialect>();
+  }
+  void runOnOperation() final {
+    RewritePatternSet patterns(&getContext());
+    moa::populateExpandMathPatterns(patterns);
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return name == math::TanhOp::getOperationName() ||
+             name == math::LogOp::getOperationName() ||
+             name == math::Log2Op::getOperationName();
+    });
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
+  patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>>(
+      patterns.getContext(), /*benefit=*/2);
+}
+
+std::unique_ptr<Pass> moa::createExpandMathPass() {
+  return std::make_unique<ExpandMathPass>();
+}

@@ -1,0 +1,307 @@
+//===- Fold.cpp - folds, one index at a time ------------------------------===//
+//
+// The general way to run a fold: for every index, every state takes the step
+// t ← (c ⊗ t) ⊕ F of the definition of onf.acc, with selections where a row is
+// absent, a reference is singular, or the state has not started.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Emitter.h"
+#include "mlir/Dialect/Affine/Utils.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower,
+                                          AffineMap upper, Value first,
+                                          Value last) {
+  SmallVector<Value> operands{first, last};
+  for (Value bound : fold.getBounds())
+    operands.push_back(value(bound));
+  Build b = here();
+  Value low = b.index(0), high = extent(fold.getExtent());
+  if (auto values = affine::expandAffineMap(b.b, loc, lower, operands))
+    for (Value value : *values)
+      low = b.max(low, value);
+  if (auto values = affine::expandAffineMap(b.b, loc, upper, operands))
+    for (Value value : *values)
+      high = b.min(high, value);
+  return {low, high};
+}
+
+std::pair<Value, Value> Emitter::hull(FoldOp fold, Value first, Value last) {
+  Value extentValue = extent(fold.getExtent());
+  Build b = here();
+  if (!fold.getPieces())
+    return {b.index(0), extentValue};
+  Value low = extentValue, high = b.index(0);
+  for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
+    auto [from, to] =
+        interval(fold, piece.getVisitLower(), piece.getVisitUpper(), first, last);
+    low = b.min(low, from);
+    high = b.max(high, to);
+  }
+  return {low, high};
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+SmallVector<StateBuffer> Emitter::allocateStates(FoldOp fold) {
+  SmallVector<StateBuffer> buffers;
+  for (AccOp acc : getAccs(fold)) {
+    StateBuffer buffer;
+    if (auto array = dyn_cast<ArrayType>(acc.getResult().getType())) {
+      buffer.element = array.getElementType();
+      buffer.row = isRow(acc.getResult());
+      for (Attribute text : acc.getExtents()) {
+        auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+        buffer.extents.push_back(expr ? expr->getConstant().value_or(0) : 0);
+        buffer.padded *= buffer.extents.back();
+      }
+      buffer.pointer = scratchFor(buffer.element,
+                                  buffer.padded * (buffer.row ? lanes : 1));
+    }
+    buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+namespace {
+
+/// One fold while its loop is being written.
+class FoldEmitter {
+public:
+  using Values = Emitter::Values;
+  FoldEmitter(Emitter &e, FoldOp fold, ArrayRef<StateBuffer> buffers)
+      : e(e), fold(fold), accs(getAccs(fold)), buffers(buffers) {}
+  Values run();
+
+private:
+  struct State {
+    bool row = false, carried = false;
+    int state = -1, started = -1; // positions among the loop's arguments
+  };
+  Values initialValues();
+  Values iterate(Value j, ValueRange args);
+  void step(unsigned k, Values &next, ValueRange args, Value present);
+  Value repairFactor(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news);
+  void stepCarried(unsigned k, Value factor, Value apply, Value ok);
+  void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
+  Value advance(AccOp acc, bool row, Value old, Value factor, Value apply, Value ok);
+  Value match(Value value, bool row) {
+    return row ? e.here().splat(value, e.lanes) : value;
+  }
+
+  Emitter &e;
+  FoldOp fold;
+  SmallVector<AccOp> accs;
+  ArrayRef<StateBuffer> buffers;
+  SmallVector<State> states;
+};
+
+Emitter::Values FoldEmitter::initialValues() {
+  Values inits;
+  for (auto [acc, buffer] : llvm::zip_equal(accs, buffers)) {
+    State state;
+    state.row = e.isRow(acc.getResult());
+    state.carried = !acc.getExtents().empty();
+    Type element = state.carried ? buffer.element : acc.getResult().getType();
+    Value identity =
+        e.here().identity(acc.getMonoid(), e.typeOf(element, state.row));
+    if (state.carried) {
+      overCarried(acc, [&, &buffer = buffer](Value flat) {
+        Build b = e.here();
+        e.storeState(b, identity, buffer.pointer,
+                     b.mul(flat, state.row ? e.lanes : 1));
+      });
+    } else {
+      state.state = inits.size();
+      inits.push_back(identity);
+    }
+    if (!acc.getRefs().empty()) {
+      state.started = inits.size();
+      Build b = e.here();
+      inits.push_back(b.constant(e.typeOf(b.b.getI1Type(), state.row),
+                                 b.b.getBoolAttr(false)));
+    }
+    states.push_back(state);
+  }
+  return inits;
+}
+
+/// Runs `body` for every index of the carried axes, in row-major order.
+void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
+  std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
+    if (axis == acc.getExtents().size())
+      return body(flat);
+    Value size = e.extent(cast<StringAttr>(acc.getExtents()[axis]).getValue());
+    e.loop(e.here().index(0), size, 1, [&](Value index) {
+      e.top().values[acc.getValue().getArgument(axis)] = index;
+      Build b = e.here();
+      nest(axis + 1, b.add(b.mul(flat, size), index));
+    });
+  };
+  nest(0, e.here().index(0));
+}
+
+Value FoldEmitter::repairFactor(AccOp acc, ArrayRef<Value> olds,
+                                ArrayRef<Value> news) {
+  Value factor;
+  e.scoped([&](Scope &scope) {
+    for (unsigned k = 0; k != olds.size(); ++k) {
+      scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
+      scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
+    }
+    factor = e.value(getYielded(acc.getRepair()));
+  });
+  return factor;
+}
+
+/// (apply ? factor ⊗ old : old) ⊕ F where ok, old elsewhere. Null conditions
+/// are true; a null factor is the identity.
+Value FoldEmitter::advance(AccOp acc, bool row, Value old, Value factor,
+                           Value apply, Value ok) {
+  Value term = e.evalTerm(acc);
+  Build b = e.here();
+  Value repaired = old;
+  if (factor) {
+    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+    repaired = b.select(apply, b.combine(combine, old, factor), old);
+  }
+  Value next = b.combine(acc.getMonoid(), repaired, match(term, row));
+  return ok ? b.select(ok, next, repaired) : next;
+}
+
+void FoldEmitter::stepCarried(unsigned k, Value factor, Value apply, Value ok) {
+  const StateBuffer &buffer = buffers[k];
+  overCarried(accs[k], [&](Value flat) {
+    Build b = e.here();
+    Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+    Value old = e.loadState(b, buffer.element, buffer.row, buffer.pointer, offset);
+    Value next = advance(accs[k], buffer.row, old, factor, apply, ok);
+    e.storeState(e.here(), next, buffer.pointer, offset);
+  });
+}
+
+void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {
+  AccOp acc = accs[k];
+  State &state = states[k];
+  Build b = e.here();
+  Value ok = present ? match(present, state.row) : Value(), changed;
+  SmallVector<Value> olds, news;
+  for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
+    unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
+    olds.push_back(match(args[states[number].state], state.row));
+    news.push_back(match(next[states[number].state], state.row));
+    changed = b.either(changed, b.differs(olds.back(), news.back()));
+    auto value = dyn_cast<FloatAttr>(singular);
+    if (value && !value.getValue().isNaN() &&
+        value.getType() == getElementTypeOrSelf(news.back()))
+      ok = b.both(ok, b.differs(news.back(),
+                                b.constant(news.back().getType(), value)));
+  }
+  Value factor, apply;
+  if (!acc.getRefs().empty()) {
+    Value started = args[state.started];
+    apply = b.both(b.both(started, changed), ok);
+    factor = match(repairFactor(acc, olds, news), state.row);
+    Value now = ok ? b.either(started, ok)
+                   : b.constant(started.getType(), b.b.getBoolAttr(true));
+    next[state.started] = now;
+  }
+  if (state.carried)
+    return stepCarried(k, factor, apply, ok);
+  Value value = advance(acc, state.row, args[state.state], factor, apply, ok);
+  next[state.state] = value;
+  e.top().values[acc.getResult()] = value;
+}
+
+Emitter::Values FoldEmitter::iterate(Value j, ValueRange args) {
+  e.top().values[fold.getBody().getArgument(0)] = j;
+  unsigned depth = e.depth();
+  auto steps = [&](Value present) {
+    Values next(args);
+    for (unsigned k = 0; k != accs.size(); ++k)
+      step(k, next, args, present);
+    return next;
+  };
+  GuardOp guard = getGuard(fold);
+  if (!guard)
+    return steps(Value());
+  Value present = e.value(guard.getCondition());
+  bool row = isa<VectorType>(present.getType());
+  return e.branch(
+      e.here().any(present), args.getTypes(),
+      [&] {
+        e.top().guardedFrom = depth;
+        e.top().present = row ? present : Value();
+        return steps(row ? present : Value());
+      },
+      [&] { return Values(args); });
+}
+
+Emitter::Values FoldEmitter::run() {
+  Values inits = initialValues();
+  Value first, last;
+  for (Scope *scope : e.stack)
+    if (scope->vectorNumber)
+      std::tie(first, last) = std::tie(scope->firstRow, scope->lastRow);
+  bool lifted = first && isa<onf::KernelOp>(fold->getParentOp()->getParentOp());
+  auto [lower, upper] =
+      lifted ? e.hull(fold, first, last)
+             : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
+  Values finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) {
+    return iterate(j, args);
+  });
+  Values results;
+  for (State &state : states)
+    results.push_back(state.carried ? Value() : finals[state.state]);
+  return results;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Terms
+//===----------------------------------------------------------------------===//
+
+Value Emitter::round(Build b, Value value, Type narrow) {
+  Type type = getElementTypeOrSelf(value);
+  auto to = dyn_cast<FloatType>(narrow);
+  if (!to || !isa<FloatType>(type) || to.getWidth() >= type.getIntOrFloatBitWidth())
+    return value;
+  return convert(b, convert(b, value, to), type);
+}
+
+Value Emitter::evalTerm(AccOp acc) {
+  Value term = getYielded(acc.getValue());
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  if (!acc.getOperandType() || !product)
+    return value(term);
+  SmallVector<Value> factors;
+  for (Value factor : product->getOperands()) {
+    Emitted emitted = eval(factor);
+    if (!getReadElement(factor))
+      emitted.value = round(at(emitted.depth), emitted.value, *acc.getOperandType());
+    factors.push_back(emitted.value);
+  }
+  Build b = here();
+  if (isa<VectorType>(factors[0].getType()) || isa<VectorType>(factors[1].getType()))
+    for (Value &factor : factors)
+      factor = b.splat(factor, lanes);
+  return arith::MulFOp::create(b.b, loc, factors[0], factors[1]);
+}
+
+Emitter::Values Emitter::emitFold(FoldOp fold, ArrayRef<StateBuffer> buffers) {
+  return FoldEmitter(*this, fold, buffers).run();
+}
+
+} // namespace moa::rows

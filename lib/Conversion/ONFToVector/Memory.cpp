@@ -1,0 +1,349 @@
+//===- Memory.cpp - addresses, loads and stores ---------------------------===//
+//
+// The address of a load is split into a uniform offset, summed as far out as
+// each term allows, and one offset per lane. Lanes at distance one are read as
+// one vector, others are gathered; which is known when the kernel runs.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Emitter.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+//===----------------------------------------------------------------------===//
+// Scratch
+//===----------------------------------------------------------------------===//
+
+Value Emitter::scratch(int64_t bytes) {
+  Build b = at(0);
+  Value pointer = b.address(b.b.getI8Type(), scratchPointer, b.index(scratchBytes));
+  scratchBytes += llvm::alignTo(std::max<int64_t>(bytes, 1), 64);
+  return pointer;
+}
+
+/// A value of storage type as a value of the element type.
+static Value fromStorage(Build b, Type element, Value value) {
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  if (element.isInteger(1)) {
+    Value zero = b.constant(value.getType(), b.b.getI8IntegerAttr(0));
+    return b.cmp(arith::CmpIPredicate::ne, value, zero);
+  }
+  if (element.isIndex())
+    return arith::IndexCastOp::create(b.b, b.loc, type, value);
+  return value;
+}
+
+static Value toStorage(Build b, Value value) {
+  Type element = getElementTypeOrSelf(value), type = storageType(element);
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(type);
+  if (element.isInteger(1))
+    return arith::ExtUIOp::create(b.b, b.loc, type, value);
+  if (element.isIndex())
+    return arith::IndexCastOp::create(b.b, b.loc, type, value);
+  return value;
+}
+
+Value Emitter::loadState(Build b, Type element, bool row, Value pointer,
+                         Value offset) {
+  Type type = storageType(element);
+  Value where = b.address(type, pointer, offset);
+  Value value = b.load(typeOf(type, row), where, storageBytes(element));
+  return fromStorage(b, element, value);
+}
+
+void Emitter::storeState(Build b, Value value, Value pointer, Value offset) {
+  Type element = getElementTypeOrSelf(value);
+  Value where = b.address(storageType(element), pointer, offset);
+  b.store(toStorage(b, value), where, storageBytes(element));
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last,
+                        bool exact) {
+  Build b = here();
+  auto type = VectorType::get({lanes}, IndexType::get(kernel.getContext()));
+  Value step = vector::StepOp::create(b.b, loc, type);
+  Value vector = b.add(b.splat(base, lanes), step);
+  LaneIndex info;
+  if (!exact) {
+    vector = b.min(vector, b.splat(last, lanes));
+    info.full = b.sle(b.add(base, lanes - 1), last);
+  }
+  scope.values[index] = vector;
+  scope.lanes[index] = info;
+}
+
+std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
+  for (Scope *scope : llvm::reverse(stack)) {
+    auto found = scope->lanes.find(term);
+    if (found == scope->lanes.end())
+      continue;
+    full = found->second.full;
+    return 1;
+  }
+  if (!isRow(term))
+    return 0;
+  Operation *op = term.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (isa<arith::IndexCastOp>(op))
+    return laneFactor(op->getOperand(0), full);
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  auto lhs = laneFactor(op->getOperand(0), full);
+  auto rhs = laneFactor(op->getOperand(1), full);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return *lhs + *rhs;
+  if (isa<arith::SubIOp>(op))
+    return *lhs - *rhs;
+  APInt constant;
+  if (matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+    return *lhs * constant.getSExtValue();
+  if (matchPattern(op->getOperand(0), m_ConstantInt(&constant)))
+    return *rhs * constant.getSExtValue();
+  return std::nullopt;
+}
+
+Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients,
+                                  StringRef constant) {
+  Address result;
+  SmallVector<Emitted> uniform{{extent(constant), 0}};
+  Value stride = at(0).index(0), full;
+  bool linear = true;
+  for (auto [term, text] : llvm::zip_equal(terms, coefficients)) {
+    Value coefficient = extent(cast<StringAttr>(text).getValue());
+    Emitted emitted = eval(term);
+    result.depth = std::max(result.depth, emitted.depth);
+    Build b = at(emitted.depth);
+    if (!isa<VectorType>(emitted.value.getType())) {
+      uniform.push_back({b.mul(emitted.value, coefficient), emitted.depth});
+      continue;
+    }
+    if (auto factor = laneFactor(term, full))
+      stride = at(0).add(stride, at(0).mul(coefficient, *factor));
+    else
+      linear = false;
+    Value product = b.mul(emitted.value, splat({coefficient, 0}));
+    Emitted &sum = result.perLane;
+    sum.depth = std::max(sum.depth, emitted.depth);
+    sum.value = sum.value ? at(sum.depth).add(sum.value, product) : product;
+  }
+  llvm::stable_sort(uniform, [](const Emitted &x, const Emitted &y) {
+    return x.depth < y.depth;
+  });
+  Emitted sum = uniform.front();
+  for (const Emitted &term : llvm::drop_begin(uniform))
+    sum = {at(term.depth).add(sum.value, term.value), term.depth};
+  result.uniform = sum;
+  if (linear && result.perLane.value)
+    result.stride = stride;
+  result.full = full;
+  return result;
+}
+
+/// A condition under which every loop between `op` and the scope at `depth` has
+/// an iteration; null if that is certain. Code moved out of loops reads memory
+/// only then.
+Value Emitter::nonEmpty(Operation *op, unsigned depth) {
+  Value condition;
+  auto require = [&](Value index, StringRef text) {
+    auto bound = findBound(index);
+    if (bound && bound->depth <= depth)
+      return;
+    auto expr = SymExpr::parse(text);
+    if (expr && expr->getConstant().value_or(0) > 0)
+      return;
+    Build b = at(0);
+    condition = b.both(condition, b.slt(b.index(0), extent(text)));
+  };
+  for (Operation *parent = op->getParentOp(); parent && parent != kernel;
+       parent = parent->getParentOp()) {
+    if (auto fold = dyn_cast<FoldOp>(parent))
+      require(fold.getBody().getArgument(0), fold.getExtent());
+    ArrayAttr texts;
+    if (auto acc = dyn_cast<AccOp>(parent))
+      texts = acc.getExtents();
+    if (auto loop = dyn_cast<ForOp>(parent))
+      texts = loop.getExtents();
+    if (texts)
+      for (auto [index, text] :
+           llvm::zip(parent->getRegion(0).getArguments(), texts))
+        require(index, cast<StringAttr>(text).getValue());
+  }
+  return condition;
+}
+
+/// Loads whose address a guard may protect stay inside the guarded scope.
+unsigned Emitter::depthOfLoad(unsigned depth) const {
+  for (unsigned k = stack.size(); k-- > 0;)
+    if (int from = stack[k]->guardedFrom;
+        from >= 0 && depth >= static_cast<unsigned>(from))
+      depth = std::max(depth, k);
+  return depth;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Value Emitter::pointerOf(Value array) {
+  unsigned number = cast<BlockArgument>(array).getArgNumber();
+  return slot(block.getSlot(number), LLVM::LLVMPointerType::get(kernel.getContext()));
+}
+
+Value Emitter::loadUniform(Build b, Type element, Value pointer) {
+  Value value = b.load(storageType(element), pointer, storageBytes(element));
+  return fromStorage(b, element, value);
+}
+
+/// The condition under which the lanes are one vector in memory.
+Value Emitter::consecutive(Build b, const Address &address, Value allowed) {
+  if (!address.stride)
+    return b.truth(false);
+  Value condition = b.eq(address.stride, b.index(1));
+  return b.both(b.both(condition, address.full), allowed);
+}
+
+/// 16-bit floats are gathered and scattered as integers.
+static Type gatherType(Type storage) {
+  if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
+    return IntegerType::get(storage.getContext(), 16);
+  return storage;
+}
+
+Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
+                         const Address &address, Value allowed) {
+  Type storage = storageType(element);
+  unsigned align = storageBytes(element);
+  Value value;
+  outside(depth, [&] {
+    Value condition = consecutive(here(), address, allowed);
+    auto contiguous = [&]() -> Values {
+      Build b = here();
+      Value first = vector::ExtractOp::create(b.b, loc, address.perLane.value, 0);
+      Value where = b.address(storage, pointer, first);
+      return {b.load(rowType(storage), where, align)};
+    };
+    auto gathered = [&]() -> Values {
+      Build b = here();
+      Value where = b.address(storage, pointer, address.perLane.value);
+      Value mask = allowed ? b.splat(allowed, lanes) : Value();
+      for (Scope *scope : stack)
+        if (scope->present)
+          mask = b.both(mask, b.splat(scope->present, lanes));
+      auto maskType = rowType(b.b.getI1Type());
+      if (!mask)
+        mask = b.constant(maskType, b.b.getBoolAttr(true));
+      Type type = rowType(gatherType(storage));
+      Value zero = LLVM::ZeroOp::create(b.b, loc, type);
+      Value lanesRead = LLVM::masked_gather::create(
+          b.b, loc, type, where, mask, zero, align);
+      if (type != rowType(storage))
+        lanesRead = LLVM::BitcastOp::create(b.b, loc, rowType(storage), lanesRead);
+      return {lanesRead};
+    };
+    value = matchPattern(condition, m_Zero())
+                ? gathered()[0]
+                : branch(condition, {rowType(storage)}, contiguous, gathered)[0];
+    value = fromStorage(here(), element, value);
+  });
+  return value;
+}
+
+Emitted Emitter::evalLoad(LoadOp load) {
+  Type element = load.getResult().getType();
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  if (block.isScalar(number))
+    return remember(load.getResult(), slot(block.getSlot(number), element), 0);
+  Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
+  unsigned depth = depthOfLoad(where.depth);
+  Value allowed = nonEmpty(load, depth), base = pointerOf(load.getArray());
+  Build b = at(where.uniform.depth);
+  Value pointer = b.address(storageType(element), base, where.uniform.value);
+  if (where.perLane.value)
+    return remember(load.getResult(),
+                    loadLanes(depth, element, pointer, where, allowed), depth);
+  if (allowed)
+    pointer = at(depth).select(allowed, pointer, arguments);
+  return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth);
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+Value Emitter::convert(Build b, Value value, Type element) {
+  Type from = getElementTypeOrSelf(value), to = element;
+  if (from == element)
+    return value;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    to = vector.clone(element);
+  if (isa<FloatType>(from) && isa<FloatType>(element)) {
+    unsigned have = from.getIntOrFloatBitWidth(), want = element.getIntOrFloatBitWidth();
+    if (have < want)
+      return arith::ExtFOp::create(b.b, loc, to, value);
+    if (have == 64 && want == 16)
+      return convert(b, convert(b, value, b.b.getF32Type()), element);
+    if (have == want)
+      return convert(b, convert(b, value, b.b.getF32Type()), element);
+    return arith::TruncFOp::create(b.b, loc, to, value);
+  }
+  if (from.isIndex() || element.isIndex())
+    return arith::IndexCastOp::create(b.b, loc, to, value);
+  if (isa<IntegerType>(from) && isa<IntegerType>(element)) {
+    if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
+      return arith::TruncIOp::create(b.b, loc, to, value);
+    if (from.isInteger(1))
+      return arith::ExtUIOp::create(b.b, loc, to, value);
+    return arith::ExtSIOp::create(b.b, loc, to, value);
+  }
+  fail(kernel, "cannot convert a result to its declared element type");
+  return value;
+}
+
+void Emitter::emitStore(StoreOp store, Value laneMask) {
+  Type element = store.getArray().getType().getElementType();
+  Type storage = storageType(element);
+  Value value = this->value(store.getValue());
+  Address where =
+      address(store.getTerms(), store.getCoefficients(), store.getConstant());
+  Build b = here();
+  Value base = pointerOf(store.getArray());
+  Value pointer = b.address(storage, base, where.uniform.value);
+  unsigned align = storageBytes(element);
+  value = toStorage(b, convert(b, value, element));
+  if (!where.perLane.value) {
+    if (isa<VectorType>(value.getType()))
+      value = vector::ExtractOp::create(b.b, loc, value, 0);
+    b.store(value, pointer, align);
+    return;
+  }
+  value = b.splat(value, lanes);
+  auto scatter = [&] {
+    Build b = here();
+    Value address = b.address(storage, pointer, where.perLane.value), bits = value;
+    Type type = rowType(gatherType(storage));
+    if (type != rowType(storage))
+      bits = LLVM::BitcastOp::create(b.b, loc, type, value);
+    LLVM::masked_scatter::create(b.b, loc, bits, address, laneMask,
+                                 b.b.getI32IntegerAttr(align));
+  };
+  when(consecutive(b, where, Value()), [&] {
+    Build b = here();
+    Value first = vector::ExtractOp::create(b.b, loc, where.perLane.value, 0);
+    b.store(value, b.address(storage, pointer, first), align);
+  }, scatter);
+}
+
+} // namespace moa::rows

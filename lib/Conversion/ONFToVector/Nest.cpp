@@ -1,0 +1,263 @@
+//===- Nest.cpp - one row nest as functions -------------------------------===//
+//
+// A task is a tile of rows at one position of the nest's outer axes. The folds
+// of the nest that depend on the row run first, each over the whole tile, and
+// leave their states in scratch; then the code between and after them runs once
+// per vector of rows and stores.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Nest.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+static int64_t lanesOf(onf::KernelOp kernel, ForOp nest, const ONFToVectorOptions &options) {
+  if (auto lift = nest.getLift(); lift && !lift->empty())
+    return cast<AxisAttr>((*lift)[lift->size() - 1]).getSize(Resource::lane);
+  int64_t bits = 32;
+  for (BlockArgument arg : kernel.getBody().getArguments())
+    if (cast<ArrayType>(arg.getType()).getElementType().isF64())
+      bits = 64;
+  return std::max<int64_t>(options.vectorBits / bits, 1);
+}
+
+NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, unsigned number,
+                         const ArgumentBlock &block, Dependence &deps,
+                         const ONFToVectorOptions &options)
+    : nest(nest), number(number), options(options),
+      emitter(kernel, block, deps, lanesOf(kernel, nest, options)) {
+  unsigned rank = nest.getExtents().size();
+  for (unsigned axis = 0; axis != rank; ++axis) {
+    if (auto lift = nest.getLift())
+      tiles.push_back(cast<AxisAttr>((*lift)[axis]).getTile());
+    else
+      tiles.push_back(axis + 1 == rank ? options.vectorsPerTile * emitter.lanes : 1);
+  }
+  if (rank)
+    tiles.back() = llvm::alignTo(tiles.back(), emitter.lanes);
+  emitter.loc = nest.getLoc();
+}
+
+StringRef NestEmitter::extentOf(unsigned axis) {
+  return cast<StringAttr>(nest.getExtents()[axis]).getValue();
+}
+
+Value NestEmitter::laneIndex() {
+  auto args = nest.getBody().getArguments();
+  return args.empty() ? Value() : Value(args.back());
+}
+
+//===----------------------------------------------------------------------===//
+// Functions and tasks
+//===----------------------------------------------------------------------===//
+
+static func::FuncOp createFunction(OpBuilder &builder, Location loc,
+                                   const Twine &name, ArrayRef<Type> inputs,
+                                   ArrayRef<Type> results) {
+  auto type = builder.getFunctionType(inputs, results);
+  auto function = func::FuncOp::create(builder, loc, name.str(), type);
+  function.addEntryBlock();
+  return function;
+}
+
+void NestEmitter::emitTasks(OpBuilder builder) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto function = createFunction(
+      builder, nest.getLoc(),
+      emitter.kernel.getSymName() + "_tasks" + Twine(number), {pointer},
+      {builder.getI64Type()});
+  Emitter counting(emitter.kernel, emitter.block, emitter.deps, emitter.lanes);
+  Site site{OpBuilder::atBlockEnd(&function.front())};
+  Scope scope;
+  scope.site = &site;
+  counting.loc = nest.getLoc();
+  counting.stack.push_back(&scope);
+  counting.arguments = function.getArgument(0);
+  Value count = counting.here().index(1);
+  for (unsigned axis = 0; axis != tiles.size(); ++axis) {
+    Value size = counting.extent(extentOf(axis));
+    Build b = counting.here();
+    count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), b.index(0)));
+  }
+  func::ReturnOp::create(site.builder, nest.getLoc(), counting.here().i64(count));
+}
+
+bool NestEmitter::emit(OpBuilder builder) {
+  emitTasks(builder);
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i64 = builder.getI64Type();
+  auto function = createFunction(
+      builder, nest.getLoc(),
+      emitter.kernel.getSymName() + "_nest" + Twine(number),
+      {pointer, pointer, i64, i64}, {});
+  // Values of depth 0 come first in the function, the loop over tasks after.
+  Site site{OpBuilder::atBlockEnd(&function.front())};
+  Scope scope;
+  scope.site = &site;
+  emitter.stack.push_back(&scope);
+  emitter.arguments = function.getArgument(0);
+  emitter.scratchPointer = function.getArgument(1);
+  Type index = builder.getIndexType();
+  auto toIndex = [&](unsigned arg) -> Value {
+    return arith::IndexCastOp::create(site.builder, emitter.loc, index,
+                                      function.getArgument(arg));
+  };
+  emitter.loop(toIndex(2), toIndex(3), 1, [&](Value task) { emitTask(task); });
+  func::ReturnOp::create(site.builder, emitter.loc);
+  emitter.stack.pop_back();
+  return !emitter.failed;
+}
+
+void NestEmitter::emitTask(Value task) {
+  SmallVector<Value> digits(tiles.size());
+  Value rest = task;
+  for (unsigned axis = tiles.size(); axis-- > 0;) {
+    Value size = emitter.extent(extentOf(axis));
+    Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)),
+                                    emitter.at(0).index(1));
+    Build b = emitter.here();
+    digits[axis] = axis == 0 ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
+    rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
+  }
+  overFactors(0, digits);
+}
+
+/// Binds the outer axes; an axis with a factor of its own inside a task loops.
+void NestEmitter::overFactors(unsigned axis, ArrayRef<Value> digits) {
+  if (axis == tiles.size())
+    return emitTile(Value());
+  Value base = emitter.here().mul(digits[axis], tileOf(axis));
+  if (axis + 1 == tiles.size())
+    return emitTile(base);
+  Value index = nest.getBody().getArgument(axis);
+  if (tileOf(axis) == 1) {
+    emitter.top().values[index] = base;
+    return overFactors(axis + 1, digits);
+  }
+  Value size = emitter.extent(extentOf(axis));
+  Build b = emitter.here();
+  emitter.loop(base, b.min(b.add(base, tileOf(axis)), size), 1, [&](Value value) {
+    emitter.top().values[index] = value;
+    overFactors(axis + 1, digits);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+void bindRows(Emitter &emitter, Scope &scope, Value laneIndex, Value v) {
+  Tile &tile = emitter.tile;
+  Build b = emitter.here();
+  scope.vectorNumber = v;
+  scope.firstRow = b.min(b.add(tile.base, b.mul(v, emitter.lanes)), tile.lastRow);
+  scope.lastRow = b.min(b.add(scope.firstRow, emitter.lanes - 1), tile.lastRow);
+  Value first = b.add(tile.base, b.mul(v, emitter.lanes));
+  emitter.bindLanes(scope, laneIndex, first, tile.lastRow);
+}
+
+void NestEmitter::emitTile(Value firstRow) {
+  if (firstRow) {
+    Tile &tile = emitter.tile;
+    Value size = emitter.extent(extentOf(tiles.size() - 1));
+    Build b = emitter.here();
+    tile.base = firstRow;
+    tile.extent = size;
+    tile.rows = b.min(b.sub(size, firstRow), b.index(tiles.back()));
+    tile.lastRow = b.sub(size, b.index(1));
+    tile.vectors = b.ceilDiv(tile.rows, emitter.lanes);
+    for (auto fold : nest.getBody().front().getOps<FoldOp>()) {
+      bool row = llvm::any_of(fold.getResults(), [&](Value result) {
+        return emitter.deps.on(result, laneIndex());
+      });
+      if (!row)
+        continue;
+      emitter.loc = fold.getLoc();
+      if (!options.blocks || !emitBlockedFold(emitter, fold, laneIndex(),
+                                              tiles.back() / emitter.lanes))
+        emitTileFold(fold);
+      emitter.loc = nest.getLoc();
+    }
+  }
+  emitRowCode();
+}
+
+/// Runs a fold index by index for each vector of rows.
+void NestEmitter::emitTileFold(FoldOp fold) {
+  int64_t vectors = tiles.back() / emitter.lanes;
+  SmallVector<StateBuffer> buffers;
+  for (AccOp acc : getAccs(fold)) {
+    StateBuffer buffer;
+    buffer.element = acc.getResult().getType();
+    if (auto array = dyn_cast<ArrayType>(buffer.element)) {
+      buffer.element = array.getElementType();
+      for (Attribute text : acc.getExtents()) {
+        auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+        buffer.extents.push_back(expr->getConstant().value_or(0));
+        buffer.padded *= buffer.extents.back();
+      }
+    }
+    buffer.tiled = true;
+    buffer.pointer = emitter.scratchFor(buffer.element,
+                                        vectors * buffer.padded * emitter.lanes);
+    buffers.push_back(buffer);
+  }
+  emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
+    bindRows(emitter, emitter.top(), laneIndex(), v);
+    SmallVector<StateBuffer> own = buffers;
+    Build b = emitter.here();
+    for (StateBuffer &buffer : own)
+      buffer.pointer = b.address(storageType(buffer.element), buffer.pointer,
+                                 b.mul(v, buffer.padded * emitter.lanes));
+    Emitter::Values finals = emitter.emitFold(fold, own);
+    for (auto [final, buffer] : llvm::zip_equal(finals, own))
+      if (final)
+        emitter.storeState(emitter.here(),
+                           emitter.here().splat(final, emitter.lanes),
+                           buffer.pointer, emitter.here().index(0));
+  });
+  for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers))
+    emitter.top().states[result] = buffer;
+}
+
+void NestEmitter::emitRowCode() {
+  Block &block = nest.getBody().front();
+  if (!laneIndex())
+    return emitStores(block, Value());
+  emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
+    bindRows(emitter, emitter.top(), laneIndex(), v);
+    Build b = emitter.here();
+    auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
+    Value lane = vector::StepOp::create(b.b, emitter.loc, type);
+    Value first = b.add(emitter.tile.base, b.mul(v, emitter.lanes));
+    Value left = b.sub(emitter.tile.extent, first);
+    emitStores(block, b.slt(lane, b.splat(left, emitter.lanes)));
+  });
+}
+
+void NestEmitter::emitStores(Block &block, Value laneMask) {
+  for (Operation &op : block) {
+    if (auto store = dyn_cast<StoreOp>(op))
+      emitter.emitStore(store, laneMask);
+    auto inner = dyn_cast<ForOp>(op);
+    if (!inner)
+      continue;
+    std::function<void(unsigned)> nestLoops = [&](unsigned axis) {
+      if (axis == inner.getExtents().size())
+        return emitStores(inner.getBody().front(), laneMask);
+      Value size = emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      emitter.loop(emitter.here().index(0), size, 1, [&](Value index) {
+        emitter.top().values[inner.getBody().getArgument(axis)] = index;
+        nestLoops(axis + 1);
+      });
+    };
+    nestLoops(0);
+  }
+}
+
+} // namespace moa::rows

@@ -1,0 +1,261 @@
+//===- Scalars.cpp - expressions as scalars or rows -----------------------===//
+#include "lib/Conversion/ONFToVector/Emitter.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+std::optional<Emitted> Emitter::findBound(Value value) {
+  for (unsigned depth = stack.size(); depth-- > 0;) {
+    auto found = stack[depth]->values.find(value);
+    if (found != stack[depth]->values.end())
+      return Emitted{found->second, depth};
+  }
+  return std::nullopt;
+}
+
+Emitted Emitter::remember(Value key, Value value, unsigned depth) {
+  stack[depth]->values[key] = value;
+  return {value, depth};
+}
+
+bool Emitter::isRow(Value value) {
+  for (Value index : deps.of(value))
+    if (auto bound = findBound(index))
+      if (isa<VectorType>(bound->value.getType()))
+        return true;
+  return false;
+}
+
+Value Emitter::splat(Emitted emitted) {
+  if (isa<VectorType>(emitted.value.getType()))
+    return emitted.value;
+  Value &vector = stack[emitted.depth]->splats[emitted.value];
+  if (!vector)
+    vector = at(emitted.depth).splat(emitted.value, lanes);
+  return vector;
+}
+
+Emitted Emitter::eval(Value value) {
+  if (auto bound = findBound(value))
+    return *bound;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    fail(kernel, "index used outside of its loop");
+    return remember(value, at(0).index(0), 0);
+  }
+  if (auto load = dyn_cast<LoadOp>(op))
+    return evalLoad(load);
+  if (auto at = dyn_cast<AtOp>(op))
+    return evalAt(at);
+  if (auto fold = dyn_cast<FoldOp>(op))
+    return evalFold(fold, value);
+  if (auto extentOp = dyn_cast<onf::ExtentOp>(op))
+    return remember(value, extent(extentOp.getExpr()), 0);
+  return evalElementwise(op);
+}
+
+/// Divisors of zero become one: code may run where its result is not used.
+static Value nonZero(Build b, Value divisor) {
+  Value zero = b.constant(divisor.getType(),
+                          IntegerAttr::get(getElementTypeOrSelf(divisor), 0));
+  Value one = b.constant(divisor.getType(),
+                         IntegerAttr::get(getElementTypeOrSelf(divisor), 1));
+  APInt known;
+  if (matchPattern(divisor, m_ConstantInt(&known)) && !known.isZero())
+    return divisor;
+  return b.select(b.eq(divisor, zero), one, divisor);
+}
+
+Emitted Emitter::evalElementwise(Operation *op) {
+  SmallVector<Emitted> operands;
+  unsigned depth = 0;
+  bool row = false;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(eval(operand));
+    depth = std::max(depth, operands.back().depth);
+    row |= isa<VectorType>(operands.back().value.getType());
+  }
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
+      op->getNumResults() != 1 || (row && !OpTrait::hasElementwiseMappableTraits(op))) {
+    fail(op, "cannot be lowered to vector code");
+    return remember(op->getResult(0), at(0).index(0), 0);
+  }
+  SmallVector<Value> values;
+  for (Emitted operand : operands)
+    values.push_back(row ? splat(operand) : operand.value);
+  Build b = at(depth);
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
+    values[1] = nonZero(b, values[1]);
+  Operation *clone = b.b.clone(*op);
+  clone->setOperands(values);
+  if (row)
+    clone->getResult(0).setType(rowType(op->getResult(0).getType()));
+  return remember(op->getResult(0), clone->getResult(0), depth);
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+Value Emitter::slot(unsigned number, Type element) {
+  Value &value = slots[number];
+  if (value)
+    return value;
+  Build b = at(0);
+  Value pointer = b.address(b.b.getI64Type(), arguments, b.index(number));
+  if (isa<LLVM::LLVMPointerType>(element))
+    return value = b.load(element, pointer, 8);
+  return value = loadUniform(b, element, pointer);
+}
+
+Value Emitter::emitAtom(const SymExpr::Atom &atom) {
+  if (atom.kind == SymExpr::Atom::Kind::Symbol) {
+    if (auto number = block.getSymbolSlot(atom.text))
+      return slot(*number, IndexType::get(kernel.getContext()));
+    fail(kernel, "unknown symbol '" + atom.text + "'");
+    return at(0).index(1);
+  }
+  Value lhs = extent(atom.lhs), rhs = nonZero(at(0), extent(atom.rhs));
+  Build b = at(0);
+  Value quotient = b.b.createOrFold<arith::FloorDivSIOp>(loc, lhs, rhs);
+  if (atom.kind == SymExpr::Atom::Kind::FloorDiv)
+    return quotient;
+  return b.sub(lhs, b.mul(quotient, rhs));
+}
+
+Value Emitter::emitTerm(const SymExpr::Monomial &monomial, int64_t coefficient) {
+  Value product = at(0).index(coefficient);
+  for (const auto &[atom, power] : monomial) {
+    Value factor = emitAtom(*atom);
+    for (unsigned k = 0; k != power; ++k)
+      product = at(0).mul(factor, product);
+  }
+  return product;
+}
+
+Value Emitter::extent(const SymExpr &expr) {
+  std::string text = expr.str();
+  auto found = extents.find(text);
+  if (found != extents.end())
+    return found->second;
+  Value sum = at(0).index(0);
+  for (const auto &[monomial, coefficient] : expr.getTerms())
+    sum = at(0).add(emitTerm(monomial, coefficient), sum);
+  return extents[text] = sum;
+}
+
+Value Emitter::extent(StringRef text) {
+  auto expr = SymExpr::parse(text);
+  if (!expr) {
+    fail(kernel, "invalid expression '" + text + "'");
+    expr = SymExpr(0);
+  }
+  return extent(*expr);
+}
+
+//===----------------------------------------------------------------------===//
+// Folds as values
+//===----------------------------------------------------------------------===//
+
+std::optional<unsigned> Emitter::rowDepth() const {
+  for (unsigned depth = stack.size(); depth-- > 0;)
+    if (stack[depth]->vectorNumber)
+      return depth;
+  return std::nullopt;
+}
+
+unsigned Emitter::depthOfCaptures(Operation *op) {
+  unsigned depth = 0;
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands()) {
+      if (op->isAncestor(operand.getParentBlock()->getParentOp()))
+        continue;
+      if (auto fold = operand.getDefiningOp<FoldOp>())
+        depth = std::max(depth, evalFold(fold, operand).depth);
+      else if (!isa<ArrayType>(operand.getType()))
+        depth = std::max(depth, eval(operand).depth);
+    }
+  });
+  return depth;
+}
+
+Emitted Emitter::evalFold(FoldOp fold, Value result) {
+  for (unsigned depth = stack.size(); depth-- > 0;) {
+    auto found = stack[depth]->states.find(result);
+    if (found == stack[depth]->states.end())
+      continue;
+    StateBuffer &state = found->second;
+    if (isa<ArrayType>(result.getType()))
+      return {state.pointer, depth};
+    unsigned row = std::max(depth, rowDepth().value_or(0));
+    if (!stack[row]->vectorNumber) {
+      fail(fold, "result used where no row is known");
+      return {at(0).index(0), 0};
+    }
+    Value offset = at(row).mul(stack[row]->vectorNumber, lanes);
+    Value value = loadState(at(row), state.element, true, state.pointer, offset);
+    return remember(result, value, row);
+  }
+  unsigned depth = depthOfCaptures(fold);
+  outside(depth, [&] {
+    SmallVector<StateBuffer> buffers = allocateStates(fold);
+    Values finals = emitFold(fold, buffers);
+    for (auto [value, final, buffer] :
+         llvm::zip_equal(fold.getResults(), finals, buffers)) {
+      if (final)
+        remember(value, final, depth);
+      else
+        stack[depth]->states[value] = buffer;
+    }
+  });
+  return {findBound(result).value_or(Emitted{}).value, depth};
+}
+
+Emitted Emitter::evalAt(AtOp at) {
+  if (auto fold = at.getState().getDefiningOp<FoldOp>()) {
+    unsigned depth = evalFold(fold, at.getState()).depth;
+    StateBuffer state;
+    for (Scope *scope : llvm::reverse(stack))
+      if (auto found = scope->states.find(at.getState());
+          found != scope->states.end()) {
+        state = found->second;
+        break;
+      }
+    if (state.tiled && !rowDepth()) {
+      fail(at, "result used where no row is known");
+      return {this->at(0).index(0), 0};
+    }
+    if (state.tiled)
+      depth = std::max(depth, *rowDepth());
+    SmallVector<Emitted> indices;
+    for (Value index : at.getIndices()) {
+      indices.push_back(eval(index));
+      depth = std::max(depth, indices.back().depth);
+    }
+    Build b = this->at(depth);
+    Value flat = b.index(0);
+    for (auto [index, size] : llvm::zip_equal(indices, state.extents))
+      flat = b.add(b.mul(flat, size), index.value);
+    Value offset = flat;
+    if (state.tiled) {
+      Value v = stack[*rowDepth()]->vectorNumber, p = b.index(state.panel);
+      Value panel = b.b.createOrFold<arith::DivUIOp>(loc, v, p);
+      Value lane = b.mul(b.b.createOrFold<arith::RemUIOp>(loc, v, p), lanes);
+      flat = b.add(b.mul(panel, state.padded), flat);
+      offset = b.add(b.mul(flat, state.panel * lanes), lane);
+    } else if (state.row) {
+      offset = b.mul(flat, lanes);
+    }
+    Value value = loadState(b, state.element, state.row, state.pointer, offset);
+    return remember(at.getResult(), value, depth);
+  }
+  fail(at, "expects the result of a fold");
+  return remember(at.getResult(), this->at(0).index(0), 0);
+}
+
+} // namespace moa::rows
