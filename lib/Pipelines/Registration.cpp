@@ -14,6 +14,7 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #endif
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Schedule/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -108,6 +109,7 @@ void registerPasses() {
   registerConvertMoAToDNFPass();
   registerConvertDNFToONFPass();
   registerAnalysisPasses();
+  registerSchedulePasses();
 #ifdef MOA_HAVE_VECTOR
   registerONFToVectorPasses();
 #endif
