@@ -168,6 +168,8 @@ public:
 
   /// A level as text that moa-opt reads back (LLVM: LLVM IR).
   std::optional<std::string> print(Level level);
+  /// The normal forms dnf and onf of every kernel as readable mathematics.
+  std::optional<std::string> mathematics();
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
   /// The C header of the object's entry points.

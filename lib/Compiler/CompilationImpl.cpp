@@ -78,7 +78,6 @@ PipelineOptions Compilation::Impl::getPipelineOptions() const {
     (llvm::is_contained(kFoldRules, name) ? result.disabledRules
                                           : result.disabledLaws)
         .push_back(name);
-  result.schedule = options.schedule;
   return result;
 }
 
@@ -246,14 +245,14 @@ ModuleOp Compilation::Impl::getModule(Level level) {
     return {};
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
-  bool done = runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
-    if (level == Level::DNF)
-      buildMoAToDNF(pm, pipeline);
-    else if (level == Level::ONF)
-      buildDNFToONF(pm, pipeline);
-    else
-      buildONFToLifted(pm, pipeline);
-  });
+  bool done = level == Level::Lifted
+                  ? lift(*module)
+                  : runPasses(*module, getLevelName(level),
+                              [&](OpPassManager &pm) {
+                                level == Level::DNF
+                                    ? buildMoAToDNF(pm, pipeline)
+                                    : buildDNFToONF(pm, pipeline);
+                              });
   if (!done)
     return {};
   modules[level] = std::move(module);

@@ -4,6 +4,7 @@
 
 #include "lib/Compiler/Diagnostics.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Schedule/Schedule.h"
 #include "lib/Target/Signature.h"
 #include "moa/Compiler.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -45,6 +46,9 @@ struct Compilation::Impl {
 
   /// The level the input is at.
   Level getEntryLevel() const { return entry; }
+  /// The schedules of the lifted level, one per kernel, or null.
+  const std::vector<Schedule> *getSchedules();
+
   /// The op of a kernel at a level up to Lifted, or null.
   mlir::Operation *getKernelOp(const std::string &kernel, Level level);
   /// The position of a kernel; an error when there is none.
@@ -88,6 +92,12 @@ private:
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
   llvm::TargetMachine *getMachine(bool host);
+  /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
+  bool lift(mlir::ModuleOp module);
+  bool readSchedules(std::map<std::string, Schedule> &given);
+  bool schedule(onf::KernelOp kernel, const Machine &machine,
+                const std::map<std::string, Schedule> &given);
+  std::optional<Machine> getScheduleMachine();
 
   /// What stands behind the lifted level, per kernel.
   struct Unit {
@@ -95,6 +105,7 @@ private:
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
   };
   std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  std::vector<Schedule> schedules;
   Level entry = Level::MoA;
   std::vector<Unit> units;
   std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one

@@ -1,6 +1,7 @@
 //===- Compiler.cpp - the public interface --------------------------------===//
 
 #include "moa/Compiler.h"
+#include "lib/Analysis/MathText.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/CPU/EntryPoints.h"
 #include "llvm/ADT/StringExtras.h"
@@ -115,6 +116,24 @@ std::optional<std::string> Compilation::print(Level level) {
   module.print(os);
   os << "\n";
   return text;
+}
+
+std::optional<std::string> Compilation::mathematics() {
+  std::string text;
+  for (const KernelInfo &kernel : kernels()) {
+    text += "kernel " + kernel.text + "\n";
+    for (Level level : {Level::DNF, Level::ONF}) {
+      if (level < impl->getEntryLevel())
+        continue;
+      mlir::Operation *op = impl->getKernelOp(kernel.name, level);
+      if (!op)
+        return std::nullopt;
+      text += std::string("\n") +
+              (level == Level::DNF ? "Denotational" : "Operational") +
+              " normal form\n\n" + printMathematics(op) + "\n";
+    }
+  }
+  return ok() ? std::optional<std::string>(text) : std::nullopt;
 }
 
 std::optional<std::vector<char>> Compilation::object() {

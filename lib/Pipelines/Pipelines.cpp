@@ -10,6 +10,7 @@
 #ifdef MOA_HAVE_VECTOR
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #endif
+#include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -28,6 +29,8 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(createLiftPass());
+  pm.addPass(createVerifyLiftingPass());
   pm.addPass(onf::createONFVerify());
 }
 

@@ -20,17 +20,14 @@ struct PipelineOptions {
   /// Names of laws and rules that are not applied; for tests.
   std::vector<std::string> disabledLaws;
   std::vector<std::string> disabledRules;
-  /// A schedule's text; empty: the cost model's choice.
-  std::string schedule;
-  /// The machine the schedule is for.
-  std::string machine;
 };
 
 /// moa-verify, ψ-reduction, dnf-verify.
 void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Key intervals, dimension lifting, onf-verify.
+/// Key intervals, dimension lifting by the cost model for this machine,
+/// onf-verify-lifting, onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm,

@@ -1,0 +1,124 @@
+//===- Schedules.cpp - from onf to the lifted level -----------------------===//
+
+#include "lib/Analysis/Passes.h"
+#include "lib/Compiler/CompilationImpl.h"
+#include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Schedule/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace moa {
+
+/// The schedules the user gave, by kernel: one JSON object, or a list of them.
+bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
+  if (options.schedule.empty())
+    return true;
+  auto value = take(llvm::json::parse(options.schedule));
+  if (!value)
+    return false;
+  std::vector<std::string> texts = {options.schedule};
+  if (llvm::json::Array *list = value->getAsArray()) {
+    texts.clear();
+    for (const llvm::json::Value &entry : *list)
+      texts.push_back(llvm::formatv("{0}", entry).str());
+  }
+  for (const std::string &text : texts) {
+    auto schedule = take(parseSchedule(text));
+    if (!schedule)
+      return false;
+    std::string name = schedule->kernel;
+    if (!findKernel(name))
+      return false;
+    given[name] = std::move(*schedule);
+  }
+  return true;
+}
+
+/// The description of the processor code is generated for: the one that names
+/// it, else the first whose features it has.
+std::optional<Machine> Compilation::Impl::getScheduleMachine() {
+  if (options.processor.empty() || options.processor == "native")
+    return hostMachine();
+  for (Machine &known : knownMachines())
+    if (llvm::is_contained(known.cpus, options.processor))
+      return known;
+  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  if (!target)
+    return std::nullopt;
+  const llvm::MCSubtargetInfo *subtarget = target->getMCSubtargetInfo();
+  for (Machine &known : knownMachines())
+    if (llvm::all_of(known.features, [&](const std::string &feature) {
+          return subtarget->checkFeatures("+" + feature);
+        }))
+      return known;
+  log.addError("no machine description fits the processor '" +
+               options.processor + "'");
+  return std::nullopt;
+}
+
+bool Compilation::Impl::schedule(
+    onf::KernelOp kernel, const Machine &machine,
+    const std::map<std::string, Schedule> &given) {
+  auto found = given.find(kernel.getSymName().str());
+  Schedule schedule =
+      found != given.end() ? found->second : chooseSchedule(kernel, machine);
+  if (found != given.end())
+    if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
+      log.addError(llvm::toString(std::move(error)));
+      return false;
+    }
+  if (failed(moa::lift(kernel, schedule)))
+    return false;
+  schedules.push_back(std::move(schedule));
+  return true;
+}
+
+bool Compilation::Impl::lift(ModuleOp module) {
+  std::map<std::string, Schedule> given;
+  std::optional<Machine> target = getScheduleMachine();
+  if (!target || !readSchedules(given))
+    return false;
+  if (!runPasses(module, "lifted", [](OpPassManager &pm) {
+        pm.addPass(createDeriveIntervalsPass());
+      }))
+    return false;
+  bool lifted = timed("lifted", [&] {
+    schedules.clear();
+    for (onf::KernelOp kernel : module.getOps<onf::KernelOp>())
+      if (!schedule(kernel, *target, given))
+        return false;
+    return true;
+  });
+  return lifted && runPasses(module, "lifted", [](OpPassManager &pm) {
+           pm.addPass(createVerifyLiftingPass());
+           pm.addPass(onf::createONFVerify());
+         });
+}
+
+const std::vector<Schedule> *Compilation::Impl::getSchedules() {
+  if (!getModule(Level::Lifted))
+    return nullptr;
+  if (schedules.empty()) {
+    log.addError("the input is lifted already; there is no schedule to print");
+    return nullptr;
+  }
+  return &schedules;
+}
+
+std::optional<std::string> Compilation::schedule() {
+  const std::vector<Schedule> *schedules =
+      ok() ? impl->getSchedules() : nullptr;
+  if (!schedules)
+    return std::nullopt;
+  if (schedules->size() == 1)
+    return printSchedule(schedules->front());
+  std::string text;
+  for (const Schedule &schedule : *schedules)
+    text += (text.empty() ? "[\n" : ",\n") + printSchedule(schedule);
+  return text + "]\n";
+}
+
+} // namespace moa

@@ -1,0 +1,36 @@
+//===- OutputFiles.h - files that appear all or not at all ------*- C++ -*-===//
+#ifndef MOA_SUPPORT_OUTPUTFILES_H
+#define MOA_SUPPORT_OUTPUTFILES_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include <string>
+#include <vector>
+
+namespace moa {
+
+/// Collects the outputs of a tool. Every file is written under a temporary name
+/// beside its own; `commit` renames them. What is not committed is removed. The
+/// name "-" is standard output, written by `commit`.
+class OutputFiles {
+public:
+  OutputFiles() = default;
+  OutputFiles(const OutputFiles &) = delete;
+  ~OutputFiles();
+
+  llvm::Error add(llvm::StringRef path, llvm::StringRef contents);
+  llvm::Error commit();
+
+private:
+  struct Entry {
+    std::string path;
+    llvm::sys::fs::TempFile file;
+  };
+  std::vector<Entry> entries;
+  std::string standardOutput;
+};
+
+} // namespace moa
+
+#endif // MOA_SUPPORT_OUTPUTFILES_H

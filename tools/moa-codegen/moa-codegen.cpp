@@ -1,0 +1,185 @@
+//===- moa-codegen.cpp - from a specification to code ---------------------===//
+//
+// Turns flags into the options of moa::Compiler and writes what comes out. All
+// outputs are made before the first one is written, so an error leaves nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Support/OutputFiles.h"
+#include "moa/Compiler.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+static cl::OptionCategory category("moa-codegen options");
+
+static cl::opt<std::string> input(cl::Positional, cl::Required,
+                                  cl::desc("<specification>"),
+                                  cl::cat(category));
+static cl::opt<std::string> output("o", cl::value_desc("file"),
+                                   cl::desc("Where the code goes; - for "
+                                            "standard output"),
+                                   cl::cat(category));
+static cl::opt<std::string>
+    target("target", cl::init("cpu"), cl::value_desc("cpu"),
+           cl::desc("What to generate code for: cpu gives an object file"),
+           cl::cat(category));
+static cl::opt<std::string> arch("arch", cl::value_desc("name"),
+                                 cl::desc("The GPU architecture"),
+                                 cl::cat(category));
+static cl::opt<std::string>
+    processor("mcpu", cl::value_desc("name"),
+              cl::desc("The processor, by its LLVM name; default: this one"),
+              cl::cat(category));
+static cl::opt<std::string>
+    emit("emit", cl::value_desc("level"),
+         cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
+                  "vector, llvm; or math: the normal forms as mathematics"),
+         cl::cat(category));
+static cl::opt<std::string> header("header", cl::value_desc("file"),
+                                   cl::desc("Where the C header goes"),
+                                   cl::cat(category));
+static cl::opt<std::string>
+    report("report", cl::value_desc("text|json"),
+           cl::desc("Write data movement, workspace and schedule to standard "
+                    "output"),
+           cl::cat(category));
+static cl::opt<std::string>
+    schedule("schedule", cl::value_desc("print|file"),
+             cl::desc("Write the schedule to standard output, or read it from "
+                      "a file"),
+             cl::cat(category));
+static cl::list<std::string>
+    settings("set", cl::value_desc("name=value"),
+             cl::desc("Set a size or an element type of the specification"),
+             cl::cat(category));
+static cl::list<std::string>
+    disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
+             cl::desc("Leave a law or a rule out (for tests)"),
+             cl::cat(category));
+static cl::opt<std::string>
+    dumpDirectory("dump-dir", cl::value_desc("directory"),
+                  cl::desc("Write every level into a directory"),
+                  cl::cat(category));
+static cl::opt<bool> remarks("remarks",
+                             cl::desc("Show the remarks of the passes"),
+                             cl::cat(category));
+static cl::opt<bool> timing("timing",
+                            cl::desc("Show the time of every stage"),
+                            cl::cat(category));
+
+static int fail(const Twine &message) {
+  WithColor::error(errs(), "moa-codegen") << message << "\n";
+  return 1;
+}
+
+/// Flags that cannot be used, or contradict each other.
+static std::optional<std::string> checkFlags() {
+  static const char *const later[] = {"cuda", "ptx", "cubin"};
+  if (is_contained(later, target))
+    return "--target=" + target + " does not exist yet; the one target is cpu";
+  if (target != "cpu")
+    return "there is no target '" + target + "'; the one target is cpu";
+  if (!arch.empty())
+    return "--arch names a GPU; --target=cpu takes --mcpu";
+  if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
+    return "there is no level '" + emit +
+           "'; there are moa, dnf, onf, lifted, vector, llvm and math";
+  if (!report.empty() && report != "text" && report != "json")
+    return "--report is text or json, not '" + report + "'";
+  if (output.empty() && header.empty() && emit.empty() && report.empty() &&
+      schedule != "print")
+    return std::string("nothing to write; give -o, --header, --emit, --report "
+                       "or --schedule=print");
+  return std::nullopt;
+}
+
+/// Text or bytes and where they go.
+struct Artefact {
+  std::string path;
+  std::string contents;
+};
+
+static bool add(std::vector<Artefact> &artefacts, StringRef path,
+                std::optional<std::string> contents) {
+  if (contents)
+    artefacts.push_back({path.str(), std::move(*contents)});
+  return contents.has_value();
+}
+
+/// Everything the flags ask for; false after an error.
+static bool makeArtefacts(moa::Compilation &unit,
+                          std::vector<Artefact> &artefacts) {
+  StringRef textPath = output.empty() ? "-" : StringRef(output);
+  if (emit == "math" && !add(artefacts, textPath, unit.mathematics()))
+    return false;
+  if (auto level = moa::parseLevel(emit);
+      level && !add(artefacts, textPath, unit.print(*level)))
+    return false;
+  if (schedule == "print" && !add(artefacts, "-", unit.schedule()))
+    return false;
+  if (!report.empty() &&
+      !add(artefacts, "-",
+           unit.report(report == "json" ? moa::ReportFormat::JSON
+                                        : moa::ReportFormat::Text)))
+    return false;
+  if (!header.empty() && !add(artefacts, header, unit.header()))
+    return false;
+  if (!emit.empty() || output.empty())
+    return true;
+  std::optional<std::vector<char>> object = unit.object();
+  return object && add(artefacts, output,
+                       std::string(object->begin(), object->end()));
+}
+
+static Error write(const std::vector<Artefact> &artefacts) {
+  moa::OutputFiles files;
+  for (const Artefact &artefact : artefacts)
+    if (Error error = files.add(artefact.path, artefact.contents))
+      return error;
+  return files.commit();
+}
+
+static void printTimes(const moa::Compilation &unit) {
+  double total = 0;
+  for (const moa::StageTime &time : unit.times()) {
+    errs() << format("%10.1f ms  ", 1e3 * time.seconds) << time.stage << "\n";
+    total += time.seconds;
+  }
+  errs() << format("%10.1f ms  ", 1e3 * total) << "total\n";
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Compiles array specifications to kernels\n");
+  if (std::optional<std::string> wrong = checkFlags())
+    return fail(*wrong);
+  moa::CompilerOptions options;
+  options.settings.assign(settings.begin(), settings.end());
+  options.disabledRules.assign(disabled.begin(), disabled.end());
+  options.processor = processor;
+  options.dumpDirectory = dumpDirectory;
+  if (!schedule.empty() && schedule != "print") {
+    auto text = MemoryBuffer::getFile(schedule);
+    if (!text)
+      return fail(schedule + ": " + text.getError().message());
+    options.schedule = (*text)->getBuffer().str();
+  }
+  moa::Compilation unit = moa::Compiler(options).compileFile(input);
+  std::vector<Artefact> artefacts;
+  bool made = unit.ok() && makeArtefacts(unit, artefacts) && unit.ok();
+  errs() << unit.renderDiagnostics(remarks);
+  if (!made)
+    return 1;
+  if (timing)
+    printTimes(unit);
+  if (Error error = write(artefacts))
+    return fail(toString(std::move(error)));
+  return 0;
+}
