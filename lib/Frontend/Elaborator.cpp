@@ -79,6 +79,10 @@ LogicalResult Elaborator::elaborateDefinition(const Body &body, unsigned k, Cont
   auto term = elaborate(*body.definitions[k].value, context);
   if (failed(term))
     return failure();
+  // The operator that computes a definition carries the user's name for it.
+  if (term->isArray())
+    if (Operation *op = term->array.getDefiningOp(); op && !isa<NameLoc>(op->getLoc()))
+      op->setLoc(NameLoc::get(builder.getStringAttr(body.definitions[k].name), op->getLoc()));
   scope->definitions[k] = std::move(*term);
   return success();
 }
@@ -138,6 +142,8 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
                  << "result '" << decl.name << "' is declared with shape "
                  << shapeText(declared.shape) << ", but this definition has shape "
                  << shapeText(scope->definitions[last]->cell);
+    if (term.rank() == 0)
+      error << "; fill an array with an index form such as '[i < N] x'";
     error.attachNote(reporter.exact(decl.loc)) << "declared here";
     return failure();
   }

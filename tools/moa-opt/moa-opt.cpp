@@ -6,17 +6,61 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/Registration.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+static llvm::cl::list<std::string>
+    settings("set", llvm::cl::value_desc("NAME=VALUE"),
+             llvm::cl::desc("Value of a symbol or an element type (.moa input only)"));
+
+/// The moa module of a specification as text that keeps the user's locations.
+static std::unique_ptr<llvm::MemoryBuffer>
+elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
+          const mlir::DialectRegistry &registry) {
+  moa::FrontendOptions options;
+  for (const std::string &setting : settings) {
+    auto [key, value] = llvm::StringRef(setting).split('=');
+    options.settings[key.str()] = value.str();
+  }
+  mlir::MLIRContext context(registry);
+  moa::SourceDiagnosticHandler handler(source.getBuffer(), name, &context, llvm::errs());
+  auto module = moa::parseMoA(source.getBuffer(), name, options, &context);
+  if (!module)
+    return nullptr;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
+  return llvm::MemoryBuffer::getMemBufferCopy(text, name);
+}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   moa::registerDialects(registry);
   moa::registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "MoA optimiser driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "MoA optimiser driver\n", registry);
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = mlir::openInputFile(input, &error);
+  if (buffer && llvm::StringRef(input).ends_with(".moa"))
+    if (!(buffer = elaborate(*buffer, input, registry)))
+      return 1;
+  auto file = buffer ? mlir::openOutputFile(output, &error) : nullptr;
+  if (!file) {
+    llvm::errs() << "moa-opt: error: " << error << '\n';
+    return 1;
+  }
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (mlir::failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+    return 1;
+  file->keep();
+  return 0;
 }
