@@ -1,7 +1,6 @@
 //===- Unfused.cpp - product, softmax, product with OpenBLAS --------------===//
 
 #include "benchmarks/cpu/Unfused.h"
-#include <algorithm>
 #include <cblas.h>
 #include <cstring>
 #include <omp.h>
@@ -10,15 +9,14 @@ using namespace moa::bench;
 
 namespace {
 
-// e^x for x ≤ 0, two units in the last place: 2^n · p(r) with x·log2 e = n + r,
-// |r| ≤ 1/2, and p the degree-6 fit of 2^r. Branch-free, so the loops around it
-// vectorise.
+// e^x for x ≤ 0, about one unit in the last place: 2^n · p(r) with
+// x·log2 e = n + r, |r| ≤ 1/2, and p a fit of 2^r of degree 6. Branch-free, so
+// that the loops around it vectorise.
 inline float expNonPositive(float x) {
-  float t = std::max(x * 1.44269504f, -126.0f);
-  float shifted = t + 12582912.0f; // 1.5·2^23: rounds to the nearest integer
-  int32_t n;
-  std::memcpy(&n, &shifted, sizeof n);
-  float r = t - (shifted - 12582912.0f);
+  float t = x * 1.44269504f;
+  t = t > -126.0f ? t : -126.0f;
+  float whole = __builtin_rintf(t);
+  float r = t - whole;
   float p = 1.535336188e-4f;
   p = p * r + 1.339887440e-3f;
   p = p * r + 9.618437357e-3f;
@@ -28,7 +26,7 @@ inline float expNonPositive(float x) {
   p = p * r + 1.0f;
   int32_t bits;
   std::memcpy(&bits, &p, sizeof bits);
-  bits += static_cast<int32_t>(static_cast<uint32_t>(n) << 23);
+  bits += static_cast<int32_t>(whole) * (1 << 23);
   std::memcpy(&p, &bits, sizeof p);
   return p;
 }
@@ -39,7 +37,7 @@ void moa::bench::softmaxRow(float *row, int64_t size) {
   float max = row[0];
 #pragma omp simd reduction(max : max)
   for (int64_t j = 0; j < size; ++j)
-    max = std::max(max, row[j]);
+    max = row[j] > max ? row[j] : max;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < size; ++j) {
