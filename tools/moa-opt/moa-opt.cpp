@@ -38,7 +38,8 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
-  return llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  // Under a name of its own: locations in it refer to the specification.
+  return llvm::MemoryBuffer::getMemBufferCopy(text, "<elaborated>");
 }
 
 int main(int argc, char **argv) {

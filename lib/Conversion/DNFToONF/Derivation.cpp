@@ -148,24 +148,6 @@ Expr Derivation::normalise(Expr e) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Reductions of `value` outside any other reduction.
-static SmallVector<Expr> outermostReductions(Expr value) {
-  SmallVector<Expr> result;
-  llvm::DenseSet<Expr> seen;
-  std::function<void(Expr)> go = [&](Expr node) {
-    if (!seen.insert(node).second)
-      return;
-    if (node->kind == ExprKind::Reduce) {
-      result.push_back(node);
-      return;
-    }
-    for (Expr operand : node->operands)
-      go(operand);
-  };
-  go(value);
-  return result;
-}
-
 /// The last axis of an output is carried inside the row if some reduction does
 /// not depend on it (then it is shared by the axis), or if a sum is a product
 /// of factors with and without it (then the factors without are shared).

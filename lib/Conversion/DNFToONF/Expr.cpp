@@ -305,6 +305,23 @@ std::string ExprContext::str(Expr e) const {
   llvm_unreachable("unknown expression");
 }
 
+SmallVector<Expr> moa::outermostReductions(Expr value) {
+  SmallVector<Expr> result;
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> go = [&](Expr node) {
+    if (!seen.insert(node).second)
+      return;
+    if (node->kind == ExprKind::Reduce) {
+      result.push_back(node);
+      return;
+    }
+    for (Expr operand : node->operands)
+      go(operand);
+  };
+  go(value);
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // Import
 //===----------------------------------------------------------------------===//
@@ -327,8 +344,16 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
   for (auto [arg, index] : llvm::zip(let.getBody().getArguments(), indices))
     inner[arg] = index;
   Expr value = block(let.getBody().front(), inner).first;
+  // The one reduction of a let is named after it, for messages.
+  SmallVector<Expr> reductions = outermostReductions(value);
   if (value->kind == ExprKind::Reduce)
     exprs.reductionNames.try_emplace(value, let.getSymName().str());
+  else if (reductions.size() == 1 && llvm::none_of(reductions[0]->freeIndices, [&](int64_t i) {
+             return llvm::none_of(indices, [&](Expr e) { return e->id == i; });
+           }))
+    exprs.reductionNames.try_emplace(
+        reductions[0],
+        (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
   return applied[key] = value;
 }
 

@@ -106,6 +106,9 @@ private:
   unsigned serial = 0;
 };
 
+/// Reductions of `value` outside any other reduction, in order.
+llvm::SmallVector<Expr> outermostReductions(Expr value);
+
 /// Reads the definitions of a dnf.kernel as expressions, lets unfolded.
 class ExprImporter {
 public:
