@@ -1,0 +1,512 @@
+//===- DistinctElements.cpp - which input elements the outputs need -------===//
+//
+// [Def 14]. Walks from every output element at a symbolic index down to the
+// inputs. What arrives at an input is an access: an index whose entries are
+// expressions of loop indices, and the conditions (masks, selections) under
+// which it is read. An access counts exactly if its entries are independent
+// ranges and a witness shows that every element is read under the conditions.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/DataMovement.h"
+#include "lib/Analysis/Witness.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <set>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::detail;
+
+namespace {
+
+/// One index entry: an expression, or the value of an array.
+using Entry = std::optional<SymExpr>;
+using Index = std::vector<Entry>;
+
+/// A demand for the elements of a value: all those whose index is reached by
+/// some value of the variables under the conditions.
+struct Demand {
+  Value value;
+  Index index;
+  Variables variables;
+  std::vector<Condition> conditions;
+
+  std::string key() const;
+  void require(Condition condition);
+};
+
+std::string Demand::key() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << value.getAsOpaquePointer();
+  for (const Entry &entry : index)
+    os << '|' << (entry ? entry->str() : "?");
+  for (const Condition &condition : conditions)
+    os << '&' << condition.text();
+  return text;
+}
+
+void Demand::require(Condition condition) {
+  if (condition.kind == Condition::True)
+    return;
+  std::string text = condition.text();
+  for (const Condition &known : conditions)
+    if (known.text() == text)
+      return;
+  conditions.push_back(std::move(condition));
+}
+
+/// The elements of an input that one access reads.
+struct Box {
+  struct Range {
+    SymExpr start, count;
+  };
+  std::vector<Range> ranges;
+  /// Empty if exact.
+  std::string note;
+};
+
+class ReadCount {
+public:
+  explicit ReadCount(KernelOp kernel) : kernel(kernel), witness(kernel) {}
+  std::vector<ArrayCount> run();
+
+private:
+  void demandOutputs();
+  void visit(const Demand &demand);
+  void visitOp(Operation *op, const Demand &demand);
+  void push(Demand demand);
+  std::vector<std::pair<Value, Index>> operandsAt(Operation *op, Demand &demand);
+  Index psiIndex(PsiOp op, const Demand &demand);
+  SymExpr variable(Operation *op, const SymExpr &extent, Demand &demand,
+                   unsigned position = 0);
+  void requirePresence(Value value, const Index &index, Demand &demand);
+  void requirePresence(Value value, const Index &index, Demand &demand,
+                       std::set<std::string> &asked);
+  bool mayBeAbsent(Value value);
+  Condition condition(Value predicate, const Index &index, bool negated);
+
+  Box boxOf(const Demand &demand);
+  bool rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
+               Variables &taken);
+  SymExpr quotients(const SymExpr &extent, const SymExpr &c) const;
+  bool contains(const Box &a, const Box &b) const;
+  bool areDisjoint(const Box &a, const Box &b) const;
+  ArrayCount countOf(unsigned argument);
+
+  KernelOp kernel;
+  Witness witness;
+  std::vector<Demand> pending;
+  std::set<std::string> seen;
+  llvm::DenseMap<Value, bool> absence;
+  llvm::DenseMap<Operation *, unsigned> numbers;
+  std::map<unsigned, std::vector<Demand>> accesses;
+  bool gaveUp = false;
+};
+
+//===----------------------------------------------------------------------===//
+// From the outputs to the inputs
+//===----------------------------------------------------------------------===//
+
+constexpr size_t kMaxDemands = 20000;
+
+void ReadCount::push(Demand demand) {
+  if (seen.size() >= kMaxDemands) {
+    gaveUp = true;
+    return;
+  }
+  if (seen.insert(demand.key()).second)
+    pending.push_back(std::move(demand));
+}
+
+void ReadCount::demandOutputs() {
+  for (Value value : kernel.getBody().front().getTerminator()->getOperands()) {
+    Demand demand;
+    demand.value = value;
+    auto type = cast<ArrayType>(value.getType());
+    for (unsigned k = 0; k < type.getRank(); ++k) {
+      std::string name = "$" + std::to_string(k) + "$";
+      demand.variables[name] = type.getExtent(k);
+      demand.index.push_back(SymExpr::symbol(name));
+    }
+    requirePresence(value, demand.index, demand);
+    push(std::move(demand));
+  }
+}
+
+/// A variable of an operator; the same name whenever it is asked for.
+SymExpr ReadCount::variable(Operation *op, const SymExpr &extent, Demand &demand,
+                            unsigned position) {
+  unsigned number = numbers.try_emplace(op, numbers.size()).first->second;
+  std::string name = "$op" + std::to_string(number) + "." + std::to_string(position) + "$";
+  demand.variables[name] = extent;
+  return SymExpr::symbol(name);
+}
+
+Index pick(const Index &index, ArrayRef<int64_t> axes) {
+  Index result;
+  for (int64_t axis : axes)
+    result.push_back(index[axis]);
+  return result;
+}
+
+ArrayRef<int64_t> axesOf(ArrayAttr axes, unsigned k) {
+  return cast<DenseI64ArrayAttr>(axes[k]).asArrayRef();
+}
+
+std::optional<std::vector<SymExpr>> known(const Index &index) {
+  std::vector<SymExpr> result;
+  for (const Entry &entry : index) {
+    if (!entry)
+      return std::nullopt;
+    result.push_back(*entry);
+  }
+  return result;
+}
+
+Index ReadCount::psiIndex(PsiOp op, const Demand &demand) {
+  Index result(cast<ArrayType>(op.getInput().getType()).getRank());
+  std::vector<bool> selected(result.size(), false);
+  for (auto [k, indices] : llvm::enumerate(op.getIndices())) {
+    selected[op.getDims()[k]] = true;
+    if (auto at = known(pick(demand.index, axesOf(op.getAxes(), k))))
+      result[op.getDims()[k]] = integerAt(indices, *at);
+  }
+  unsigned next = op.getFrame();
+  for (size_t axis = 0; axis < result.size(); ++axis)
+    if (!selected[axis])
+      result[axis] = demand.index[next++];
+  return result;
+}
+
+Entry plus(const Entry &entry, const SymExpr &offset) {
+  return entry ? Entry(*entry + offset) : entry;
+}
+
+/// Where the operands of an operator are needed for one element of its result.
+std::vector<std::pair<Value, Index>> ReadCount::operandsAt(Operation *op,
+                                                           Demand &demand) {
+  const Index &index = demand.index;
+  std::vector<std::pair<Value, Index>> operands;
+  auto typeOf = [](Value value) { return cast<ArrayType>(value.getType()); };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](MapOp map) {
+        for (auto [k, input] : llvm::enumerate(map.getInputs()))
+          operands.emplace_back(input, pick(index, axesOf(map.getAxes(), k)));
+      })
+      .Case([&](CastOp cast) { operands.emplace_back(cast.getInput(), index); })
+      .Case([&](MaskOp mask) {
+        operands.emplace_back(mask.getPredicate(), pick(index, mask.getAxes()));
+        operands.emplace_back(mask.getInput(), index);
+      })
+      .Case([&](ReduceOp reduce) {
+        Index at = index;
+        SymExpr extent = typeOf(reduce.getInput()).getExtent(reduce.getAxis());
+        at.insert(at.begin() + reduce.getAxis(), variable(op, extent, demand));
+        operands.emplace_back(reduce.getInput(), at);
+      })
+      .Case([&](InnerOp inner) {
+        ArrayType lhs = typeOf(inner.getLhs());
+        size_t frame = inner.getFrame();
+        size_t free = lhs.getRank() - 1 - (inner.getLhsFramed() ? frame : 0);
+        Entry l = variable(op, lhs.getExtent(lhs.getRank() - 1), demand);
+        Index left, right;
+        if (inner.getLhsFramed())
+          left.assign(index.begin(), index.begin() + frame);
+        if (inner.getRhsFramed())
+          right.assign(index.begin(), index.begin() + frame);
+        left.insert(left.end(), index.begin() + frame, index.begin() + frame + free);
+        left.push_back(l);
+        right.push_back(l);
+        right.insert(right.end(), index.begin() + frame + free, index.end());
+        operands.emplace_back(inner.getLhs(), left);
+        operands.emplace_back(inner.getRhs(), right);
+      })
+      .Case([&](PsiOp psi) {
+        operands.emplace_back(psi.getInput(), psiIndex(psi, demand));
+        for (auto [k, indices] : llvm::enumerate(psi.getIndices()))
+          operands.emplace_back(indices, pick(index, axesOf(psi.getAxes(), k)));
+      })
+      .Case([&](TransposeOp transpose) {
+        Index at(index.size());
+        for (auto [k, axis] : llvm::enumerate(transpose.getPerm()))
+          at[axis] = index[k];
+        operands.emplace_back(transpose.getInput(), at);
+      })
+      .Case([&](SliceOp slice) {
+        Index at = index;
+        at[slice.getAxis()] =
+            plus(at[slice.getAxis()], *SymExpr::parse(slice.getStart()));
+        operands.emplace_back(slice.getInput(), at);
+      })
+      .Case([&](ReverseOp reverse) {
+        Index at = index;
+        Entry &entry = at[reverse.getAxis()];
+        if (entry)
+          entry = typeOf(reverse.getInput()).getExtent(reverse.getAxis()) -
+                  SymExpr(1) - *entry;
+        operands.emplace_back(reverse.getInput(), at);
+      })
+      .Case([&](RotateOp rotate) {
+        Index at = index;
+        Entry &entry = at[rotate.getAxis()];
+        if (entry)
+          entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()),
+                               typeOf(rotate.getInput()).getExtent(rotate.getAxis()));
+        operands.emplace_back(rotate.getInput(), at);
+      })
+      .Case([&](ReshapeOp reshape) {
+        // The whole to the whole: the digits of a row-major position.
+        Index at(typeOf(reshape.getInput()).getRank());
+        operands.emplace_back(reshape.getInput(), at);
+      });
+  return operands;
+}
+
+Condition ReadCount::condition(Value predicate, const Index &index, bool negated) {
+  auto at = known(index);
+  return at ? conditionAt(predicate, *at, negated) : Condition();
+}
+
+bool ReadCount::mayBeAbsent(Value value) {
+  auto [it, inserted] = absence.try_emplace(value, false);
+  Operation *op = value.getDefiningOp();
+  if (!inserted || !op || isa<ReduceOp, InnerOp>(op))
+    return it->second;
+  bool result = isa<MaskOp>(op) ||
+                llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
+  return absence[value] = result;
+}
+
+void ReadCount::requirePresence(Value value, const Index &index, Demand &demand) {
+  std::set<std::string> asked;
+  requirePresence(value, index, demand, asked);
+}
+
+/// Adds the conditions under which a value is present.
+void ReadCount::requirePresence(Value value, const Index &index, Demand &demand,
+                                std::set<std::string> &asked) {
+  Demand inner;
+  inner.value = value;
+  inner.index = index;
+  if (!mayBeAbsent(value) || !asked.insert(inner.key()).second)
+    return;
+  Operation *op = value.getDefiningOp();
+  if (auto mask = dyn_cast<MaskOp>(op))
+    demand.require(condition(mask.getPredicate(), pick(index, mask.getAxes()), false));
+  for (auto &[operand, at] : operandsAt(op, inner))
+    requirePresence(operand, at, demand, asked);
+}
+
+/// A demand for a whole array, under no condition.
+bool isWhole(const Demand &demand) {
+  std::set<std::string> names;
+  auto type = cast<ArrayType>(demand.value.getType());
+  for (auto [k, entry] : llvm::enumerate(demand.index)) {
+    auto name = entry ? entry->getSymbol() : std::nullopt;
+    auto it = name ? demand.variables.find(*name) : demand.variables.end();
+    if (it == demand.variables.end() || it->second != type.getExtent(k) ||
+        !names.insert(*name).second)
+      return false;
+  }
+  return demand.conditions.empty();
+}
+
+/// Point-wise operators and contractions need an operand only where all of
+/// them are present; a selection only where it is chosen.
+void ReadCount::visitOp(Operation *op, const Demand &from) {
+  Demand demand = from;
+  auto operands = operandsAt(op, demand);
+  Demand present = demand;
+  for (auto &[operand, at] : operands)
+    requirePresence(operand, at, present);
+  auto map = dyn_cast<MapOp>(op);
+  bool selects = map && map.getFn() == ScalarFn::select;
+  for (auto [k, entry] : llvm::enumerate(operands)) {
+    auto &[operand, at] = entry;
+    // Whether an element is present must be known before it is absent.
+    bool isPredicate = isa<MaskOp>(op) && k == 0;
+    Demand next = isPredicate ? demand : present;
+    if (selects && k > 0)
+      next.require(condition(map.getInputs()[0], operands[0].second, k == 2));
+    next.value = operand;
+    next.index = at;
+    if (isa<ReshapeOp>(op)) {
+      // The whole to the whole; a part of it is not followed.
+      ArrayType type = cast<ArrayType>(operand.getType());
+      for (unsigned axis = 0; axis < type.getRank(); ++axis)
+        next.index[axis] = variable(op, type.getExtent(axis), next, axis);
+      if (!isWhole(from))
+        next.require(Condition());
+    }
+    push(std::move(next));
+  }
+}
+
+void ReadCount::visit(const Demand &demand) {
+  if (Operation *op = demand.value.getDefiningOp())
+    return visitOp(op, demand);
+  accesses[cast<BlockArgument>(demand.value).getArgNumber()].push_back(demand);
+}
+
+//===----------------------------------------------------------------------===//
+// Counting accesses
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> variablesIn(const SymExpr &expr, const Variables &variables) {
+  std::set<std::string> names;
+  expr.collectSymbols(names);
+  std::vector<std::string> result;
+  for (const std::string &name : names)
+    if (variables.count(name))
+      result.push_back(name);
+  return result;
+}
+
+/// Entries c, c + v, c − v, v / c and v % c, where v is a variable used in no
+/// other entry and c has none, are ranges. Variables that stand alone go to
+/// `taken` with their extent, as every value of theirs is an element.
+bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
+                        Variables &taken) {
+  auto names = variablesIn(entry, demand.variables);
+  if (names.empty()) {
+    range = {entry, SymExpr(1)};
+    return true;
+  }
+  if (names.size() > 1)
+    return false;
+  SymExpr v = SymExpr::symbol(names[0]), extent = demand.variables.at(names[0]);
+  for (bool up : {true, false}) {
+    SymExpr rest = up ? entry - v : entry + v;
+    if (!variablesIn(rest, demand.variables).empty())
+      continue;
+    range = {up ? rest : rest - extent + SymExpr(1), extent};
+    return taken.emplace(names[0], extent).second;
+  }
+  if (entry.getTerms().size() != 1 || entry.getTerms().begin()->second != 1 ||
+      entry.getTerms().begin()->first.size() != 1)
+    return false;
+  const auto &[atom, power] = entry.getTerms().begin()->first[0];
+  if (power != 1 || atom->lhs != v ||
+      !variablesIn(atom->rhs, demand.variables).empty())
+    return false;
+  const SymExpr &c = atom->rhs;
+  range.start = SymExpr(0);
+  if (atom->kind == SymExpr::Atom::Kind::FloorDiv)
+    range.count = quotients(extent, c);
+  else if (witness.divides(c, extent))
+    range.count = c;
+  else
+    return false;
+  // Conditions on v itself would have to be followed through the quotient.
+  for (const Condition &condition : demand.conditions)
+    if (StringRef(condition.text()).contains(names[0]))
+      return false;
+  return taken.emplace(names[0], extent).second;
+}
+
+/// Number of values of v / c for 0 ≤ v < extent. For c = extent / r, where r
+/// divides the extent, it is r.
+SymExpr ReadCount::quotients(const SymExpr &extent, const SymExpr &c) const {
+  if (c.getTerms().size() == 1 && c.getTerms().begin()->first.size() == 1) {
+    const auto &[atom, power] = c.getTerms().begin()->first[0];
+    if (atom->kind == SymExpr::Atom::Kind::FloorDiv && power == 1 &&
+        c.getTerms().begin()->second == 1 && atom->lhs == extent &&
+        witness.divides(atom->rhs, extent))
+      return atom->rhs;
+  }
+  if (witness.divides(c, extent))
+    return SymExpr::floorDiv(extent, c);
+  return SymExpr::floorDiv(extent + c - SymExpr(1), c);
+}
+
+Box ReadCount::boxOf(const Demand &demand) {
+  Box box;
+  Variables all, some = demand.variables;
+  auto type = cast<ArrayType>(demand.value.getType());
+  for (auto [axis, entry] : llvm::enumerate(demand.index)) {
+    Box::Range range{SymExpr(0), type.getExtent(axis)};
+    if (!entry)
+      box.note = "an index depends on data";
+    else if (!rangeOf(demand, *entry, range, all)) {
+      range = {SymExpr(0), type.getExtent(axis)};
+      box.note = "the elements an index selects are not counted";
+    }
+    box.ranges.push_back(range);
+  }
+  for (const auto &[name, extent] : all)
+    some.erase(name);
+  if (box.note.empty() && !witness.exists(demand.conditions, all, some))
+    box.note = "a mask or a selection may leave some unread";
+  return box;
+}
+
+bool ReadCount::contains(const Box &a, const Box &b) const {
+  for (auto [x, y] : llvm::zip(a.ranges, b.ranges))
+    if (!witness.isNotNegative(y.start - x.start, {}) ||
+        !witness.isNotNegative(x.start + x.count - y.start - y.count, {}))
+      return false;
+  return true;
+}
+
+bool ReadCount::areDisjoint(const Box &a, const Box &b) const {
+  for (auto [x, y] : llvm::zip(a.ranges, b.ranges))
+    if (witness.isNotNegative(y.start - x.start - x.count, {}) ||
+        witness.isNotNegative(x.start - y.start - y.count, {}))
+      return true;
+  return false;
+}
+
+ArrayCount ReadCount::countOf(unsigned argument) {
+  auto type = cast<ArrayType>(kernel.getBody().getArgument(argument).getType());
+  ArrayCount count;
+  count.name = cast<StringAttr>(kernel.getArgNames()[argument]).getValue().str();
+  count.elementType = type.getElementType();
+  std::vector<Box> boxes;
+  for (const Demand &demand : accesses[argument])
+    boxes.push_back(boxOf(demand));
+  llvm::stable_sort(boxes, [](const Box &a, const Box &b) {
+    return a.note.empty() && !b.note.empty();
+  });
+  std::vector<Box> kept;
+  for (const Box &box : boxes)
+    if (llvm::none_of(kept, [&](const Box &k) { return contains(k, box); }))
+      kept.push_back(box);
+  for (size_t k = 0; k < kept.size(); ++k) {
+    SymExpr product(1);
+    for (const Box::Range &range : kept[k].ranges)
+      product = product * range.count;
+    count.elements = count.elements + product;
+    if (count.note.empty())
+      count.note = kept[k].note;
+    for (size_t l = 0; l < k; ++l)
+      if (!areDisjoint(kept[k], kept[l]))
+        count.note = "parts that may overlap";
+  }
+  if (count.note == "parts that may overlap" || gaveUp) {
+    count.elements = elementsOf(type);
+    count.note = gaveUp ? "too many accesses to follow" : count.note;
+  }
+  count.exact = count.note.empty();
+  return count;
+}
+
+std::vector<ArrayCount> ReadCount::run() {
+  demandOutputs();
+  while (!pending.empty()) {
+    Demand demand = std::move(pending.back());
+    pending.pop_back();
+    visit(demand);
+  }
+  std::vector<ArrayCount> counts;
+  for (BlockArgument arg : kernel.getBody().getArguments())
+    if (cast<ArrayType>(arg.getType()).getRank() > 0)
+      counts.push_back(countOf(arg.getArgNumber()));
+  return counts;
+}
+
+} // namespace
+
+std::vector<ArrayCount> moa::detail::countReads(KernelOp kernel) {
+  return ReadCount(kernel).run();
+}
