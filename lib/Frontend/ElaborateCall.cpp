@@ -133,7 +133,7 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin, Co
   }
   case Builtin::Iota: {
     auto extent = elaborateSymbolic(expr.arg(0), "the extent of 'iota'");
-    if (failed(extent) || failed(requireNonNegative(expr.loc, *extent, "the extent of 'iota'")))
+    if (failed(extent) || failed(requireNonNegative(expr.loc, *extent, "'iota' of a negative extent")))
       return failure();
     return emitter.iota(expr.loc, *extent);
   }
@@ -211,7 +211,7 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
 
 LogicalResult Elaborator::requireNonNegative(SourceLoc loc, const SymExpr &e, StringRef what) {
   if (auto value = e.getConstant(); value && *value < 0)
-    return reporter.error(loc) << what << " is negative: " << *value;
+    return reporter.error(loc) << what;
   // Extents are not negative, so neither is a sum of products of them.
   bool mayBeNegative = llvm::any_of(e.getTerms(), [](const auto &t) { return t.second < 0; });
   std::string text = e.str() + " >= 0";
@@ -232,10 +232,9 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term, unsign
     return t.second < 0;
   });
   SymExpr size = fromEnd ? -count : count, rest = *extent - size;
-  std::string what = isTake ? "what 'take' leaves out of " + extent->str()
-                            : "what 'drop' leaves of " + extent->str();
-  if (failed(requireNonNegative(loc, size, isTake ? "the count of 'take'" : "the count of 'drop'")) ||
-      failed(requireNonNegative(loc, rest, what)))
+  std::string what = std::string(isTake ? "'take'" : "'drop'") + " of " + size.str() +
+                     " elements from an axis of extent " + extent->str();
+  if (failed(requireNonNegative(loc, size, what)) || failed(requireNonNegative(loc, rest, what)))
     return failure();
   if (isTake)
     return emitter.slice(loc, term, axis, fromEnd ? rest : SymExpr(0), size);
@@ -311,7 +310,7 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
   }
   for (const ExprPtr &arg : expr.arg(1).args) {
     auto extent = elaborateSymbolic(*arg, "an extent");
-    if (failed(extent) || failed(requireNonNegative(arg->loc, *extent, "an extent of 'reshape'")))
+    if (failed(extent) || failed(requireNonNegative(arg->loc, *extent, "an extent cannot be negative")))
       return failure();
     shape.push_back(*extent);
   }

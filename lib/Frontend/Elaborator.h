@@ -84,7 +84,8 @@ private:
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term,
                                           llvm::StringRef what);
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
-  /// Checks or, where only the sizes at run time decide, requires e ≥ 0.
+  /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
+  /// is the message if it is not.
   mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);
 
   const Program &program;

@@ -39,15 +39,18 @@ FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms,
   std::vector<Term> leading;
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     if (static_cast<int64_t>(term.rank()) < rank) {
-      reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank
-                               << ", but this has shape " << shapeText(term.cell);
+      auto error = reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank;
+      if (term.rank() == 0)
+        error << ", but this is a scalar";
+      else
+        error << ", but this has shape " << shapeText(term.cell);
       return failure();
     }
     Term part = term;
     part.cell.truncate(term.rank() - rank);
     leading.push_back(std::move(part));
   }
-  return mergeCells(loc, leading, what);
+  return mergeCells(loc, leading, what, /*areFrames=*/true);
 }
 
 LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
@@ -154,7 +157,19 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
           << (aIsSmall ? rest : 0) << ")'";
 }
 
-FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
+void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
+  auto error = reporter.error(loc)
+               << "'" << what << "' lifts over the axes in front of its cells, but these are "
+               << shapeText(a.cell) << " and " << shapeText(b.cell)
+               << "; they are equal, or one operand has none";
+  error.attachNote(reporter.exact(a.loc)) << "this has " << shapeText(a.cell)
+                                          << " in front of its cells";
+  error.attachNote(reporter.exact(b.loc)) << "this has " << shapeText(b.cell)
+                                          << " in front of its cells";
+}
+
+FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,
+                                    bool areFrames) {
   Cell cell;
   const Term *shaped = nullptr;
   for (const Term &term : terms) {
@@ -175,7 +190,10 @@ FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spellin
     }
     if (fits)
       continue;
-    shapeMismatch(loc, *shaped, term, what);
+    if (areFrames)
+      frameMismatch(loc, *shaped, term, what);
+    else
+      shapeMismatch(loc, *shaped, term, what);
     return failure();
   }
   return cell;

@@ -65,7 +65,8 @@ public:
   /// An integer term converted to the compute type.
   Term toCompute(SourceLoc loc, const Term &term);
   /// The cell shape of terms that combine point-wise: equal, or scalars.
-  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
+  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what,
+                                   bool areFrames = false);
 
   /// Operations emitted so far, against a program that grows without bound.
   unsigned getOpCount() const { return opCount; }
@@ -100,6 +101,7 @@ private:
                       llvm::ArrayRef<mlir::Value> operands, const Layout &layout);
   Term fromLayout(mlir::Value array, const Layout &layout) const;
   void shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
+  void frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
   mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b);
   mlir::Type roundingType(const Term &a, const Term &b) const;
   mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis);

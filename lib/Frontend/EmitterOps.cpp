@@ -257,9 +257,13 @@ struct Selection {
 TermOr Emitter::index(SourceLoc loc, const Term &given,
                       ArrayRef<std::optional<Term>> subscripts) {
   if (subscripts.size() > given.rank()) {
-    reporter.error(loc) << "an array of shape " << shapeText(given.cell) << " takes at most "
-                        << given.rank() << (given.rank() == 1 ? " subscript" : " subscripts")
-                        << ", but got " << subscripts.size();
+    auto error = reporter.error(loc);
+    if (given.rank() == 0)
+      error << "a scalar takes no subscripts";
+    else
+      error << "an array of shape " << shapeText(given.cell) << " takes at most " << given.rank()
+            << (given.rank() == 1 ? " subscript" : " subscripts") << ", but got "
+            << subscripts.size();
     return failure();
   }
   auto term = materialise(loc, given, given.frame, /*widen=*/false);
@@ -403,7 +407,7 @@ TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shap
                                      << shapeText(term->cell) << " has "
                                      << (had ? had->str() : "too many") << " and "
                                      << shapeText(shape) << " has "
-                                     << (has ? has->str() : "too many");
+                                     << (has ? has->str() : "too many") << " elements";
     return failure();
   }
   Layout layout;

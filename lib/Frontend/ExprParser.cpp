@@ -120,6 +120,11 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   ExprPtr left = parseUnary();
   while (left) {
     const Token &op = peek();
+    if (op.kind == Token::Reduction) {
+      error(op) << "'" << op.text << "' is a reduction and stands in front of its operand, as in '"
+                << op.text << " x'";
+      return nullptr;
+    }
     unsigned precedence = precedenceOf(op);
     if (precedence == 0 || precedence < minimum)
       return left;

@@ -264,6 +264,9 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     }
     if (peek().kind == Token::End)
       return close("}", open);
+    if (peek().kind != Token::Identifier)
+      return error(peek()) << "expected an operator, a definition or '}', but found "
+                           << describe(peek());
     Definition definition;
     definition.loc = peek().loc;
     if (failed(parseName(definition.name, "a definition")) ||

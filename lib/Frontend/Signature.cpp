@@ -153,7 +153,7 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   for (const auto &entry : result.types)
     candidates.push_back(entry.first);
   reporter.error(name.loc) << "unknown element type '" << name.name << "'"
-                           << didYouMean(name.name, candidates) << " The types are "
+                           << didYouMean(name.name, candidates) << "; the types are "
                            << llvm::join(candidates, ", ");
   return failure();
 }

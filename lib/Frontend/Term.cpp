@@ -18,7 +18,7 @@ FloatSet frontend::floatBit(Type type) {
     return HasF32;
   if (type.isBF16())
     return HasBF16;
-  return type.isF16() ? HasF16 : 0;
+  return type.isF16() ? FloatSet(HasF16) : 0;
 }
 
 Type frontend::joinFloats(MLIRContext *context, FloatSet set) {
@@ -29,7 +29,7 @@ Type frontend::joinFloats(MLIRContext *context, FloatSet set) {
     return builder.getF32Type();
   if (set & HasBF16)
     return builder.getBF16Type();
-  return set & HasF16 ? Type(builder.getF16Type()) : Type();
+  return (set & HasF16) != 0 ? Type(builder.getF16Type()) : Type();
 }
 
 Term Term::ofArray(Value array) {
@@ -68,5 +68,5 @@ std::string frontend::shapeText(ArrayRef<SymExpr> shape) {
 std::string frontend::elementText(const Term &term) {
   if (term.kind == Term::Symbolic)
     return "index";
-  return term.kind == Term::Literal ? "number" : getTypeText(term.elementType());
+  return term.kind == Term::Literal ? "a real number" : getTypeText(term.elementType());
 }

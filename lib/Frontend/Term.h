@@ -87,7 +87,7 @@ struct Term {
 /// "[B, H, N + M]" in the user's symbols, with `_` for an unknown extent.
 std::string shapeText(llvm::ArrayRef<Axis> cell);
 std::string shapeText(llvm::ArrayRef<SymExpr> shape);
-/// The name of the element type, "number" for a literal.
+/// The name of the element type, "a real number" for a literal.
 std::string elementText(const Term &term);
 
 } // namespace moa::frontend
