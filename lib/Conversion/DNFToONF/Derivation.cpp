@@ -24,6 +24,14 @@ static std::optional<int64_t> constantExtent(StringRef text) {
   return expr ? expr->getConstant() : std::nullopt;
 }
 
+/// A row may carry a state per element of an axis if the axis is short and its
+/// length is known: the states of a tile of rows must stay in fast memory.
+static bool isCarriable(StringRef extent) {
+  constexpr int64_t longest = 1024;
+  auto n = constantExtent(extent);
+  return n && *n <= longest;
+}
+
 Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
   if (present)
     return exprs.reduce(Monoid::or_, extent, index, exprs.boolean(true), present,
@@ -156,12 +164,11 @@ std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> i
   if (indices.size() < 2)
     return std::nullopt;
   int64_t last = indices.back();
-  bool isStatic =
-      constantExtent(cast<StringAttr>(domain[domain.size() - 1]).getValue()).has_value();
+  bool carriable = isCarriable(cast<StringAttr>(domain[domain.size() - 1]).getValue());
   for (Expr reduce : outermostReductions(value)) {
     if (!reduce->dependsOn(last))
       return last;
-    if (!isStatic || reduce->monoid != Monoid::add)
+    if (!carriable || reduce->monoid != Monoid::add)
       continue;
     int64_t j = exprs.freshIndex("j");
     Expr body = exprs.open(reduce, j).first;
@@ -260,8 +267,9 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
   nest.accs.push_back(std::move(acc));
 }
 
-/// Every reduction that depends on row indices alone, or on one carried index
-/// of static extent besides, is a state of some fold of the row.
+/// Every reduction that depends on row indices alone, or on one carriable index
+/// besides, is a state of some fold of the row; others are computed where they
+/// are used.
 void Derivation::collectReductions(NestPlan &nest) {
   SmallVector<Expr> found;
   for (OutputPlan &output : nest.outputs)
@@ -273,13 +281,10 @@ void Derivation::collectReductions(NestPlan &nest) {
         if (llvm::is_contained(nest.rows, id))
           continue;
         auto it = nest.carriedExtents.find(id);
-        if (it == nest.carriedExtents.end() || !constantExtent(it->second))
+        if (it == nest.carriedExtents.end() || !isCarriable(it->second))
           return;
         ++carried;
       }
-      // A value per element of the carried axis pays as a state only if its
-      // range is longer than a chain of the axis alone would be: always true
-      // for sums that share factors; others are computed where they are used.
       if (carried <= 1)
         found.push_back(node);
     });
