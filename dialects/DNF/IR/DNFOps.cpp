@@ -1,5 +1,6 @@
 //===- DNFOps.cpp - verifiers of the dnf ops ------------------------------===//
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/MoA/IR/Monoid.h"
 
 using namespace mlir;
 
@@ -48,6 +49,10 @@ LogicalResult KernelOp::verify() {
   if (block.getNumArguments() != getArgNames().size())
     return emitOpError("expects one name per parameter (C1), but got ")
            << getArgNames().size() << " for " << block.getNumArguments();
+  if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>) ||
+      !llvm::all_of(getResultTypes().getAsValueRange<TypeAttr>(),
+                    llvm::IsaPred<ArrayType>))
+    return emitOpError("expects parameters and results of array type (C5)");
   SmallVector<bool> defined(getResultTypes().size(), false);
   if (getResultNames().size() != defined.size())
     return emitOpError("expects one name per result (C2), but got ")
@@ -127,6 +132,11 @@ LogicalResult ReduceOp::verify() {
   if (!SymExpr::parse(getExtent()))
     return emitOpError("expects an integer expression as extent (C3), but got '")
            << getExtent() << "'";
+  if (!isDefinedOn(getMonoid(), getResult().getType()))
+    return emitOpError("expects ")
+           << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
+           << stringifyMonoid(getMonoid()) << "' (C4), but got "
+           << getResult().getType();
   return success();
 }
 

@@ -77,7 +77,8 @@ def MoA_MapOp : MoA_ArrayOp<"map"> {
     the implicit widening stated by `moa.cast {implicit}`.
     C1: axes[k] has as many entries as operand k has axes, strictly increasing.
     C2: the extents agree with the result's. C3: arity fits the function.
-    C4: the result element type is the function's.
+    C4: the function has a meaning on the operands' element type (booleans are
+    no numbers) and the result element type is the function's.
   }];
   let arguments = (ins MoA_ScalarFnAttr:$fn, Variadic<MoA_ArrayType>:$inputs,
                        ArrayAttr:$axes);
@@ -116,7 +117,9 @@ def MoA_ReduceOp : MoA_ArrayOp<"reduce"> {
   let description = [{
     q ψ (⊕/ A) = ⊕ over i of the present elements at (q with i inserted at
     `axis`). Over nothing it is the identity of the monoid (max: −∞).
-    Never absent.
+    Never absent. C1: the axis is below the rank. C2: the shape is the input's
+    without the axis. C3: so is the element type. C5: `and` and `or` reduce
+    booleans, the other monoids numbers.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ArrayType:$input,
                        I64Attr:$axis);
@@ -132,7 +135,11 @@ def MoA_InnerOp : MoA_ArrayOp<"inner"> {
     with `lhs_framed`/`rhs_framed` = false has none and is shared by the frame.
     The last axis of the left cell is contracted with the first of the right:
     (p ⧺ i ⧺ j) ψ (A g.f B) = g over l of (p⧺i⧺<l> ψ A) f (p⧺<l>⧺j ψ B).
-    A term is present when both factors are. `operand_type` states the element
+    A term is present when both factors are. C1: cells have rank 1 or more.
+    C2: the result is frame ⧺ left ⧺ right, and a frame has a framed operand.
+    C3: frames and element types agree. C4: so do the contracted extents, and f
+    has a meaning on the operands. C5: the monoid is one of f's results. C6: f
+    has two operands, and the result has its element type. `operand_type` states the element
     type to which a computed operand is rounded once by a lowering; it changes
     no meaning here.
   }];

@@ -213,6 +213,11 @@ Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x,
   llvm_unreachable("unknown monoid");
 }
 
+bool moa::isDefinedOn(Monoid monoid, Type type) {
+  return isLogical(monoid) == type.isInteger(1) &&
+         isa<FloatType, IntegerType, IndexType>(type);
+}
+
 bool moa::mulDistributesOver(Monoid monoid) { return monoid == Monoid::add; }
 
 bool moa::nonNegativeMulDistributesOver(Monoid monoid) {

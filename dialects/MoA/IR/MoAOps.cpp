@@ -1,5 +1,6 @@
 //===- MoAOps.cpp - verifiers of the moa ops ------------------------------===//
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/MoA/IR/Monoid.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/InterleavedRange.h"
 
@@ -64,6 +65,14 @@ static LogicalResult verifySameElement(Operation *op, ArrayType a, ArrayType b) 
          << a.getElementType() << " and " << b.getElementType();
 }
 
+static LogicalResult verifyMonoid(Operation *op, Monoid monoid, Type element) {
+  if (isDefinedOn(monoid, element))
+    return success();
+  return op->emitOpError("expects ")
+         << (isLogical(monoid) ? "booleans" : "numbers") << " for '"
+         << stringifyMonoid(monoid) << "' (C5), but got " << element;
+}
+
 /// C: 0 ≤ axis < rank.
 static LogicalResult verifyAxis(Operation *op, int64_t axis, ArrayType type) {
   if (axis >= 0 && axis < static_cast<int64_t>(type.getRank()))
@@ -89,6 +98,9 @@ LogicalResult KernelOp::verify() {
   if (block.getNumArguments() != getArgNames().size())
     return emitOpError("expects one name per parameter (C1), but got ")
            << getArgNames().size() << " for " << block.getNumArguments();
+  for (Type type : block.getArgumentTypes())
+    if (!isa<ArrayType>(type))
+      return emitOpError("expects parameters of array type (C3), but got ") << type;
   if (getResultNames().size() != getResultTypes().size())
     return emitOpError("expects one name per result (C2), but got ")
            << getResultNames().size() << " for " << getResultTypes().size();
@@ -155,6 +167,31 @@ LogicalResult IotaOp::verify() {
   return verifyIndexExpr(*this, getExtent());
 }
 
+static Type getResultElementType(ScalarFn fn, Type element) {
+  bool compares = fn >= ScalarFn::eq && fn <= ScalarFn::ge;
+  return compares ? IntegerType::get(element.getContext(), 1) : element;
+}
+
+/// C4: the function has a meaning on the element type.
+static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
+  auto refuse = [&](StringRef wanted) {
+    return op->emitOpError("expects a ")
+           << wanted << " operand for '" << stringifyScalarFn(fn)
+           << "' (C4), but got " << element;
+  };
+  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::ceil) || fn == ScalarFn::pow;
+  if (floatOnly && !isa<FloatType>(element))
+    return refuse("float");
+  bool bits = fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr);
+  if (bits && isa<FloatType>(element))
+    return refuse("boolean or integer");
+  bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq ||
+                 fn == ScalarFn::ne || fn == ScalarFn::select;
+  if (!anyType && element.isInteger(1))
+    return refuse("number");
+  return success();
+}
+
 LogicalResult MapOp::verify() {
   ScalarFn fn = getFn();
   if (getInputs().size() != getArity(fn))
@@ -174,23 +211,14 @@ LogicalResult MapOp::verify() {
     if (arrayOf(input).getElementType() != element)
       return emitOpError("expects equal element types (C4), but got ")
              << element << " and " << arrayOf(input).getElementType();
-  bool compares = fn >= ScalarFn::eq && fn <= ScalarFn::ge;
-  Type expected = compares ? IntegerType::get(getContext(), 1) : element;
+  Type expected = getResultElementType(fn, element);
   if (result.getElementType() != expected)
     return emitOpError("expects a result of element type ")
            << expected << " (C4), but got " << result.getElementType();
   if (first && !arrayOf(getInputs()[0]).getElementType().isInteger(1))
     return emitOpError("expects a condition of type i1 (C4), but got ")
            << arrayOf(getInputs()[0]).getElementType();
-  bool floatOnly = fn >= ScalarFn::exp && fn <= ScalarFn::ceil;
-  if (floatOnly && !isa<FloatType>(element))
-    return emitOpError("expects a float operand for '")
-           << stringifyScalarFn(fn) << "' (C4), but got " << element;
-  bool bits = fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr);
-  if (bits && isa<FloatType>(element))
-    return emitOpError("expects a boolean or integer operand for '")
-           << stringifyScalarFn(fn) << "' (C4), but got " << element;
-  return success();
+  return verifyOperand(*this, fn, element);
 }
 
 LogicalResult CastOp::verify() {
@@ -216,16 +244,19 @@ LogicalResult ReduceOp::verify() {
     return failure();
   SmallVector<StringAttr> shape(input.getShape());
   shape.erase(shape.begin() + getAxis());
+  if (failed(verifyMonoid(*this, getMonoid(), input.getElementType())))
+    return failure();
   return verifyShape(*this, getResult().getType(), shape);
 }
 
 LogicalResult InnerOp::verify() {
   ArrayType lhs = arrayOf(getLhs()), rhs = arrayOf(getRhs());
-  unsigned frame = getFrame();
-  unsigned lf = getLhsFramed() ? frame : 0, rf = getRhsFramed() ? frame : 0;
-  if (lhs.getRank() < lf + 1 || rhs.getRank() < rf + 1)
+  uint64_t frame = getFrame();
+  uint64_t lf = getLhsFramed() ? frame : 0, rf = getRhsFramed() ? frame : 0;
+  if (frame > std::max(lhs.getRank(), rhs.getRank()) || lhs.getRank() < lf + 1 || rhs.getRank() < rf + 1)
     return emitOpError("expects cells of rank 1 or more (C1), but got ranks ")
-           << lhs.getRank() << " and " << rhs.getRank() << " with frame " << frame;
+           << lhs.getRank() << " and " << rhs.getRank() << " with frame "
+           << static_cast<int64_t>(frame);
   if (frame && !getLhsFramed() && !getRhsFramed())
     return emitOpError("expects a framed operand where there is a frame (C2)");
   if (getLhsFramed() && getRhsFramed() &&
@@ -236,6 +267,16 @@ LogicalResult InnerOp::verify() {
            << lhs.getShape().back() << " and " << rhs.getShape()[rf];
   if (failed(verifySameElement(*this, lhs, rhs)))
     return failure();
+  if (getArity(getFn()) != 2)
+    return emitOpError("expects a function of two operands (C6), but got '")
+           << stringifyScalarFn(getFn()) << "'";
+  Type term = getResultElementType(getFn(), lhs.getElementType());
+  if (failed(verifyOperand(*this, getFn(), lhs.getElementType())) ||
+      failed(verifyMonoid(*this, getMonoid(), term)))
+    return failure();
+  if (getResult().getType().getElementType() != term)
+    return emitOpError("expects a result of element type ")
+           << term << " (C6), but got " << getResult().getType().getElementType();
   SmallVector<StringAttr> shape(
       (getLhsFramed() ? lhs : rhs).getShape().take_front(frame));
   llvm::append_range(shape, lhs.getShape().drop_front(lf).drop_back());
@@ -245,15 +286,18 @@ LogicalResult InnerOp::verify() {
 
 LogicalResult PsiOp::verify() {
   ArrayType input = arrayOf(getInput()), result = getResult().getType();
-  unsigned n = getIndices().size(), frame = getFrame();
+  uint64_t n = getIndices().size(), frame = getFrame();
   if (getDims().size() != n)
     return emitOpError("expects one selected axis per index (C1), but got ")
            << getDims().size() << " for " << n;
   if (failed(verifyAxesList(*this, getAxes(), n)))
     return failure();
-  if (result.getRank() != frame + input.getRank() - n)
-    return emitOpError("expects a result of rank ")
-           << frame + input.getRank() - n << " (C2), but got " << result.getRank();
+  if (n > input.getRank() || frame > result.getRank() ||
+      result.getRank() != frame + input.getRank() - n)
+    return emitOpError("expects the frame and the axes of the input that no index "
+                       "selects as result (C2), but got rank ")
+           << result.getRank() << " with frame " << static_cast<int64_t>(frame)
+           << " and " << n << " of " << input.getRank() << " axes selected";
   auto frameType = ArrayType::get(getContext(), result.getShape().take_front(frame),
                                   result.getElementType());
   SmallVector<StringAttr> rest(input.getShape());
@@ -315,7 +359,8 @@ LogicalResult SliceOp::verify() {
   ArrayType input = arrayOf(getInput());
   if (failed(verifyAxis(*this, getAxis(), input)) ||
       failed(verifyIndexExpr(*this, getStart())) ||
-      failed(verifyIndexExpr(*this, getCount())))
+      failed(verifyIndexExpr(*this, getCount())) ||
+      failed(verifySameElement(*this, input, getResult().getType())))
     return failure();
   SmallVector<StringAttr> shape(input.getShape());
   shape[getAxis()] = getCountAttr();

@@ -22,6 +22,13 @@ double applyMonoid(Monoid monoid, double x, double y);
 /// x ⊕ y as scalar IR (arith ops) on values of one type.
 mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc,
                         Monoid monoid, mlir::Value x, mlir::Value y);
+/// True for the monoids of booleans.
+inline bool isLogical(Monoid monoid) {
+  return monoid == Monoid::and_ || monoid == Monoid::or_;
+}
+/// Whether the monoid is one of the type: `and` and `or` of booleans, the
+/// others of numbers.
+bool isDefinedOn(Monoid monoid, mlir::Type type);
 /// True if multiplication by any factor distributes over ⊕ (add).
 bool mulDistributesOver(Monoid monoid);
 /// True if multiplication by a non-negative factor distributes (add, max, min).

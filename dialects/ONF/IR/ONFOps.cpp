@@ -1,5 +1,6 @@
 //===- ONFOps.cpp - verifiers of the onf ops ------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
+#include "dialects/MoA/IR/Monoid.h"
 
 using namespace mlir;
 
@@ -48,6 +49,8 @@ LogicalResult KernelOp::verify() {
     if (arg.getType() != type)
       return emitOpError("expects outputs of the declared types (C2), but got ")
              << arg.getType();
+  if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>))
+    return emitOpError("expects arguments of array type (C2)");
   for (Operation &op : block)
     if (!isa<ForOp>(op))
       return op.emitOpError("expects only onf.for at the top of a kernel (C3)");
@@ -132,26 +135,35 @@ LogicalResult AccOp::verify() {
     return emitOpError("expects an array result exactly for carried axes (C3), but got ")
            << type;
   auto yieldsElement = [&](Region &region) {
+    if (!region.hasOneBlock() || region.front().empty())
+      return false;
     auto yield = dyn_cast<YieldOp>(region.front().back());
     return yield && yield.getValues().size() == 1 &&
            yield.getValues()[0].getType() == element;
   };
   if (!yieldsElement(getValue()))
     return emitOpError("expects a value of type ") << element << " (C4)";
+  if (!isDefinedOn(getMonoid(), element))
+    return emitOpError("expects ")
+           << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
+           << stringifyMonoid(getMonoid()) << "' (C9), but got " << element;
   for (Value ref : getRefs()) {
     auto acc = ref.getDefiningOp<AccOp>();
     if (!acc || acc->getParentOp() != (*this)->getParentOp() ||
         !acc.getExtents().empty())
       return emitOpError("expects refs to be scalar states of the same fold (C5)");
   }
-  if (getSingular().size() != getRefs().size())
-    return emitOpError("expects one singular value per ref (C6), but got ")
-           << getSingular().size() << " for " << getRefs().size();
+  if (getSingular().size() != getRefs().size() ||
+      !llvm::all_of(getSingular(), llvm::IsaPred<FloatAttr>))
+    return emitOpError("expects one singular value, a float, per ref (C6), but got ")
+           << getSingular() << " for " << getRefs().size();
   if (getRefs().empty() != getRepair().empty())
     return emitOpError("expects a repair exactly where there are refs (C7)");
-  if (!getRepair().empty() &&
-      (getRepair().getNumArguments() != 2 * getRefs().size() ||
-       !yieldsElement(getRepair())))
+  SmallVector<Type> pairs;
+  for (Type type : getRefs().getTypes())
+    pairs.append(2, type);
+  if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
+                               !yieldsElement(getRepair())))
     return emitOpError("expects a repair of an old and a new value per ref (C7)");
   if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add)
     return emitOpError("expects mul or add as the repair's operation (C8)");
@@ -180,12 +192,22 @@ LogicalResult LoadOp::verify() {
   return verifyAddress(*this);
 }
 
-LogicalResult StoreOp::verify() { return verifyAddress(*this); }
+LogicalResult StoreOp::verify() {
+  Type from = getValue().getType(), to = getArray().getType().getElementType();
+  if (isa<FloatType>(from) != isa<FloatType>(to) ||
+      from.isInteger(1) != to.isInteger(1))
+    return emitOpError("expects a value of the kind of the elements (C2), but got ")
+           << from << " for " << to;
+  return verifyAddress(*this);
+}
 
 LogicalResult AtOp::verify() {
   if (getIndices().size() != getState().getType().getRank())
     return emitOpError("expects a full index (C1), but got ")
            << getIndices().size() << " for rank " << getState().getType().getRank();
+  if (getResult().getType() != getState().getType().getElementType())
+    return emitOpError("expects the element type (C2), but got ")
+           << getResult().getType();
   return success();
 }
 

@@ -71,7 +71,7 @@ moa.kernel @kernel_c4 attributes {symbols = [], requires = [], arg_names = ["x"]
 
 // -----
 
-// expected-error @below {{expects moa.return at its end (C4)}}
+// expected-error @below {{expects a non-empty block}}
 moa.kernel @kernel_empty attributes {symbols = [], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[], f32>]} {
 ^bb0(%x: !moa.array<[], f32>):
 }

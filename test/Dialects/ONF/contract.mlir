@@ -1,0 +1,434 @@
+// RUN: moa-opt %s -onf-verify -verify-diagnostics -split-input-file
+
+// The contract of the operational normal form, one violation per clause.
+
+onf.kernel @sound attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects distinct names (K1), but 'y' is declared twice}}
+onf.kernel @k1 attributes {symbols = ["N", "M"], requires = [], arg_names = ["y"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects declared symbols (K2), but got 'N' in 'N'}}
+onf.kernel @k2 attributes {symbols = ["M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o1_op attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{'moa.iota' op expects loops, folds and scalar operations (O1)}}
+    %z = moa.iota "N" -> !moa.array<[N], index>
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o2_nest attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  // expected-error @below {{'onf.for' op expects declared symbols (O2), but got 'K' in 'K'}}
+  onf.for ["i"] in ["K"] {
+  ^bb0(%i: index):
+    %r = arith.constant 0.0 : f32
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o2_fold attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // expected-error @below {{'onf.fold' op expects declared symbols (O2), but got 'K' in 'K'}}
+    %r = onf.fold "j" in "K" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o2_extent attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // expected-error @below {{'onf.extent' op expects declared symbols (O2), but got 'K' in 'K'}}
+    %k = onf.extent "K"
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o2_stride attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'z.s1' in 'z.s1'}}
+      %e = onf.load %x[%i, %j] times ["x.s0", "z.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o2_axis attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      // expected-error @below {{'onf.load' op expects declared symbols (O2), but got 'x.s2' in 'x.s2'}}
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "x.s2" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o3_load attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // expected-error @below {{'onf.load' op expects an input of the kernel (O3)}}
+    %z = onf.load %y[%i] times ["y.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o3_store attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{'onf.store' op expects an output of the kernel (O3)}}
+    onf.store %r, %x[%i, %i] times ["x.s0", "x.s1"] plus "0" : f32, !moa.array<[N, M], f32>
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects one store to output y (O4), but got 0}}
+onf.kernel @o4_missing attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+  }
+}
+
+// -----
+
+// expected-error @below {{expects one store to output y (O4), but got 2}}
+onf.kernel @o4_twice attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_constant attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects the constant 0 (O4), but got 'y.s0'}}
+    onf.store %r, %y[%i] times ["y.s0"] plus "y.s0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_stride attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects one stride per index (O4), but got '2*y.s0'}}
+    onf.store %r, %y[%i] times ["2*y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_index attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant 0 : index
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects the index of a loop over "N" on axis 0 (O4)}}
+    onf.store %r, %y[%c] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_extent attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["M"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects the index of a loop over "N" on axis 0 (O4)}}
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_axis attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects an index on axis 0 (O4)}}
+    onf.store %r, %y[] times [] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_loop attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i", "k"] in ["N", "M"] {
+  ^bb0(%i: index, %k: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    // expected-error @below {{expects every enclosing loop's index in the address (O4), but "k" is not used}}
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o5 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %q = onf.fold "j" in "M" : !moa.array<[4], f32> {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries ["d"] in ["4"] refs() mul [] : () -> !moa.array<[4], f32> {
+        ^bb0(%d: index):
+        onf.yield %e : f32
+      } repair {
+      }
+      %c = arith.constant 0 : index
+      // expected-error @below {{'onf.at' op expects the final state of a fold (O5)}}
+      %z = onf.at %a[%c] : !moa.array<[4], f32> -> f32
+      onf.yield %a : !moa.array<[4], f32>
+    }
+    %r = arith.constant 0.0 : f32
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects a lift on every nest or on none (O6)}}
+onf.kernel @o6 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] lift [#onf.axis<core: 0>] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r = onf.fold "j" in "M" : f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %a = onf.acc add "a" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %z[%i] times ["z.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

@@ -1,0 +1,120 @@
+// RUN: moa-opt %s -verify-roundtrip -onf-verify | FileCheck %s
+
+// A fold with a maximum, a repaired sum, a repaired state that carries an
+// axis and a guard; the final states are read after it.
+// CHECK-LABEL: onf.kernel @cascade
+// CHECK-NEXT: ^bb0(%x: !moa.array<[N, M], f32>, %v: !moa.array<[M, 4], bf16>, %y: !moa.array<[N, 4], bf16>, %s: !moa.array<[N], f32>):
+onf.kernel @cascade attributes {symbols = ["N", "M"], requires = ["N <= M"], arg_names = ["x", "v"],
+    result_names = ["y", "s"], result_types = [!moa.array<[N, 4], bf16>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %v: !moa.array<[M, 4], bf16>, %y: !moa.array<[N, 4], bf16>, %s: !moa.array<[N], f32>):
+  // CHECK: onf.for ["i"] in ["N"] {
+  // CHECK-NEXT: ^bb0(%i: index):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // CHECK: onf.extent "M - N"
+    %c = onf.extent "M - N"
+    %lim = arith.addi %i, %c : index
+    // CHECK: onf.fold "j" in "M" : f32, f32, !moa.array<[4], f32> {
+    // CHECK-NEXT: ^bb0(%j: index):
+    %r:3 = onf.fold "j" in "M" : f32, f32, !moa.array<[4], f32> {
+    ^bb0(%j: index):
+      %p = arith.cmpi sle, %j, %lim : index
+      // CHECK: onf.guard %{{.*}}
+      onf.guard %p
+      // CHECK: onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      // CHECK: onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
+      %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      %d = arith.subf %e, %m : f32
+      %w = math.exp %d : f32
+      // CHECK: onf.acc add "l" carries [] in [] refs(%{{.*}}) mul [0xFF800000 : f32] : (f32) -> f32 {
+      %l = onf.acc add "l" carries [] in [] refs(%m) mul [0xFF800000 : f32] : (f32) -> f32 {
+        onf.yield %w : f32
+      // CHECK: repair {
+      // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32):
+      } repair {
+      ^bb0(%old: f32, %new: f32):
+        %q = arith.subf %old, %new : f32
+        %z = math.exp %q : f32
+        onf.yield %z : f32
+      }
+      // CHECK: onf.acc add "o" carries ["d"] in ["4"] rounds bf16 refs(%{{.*}}) mul [0xFF800000 : f32] : (f32) -> !moa.array<[4], f32> {
+      // CHECK-NEXT: ^bb0(%d: index):
+      %o = onf.acc add "o" carries ["d"] in ["4"] rounds bf16 refs(%m) mul [0xFF800000 : f32] : (f32) -> !moa.array<[4], f32> {
+      ^bb0(%k: index):
+        %a = onf.load %v[%j, %k] times ["v.s0", "v.s1"] plus "0" : !moa.array<[M, 4], bf16> -> bf16
+        %b = arith.extf %a : bf16 to f32
+        %t = arith.mulf %w, %b : f32
+        onf.yield %t : f32
+      } repair {
+      ^bb0(%old: f32, %new: f32):
+        %q = arith.subf %old, %new : f32
+        %z = math.exp %q : f32
+        onf.yield %z : f32
+      }
+      onf.yield %m, %l, %o : f32, f32, !moa.array<[4], f32>
+    }
+    onf.for ["d"] in ["4"] {
+    ^bb0(%k: index):
+      // CHECK: onf.at %{{.*}}#2[%d] : <[4], f32> -> f32
+      %o = onf.at %r#2[%k] : !moa.array<[4], f32> -> f32
+      %q = arith.divf %o, %r#1 : f32
+      // CHECK: onf.store %{{.*}}, %y[%i, %d] times ["y.s0", "y.s1"] plus "0" : f32, <[N, 4], bf16>
+      onf.store %q, %y[%i, %k] times ["y.s0", "y.s1"] plus "0" : f32, !moa.array<[N, 4], bf16>
+    }
+    onf.store %r#0, %s[%i] times ["s.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// Lifted: factors of the axes, and the pieces of a guarded range.
+// CHECK-LABEL: onf.kernel @lifted
+onf.kernel @lifted attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["x"],
+    result_names = ["y"], result_types = [!moa.array<[B, N], f64>]} {
+^bb0(%x: !moa.array<[B, N, M], f64>, %y: !moa.array<[B, N], f64>):
+  // CHECK: onf.for ["b", "i"] in ["B", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: 6, lane: 16>] {
+  onf.for ["b", "i"] in ["B", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: 6, lane: 16>] {
+  ^bb0(%b: index, %i: index):
+    %c = onf.extent "M - N"
+    // CHECK: onf.fold "j" in "M" lift <sequential: 0, cache: 64> pieces [#onf.piece<visit (d0, d1)[s0] -> (0) to (d0, d1)[s0] -> (d1 + s0 + 1) full true (d0, d1)[s0] -> (0) to (d0, d1)[s0] -> (d0 + s0 + 1)>] of(%{{.*}}) : f64 {
+    %r = onf.fold "j" in "M" lift <sequential: 0, cache: 64>
+      pieces [#onf.piece<visit (d0, d1)[s0] -> (0) to (d0, d1)[s0] -> (d1 + s0 + 1)
+                         full true (d0, d1)[s0] -> (0) to (d0, d1)[s0] -> (d0 + s0 + 1)>] of (%c) : f64 {
+    ^bb0(%j: index):
+      %lim = arith.addi %i, %c : index
+      %p = arith.cmpi sle, %j, %lim : index
+      onf.guard %p
+      // A shifted address: the constant counts elements.
+      // CHECK: onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "-x.s2"] plus "M*x.s2 - x.s2"
+      %e = onf.load %x[%b, %i, %j] times ["x.s0", "x.s1", "-x.s2"] plus "M*x.s2 - x.s2" : !moa.array<[B, N, M], f64> -> f64
+      %a = onf.acc min "a" carries [] in [] refs() add [] : () -> f64 {
+        onf.yield %e : f64
+      } repair {
+      }
+      onf.yield %a : f64
+    }
+    onf.store %r, %y[%b, %i] times ["y.s0", "y.s1"] plus "0" : f64, !moa.array<[B, N], f64>
+  }
+}
+
+// A nest of rank 0 and a boolean state.
+// CHECK-LABEL: onf.kernel @scalar
+onf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["p"], result_names = ["y"], result_types = [!moa.array<[], i1>]} {
+^bb0(%p: !moa.array<[N], i1>, %y: !moa.array<[], i1>):
+  // CHECK: onf.for [] in [] {
+  onf.for [] in [] {
+    %r = onf.fold "j" in "N" : i1 {
+    ^bb0(%j: index):
+      %e = onf.load %p[%j] times ["p.s0"] plus "0" : !moa.array<[N], i1> -> i1
+      %a = onf.acc and "all" carries [] in [] refs() mul [] : () -> i1 {
+        onf.yield %e : i1
+      } repair {
+      }
+      onf.yield %a : i1
+    }
+    // CHECK: onf.store %{{.*}}, %y[] times [] plus "0" : i1, <[], i1>
+    onf.store %r, %y[] times [] plus "0" : i1, !moa.array<[], i1>
+  }
+}
