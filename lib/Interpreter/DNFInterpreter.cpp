@@ -1,6 +1,7 @@
 //===- DNFInterpreter.cpp - definitions over index domains ----------------===//
 #include "dialects/DNF/IR/DNF.h"
 #include "lib/Interpreter/Machine.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace moa;
@@ -22,31 +23,46 @@ struct Body {
   bool mayBeAbsent() const { return condition || value->mayBeAbsent; }
 };
 
-/// A let with a cache of its values: one entry per index of the domain as far
-/// as that is small, else the entry of the index's remainder, overwritten.
+/// Values by index: one entry per index of the domain as far as that is small,
+/// else the entry of the index's remainder, overwritten. A tag is the linear
+/// index + 1.
+class Cache {
+public:
+  /// The value with this tag, or null.
+  const Cell *find(uint64_t tag, ArrayRef<int64_t> domain) {
+    if (entries.empty())
+      allocate(domain);
+    const Entry &entry = entries[(tag - 1) & (entries.size() - 1)];
+    return entry.tag == tag ? &entry.value : nullptr;
+  }
+  void insert(uint64_t tag, Cell value) {
+    entries[(tag - 1) & (entries.size() - 1)] = {tag, value};
+  }
+
+private:
+  struct Entry {
+    uint64_t tag = 0;
+    Cell value = ofInt(0);
+  };
+  static constexpr uint64_t kMaxEntries = uint64_t(1) << 21;
+
+  void allocate(ArrayRef<int64_t> domain) {
+    uint64_t size = 1, wanted = 1;
+    for (int64_t extent : domain)
+      wanted = std::min<uint64_t>(wanted * extent, kMaxEntries);
+    while (size < wanted)
+      size *= 2;
+    entries.resize(size);
+  }
+  std::vector<Entry> entries;
+};
+
 struct Let {
   std::string name;
   std::vector<int64_t> domain;
   Body body;
   bool cached = false;
-
-  struct Entry {
-    uint64_t tag = 0; // linear index + 1
-    Cell value;
-  };
-  std::vector<Entry> entries;
-
-  static constexpr uint64_t kMaxEntries = uint64_t(1) << 21;
-
-  Entry &entry(uint64_t linear) {
-    if (entries.empty()) {
-      uint64_t size = 1, wanted = std::min<uint64_t>(countOf(domain), kMaxEntries);
-      while (size < wanted)
-        size *= 2;
-      entries.resize(size);
-    }
-    return entries[linear & (entries.size() - 1)];
-  }
+  Cache cache;
 };
 
 struct InputNode final : Node {
@@ -127,15 +143,12 @@ struct ApplyNode final : Node {
       enter(m);
       return m.get(let.body.value);
     }
-    if (Let::Entry &entry = let.entry(tag - 1); entry.tag == tag)
-      return entry.value;
+    if (const Cell *known = let.cache.find(tag, let.domain))
+      return *known;
     enter(m);
     Cell value = m.get(let.body.value);
-    if (!m.failed) {
-      Let::Entry &entry = let.entry(tag - 1);
-      entry.tag = tag;
-      entry.value = value;
-    }
+    if (!m.failed)
+      let.cache.insert(tag, value);
     return value;
   }
   bool present(Machine &m) override {
@@ -153,11 +166,27 @@ struct ApplyNode final : Node {
   Let &let;
 };
 
+/// A reduction. One that depends on some of the indices around it but not on
+/// all keeps its values by those it depends on.
 struct ReduceNode final : Node {
   ReduceNode(Scope *scope, Location loc, Monoid monoid, Type type, int64_t extent,
-             Body body)
-      : Node(scope, loc), monoid(monoid), type(type), extent(extent), body(body) {}
+             Body body, std::vector<Node *> keys, std::vector<int64_t> domain)
+      : Node(scope, loc), monoid(monoid), type(type), extent(extent), body(body),
+        keys(std::move(keys)), domain(std::move(domain)) {}
   Cell compute(Machine &m) override {
+    if (keys.empty())
+      return reduce(m);
+    uint64_t tag = 0;
+    for (auto [key, size] : llvm::zip(keys, domain))
+      tag = tag * size + m.get(key).i;
+    if (const Cell *known = cache.find(++tag, domain))
+      return *known;
+    Cell value = reduce(m);
+    if (!m.failed)
+      cache.insert(tag, value);
+    return value;
+  }
+  Cell reduce(Machine &m) {
     Accumulator sum(monoid, type);
     for (int64_t j = 0; j < extent && !m.failed; ++j) {
       m.enter(*body.scope);
@@ -171,6 +200,9 @@ struct ReduceNode final : Node {
   Type type;
   int64_t extent;
   Body body;
+  std::vector<Node *> keys;
+  std::vector<int64_t> domain;
+  Cache cache;
 };
 
 struct WhereNode final : Node {
@@ -201,7 +233,10 @@ public:
 
 private:
   Expected<bool> buildSpecial(Operation *op) override;
-  Error buildBody(Region &region, const Scope *parent, Body &body);
+  Error buildBody(Region &region, ArrayRef<int64_t> domain, Body &body);
+  using Indices = llvm::SetVector<Value>;
+  const Indices &indicesOf(Value value);
+  Indices capturedIndices(Region &region);
   Error buildLet(dnf::LetOp op);
   Error buildReduce(dnf::ReduceOp op);
   Error buildPsi(dnf::PsiOp op);
@@ -212,7 +247,10 @@ private:
   Machine state;
   const KernelInputs &inputs;
   const InterpretOptions &options;
-  unsigned depth = 0;
+  /// The indices around the op that is built, from the outermost in.
+  std::vector<Value> around;
+  llvm::DenseMap<Value, int64_t> extents;
+  llvm::DenseMap<Value, Indices> dependences;
   std::map<std::string, std::unique_ptr<Let>> lets;
   std::map<unsigned, Output> outputs;
 };
@@ -221,21 +259,50 @@ private:
 // Construction
 //===----------------------------------------------------------------------===//
 
-Error DNFInterpreter::buildBody(Region &region, const Scope *parent, Body &body) {
+Error DNFInterpreter::buildBody(Region &region, ArrayRef<int64_t> domain, Body &body) {
   Block &block = region.front();
-  body.scope = makeScope(parent);
   // A body inside another lies deeper than everything it can use.
-  body.scope->depth = ++depth;
+  body.scope = makeScope(++depth);
   body.arguments = makeArguments(block, body.scope);
+  for (auto [arg, extent] : llvm::zip(block.getArguments(), domain)) {
+    extents[arg] = extent;
+    around.push_back(arg);
+  }
   for (Operation &op : block.without_terminator())
     if (Error error = buildOp(&op))
       return error;
+  around.resize(around.size() - block.getNumArguments());
   --depth;
   auto yield = cast<dnf::YieldOp>(block.getTerminator());
   body.value = nodeOf(yield.getValue());
   if (yield.getPresent())
     body.condition = nodeOf(yield.getPresent());
   return Error::success();
+}
+
+/// The indices a value depends on.
+const DNFInterpreter::Indices &DNFInterpreter::indicesOf(Value value) {
+  if (auto it = dependences.find(value); it != dependences.end())
+    return it->second;
+  Indices result;
+  if (extents.count(value)) {
+    result.insert(value);
+  } else if (Operation *op = value.getDefiningOp()) {
+    for (Value operand : op->getOperands())
+      result.insert_range(indicesOf(operand));
+    for (Region &region : op->getRegions())
+      result.insert_range(capturedIndices(region));
+  }
+  return dependences[value] = std::move(result);
+}
+
+DNFInterpreter::Indices DNFInterpreter::capturedIndices(Region &region) {
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(region, captured);
+  Indices result;
+  for (Value value : captured)
+    result.insert_range(indicesOf(value));
+  return result;
 }
 
 Expected<std::vector<int64_t>> DNFInterpreter::domainOf(ArrayAttr extents) {
@@ -268,7 +335,7 @@ Error DNFInterpreter::buildLet(dnf::LetOp op) {
     return domain.takeError();
   let->domain = std::move(*domain);
   let->cached = isExpensive(op);
-  if (Error error = buildBody(op.getBody(), &top, let->body))
+  if (Error error = buildBody(op.getBody(), let->domain, let->body))
     return error;
   lets[let->name] = std::move(let);
   return Error::success();
@@ -279,11 +346,20 @@ Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
   if (!extent)
     return extent.takeError();
   Body body;
-  if (Error error = buildBody(op.getBody(), &top, body))
+  if (Error error = buildBody(op.getBody(), {*extent}, body))
     return error;
+  Indices indices = capturedIndices(op.getBody());
+  std::vector<Node *> keys;
+  std::vector<int64_t> domain;
+  if (indices.size() < around.size())
+    for (Value index : indices) {
+      keys.push_back(nodeOf(index));
+      domain.push_back(extents[index]);
+    }
   define(op.getResult(),
          make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(),
-                          op.getResult().getType(), *extent, body));
+                          op.getResult().getType(), *extent, body, std::move(keys),
+                          std::move(domain)));
   return Error::success();
 }
 
@@ -357,7 +433,7 @@ Error DNFInterpreter::buildKernel(dnf::KernelOp op) {
       return domain.takeError();
     output.domain = std::move(*domain);
     output.form = Form::of(definition.getType());
-    if (Error error = buildBody(definition.getBody(), &top, output.body))
+    if (Error error = buildBody(definition.getBody(), output.domain, output.body))
       return error;
   }
   return Error::success();

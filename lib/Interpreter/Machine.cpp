@@ -57,9 +57,9 @@ struct SelectNode final : OperandNode {
 
 } // namespace
 
-Scope *GraphBuilder::makeScope(const Scope *parent) {
+Scope *GraphBuilder::makeScope(unsigned depth) {
   scopes.push_back(std::make_unique<Scope>());
-  scopes.back()->depth = parent->depth + 1;
+  scopes.back()->depth = depth;
   return scopes.back().get();
 }
 

@@ -93,7 +93,7 @@ protected:
   virtual llvm::Expected<bool> buildSpecial(mlir::Operation *op) = 0;
 
   llvm::Error buildOp(mlir::Operation *op);
-  Scope *makeScope(const Scope *parent);
+  Scope *makeScope(unsigned depth);
   /// The deepest of the scopes the values live in, at least the kernel's.
   Scope *scopeOf(mlir::ValueRange values);
   /// The deepest scope among the values a region takes from outside.
@@ -116,6 +116,8 @@ protected:
   const Symbols &symbols;
   Machine &machine;
   Scope top;
+  /// Depth of the scope whose code is built.
+  unsigned depth = 0;
 
 private:
   llvm::DenseMap<mlir::Value, Node *> nodes;

@@ -75,7 +75,6 @@ private:
   std::vector<std::unique_ptr<Nest>> nests;
   std::vector<onf::ForOp> nestOps;
   Nest *currentNest = nullptr;
-  unsigned depth = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -140,8 +139,7 @@ Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
       nest.tileSize = lift.getTile();
   }
   Block &block = op.getBody().front();
-  nest.scope = makeScope(&top);
-  nest.scope->depth = ++depth;
+  nest.scope = makeScope(++depth);
   nest.indices = makeArguments(block, nest.scope);
   for (Operation &inner : block)
     if (Error error = buildStatement(&inner, nest))
@@ -178,8 +176,7 @@ Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
 Error ONFInterpreter::buildRegion(Region &region, Scope *&scope,
                                   std::vector<Node *> &arguments, Node *&result) {
   Block &block = region.front();
-  scope = makeScope(&top);
-  scope->depth = ++depth;
+  scope = makeScope(++depth);
   arguments = makeArguments(block, scope);
   for (Operation &op : block.without_terminator())
     if (Error error = buildOp(&op))
@@ -226,8 +223,7 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
     return extent.takeError();
   fold.extent = *extent;
   fold.order = liftedOrder(*extent, op.getLift().value_or(onf::AxisAttr()));
-  fold.bodyScope = makeScope(&top);
-  fold.bodyScope->depth = ++depth;
+  fold.bodyScope = makeScope(++depth);
   Block &block = op.getBody().front();
   fold.index = makeArguments(block, fold.bodyScope)[0];
   for (Operation &inner : block.without_terminator()) {
@@ -244,7 +240,6 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
     }
   }
   --depth;
-  SmallVector<Value> captured(op.getBounds());
   fold.scope = captureScope(op.getBody());
   if (op.getPieces() && options.checkPieces) {
     for (auto piece : op.getPieces()->getAsRange<onf::PieceAttr>())
