@@ -99,7 +99,7 @@ struct DeriveIntervalsPass final
     });
     for (onf::FoldOp fold : folds)
       if (llvm::Error error = deriveFoldIntervals(fold))
-        fold.emitRemark("visits every index of '")
+        mlir::emitRemark(fold.getLoc(), "visits every index of '")
             << fold.getName() << "': " << llvm::toString(std::move(error));
   }
 };

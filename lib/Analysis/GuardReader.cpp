@@ -12,6 +12,7 @@ using namespace moa;
 static constexpr int64_t maxLiteral = int64_t(1) << 31;
 static constexpr int64_t clampLimit = int64_t(1) << 56;
 static constexpr unsigned maxCases = 8;
+static constexpr unsigned maxSplits = 4;
 
 GuardReader::GuardReader(onf::ForOp nest, onf::FoldOp fold)
     : nest(nest), fold(fold), context(fold.getContext()) {}
@@ -438,6 +439,40 @@ PredicateRef GuardReader::leafPredicate(Value value) {
       unknowns.try_emplace(value, unknowns.size()).first->second);
 }
 
+/// Σ sign·term + rest ≥ 0. A maximum is not negative where one operand is not, a
+/// minimum where both are, and the reverse under a negative sign: this keeps one
+/// convex piece where a distinction of cases would make several.
+std::optional<PredicateRef> GuardReader::nonNegativeSum(Sum terms, AffineExpr rest,
+                                                        unsigned splits) {
+  for (size_t k = 0; k < terms.size(); ++k) {
+    auto [value, sign] = terms[k];
+    Operation *op = value.getDefiningOp();
+    auto type = dyn_cast<IntegerType>(value.getType());
+    bool opens = op && depends(value) && !(type && type.getWidth() < 64);
+    if (opens && isa<arith::AddIOp, arith::SubIOp>(op)) {
+      terms.emplace_back(op->getOperand(0), sign);
+      terms.emplace_back(op->getOperand(1), isa<arith::AddIOp>(op) ? sign : -sign);
+      continue;
+    }
+    if (opens && isa<arith::MinSIOp, arith::MaxSIOp>(op) && splits > 0) {
+      Sum left(terms.begin() + k + 1, terms.end()), right = left;
+      left.emplace_back(op->getOperand(0), sign);
+      right.emplace_back(op->getOperand(1), sign);
+      auto a = nonNegativeSum(left, rest, splits - 1);
+      auto b = nonNegativeSum(right, rest, splits - 1);
+      if (!a || !b)
+        return std::nullopt;
+      bool either = isa<arith::MaxSIOp>(op) == (sign > 0);
+      return either ? Predicate::disjunction(*a, *b) : Predicate::conjunction(*a, *b);
+    }
+    auto cases = integer(value);
+    if (!cases || cases->size() > 1)
+      return std::nullopt;
+    rest = rest + cases->front().value * sign;
+  }
+  return Predicate::nonNegative(rest);
+}
+
 static PredicateRef compare(arith::CmpIPredicate predicate, AffineExpr a, AffineExpr b) {
   switch (predicate) {
   case arith::CmpIPredicate::eq:
@@ -470,6 +505,16 @@ PredicateRef GuardReader::comparison(arith::CmpIOp op) {
         Predicate::exclusive(predicate(op.getLhs()), predicate(op.getRhs()));
     return kind == CmpIPredicate::ne ? differ : Predicate::negation(differ);
   }
+  AffineExpr zero = literal(0, context);
+  std::optional<PredicateRef> sum;
+  if (kind == CmpIPredicate::sle || kind == CmpIPredicate::slt)
+    sum = nonNegativeSum({{op.getRhs(), 1}, {op.getLhs(), -1}},
+                         kind == CmpIPredicate::slt ? zero - 1 : zero, maxSplits);
+  if (kind == CmpIPredicate::sge || kind == CmpIPredicate::sgt)
+    sum = nonNegativeSum({{op.getLhs(), 1}, {op.getRhs(), -1}},
+                         kind == CmpIPredicate::sgt ? zero - 1 : zero, maxSplits);
+  if (sum)
+    return *sum;
   auto left = integer(op.getLhs()), right = integer(op.getRhs());
   if (!left || !right || left->size() * right->size() > maxCases)
     return leafPredicate(op);

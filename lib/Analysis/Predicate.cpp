@@ -4,6 +4,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -126,9 +127,27 @@ static void addAbsorbing(Disjunction &terms, Conjunct term) {
   terms.push_back(std::move(term));
 }
 
+/// g·e + k ≥ 0 is e + ⌊k/g⌋ ≥ 0 over the integers.
+static AffineExpr tighten(AffineExpr e) {
+  auto form = linearize(e);
+  if (!form || form->terms.empty())
+    return e;
+  int64_t divisor = 0;
+  for (auto [atom, coefficient] : form->terms)
+    divisor = std::gcd(divisor, coefficient);
+  if (divisor == 1)
+    return e;
+  AffineExpr result = getAffineConstantExpr(
+      llvm::divideFloorSigned(form->constant, divisor), e.getContext());
+  for (auto [atom, coefficient] : form->terms)
+    result = result + atom * (coefficient / divisor);
+  return result;
+}
+
 static Disjunction atoms(ArrayRef<AffineExpr> alternatives) {
   Disjunction result;
-  for (AffineExpr e : alternatives) {
+  for (AffineExpr alternative : alternatives) {
+    AffineExpr e = tighten(alternative);
     auto constant = dyn_cast<AffineConstantExpr>(e);
     if (constant && constant.getValue() < 0)
       continue;
@@ -170,7 +189,7 @@ struct Expansion {
     if (!sign)
       return atoms({e - 1, -e - 1});
     Conjunct term;
-    term.nonNegative = {e, -e};
+    term.nonNegative = {tighten(e), tighten(-e)};
     return {term};
   }
 

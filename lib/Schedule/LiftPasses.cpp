@@ -51,9 +51,9 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
     Schedule chosen = given ? *given : chooseSchedule(kernel, target);
     if (llvm::Error error = checkSchedule(kernel, chosen, target)) {
       if (given)
-        return kernel.emitError(llvm::toString(std::move(error)));
+        return mlir::emitError(kernel.getLoc(), llvm::toString(std::move(error)));
       // The smallest tile is taken and spills out of the cache.
-      kernel.emitRemark(llvm::toString(std::move(error)));
+      mlir::emitRemark(kernel.getLoc(), llvm::toString(std::move(error)));
     }
     if (print)
       llvm::outs() << printSchedule(chosen);
@@ -61,7 +61,7 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
   }
 
   void refuse(Operation *op, llvm::Error error) {
-    op->emitError(llvm::toString(std::move(error)));
+    mlir::emitError(op->getLoc(), llvm::toString(std::move(error)));
     signalPassFailure();
   }
 };

@@ -65,6 +65,8 @@ def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
     [max visitLower, min visitUpper), and every index in
     [max fullLower, min fullUpper) is present for every lane of the tile.
     `full` is false when no index is known to be so.
+    Pieces may overlap and their order is only a hint: a lowering visits their
+    union once. An interval whose lower end is not below its upper end is empty.
   }];
   let parameters = (ins "::mlir::AffineMap":$visitLower, "::mlir::AffineMap":$visitUpper,
                         "::mlir::AffineMap":$fullLower, "::mlir::AffineMap":$fullUpper,
