@@ -1,6 +1,6 @@
 //===- ClassicalCount.cpp - intermediates of operator-by-operator evaluation ===//
 //
-// [Def 15]. The operators of a kernel are views, generators, contractions,
+// [Def 18]. The operators of a kernel are views, generators, contractions,
 // reductions and point-wise operators. Point-wise operators that are connected
 // form groups as large as a single loop can be: a group never needs a value
 // that is computed from its own results outside of it. Every contraction and

@@ -1,7 +1,7 @@
 //===- DataMovement.h - what a specification reads, writes and keeps -*- C++ -*-===//
 //
 // Counts of the moa level of one kernel, as polynomials in the user's symbols
-// [Def 13–15]:
+// [Def 17, Def 18]:
 //  - distinct elements: each element of an input that some output needs, once,
 //    and each element of an output, once. This is the compulsory traffic; what
 //    a machine moves between two of its memories is more when they are small;

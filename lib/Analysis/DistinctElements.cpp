@@ -1,6 +1,6 @@
 //===- DistinctElements.cpp - which input elements the outputs need -------===//
 //
-// [Def 14]. Walks from every output element at a symbolic index down to the
+// [Def 17]. Walks from every output element at a symbolic index down to the
 // inputs. What arrives at an input is an access: an index whose entries are
 // expressions of loop indices, and the conditions (masks, selections) under
 // which it is read. An access counts exactly if its entries are independent
