@@ -1,9 +1,280 @@
 //===- BlockedFold.cpp - folds in blocks of keys --------------------------===//
-#include "lib/Conversion/ONFToVector/Nest.h"
+#include "lib/Conversion/ONFToVector/BlockedFold.h"
+
+using namespace mlir;
+using namespace moa;
 
 namespace moa::rows {
-bool emitBlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
+using namespace moa::onf;
+
+bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
                      int64_t vectorsPerTile) {
-  return false;
+  auto plan = planFold(fold, laneIndex, emitter.deps);
+  if (!plan)
+    return false;
+  BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan)).emit();
+  return true;
 }
+
+BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
+                         int64_t vectors, FoldPlan plan)
+    : e(emitter), fold(fold), laneIndex(laneIndex),
+      key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
+      plan(std::move(plan)) {
+  shape.lanes = e.lanes;
+  shape.vectors = vectors;
+  chooseShape();
+}
+
+/// 32 vector registers with 512-bit vectors, else 16. A register tile holds
+/// RI·RJ sums, RI vectors of rows and a broadcast scalar.
+void BlockedFold::chooseShape() {
+  Type type = plan.scores.empty() ? plan.carriers.front().type
+                                  : plan.scores.front().type;
+  bool wide = shape.lanes * type.getIntOrFloatBitWidth() >= 512;
+  shape.RI = shape.vectors % 3 == 0 ? 3 : shape.vectors % 2 == 0 ? 2 : 1;
+  shape.RJ = wide || shape.RI == 1 ? 8 : 4;
+  shape.BN = 128;
+  if (auto lift = fold.getLift())
+    if (int64_t size = lift->getSize(Resource::cache); size > 1)
+      shape.BN = size;
+  int64_t widest = 1;
+  for (const Score &score : plan.scores)
+    widest = std::max(widest, score.extent);
+  for (const Carrier &carrier : plan.carriers) {
+    int64_t size = 1;
+    for (int64_t extent : carrier.extents)
+      size *= extent;
+    widest = std::max(widest, size);
+  }
+  // A block of keys of one operand stays within 256 KB.
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t limit = std::max<int64_t>((256 * 1024) / (widest * bytes), 1);
+  shape.BN = std::min(shape.BN, std::max(limit, shape.RJ));
+  shape.BN = llvm::alignTo(std::min<int64_t>(shape.BN, 4096), shape.RJ);
+}
+
+//===----------------------------------------------------------------------===//
+// Scratch memory
+//===----------------------------------------------------------------------===//
+
+void BlockedFold::allocateCarrier(const Carrier &carrier) {
+  CarrierBuffers buffers;
+  int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
+  for (int64_t extent : ArrayRef<int64_t>(carrier.extents).drop_back())
+    outer *= extent;
+  buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
+  buffers.padded = outer * buffers.lastPadded;
+  buffers.keys = e.scratchFor(carrier.type, shape.BN * buffers.padded);
+  buffers.state = e.scratchFor(carrier.type,
+                               shape.vectors * shape.lanes * buffers.padded);
+  buffers.factor = e.scratchFor(carrier.type, shape.panelWidth());
+  carriers.push_back(buffers);
+  Value started;
+  if (!carrier.acc.getRefs().empty())
+    started = e.scratchFor(booleanType(), shape.vectors * shape.lanes);
+  carrierStarted.push_back(started);
+  if (carrier.operand == operands.size())
+    operands.push_back(e.scratchFor(carrier.type, shape.BN * shape.panelWidth()));
+}
+
+void BlockedFold::allocate() {
+  int64_t rows = shape.vectors * shape.lanes, width = shape.panelWidth();
+  for (const Score &score : plan.scores) {
+    ScoreBuffers buffers;
+    buffers.keyStride = llvm::alignTo(score.extent, shape.lanes);
+    buffers.rows = e.scratchFor(score.type, rows * score.extent);
+    buffers.keys = e.scratchFor(score.type, shape.BN * buffers.keyStride);
+    buffers.scores = e.scratchFor(score.type, shape.BN * width);
+    scores.push_back(buffers);
+  }
+  for (const Carrier &carrier : plan.carriers)
+    allocateCarrier(carrier);
+  for (Scalar &scalar : plan.scalars) {
+    ScalarBuffers buffers;
+    buffers.state = e.scratchFor(scalar.acc.getResult().getType(), rows);
+    if (!scalar.acc.getRefs().empty())
+      buffers.started = e.scratchFor(booleanType(), rows);
+    scalars.push_back(buffers);
+  }
+  for (auto &[value, pass] : plan.kept)
+    kept.push_back(e.scratchFor(value.getType(), shape.BN * width));
+  for (Value value : plan.keyValues)
+    keyValues.push_back(e.scratchFor(value.getType(),
+                                     llvm::alignTo(shape.BN, shape.lanes)));
+  if (guard) {
+    masks = e.scratchFor(booleanType(), rows * shape.BN);
+    anyOfKey = e.scratchFor(booleanType(), shape.BN);
+    anyOfRow = e.scratchFor(booleanType(), rows);
+  }
+}
+
+/// Stores a vector `count` times, one after the other.
+void BlockedFold::fillBuffer(Value pointer, Value vector, int64_t count) {
+  e.loop(e.here().index(0), e.here().index(count * shape.lanes), shape.lanes,
+         [&](Value offset) { store(vector, pointer, offset); });
+}
+
+void BlockedFold::initialise() {
+  Build b = e.here();
+  Value none = b.constant(e.rowType(booleanType()), b.b.getBoolAttr(false));
+  for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
+    AccOp acc = scalar.acc;
+    Type type = e.rowType(acc.getResult().getType());
+    fillBuffer(buffers.state, b.identity(acc.getMonoid(), type), shape.vectors);
+    if (buffers.started)
+      fillBuffer(buffers.started, none, shape.vectors);
+  }
+  for (auto [carrier, buffers, started] :
+       llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
+    Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
+    fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
+    if (started)
+      fillBuffer(started, none, shape.vectors);
+  }
+}
+
+/// Makes the final states readable from the code of the rows.
+void BlockedFold::publish() {
+  Scope &scope = e.top();
+  SmallVector<AccOp> accs = getAccs(fold);
+  auto resultOf = [&](AccOp acc) -> Value {
+    return fold.getResult(llvm::find(accs, acc) - accs.begin());
+  };
+  for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
+    StateBuffer state;
+    state.pointer = buffers.state;
+    state.element = scalar.acc.getResult().getType();
+    state.tiled = true;
+    scope.states[resultOf(scalar.acc)] = state;
+  }
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers)) {
+    StateBuffer state;
+    state.pointer = buffers.state;
+    state.element = carrier.type;
+    state.tiled = true;
+    state.panel = shape.RI;
+    state.padded = buffers.padded;
+    state.extents = carrier.extents;
+    state.extents.back() = buffers.lastPadded;
+    scope.states[resultOf(carrier.acc)] = state;
+  }
+  for (Value result : fold.getResults())
+    e.deps.add(result, laneIndex);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+void BlockedFold::emit() {
+  allocate();
+  Build b = e.here();
+  Value panels = b.ceilDiv(e.tile.rows, shape.panelWidth());
+  vectors = b.mul(panels, shape.RI);
+  initialise();
+  for (unsigned k = 0; k != scores.size(); ++k)
+    stageRows(k);
+  Value lastRow = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  auto [lower, upper] = e.hull(fold, e.tile.base, lastRow);
+  Value size = e.here().index(shape.BN);
+  Value from = e.here().mul(
+      e.here().b.createOrFold<arith::DivUIOp>(e.loc, lower, size), shape.BN);
+  e.loop(from, upper, shape.BN, [&, lower = lower, upper = upper](Value base) {
+    Build b = e.here();
+    first = b.max(base, lower);
+    count = b.sub(b.min(b.add(base, shape.BN), upper), first);
+    emitBlock(first, count);
+  });
+  publish();
+}
+
+/// Whether a piece of the fold meets the block, or (full) covers all of it.
+Value BlockedFold::piecesCover(bool full) {
+  if (!fold.getPieces())
+    return e.here().truth(!full);
+  Value low = e.tile.base, found = e.here().truth(false);
+  Build b = e.here();
+  Value high = b.sub(b.add(e.tile.base, e.tile.rows), b.index(1));
+  for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
+    if (full && !piece.getFull())
+      continue;
+    auto [from, to] =
+        full ? e.interval(fold, piece.getFullLower(), piece.getFullUpper(), low, high)
+             : e.interval(fold, piece.getVisitLower(), piece.getVisitUpper(), low, high);
+    Build b = e.here();
+    Value end = b.add(first, count);
+    Value meets = full ? b.both(b.sle(from, first), b.sle(end, to))
+                       : b.both(b.slt(from, end), b.slt(first, to));
+    found = b.either(found, meets);
+  }
+  return found;
+}
+
+void BlockedFold::emitBlock(Value first, Value count) {
+  Build b = e.here();
+  Value whole = b.eq(count, b.index(shape.BN));
+  if (!guard) {
+    e.when(whole, [&] { emitBody(true); }, [&] { emitBody(false); });
+    return;
+  }
+  e.when(piecesCover(false), [&] { emitMaskedBlock(first, count); });
+}
+
+void BlockedFold::emitMaskedBlock(Value first, Value count) {
+  Build b = e.here();
+  Value whole = b.eq(count, b.index(shape.BN));
+  Value known = b.both(whole, piecesCover(true));
+  Type i1 = booleanType();
+  Values allAny = e.branch(
+      known, {i1, i1},
+      [&]() -> Values { return {e.here().truth(true), e.here().truth(true)}; },
+      [&]() -> Values {
+        auto [all, any] = evaluateMasks();
+        return {all, any};
+      });
+  e.when(e.here().both(whole, allAny[0]), [&] { emitBody(true); },
+         [&] { e.when(allAny[1], [&] { emitBody(false); }); });
+}
+
+/// Evaluates the guard for every key and row of the block: masks, which keys
+/// some row sees, which rows see some key. Whether all, and any, are present.
+std::pair<Value, Value> BlockedFold::evaluateMasks() {
+  Build b = e.here();
+  Value zero = b.index(0), none = b.truth(false), yes = b.truth(true);
+  e.loop(zero, count, 1, [&](Value j) { store(none, anyOfKey, j); });
+  Value noRow = b.constant(e.rowType(booleanType()), b.b.getBoolAttr(false));
+  Value allRows = b.constant(e.rowType(booleanType()), b.b.getBoolAttr(true));
+  Values result = e.loop(zero, vectors, 1, {yes, none}, [&](Value v, ValueRange args) {
+    bindRows(e, e.top(), laneIndex, v);
+    Value base = e.here().mul(v, shape.BN * shape.lanes);
+    Values rows = e.loop(zero, count, 1, {allRows, noRow}, [&](Value j, ValueRange seen) {
+      e.top().values[key] = e.here().add(first, j);
+      Value present = e.rowValue(guard.getCondition());
+      Build b = e.here();
+      store(present, masks, b.add(base, b.mul(j, shape.lanes)));
+      Value some = load(booleanType(), anyOfKey, j, false);
+      store(b.either(some, b.any(present)), anyOfKey, j);
+      return Values{b.both(seen[0], present), b.either(seen[1], present)};
+    });
+    Build b = e.here();
+    store(rows[1], anyOfRow, b.mul(v, shape.lanes));
+    return Values{b.both(args[0], b.all(rows[0])), b.either(args[1], b.any(rows[1]))};
+  });
+  return {result[0], result[1]};
+}
+
+/// One version of the code for a block.
+void BlockedFold::emitBody(bool whole) {
+  Value dynamic = count;
+  masked = !whole && guard;
+  if (whole)
+    count = e.here().index(shape.BN);
+  stageKeys();
+  Build b = e.here();
+  Value panels = b.b.createOrFold<arith::DivUIOp>(e.loc, vectors, b.index(shape.RI));
+  e.loop(b.index(0), panels, 1, [&](Value number) { emitPanel(number); });
+  count = dynamic;
+}
+
 } // namespace moa::rows

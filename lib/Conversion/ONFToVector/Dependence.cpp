@@ -77,6 +77,9 @@ Dependence::Set Dependence::compute(Value value) {
     SmallVector<AccOp> accs = getAccs(fold);
     set = of(accs[number].getResult());
     set.erase(fold.getBody().getArgument(0));
+    auto found = extra.find(value);
+    if (found != extra.end())
+      set.insert(found->second.begin(), found->second.end());
     return set;
   }
   for (Value operand : op->getOperands())

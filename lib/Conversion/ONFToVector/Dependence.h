@@ -17,10 +17,16 @@ public:
   const Set &of(mlir::Value value);
   bool on(mlir::Value value, mlir::Value index) { return of(value).contains(index); }
 
+  /// Declares that a value, a result of a fold, depends on an index.
+  void add(mlir::Value value, mlir::Value index) {
+    extra[value].insert(index);
+    sets.clear();
+  }
+
 private:
   Set compute(mlir::Value value);
   Set computeState(onf::AccOp acc);
-  llvm::DenseMap<mlir::Value, Set> sets;
+  llvm::DenseMap<mlir::Value, Set> sets, extra;
 };
 
 /// The guard of a fold, or null.

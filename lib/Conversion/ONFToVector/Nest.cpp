@@ -221,8 +221,10 @@ void NestEmitter::emitTileFold(FoldOp fold) {
                            emitter.here().splat(final, emitter.lanes),
                            buffer.pointer, emitter.here().index(0));
   });
-  for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers))
+  for (auto [result, buffer] : llvm::zip_equal(fold.getResults(), buffers)) {
     emitter.top().states[result] = buffer;
+    emitter.deps.add(result, laneIndex());
+  }
 }
 
 void NestEmitter::emitRowCode() {

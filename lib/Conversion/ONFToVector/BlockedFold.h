@@ -1,0 +1,140 @@
+//===- BlockedFold.h - a planned fold while it is written -------*- C++ -*-===//
+//
+// For one tile of rows:
+//
+//   stage the row factors of the scores, transposed: rows last
+//   for each block of BN keys that some row of the tile needs
+//     stage the key factors: contiguous, in the compute type
+//     for each panel of RI vectors of rows
+//       scores   S[j][rows]  register tiles of RJ keys × RI vectors
+//       passes   states without axes, row operands P[j][rows] of the carriers
+//       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], the sum of the
+//                block from zero in registers
+//
+// There are two versions of the code for a block: one for BN keys that every row
+// sees, and one for any count with a mask per key and vector.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H
+#define MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H
+
+#include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "lib/Conversion/ONFToVector/Nest.h"
+
+namespace moa::rows {
+
+/// Sizes of one blocked fold.
+struct BlockShape {
+  int64_t lanes, vectors; // of the tile
+  int64_t RI, RJ;         // register tile: vectors of rows × broadcast scalars
+  int64_t BN;             // keys per block
+  int64_t panelWidth() const { return RI * lanes; }
+  int64_t panels() const { return vectors / RI; }
+};
+
+class BlockedFold {
+public:
+  BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
+              int64_t vectors, FoldPlan plan);
+  void emit();
+
+private:
+  using Values = Emitter::Values;
+  struct ScoreBuffers {
+    mlir::Value rows, keys, scores;
+    int64_t keyStride;
+  };
+  struct CarrierBuffers {
+    mlir::Value keys, state, factor;
+    int64_t lastPadded, padded;
+  };
+  struct ScalarBuffers {
+    mlir::Value state, started; // started is null without refs
+  };
+  /// Scopes and states of the vectors of a panel.
+  struct Panel {
+    mlir::Value number;
+    std::vector<Scope> rows;
+    std::vector<Values> olds, news; // [scalar][vector]
+  };
+
+  //===--- Blocks (BlockedFold.cpp) ---------------------------------------===//
+  void chooseShape();
+  void allocate();
+  void allocateCarrier(const Carrier &carrier);
+  void initialise();
+  void fillBuffer(mlir::Value pointer, mlir::Value element, int64_t count);
+  void emitBlock(mlir::Value first, mlir::Value count);
+  void emitMaskedBlock(mlir::Value first, mlir::Value count);
+  std::pair<mlir::Value, mlir::Value> evaluateMasks();
+  mlir::Value piecesCover(bool full);
+  void emitBody(bool whole);
+  void publish();
+
+  //===--- Staging (Staging.cpp) ------------------------------------------===//
+  void stageRows(unsigned score);
+  void stageKeys();
+  void stageScoreKeys(unsigned score);
+  void stageCarrierKeys(unsigned carrier);
+  void stageKeyValues();
+  /// Runs `body` for each key of the block; absent keys run `zero` instead.
+  void overKeys(llvm::function_ref<void(mlir::Value)> body,
+                llvm::function_ref<void(mlir::Value)> zero);
+  mlir::Value product(const Factors &factors);
+  void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type,
+                   mlir::Value d, mlir::Value j);
+
+  //===--- Panels (Panels.cpp) --------------------------------------------===//
+  void emitPanel(mlir::Value number);
+  void withRow(Panel &panel, unsigned u, llvm::function_ref<void()> body);
+  void emitScore(unsigned score, Panel &panel);
+  void emitPass(unsigned pass, Panel &panel);
+  void bindPassValues(unsigned pass, Panel &panel, unsigned u, mlir::Value j);
+  Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
+                    mlir::ValueRange partial);
+  void storeOperands(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
+                     mlir::Value present);
+  void finishPass(unsigned pass, Panel &panel, unsigned u, mlir::ValueRange partial);
+  /// Where a state's refs are regular; null if they always are.
+  mlir::Value regular(onf::AccOp acc, Panel &panel, unsigned u);
+  struct Repair {
+    mlir::Value factor, apply;
+  };
+  Repair repair(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
+  mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,
+                            mlir::Value pointer);
+  void emitCarrier(unsigned carrier, Panel &panel);
+  void microKernel(mlir::Type type, mlir::Value a, int64_t aRow, int64_t aDepth,
+                   mlir::Value b, mlir::Value depth,
+                   llvm::function_ref<void(mlir::ValueRange)> epilogue);
+
+  mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
+  mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset,
+                   bool row = true) {
+    return e.loadState(e.here(), element, row, pointer, offset);
+  }
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value offset) {
+    e.storeState(e.here(), value, pointer, offset);
+  }
+  mlir::Type booleanType() { return mlir::IntegerType::get(fold.getContext(), 1); }
+
+  Emitter &e;
+  onf::FoldOp fold;
+  mlir::Value laneIndex, key;
+  onf::GuardOp guard;
+  FoldPlan plan;
+  BlockShape shape;
+  llvm::SmallVector<ScoreBuffers> scores;
+  llvm::SmallVector<CarrierBuffers> carriers;
+  llvm::SmallVector<ScalarBuffers> scalars;
+  llvm::SmallVector<mlir::Value> carrierStarted, operands, kept, keyValues;
+  mlir::Value masks, anyOfKey, anyOfRow;
+  mlir::Value vectors; // of the panels that hold rows
+  /// The block being written: its first key and count, and whether it is masked.
+  mlir::Value first, count;
+  bool masked = false;
+};
+
+} // namespace moa::rows
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H

@@ -1,0 +1,252 @@
+//===- FoldPlan.cpp - how a fold runs in blocks ---------------------------===//
+#include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+namespace {
+
+class Planner {
+public:
+  Planner(FoldOp fold, Value laneIndex, Dependence &deps)
+      : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
+        deps(deps) {}
+  std::optional<FoldPlan> run();
+
+private:
+  enum class Side { Row, Key, None };
+  bool usesState(Value value);
+  bool split(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row,
+             Factors &key);
+  bool planScore(FoldOp inner);
+  bool planCarrier(AccOp acc, unsigned pass);
+  bool planStates();
+  void planReuse();
+  bool isOfKey(Value value);
+  void visit(Value value, unsigned pass);
+  bool isScore(Operation *op) const {
+    return llvm::any_of(plan.scores, [&](const Score &s) { return s.fold == op; });
+  }
+
+  FoldOp fold;
+  Value lane, key;
+  Dependence &deps;
+  FoldPlan plan;
+  llvm::DenseMap<Value, unsigned> firstPass;
+  llvm::DenseSet<Value> seen; // in the pass being visited
+};
+
+/// True if the value is computed from a state of this fold.
+bool Planner::usesState(Value value) {
+  SmallVector<Value> work{value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !fold->isProperAncestor(op) || !seen.insert(op).second)
+      continue;
+    if (isa<AccOp>(op) && op->getParentOp() == fold)
+      return true;
+    op->walk([&](Operation *inner) {
+      work.append(inner->operand_begin(), inner->operand_end());
+    });
+  }
+  return false;
+}
+
+/// Splits the product a state adds into a factor of the rows and one of the
+/// keys. With a type to round to, the two operands of the product stay as they
+/// are written; otherwise the factors are regrouped.
+bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
+                    Factors &row, Factors &key) {
+  Value term = getYielded(acc.getValue());
+  std::optional<Type> narrow = acc.getOperandType();
+  auto width = [](Type type) {
+    return isa<FloatType>(type) ? type.getIntOrFloatBitWidth() : 0;
+  };
+  bool rounds = narrow && width(*narrow) && width(*narrow) < width(term.getType());
+  SmallVector<Value> factors{term};
+  for (unsigned k = 0; k != factors.size();) {
+    auto product = factors[k].getDefiningOp<arith::MulFOp>();
+    if (!product || (rounds && factors.size() == 2)) {
+      ++k;
+      continue;
+    }
+    factors[k] = product.getLhs();
+    factors.insert(factors.begin() + k + 1, product.getRhs());
+  }
+  for (Value factor : factors) {
+    Side where = side(factor);
+    if (where == Side::None)
+      return false;
+    (where == Side::Row ? row : key).values.push_back(factor);
+  }
+  if (!rounds)
+    return true;
+  if (row.values.size() != 1 || key.values.size() != 1)
+    return false;
+  for (Factors *operand : {&row, &key})
+    if (!getReadElement(operand->values[0]))
+      operand->narrow = *narrow;
+  return true;
+}
+
+bool Planner::planScore(FoldOp inner) {
+  SmallVector<AccOp> accs = getAccs(inner);
+  auto expr = SymExpr::parse(inner.getExtent());
+  if (accs.size() != 1 || getGuard(inner) || !expr || !expr->getConstant() ||
+      *expr->getConstant() < 1)
+    return false;
+  AccOp acc = accs[0];
+  Type type = acc.getResult().getType();
+  if (acc.getMonoid() != Monoid::add || !isa<FloatType>(type) ||
+      !acc.getRefs().empty() || !acc.getExtents().empty() ||
+      !(type.isF32() || type.isF64()))
+    return false;
+  Value result = inner.getResult(0), k = inner.getBody().getArgument(0);
+  if (!deps.on(result, lane) || !deps.on(result, key))
+    return false;
+  for (Value index : deps.of(result))
+    if (auto owner = dyn_cast_or_null<AccOp>(index.getParentBlock()->getParentOp()))
+      return false; // inside a carried axis
+  Score score{inner, type, *expr->getConstant(), {}, {}};
+  bool ok = split(acc, [&](Value factor) {
+    if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key)))
+      return Side::None;
+    if (deps.on(factor, lane))
+      return Side::Row;
+    return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
+  }, score.row, score.key);
+  if (ok && !score.row.values.empty() && !score.key.values.empty())
+    plan.scores.push_back(score);
+  return ok;
+}
+
+bool Planner::planCarrier(AccOp acc, unsigned pass) {
+  Type type = cast<ArrayType>(acc.getResult().getType()).getElementType();
+  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()) ||
+      (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
+    return false;
+  Carrier carrier{acc, pass, type, {}, {}, {}};
+  for (Attribute text : acc.getExtents()) {
+    auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+    if (!expr || expr->getConstant().value_or(0) < 1)
+      return false;
+    carrier.extents.push_back(*expr->getConstant());
+  }
+  auto indices = acc.getValue().getArguments();
+  bool ok = split(acc, [&](Value factor) {
+    bool carried = llvm::any_of(
+        indices, [&](Value index) { return deps.on(factor, index); });
+    if (!carried)
+      return Side::Row;
+    return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
+  }, carrier.row, carrier.key);
+  if (!ok)
+    return false;
+  carrier.operand = plan.operands;
+  for (const Carrier &other : plan.carriers)
+    if (other.row == carrier.row && other.pass == pass && other.type == type &&
+        other.acc.getRefs() == acc.getRefs() &&
+        other.acc.getSingular() == acc.getSingular())
+      carrier.operand = other.operand;
+  plan.operands = std::max(plan.operands, carrier.operand + 1);
+  plan.carriers.push_back(carrier);
+  return true;
+}
+
+bool Planner::planStates() {
+  llvm::DenseMap<Operation *, unsigned> passOf;
+  for (AccOp acc : getAccs(fold)) {
+    unsigned pass = 0;
+    for (Value ref : acc.getRefs())
+      pass = std::max(pass, passOf[ref.getDefiningOp()] + 1);
+    passOf[acc] = pass;
+    plan.passes = std::max(plan.passes, pass + 1);
+    if (acc.getExtents().empty())
+      plan.scalars.push_back({acc, pass});
+    else if (!planCarrier(acc, pass))
+      return false;
+  }
+  return true;
+}
+
+/// Values that cost more than reading them back.
+static bool isExpensive(Operation *op) {
+  if (isa<FoldOp>(op))
+    return true;
+  return isa<math::MathDialect>(op->getDialect()) &&
+         !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op);
+}
+
+/// True if the value is a function of j and of what is known outside the fold.
+bool Planner::isOfKey(Value value) {
+  if (!deps.on(value, key))
+    return false;
+  return llvm::all_of(deps.of(value), [&](Value index) {
+    return index == key ||
+           !fold->isProperAncestor(index.getParentBlock()->getParentOp());
+  });
+}
+
+void Planner::visit(Value value, unsigned pass) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !fold->isProperAncestor(op) || isScore(op) || isa<AccOp>(op) ||
+      !seen.insert(value).second)
+    return;
+  if (isExpensive(op) && isOfKey(value) && op->getNumResults() == 1) {
+    bool row = deps.on(value, lane) || usesState(value);
+    if (!row) {
+      plan.keyValues.insert(value);
+      return;
+    }
+    auto found = firstPass.find(value);
+    if (found != firstPass.end()) {
+      if (found->second != pass)
+        plan.kept.insert({value, found->second});
+      return;
+    }
+    firstPass[value] = pass;
+  }
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (inner == op || !op->isAncestor(operand.getParentBlock()->getParentOp()))
+        visit(operand, pass);
+  });
+}
+
+void Planner::planReuse() {
+  for (unsigned pass = 0; pass != plan.passes; ++pass) {
+    seen.clear();
+    for (const Scalar &scalar : plan.scalars)
+      if (scalar.pass == pass)
+        visit(getYielded(scalar.acc.getValue()), pass);
+    for (const Carrier &carrier : plan.carriers)
+      if (carrier.pass == pass)
+        for (Value factor : carrier.row.values)
+          visit(factor, pass);
+  }
+}
+
+std::optional<FoldPlan> Planner::run() {
+  fold.getBody().walk<WalkOrder::PreOrder>([&](FoldOp inner) {
+    planScore(inner);
+    return WalkResult::skip();
+  });
+  if (!planStates() || (plan.scores.empty() && plan.carriers.empty()))
+    return std::nullopt;
+  planReuse();
+  return plan;
+}
+
+} // namespace
+
+std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps) {
+  return Planner(fold, laneIndex, deps).run();
+}
+
+} // namespace moa::rows

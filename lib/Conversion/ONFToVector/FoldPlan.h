@@ -1,0 +1,77 @@
+//===- FoldPlan.h - how a fold runs in blocks -------------------*- C++ -*-===//
+//
+// A fold over j in a nest whose lanes are rows i can run in blocks of j if its
+// inner reductions and carried states are contractions:
+//
+//   scores    s(i, j) = Σ_k u(i, k) · v(j, k)      an inner fold
+//   carriers  t(i, d) = ⊕_j p(i, j) · g(j, d)      a state that carries axes
+//
+// The states are then computed block by block in *passes*: pass 0 those that
+// need no other state, pass n+1 those whose refs are known after pass n. With
+// d' = d ⊛ (the block's d), a state becomes c(d, d') ⊗ t ⊕ ⊕_j F(j, d').
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
+#define MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
+
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "llvm/ADT/MapVector.h"
+#include <optional>
+
+namespace moa::rows {
+
+/// A product of factors, rounded to `narrow` if that is not null.
+struct Factors {
+  llvm::SmallVector<mlir::Value> values;
+  mlir::Type narrow;
+  bool operator==(const Factors &other) const {
+    return values == other.values && narrow == other.narrow;
+  }
+};
+
+// Ops are handles whose accessors are not const, hence `mutable`.
+
+/// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold.
+struct Score {
+  mutable onf::FoldOp fold;
+  mlir::Type type;
+  int64_t extent;
+  Factors row, key;
+};
+
+/// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d).
+struct Carrier {
+  mutable onf::AccOp acc;
+  unsigned pass;
+  mlir::Type type;
+  llvm::SmallVector<int64_t> extents;
+  Factors row, key;
+  unsigned operand = 0; // number of the row operand; equal ones are shared
+};
+
+/// A state without axes.
+struct Scalar {
+  mutable onf::AccOp acc;
+  unsigned pass;
+};
+
+struct FoldPlan {
+  unsigned passes = 0;
+  llvm::SmallVector<Scalar> scalars;
+  llvm::SmallVector<Carrier> carriers;
+  llvm::SmallVector<Score> scores;
+  unsigned operands = 0; // distinct row operands of carriers
+  /// Values of (i, j) that cost much and are used in a later pass, with the pass
+  /// that computes them.
+  llvm::MapVector<mlir::Value, unsigned> kept;
+  /// Values of j alone that cost much.
+  llvm::SetVector<mlir::Value> keyValues;
+};
+
+/// The plan of a fold over rows, or nothing where its form does not allow one.
+std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
+                                 Dependence &deps);
+
+} // namespace moa::rows
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H

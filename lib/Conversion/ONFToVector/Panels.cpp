@@ -1,0 +1,325 @@
+//===- Panels.cpp - the stages of one panel of rows -----------------------===//
+#include "lib/Conversion/ONFToVector/BlockedFold.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+void BlockedFold::withRow(Panel &panel, unsigned u, llvm::function_ref<void()> body) {
+  e.stack.push_back(&panel.rows[u]);
+  body();
+  e.stack.pop_back();
+}
+
+Value BlockedFold::vectorOffset(Panel &panel, unsigned u) {
+  Build b = e.here();
+  return b.mul(b.add(b.mul(panel.number, shape.RI), u), shape.lanes);
+}
+
+void BlockedFold::emitPanel(Value number) {
+  Panel panel;
+  panel.number = number;
+  panel.rows.resize(shape.RI);
+  panel.olds.resize(plan.scalars.size());
+  for (unsigned u = 0; u != panel.rows.size(); ++u) {
+    panel.rows[u].site = e.top().site;
+    withRow(panel, u, [&] {
+      Build b = e.here();
+      bindRows(e, panel.rows[u], laneIndex, b.add(b.mul(number, shape.RI), u));
+    });
+  }
+  for (unsigned k = 0; k != scores.size(); ++k)
+    emitScore(k, panel);
+  for (auto [k, scalar] : llvm::enumerate(plan.scalars))
+    for (unsigned u = 0; u != panel.rows.size(); ++u)
+      panel.olds[k].push_back(load(scalar.acc.getResult().getType(),
+                                   scalars[k].state, vectorOffset(panel, u)));
+  panel.news = panel.olds;
+  for (unsigned pass = 0; pass != plan.passes; ++pass)
+    emitPass(pass, panel);
+  for (auto [k, values] : llvm::enumerate(panel.news))
+    for (unsigned u = 0; u != panel.rows.size(); ++u)
+      store(values[u], scalars[k].state, vectorOffset(panel, u));
+  for (unsigned k = 0; k != carriers.size(); ++k)
+    emitCarrier(k, panel);
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+/// sum[a][u] = Σ_k a[k·aDepth + a·aRow] · b[k][u] for k < depth, from zero, in
+/// RJ × RI registers.
+void BlockedFold::microKernel(Type type, Value a, int64_t aRow, int64_t aDepth,
+                              Value b, Value depth,
+                              llvm::function_ref<void(ValueRange)> epilogue) {
+  unsigned align = type.getIntOrFloatBitWidth() / 8;
+  Type vectorType = e.rowType(type);
+  Values zeros(shape.RJ * shape.RI, e.here().identity(Monoid::add, vectorType));
+  Values sums = e.loop(e.here().index(0), depth, 1, zeros, [&](Value k, ValueRange args) {
+    Build at = e.here();
+    Value rowPointer = at.address(type, b, at.mul(k, shape.panelWidth()));
+    Value keyPointer = at.address(type, a, at.mul(k, aDepth));
+    Values rows, next;
+    for (int64_t u = 0; u != shape.RI; ++u)
+      rows.push_back(at.load(vectorType,
+                             at.address(type, rowPointer, at.index(u * shape.lanes)),
+                             align * shape.lanes));
+    for (int64_t r = 0; r != shape.RJ; ++r) {
+      Value where = at.address(type, keyPointer, at.index(r * aRow));
+      Value scalar = at.splat(at.load(type, where, align), shape.lanes);
+      for (int64_t u = 0; u != shape.RI; ++u)
+        next.push_back(math::FmaOp::create(at.b, e.loc, scalar, rows[u],
+                                           args[r * shape.RI + u]));
+    }
+    return next;
+  });
+  epilogue(sums);
+}
+
+void BlockedFold::emitScore(unsigned number, Panel &panel) {
+  const Score &score = plan.scores[number];
+  const ScoreBuffers &buffers = scores[number];
+  Build b = e.here();
+  Value rows = b.address(score.type, buffers.rows,
+                         b.mul(panel.number, score.extent * shape.panelWidth()));
+  e.loop(b.index(0), count, shape.RJ, [&](Value j) {
+    Build b = e.here();
+    Value keys = b.address(score.type, buffers.keys, b.mul(j, buffers.keyStride));
+    Value depth = e.at(0).index(score.extent);
+    microKernel(score.type, keys, buffers.keyStride, 1, rows, depth,
+                [&](ValueRange sums) {
+                  Build b = e.here();
+                  Value base = b.mul(j, shape.panelWidth());
+                  for (auto [k, sum] : llvm::enumerate(sums))
+                    store(sum, buffers.scores,
+                          b.add(base, static_cast<int64_t>(k) * shape.lanes));
+                });
+  });
+}
+
+void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
+  const Carrier &carrier = plan.carriers[number];
+  const CarrierBuffers &buffers = carriers[number];
+  bool repaired = carrierStarted[number] != nullptr;
+  Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
+  e.loop(e.here().index(0), e.here().index(buffers.padded), shape.RJ, [&](Value d) {
+    Build b = e.here();
+    Value keys = b.address(carrier.type, buffers.keys, b.mul(d, shape.BN));
+    microKernel(carrier.type, keys, 1, shape.RJ, operands[carrier.operand], count,
+                [&](ValueRange sums) {
+                  Build b = e.here();
+                  Value base = b.add(panelState, b.mul(d, shape.panelWidth()));
+                  for (auto [k, sum] : llvm::enumerate(sums)) {
+                    Value where = b.add(base, static_cast<int64_t>(k) * shape.lanes);
+                    Value old = load(carrier.type, buffers.state, where), next;
+                    if (repaired) {
+                      Value factor = load(carrier.type, buffers.factor,
+                                          b.index(k % shape.RI * shape.lanes));
+                      next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
+                    } else {
+                      next = b.combine(Monoid::add, old, sum);
+                    }
+                    store(next, buffers.state, where);
+                  }
+                });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+static unsigned numberOf(const FoldPlan &plan, Value ref) {
+  for (auto [k, scalar] : llvm::enumerate(plan.scalars))
+    if (scalar.acc == ref.getDefiningOp())
+      return k;
+  llvm_unreachable("refs are states without axes of the same fold");
+}
+
+Value BlockedFold::regular(AccOp acc, Panel &panel, unsigned u) {
+  Build b = e.here();
+  Value ok;
+  for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
+    Value now = panel.news[numberOf(plan, ref)][u];
+    auto value = dyn_cast<FloatAttr>(singular);
+    if (value && !value.getValue().isNaN() &&
+        value.getType() == getElementTypeOrSelf(now))
+      ok = b.both(ok, b.differs(now, b.constant(now.getType(), value)));
+  }
+  return ok;
+}
+
+BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u,
+                                        Value started) {
+  Repair result;
+  Build b = e.here();
+  Value changed;
+  e.scoped([&](Scope &scope) {
+    for (auto [k, ref] : llvm::enumerate(acc.getRefs())) {
+      unsigned number = numberOf(plan, ref);
+      Value old = panel.olds[number][u], now = panel.news[number][u];
+      scope.values[acc.getRepair().getArgument(2 * k)] = old;
+      scope.values[acc.getRepair().getArgument(2 * k + 1)] = now;
+      changed = b.either(changed, b.differs(old, now));
+    }
+    result.factor = e.rowValue(getYielded(acc.getRepair()));
+  });
+  result.apply = b.both(b.both(started, changed), regular(acc, panel, u));
+  return result;
+}
+
+/// Reads whether the state has started, and marks it started where some present
+/// key met regular refs. Returns what it was before.
+Value BlockedFold::updateStarted(AccOp acc, Panel &panel, unsigned u, Value pointer) {
+  Value offset = vectorOffset(panel, u);
+  Value before = load(booleanType(), pointer, offset);
+  Value now = regular(acc, panel, u);
+  if (masked)
+    now = e.here().both(now, load(booleanType(), anyOfRow, offset));
+  Build b = e.here();
+  now = now ? b.either(before, now)
+            : b.constant(before.getType(), b.b.getBoolAttr(true));
+  store(now, pointer, offset);
+  return before;
+}
+
+/// Binds key j of the block and everything known about it.
+void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value j) {
+  Scope &scope = e.top();
+  Build b = e.here();
+  scope.values[key] = b.add(first, j);
+  Value offset = b.add(b.mul(j, shape.panelWidth()), u * shape.lanes);
+  for (auto [score, buffers] : llvm::zip_equal(plan.scores, scores)) {
+    FoldOp inner = score.fold;
+    scope.values[inner.getResult(0)] = load(score.type, buffers.scores, offset);
+  }
+  for (auto [entry, pointer] : llvm::zip_equal(plan.kept, kept))
+    if (entry.second < pass)
+      scope.values[entry.first] = load(entry.first.getType(), pointer, offset);
+  for (auto [value, pointer] : llvm::zip_equal(plan.keyValues, keyValues))
+    scope.values[value] = load(value.getType(), pointer, j, false);
+}
+
+/// The row operands of the carriers of this pass, zero where absent.
+void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j,
+                                Value present) {
+  llvm::SmallDenseSet<unsigned> done;
+  for (const Carrier &carrier : plan.carriers) {
+    if (carrier.pass != pass || !done.insert(carrier.operand).second)
+      continue;
+    Value value;
+    if (carrier.row.values.empty())
+      value = e.here().constant(e.rowType(carrier.type),
+                                FloatAttr::get(carrier.type, 1.0));
+    else
+      value = product(carrier.row);
+    Build b = e.here();
+    if (Value keep = b.both(present, regular(carrier.acc, panel, u)))
+      value = b.select(keep, value, b.identity(Monoid::add, value.getType()));
+    store(value, operands[carrier.operand],
+          b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+  }
+}
+
+/// What key j adds to the block's partial states of one vector of rows.
+BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u,
+                                            Value j, ValueRange partial) {
+  Scope scope;
+  scope.site = e.top().site;
+  Scope *loop = e.stack.back();
+  e.stack.back() = &panel.rows[u];
+  e.stack.push_back(&scope);
+  bindPassValues(pass, panel, u, j);
+  Value present;
+  if (masked) {
+    Build b = e.here();
+    Value v = b.add(b.mul(panel.number, shape.RI), u);
+    Value offset = b.add(b.mul(v, shape.BN), j);
+    present = load(booleanType(), masks, b.mul(offset, shape.lanes));
+    scope.guardedFrom = e.depth();
+    scope.present = present;
+  }
+  Values next;
+  for (auto &scalar : plan.scalars) {
+    if (scalar.pass != pass)
+      continue;
+    AccOp acc = scalar.acc;
+    Value term = e.evalTerm(acc);
+    Build b = e.here();
+    term = b.splat(term, shape.lanes);
+    if (Value keep = b.both(present, regular(acc, panel, u)))
+      term = b.select(keep, term, b.identity(acc.getMonoid(), term.getType()));
+    next.push_back(b.combine(acc.getMonoid(), partial[next.size()], term));
+  }
+  storeOperands(pass, panel, u, j, present);
+  for (auto [entry, pointer] : llvm::zip_equal(plan.kept, kept))
+    if (entry.second == pass) {
+      Value value = e.rowValue(entry.first);
+      Build b = e.here();
+      store(value, pointer, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+    }
+  e.stack.pop_back();
+  e.stack.back() = loop;
+  return next;
+}
+
+void BlockedFold::emitPass(unsigned pass, Panel &panel) {
+  Values inits;
+  unsigned perRow = 0;
+  for (auto &scalar : plan.scalars)
+    perRow += scalar.pass == pass;
+  for (unsigned u = 0; u != panel.rows.size(); ++u)
+    for (auto &scalar : plan.scalars)
+      if (AccOp acc = scalar.acc; scalar.pass == pass)
+        inits.push_back(e.here().identity(acc.getMonoid(),
+                                          e.rowType(acc.getResult().getType())));
+  Values partial = e.loop(e.here().index(0), count, 1, inits, [&](Value j, ValueRange args) {
+    Values next;
+    for (unsigned u = 0; u != panel.rows.size(); ++u)
+      next.append(accumulate(pass, panel, u, j, args.slice(u * perRow, perRow)));
+    return next;
+  });
+  for (unsigned u = 0; u != panel.rows.size(); ++u)
+    withRow(panel, u, [&] {
+      finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow));
+    });
+}
+
+/// Merges the block's partial states into the running ones.
+void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
+                             ValueRange partial) {
+  unsigned index = 0;
+  for (auto [k, scalar] : llvm::enumerate(plan.scalars)) {
+    if (scalar.pass != pass)
+      continue;
+    AccOp acc = scalar.acc;
+    Value state = panel.olds[k][u];
+    if (scalars[k].started) {
+      Value started = updateStarted(acc, panel, u, scalars[k].started);
+      Repair fix = repair(acc, panel, u, started);
+      Build b = e.here();
+      Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+      state = b.select(fix.apply, b.combine(combine, state, fix.factor), state);
+    }
+    Value next = e.here().combine(acc.getMonoid(), state, partial[index++]);
+    panel.news[k][u] = next;
+    panel.rows[u].values[acc.getResult()] = next;
+  }
+  for (auto [k, carrier] : llvm::enumerate(plan.carriers)) {
+    if (carrier.pass != pass || !carrierStarted[k])
+      continue;
+    AccOp acc = carrier.acc;
+    Value started = updateStarted(acc, panel, u, carrierStarted[k]);
+    Repair fix = repair(acc, panel, u, started);
+    Build b = e.here();
+    Value one = b.constant(e.rowType(carrier.type), FloatAttr::get(carrier.type, 1.0));
+    store(b.select(fix.apply, fix.factor, one), carriers[k].factor,
+          b.index(u * shape.lanes));
+  }
+}
+
+} // namespace moa::rows

@@ -1,0 +1,190 @@
+//===- Staging.cpp - copies of a fold's operands --------------------------===//
+//
+// Row factors of a score are copied once per tile, key factors once per block,
+// contiguous and in the compute type. Keys that no row of the tile sees are not
+// read; their copies are zero.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/BlockedFold.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+Value BlockedFold::product(const Factors &factors) {
+  Value result;
+  for (Value factor : factors.values) {
+    Value vector = e.rowValue(factor);
+    result = result ? e.here().combine(Monoid::mul, result, vector) : vector;
+  }
+  if (factors.narrow)
+    result = e.round(e.here(), result, factors.narrow);
+  return result;
+}
+
+/// rows[panel][k][vector of the panel] of one score.
+void BlockedFold::stageRows(unsigned number) {
+  const Score &score = plan.scores[number];
+  e.loop(e.here().index(0), vectors, 1, [&](Value v) {
+    bindRows(e, e.top(), laneIndex, v);
+    Build b = e.here();
+    Value RI = b.index(shape.RI);
+    Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
+    Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
+    Value base = b.add(b.mul(panel, score.extent * shape.panelWidth()),
+                       b.mul(u, shape.lanes));
+    e.loop(e.here().index(0), e.here().index(score.extent), 1, [&](Value k) {
+      FoldOp inner = score.fold;
+      e.top().values[inner.getBody().getArgument(0)] = k;
+      Value value = product(score.row);
+      Build b = e.here();
+      store(value, scores[number].rows, b.add(base, b.mul(k, shape.panelWidth())));
+    });
+  });
+}
+
+void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
+                           llvm::function_ref<void(Value)> zero) {
+  e.loop(e.here().index(0), count, 1, [&](Value j) {
+    e.top().values[key] = e.here().add(first, j);
+    if (!masked)
+      return body(j);
+    unsigned depth = e.depth();
+    Value seen = load(booleanType(), anyOfKey, j, false);
+    e.when(seen,
+           [&] {
+             e.top().guardedFrom = depth;
+             body(j);
+           },
+           [&] { zero(j); });
+  });
+}
+
+/// keys[j][k] of one score, with rows of zeros up to a whole register tile.
+void BlockedFold::stageScoreKeys(unsigned number) {
+  const Score &score = plan.scores[number];
+  const ScoreBuffers &buffers = scores[number];
+  auto overRow = [&](Value j, llvm::function_ref<Value(Value)> value) {
+    e.loop(e.here().index(0), e.here().index(buffers.keyStride), shape.lanes,
+           [&](Value k) {
+             Value vector = value(k);
+             Build b = e.here();
+             store(vector, buffers.keys, b.add(b.mul(j, buffers.keyStride), k));
+           });
+  };
+  auto zero = [&](Value j) {
+    overRow(j, [&](Value) {
+      return e.here().identity(Monoid::add, e.rowType(score.type));
+    });
+  };
+  FoldOp inner = score.fold;
+  overKeys(
+      [&](Value j) {
+        overRow(j, [&](Value k) {
+          Value last = e.here().index(score.extent - 1);
+          e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last,
+                      score.extent % shape.lanes == 0);
+          return product(score.key);
+        });
+      },
+      zero);
+  Build b = e.here();
+  Value end = b.mul(b.ceilDiv(count, shape.RJ), shape.RJ);
+  e.loop(count, end, 1, zero);
+}
+
+/// Stores lanes d, d+1, … of key j in panels of RJ: panels[d / RJ][j][d mod RJ].
+void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d,
+                              Value j) {
+  Build b = e.here();
+  Value RJ = b.index(shape.RJ);
+  auto where = [&](Value d) {
+    Value inside = b.b.createOrFold<arith::RemUIOp>(e.loc, d, RJ);
+    Value panel = b.mul(b.sub(d, inside), shape.BN);
+    return b.add(b.add(panel, b.mul(j, shape.RJ)), inside);
+  };
+  if (shape.RJ >= shape.lanes)
+    return store(vector, pointer, where(d));
+  for (int64_t k = 0; k != shape.lanes; k += shape.RJ) {
+    Value part = vector::ExtractStridedSliceOp::create(
+        b.b, e.loc, vector, ArrayRef<int64_t>{k}, ArrayRef<int64_t>{shape.RJ},
+        ArrayRef<int64_t>{1});
+    store(part, pointer, where(b.add(d, k)));
+  }
+}
+
+void BlockedFold::stageCarrierKeys(unsigned number) {
+  const Carrier &carrier = plan.carriers[number];
+  const CarrierBuffers &buffers = carriers[number];
+  AccOp acc = carrier.acc;
+  auto indices = acc.getValue().getArguments();
+  auto overCarried = [&](Value j, llvm::function_ref<Value(Value)> value) {
+    std::function<void(unsigned, Value)> nest = [&](unsigned axis, Value flat) {
+      bool last = axis + 1 == indices.size();
+      int64_t size = last ? buffers.lastPadded : carrier.extents[axis];
+      e.loop(e.here().index(0), e.here().index(size), last ? shape.lanes : 1,
+             [&](Value index) {
+               Build b = e.here();
+               Value next = b.add(b.mul(flat, size), index);
+               if (!last) {
+                 e.top().values[indices[axis]] = index;
+                 return nest(axis + 1, next);
+               }
+               Value vector = value(index);
+               storePanels(vector, buffers.keys, carrier.type, next, j);
+             });
+    };
+    nest(0, e.here().index(0));
+  };
+  overKeys(
+      [&](Value j) {
+        overCarried(j, [&](Value index) {
+          int64_t extent = carrier.extents.back();
+          e.bindLanes(e.top(), indices.back(), index, e.here().index(extent - 1),
+                      extent % shape.lanes == 0 && extent == buffers.lastPadded);
+          return product(carrier.key);
+        });
+      },
+      [&](Value j) {
+        overCarried(j, [&](Value) {
+          return e.here().identity(Monoid::add, e.rowType(carrier.type));
+        });
+      });
+}
+
+/// Values of the key alone, with lanes over the keys of the block.
+void BlockedFold::stageKeyValues() {
+  if (plan.keyValues.empty())
+    return;
+  e.loop(e.here().index(0), count, shape.lanes, [&](Value j) {
+    Build b = e.here();
+    Value last = b.sub(b.add(first, count), b.index(1));
+    unsigned depth = e.depth();
+    e.bindLanes(e.top(), key, b.add(first, j), last);
+    auto stage = [&] {
+      for (auto [value, pointer] : llvm::zip_equal(plan.keyValues, keyValues)) {
+        Value vector = e.rowValue(value);
+        store(vector, pointer, j);
+      }
+    };
+    if (!masked)
+      return stage();
+    e.scoped([&](Scope &scope) {
+      scope.guardedFrom = depth;
+      scope.present = load(booleanType(), anyOfKey, j);
+      stage();
+    });
+  });
+}
+
+void BlockedFold::stageKeys() {
+  for (unsigned k = 0; k != scores.size(); ++k)
+    stageScoreKeys(k);
+  for (unsigned k = 0; k != carriers.size(); ++k)
+    stageCarrierKeys(k);
+  stageKeyValues();
+}
+
+} // namespace moa::rows
