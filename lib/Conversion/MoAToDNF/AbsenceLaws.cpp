@@ -9,13 +9,12 @@ using namespace moa::detail;
 
 Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let,
                               ValueRange indices, PsiContext &context) {
-  auto apply = [&](dnf::LetOp f) -> Value {
-    return dnf::ApplyOp::create(b, loc, f.getType(),
-                                FlatSymbolRefAttr::get(f.getSymNameAttr()), indices);
-  };
-  Value value = apply(let);
-  if (dnf::LetOp present = context.present.lookup(let))
-    value = dnf::WhereOp::create(b, loc, apply(present), value);
+  Value value = dnf::ApplyOp::create(b, loc, let.getType(),
+                                     FlatSymbolRefAttr::get(let.getSymNameAttr()), indices);
+  if (dnf::LetOp present = context.present.lookup(let)) {
+    Value condition = buildApply(b, loc, present, indices, context);
+    value = dnf::WhereOp::create(b, loc, condition, value);
+  }
   return value;
 }
 
@@ -81,7 +80,8 @@ struct AbsentWhere final : OpRewritePattern<dnf::WhereOp> {
 };
 
 /// ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
-/// a where p is present if p. ParentTy says which of the two.
+/// a where p is present if p; and an absent condition is absence. ParentTy says
+/// which of the two.
 template <typename ParentTy>
 struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
   AbsentYield(MLIRContext *context, PsiContext &)
@@ -92,17 +92,26 @@ struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
     if (!isa<ParentTy>(op->getParentOp()))
       return failure();
     auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
-    if (!where)
+    Value value = op.getValue(), present = op.getPresent();
+    auto condition =
+        present ? present.getDefiningOp<dnf::WhereOp>() : dnf::WhereOp();
+    if (!where && !condition)
       return failure();
-    Value present = conjunction(rewriter, op.getLoc(), op.getPresent(),
-                                where.getCondition());
-    rewriter.replaceOpWithNewOp<dnf::YieldOp>(op, where.getValue(), present);
+    if (condition)
+      present = conjunction(rewriter, op.getLoc(), condition.getCondition(),
+                            condition.getValue());
+    if (where) {
+      present = conjunction(rewriter, op.getLoc(), present, where.getCondition());
+      value = where.getValue();
+    }
+    rewriter.replaceOpWithNewOp<dnf::YieldOp>(op, value, present);
     return success();
   }
 };
 
 /// let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and
-/// every f(i) becomes f(i) where f.present(i).
+/// every f(i) becomes f(i) where f.present(i). A let that is found absent again
+/// keeps one f.present, which then asks for both.
 struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
   AbsentLet(MLIRContext *context, PsiContext &psi)
       : OpRewritePattern(context, 3), psi(psi) {}
@@ -113,6 +122,20 @@ struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
     auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
     if (!let || !where)
       return failure();
+    if (dnf::LetOp present = psi.present.lookup(let))
+      restrict(present, let, where.getCondition(), rewriter);
+    else
+      makePresent(let, where.getCondition(), rewriter);
+    rewriter.modifyOpInPlace(op, [&] { op.getValueMutable().assign(where.getValue()); });
+    return success();
+  }
+
+private:
+  static dnf::YieldOp yieldOf(dnf::LetOp let) {
+    return cast<dnf::YieldOp>(let.getBody().front().getTerminator());
+  }
+
+  void makePresent(dnf::LetOp let, Value condition, PatternRewriter &rewriter) const {
     SmallVector<dnf::ApplyOp> uses;
     let->getParentOp()->walk([&](dnf::ApplyOp apply) {
       if (apply.getLet() == let.getSymName())
@@ -123,19 +146,32 @@ struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
     auto present = cast<dnf::LetOp>(rewriter.clone(*let, mapping));
     present.setSymName((let.getSymName() + ".present").str());
     present.setType(rewriter.getI1Type());
-    auto yield = cast<dnf::YieldOp>(present.getBody().front().getTerminator());
+    dnf::YieldOp yield = yieldOf(present);
     rewriter.modifyOpInPlace(
-        yield, [&] { yield.getValueMutable().assign(mapping.lookup(where.getCondition())); });
+        yield, [&] { yield.getValueMutable().assign(mapping.lookup(condition)); });
     psi.present[let] = present;
-    rewriter.modifyOpInPlace(op, [&] { op.getValueMutable().assign(where.getValue()); });
     for (dnf::ApplyOp apply : uses) {
       rewriter.setInsertionPoint(apply);
       Value guarded = buildApply(rewriter, apply.getLoc(), let,
                                  SmallVector<Value>(apply.getIndices()), psi);
       rewriter.replaceOp(apply, guarded);
     }
-    return success();
   }
+
+  /// present(i) := present(i) ∧ condition, which is code of `let`.
+  void restrict(dnf::LetOp present, dnf::LetOp let, Value condition,
+                PatternRewriter &rewriter) const {
+    dnf::YieldOp yield = yieldOf(present);
+    rewriter.setInsertionPoint(yield);
+    IRMapping mapping;
+    mapping.map(let.getBody().getArguments(), present.getBody().getArguments());
+    for (Operation &inner : let.getBody().front().without_terminator())
+      rewriter.clone(inner, mapping);
+    Value both = conjunction(rewriter, yield.getLoc(), yield.getValue(),
+                             mapping.lookup(condition));
+    rewriter.modifyOpInPlace(yield, [&] { yield.getValueMutable().assign(both); });
+  }
+
   PsiContext &psi;
 };
 
