@@ -46,8 +46,11 @@ class FormTest(mt.KernelTest):
         inputs = self.inputs(np.random.default_rng([n, m, width]), shape)
         expected = self.expected(kernel.seen_by_kernel(inputs))
         results = kernel.results(inputs, {k: v.shape for k, v in expected.items()})
-        self.assert_close(results, expected, mt.BOUNDS[kind],
-                          f"{self.spec} {kind} (B, H, G, N, M, D) = {shape}")
+        what = f"{self.spec} {kind} (B, H, G, N, M, D) = {shape}"
+        for name, value in expected.items():
+            # An output that is declared narrower than T cannot be better than it is.
+            bound = max(mt.BOUNDS[kind], mt.BOUNDS[kernel.by_name[name].kind])
+            self.assert_close(results, {name: value}, bound, what)
 
     def test_sizes(self):
         for kind in self.kinds:

@@ -4,9 +4,11 @@ A `Kernel` is a specification compiled by moa-codegen to an object file and a
 header, linked by the C compiler into a shared library and called with DLPack
 descriptors through ctypes, as any program outside of the project would.
 """
+import atexit
 import ctypes
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -140,8 +142,9 @@ class Kernel:
     """A specification, given by its path or as text, in a shared library."""
 
     def __init__(self, spec, **settings):
-        self.directory = tempfile.TemporaryDirectory(prefix="moa-test-")
-        base = os.path.join(self.directory.name, "kernel")
+        directory = tempfile.mkdtemp(prefix="moa-test-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        base = os.path.join(directory, "kernel")
         if "\n" in spec:
             with open(base + ".moa", "w", encoding="utf-8") as file:
                 file.write(spec)
@@ -257,10 +260,12 @@ def relative_error(result, expected):
         return np.inf
     if not np.array_equal(result[~finite], expected[~finite], equal_nan=True):
         return np.inf
-    difference = np.linalg.norm(result[finite] - expected[finite])
-    norm = np.linalg.norm(expected[finite])
-    if not np.isfinite(difference):
+    if not np.isfinite(result[finite]).all():
         return np.inf
+    # Squares of the largest numbers must not overflow here.
+    unit = np.abs(expected[finite]).max(initial=0.0) or 1.0
+    difference = np.linalg.norm((result[finite] - expected[finite]) / unit)
+    norm = np.linalg.norm(expected[finite] / unit)
     return difference / norm if norm else (np.inf if difference else 0.0)
 
 

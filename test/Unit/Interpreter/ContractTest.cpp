@@ -54,6 +54,11 @@ TEST(ONFContract, FullIntervalsStayInTheRange) {
                   "the full interval [0, 10) leaves the range of 9");
 }
 
+TEST(ONFContract, NoPieceClaimsThatNothingIsPresent) {
+  EXPECT_CONTAINS(editedError("pieces [#causal]", "pieces []"),
+                  "the index is present but in no visited interval");
+}
+
 TEST(ONFContract, PieceChecksCanBeSwitchedOff) {
   KernelText text(edited("gqa.onf.mlir", "(s0, d1 + s0 - s1 + 1)", "(0)"));
   InterpretOptions options;

@@ -57,7 +57,7 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
     return nullptr;
   }
   if (const char *file = std::getenv("MOA_TEST_OBJECT")) {
-    (void)(*engine)->lookup("none");
+    llvm::consumeError((*engine)->lookup("none").takeError());
     (*engine)->dumpToObjectFile(file);
   }
   return std::move(*engine);
@@ -109,6 +109,19 @@ void Kernel::run(const std::vector<int64_t> &slots, bool single) {
         nest(slots.data(), scratch, task, task + 1);
   }
   std::free(scratch);
+}
+
+double Kernel::runRange(const std::vector<int64_t> &slots, double fraction) {
+  char *scratch = static_cast<char *>(std::aligned_alloc(64, scratchBytes + 64));
+  auto nest = reinterpret_cast<void (*)(const int64_t *, void *, int64_t, int64_t)>(
+      llvm::cantFail(engine->lookup(name + "_nest0")));
+  auto tasks = reinterpret_cast<int64_t (*)(const int64_t *)>(
+      llvm::cantFail(engine->lookup(name + "_tasks0")));
+  int64_t count = tasks(slots.data());
+  int64_t some = std::max<int64_t>(static_cast<int64_t>(count * fraction), 1);
+  nest(slots.data(), scratch, 0, some);
+  std::free(scratch);
+  return static_cast<double>(some) / count;
 }
 
 void pushStrided(std::vector<int64_t> &slots, const void *data,

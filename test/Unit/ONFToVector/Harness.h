@@ -21,6 +21,9 @@ public:
                                          std::string &error);
   /// Runs every nest over all of its tasks, one task per call when `single`.
   void run(const std::vector<int64_t> &slots, bool single = false);
+  /// Runs the first tasks of nest 0, about the given fraction of them; returns
+  /// the fraction that ran.
+  double runRange(const std::vector<int64_t> &slots, double fraction);
   int64_t getScratchBytes() const { return scratchBytes; }
 
 private:
