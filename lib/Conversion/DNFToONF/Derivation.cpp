@@ -55,7 +55,9 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
 //===----------------------------------------------------------------------===//
 
 /// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
-/// range the left side is 0 whatever σ is, so the right side is guarded.
+/// range the left side is 0 whatever σ is, so the right side is guarded. A
+/// result of an earlier reduction stays beside a factor that occurs twice:
+/// x²/m² leaves the range of the type where (x/m)² does not, and R3 repairs it.
 Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> inside, outside;
   for (const FoldRules::Factor &factor : rules.factors(body))
@@ -63,15 +65,19 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
     return factor.base->kind == ExprKind::Const;
   });
+  std::set<Expr> bases;
+  bool repeated = !llvm::all_of(inside, [&](const FoldRules::Factor &factor) {
+    return bases.insert(factor.base).second;
+  });
+  bool readsResult = false;
+  for (const FoldRules::Factor &factor : outside)
+    walk(factor.base, [&](Expr node) { readsResult |= node->kind == ExprKind::Reduce; });
   std::string name = exprs.boundName(e).str();
-  if (outside.empty() || inside.empty() || !enabled("R1"))
+  if (outside.empty() || inside.empty() || !enabled("R1") || (repeated && readsResult))
     return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, name);
   Expr rest = exprs.reduce(e->monoid, e->extent, j, rules.product(inside, e->type),
                            present, e->rounds, name);
-  if (auto it = exprs.reductionNames.find(e); it != exprs.reductionNames.end()) {
-    std::string hint = it->second;
-    exprs.reductionNames.try_emplace(rest, hint);
-  }
+  exprs.inheritName(e, rest);
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
@@ -137,11 +143,7 @@ Expr Derivation::normalise(Expr e) {
   Expr result;
   if (e->kind == ExprKind::Reduce) {
     result = normaliseReduce(e);
-    if (result->kind == ExprKind::Reduce)
-      if (auto it = exprs.reductionNames.find(e); it != exprs.reductionNames.end()) {
-        std::string name = it->second;
-        exprs.reductionNames.try_emplace(result, name);
-      }
+    exprs.inheritName(e, result);
   } else {
     SmallVector<Expr> operands;
     for (Expr operand : e->operands)
@@ -206,6 +208,11 @@ std::vector<NestPlan> Derivation::run() {
     }
     auto [value, present] = importer.output(op, indices);
     value = normalise(value);
+    // A reduction without a let of its own is named after the output.
+    StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
+    for (Expr reduce : outermostReductions(value))
+      if (reduce->monoid != Monoid::or_)
+        exprs.reductionNames.try_emplace(reduce, result.str());
     if (present) {
       // An absent output element is 0.
       Expr zero = exprs.constant(Builder(exprs.getContext()).getZeroAttr(value->type),

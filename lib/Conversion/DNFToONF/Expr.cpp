@@ -190,6 +190,14 @@ StringRef ExprContext::boundName(Expr reduce) const {
   return it == reduceNames.end() ? StringRef("k") : StringRef(it->second);
 }
 
+void ExprContext::inheritName(Expr from, Expr to) {
+  auto it = reductionNames.find(from);
+  if (it == reductionNames.end() || to->kind != ExprKind::Reduce)
+    return;
+  std::string name = it->second; // the insertion below may move it
+  reductionNames.try_emplace(to, std::move(name));
+}
+
 std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
   int64_t bound = -static_cast<int64_t>(reduce->height);
   Expr variable = index(free);
@@ -210,8 +218,10 @@ std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
     for (Expr operand : e->operands)
       copy.operands.push_back(go(operand));
     Expr result = unique(std::move(copy));
-    if (e->kind == ExprKind::Reduce)
+    if (e->kind == ExprKind::Reduce) {
       reduceNames.try_emplace(result, boundName(e).str());
+      inheritName(e, result);
+    }
     return memo[e] = result;
   };
   Expr present = reduce->getPresent();
@@ -237,6 +247,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       if (newBody != body || newPresent != present)
         result = reduce(node->monoid, node->extent, free, newBody, newPresent,
                         node->rounds, name);
+      inheritName(node, result);
     } else {
       SmallVector<Expr> operands;
       for (Expr operand : node->operands)

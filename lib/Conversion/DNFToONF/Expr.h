@@ -90,6 +90,8 @@ public:
   llvm::SmallVector<std::string> inputNames;
   /// Names of reductions, from the lets they were written as.
   llvm::DenseMap<Expr, std::string> reductionNames;
+  /// Gives `to` the name of `from`, if that has one and `to` has none.
+  void inheritName(Expr from, Expr to);
   /// Readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const;
 
