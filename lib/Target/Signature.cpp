@@ -29,7 +29,7 @@ static const ElementInfo kElements[] = {
     {ElementType::F32, "f32", 32, kFloat, "float"},
     {ElementType::BF16, "bf16", 16, kBfloat, "float"},
     {ElementType::F16, "f16", 16, kFloat, "float"},
-    {ElementType::I1, "i1", 8, kBool, "bool"},
+    {ElementType::I1, "bool", 8, kBool, "bool"},
     {ElementType::I8, "i8", 8, kInt, "int8_t"},
     {ElementType::I16, "i16", 16, kInt, "int16_t"},
     {ElementType::I32, "i32", 32, kInt, "int32_t"},

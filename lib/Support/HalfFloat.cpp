@@ -1,0 +1,51 @@
+//===- HalfFloat.cpp - 16-bit floats in memory ----------------------------===//
+
+#include "lib/Support/HalfFloat.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+
+namespace moa {
+
+/// A float with `mantissa` bits behind the point and the given exponent range.
+/// Numbers are scaled so that rounding to an integer is rounding to the format.
+static uint16_t roundTo(double value, int mantissa, int bias) {
+  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  uint16_t infinity = uint16_t((2 * bias + 1) << mantissa);
+  if (std::isnan(value))
+    return sign | infinity | uint16_t(1 << (mantissa - 1));
+  double magnitude = std::fabs(value);
+  if (magnitude == 0)
+    return sign;
+  if (std::isinf(magnitude))
+    return sign | infinity;
+  int exponent = std::ilogb(magnitude);
+  if (exponent < 1 - bias) // subnormal: the spacing of the smallest normals
+    exponent = 1 - bias;
+  if (exponent > bias)
+    return sign | infinity;
+  // Units of the last place: an integer below 2^(mantissa + 1), or equal to it
+  // when rounding carries, which is the next exponent's encoding.
+  auto units =
+      uint32_t(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
+  uint32_t bits = units + (uint32_t(exponent + bias - 1) << mantissa);
+  return sign | uint16_t(bits < infinity ? bits : infinity);
+}
+
+uint16_t toBFloat16(double value) { return roundTo(value, 7, 127); }
+uint16_t toFloat16(double value) { return roundTo(value, 10, 15); }
+
+double fromBFloat16(uint16_t bits) {
+  return llvm::bit_cast<float>(uint32_t(bits) << 16);
+}
+
+double fromFloat16(uint16_t bits) {
+  double sign = bits & 0x8000 ? -1 : 1;
+  int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
+  if (exponent == 31)
+    return mantissa ? NAN : sign * INFINITY;
+  if (exponent == 0)
+    return sign * std::ldexp(mantissa, -24);
+  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+}
+
+} // namespace moa

@@ -1,0 +1,211 @@
+//===- Arguments.cpp - words of the command line as arguments -------------===//
+
+#include "Arguments.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace moa {
+
+std::vector<const DLTensor *> Arguments::getTensors() {
+  tensors.clear();
+  for (std::vector<Value> *values : {&arrays, &outputs})
+    for (Value &value : *values)
+      tensors.push_back(value.getTensor());
+  std::vector<const DLTensor *> pointers;
+  for (const DLTensor &tensor : tensors)
+    pointers.push_back(&tensor);
+  return pointers;
+}
+
+std::vector<ReferenceArray>
+Arguments::getReferences(const KernelInfo &info) const {
+  std::vector<ReferenceArray> references;
+  size_t array = 0, scalar = 0;
+  for (const ParameterInfo &parameter : info.parameters) {
+    if (parameter.isOutput)
+      continue;
+    if (parameter.isScalar())
+      references.push_back({{}, {getRounded(parameter, scalars[scalar++])}});
+    else
+      references.push_back(arrays[array++].getReference());
+  }
+  return references;
+}
+
+static int64_t getBytes(const std::vector<Value> &values) {
+  int64_t bytes = 0;
+  for (const Value &value : values)
+    bytes += value.getNumBytes();
+  return bytes;
+}
+int64_t Arguments::getInputBytes() const { return getBytes(arrays); }
+int64_t Arguments::getOutputBytes() const { return getBytes(outputs); }
+
+Expected<Words> splitWords(const std::vector<std::string> &words) {
+  Words result;
+  for (const std::string &word : words) {
+    auto [name, value] = StringRef(word).split('=');
+    if (name.empty() || value.empty())
+      return createStringError("expects NAME=VALUE, but got '" + word + "'");
+    if (!result.emplace(name.str(), value.str()).second)
+      return createStringError("'" + name + "' is given twice");
+  }
+  return result;
+}
+
+namespace {
+/// Turns the words into arguments.
+class ArgumentReader {
+public:
+  ArgumentReader(Compilation &unit, const KernelInfo &info, const Words &words,
+                 std::optional<uint64_t> seed)
+      : unit(unit), info(info), words(words), seed(seed) {}
+
+  Expected<Arguments> read() {
+    if (Error error = checkNames())
+      return error;
+    if (Error error = readSymbols())
+      return error;
+    if (Error error = readGiven())
+      return error;
+    if (!missing.empty())
+      if (Error error = makeMissing())
+        return error;
+    return bind();
+  }
+
+private:
+  Error fromUnit() {
+    return createStringError("");
+  }
+
+  Error checkNames() {
+    for (const auto &[name, value] : words) {
+      bool known = is_contained(info.symbols, name);
+      for (const ParameterInfo &parameter : info.parameters)
+        known |= parameter.name == name && !parameter.isOutput;
+      if (!known)
+        return createStringError("kernel '" + info.name +
+                                 "' has no input or symbol '" + name + "': " +
+                                 info.text);
+    }
+    return Error::success();
+  }
+
+  Error readSymbols() {
+    for (const std::string &symbol : info.symbols) {
+      auto word = words.find(symbol);
+      if (word == words.end())
+        continue;
+      int64_t value = 0;
+      if (StringRef(word->second).getAsInteger(10, value) || value < 0)
+        return createStringError("'" + word->second +
+                                 "' is no value of the symbol " + symbol);
+      given[symbol] = value;
+    }
+    return Error::success();
+  }
+
+  /// Scalars and the arrays that come from files. Arrays that do not are left
+  /// as null in `inputs`.
+  Error readGiven() {
+    for (const ParameterInfo &parameter : info.parameters) {
+      if (parameter.isOutput)
+        continue;
+      auto word = words.find(parameter.name);
+      inputs.push_back(nullptr);
+      if (word == words.end()) {
+        if (parameter.isScalar() || !seed)
+          return createStringError(
+              parameter.name + " : " + parameter.elementType +
+              (parameter.isScalar() ? " has no value; give " : " is missing; give ") +
+              parameter.name + "=" +
+              (parameter.isScalar() ? "VALUE" : "FILE.npy, or --random SEED"));
+        missing.push_back(inputs.size() - 1);
+      } else if (parameter.isScalar()) {
+        auto scalar = parseScalar(parameter, word->second);
+        if (!scalar)
+          return scalar.takeError();
+        result.scalars.push_back(*scalar);
+        result.scalarInfos.push_back(parameter);
+      } else {
+        auto value = readValue(parameter, word->second);
+        if (!value)
+          return value.takeError();
+        addExtents(*value);
+        inputs.back() = std::make_unique<Value>(std::move(*value));
+      }
+    }
+    return Error::success();
+  }
+
+  /// Symbols that stand alone as an extent of a given array.
+  void addExtents(const Value &value) {
+    const std::vector<std::string> &extents = value.getInfo().extents;
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      if (is_contained(info.symbols, extents[axis]))
+        given.emplace(extents[axis], value.getShape()[axis]);
+  }
+
+  Error makeMissing() {
+    for (const std::string &symbol : info.symbols)
+      if (!given.count(symbol))
+        return createStringError("the symbol " + symbol +
+                                 " has no value; give " + symbol + "=SIZE");
+    auto shapes = unit.shapes(info.name, given);
+    if (!shapes)
+      return fromUnit();
+    for (size_t position : missing) {
+      int64_t bytes = 8;
+      for (int64_t extent : (*shapes)[position])
+        if (MulOverflow(bytes, extent, bytes) || bytes > (int64_t(1) << 46))
+          return createStringError(info.parameters[position].name +
+                                   " is too large to make");
+      auto value = std::make_unique<Value>(info.parameters[position],
+                                           (*shapes)[position]);
+      fillRandom(*value, *seed * 1000003 + position);
+      inputs[position] = std::move(value);
+    }
+    return Error::success();
+  }
+
+  Expected<Arguments> bind() {
+    std::vector<std::vector<int64_t>> shapes;
+    for (std::unique_ptr<Value> &input : inputs) {
+      shapes.push_back(input ? input->getShape() : std::vector<int64_t>());
+      if (input)
+        result.arrays.push_back(std::move(*input));
+    }
+    auto symbols = unit.bindSymbols(info.name, shapes, given);
+    if (!symbols)
+      return fromUnit();
+    result.symbols = *symbols;
+    auto all = unit.shapes(info.name, *symbols);
+    if (!all)
+      return fromUnit();
+    for (size_t k = 0; k < info.parameters.size(); ++k)
+      if (info.parameters[k].isOutput)
+        result.outputs.emplace_back(info.parameters[k], (*all)[k]);
+    return std::move(result);
+  }
+
+  Compilation &unit;
+  const KernelInfo &info;
+  const Words &words;
+  std::optional<uint64_t> seed;
+  std::map<std::string, int64_t> given;
+  std::vector<std::unique_ptr<Value>> inputs;
+  std::vector<size_t> missing;
+  Arguments result;
+};
+} // namespace
+
+Expected<Arguments> makeArguments(Compilation &unit, const KernelInfo &info,
+                                  const Words &words,
+                                  std::optional<uint64_t> seed) {
+  return ArgumentReader(unit, info, words, seed).read();
+}
+
+} // namespace moa

@@ -1,0 +1,169 @@
+//===- Check.cpp - results against the reference interpreter --------------===//
+
+#include "Check.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
+#include <random>
+#include <set>
+
+namespace moa {
+
+double getTolerance(const KernelInfo &info, const ParameterInfo &output) {
+  auto bound = [](llvm::StringRef type) {
+    return llvm::StringSwitch<double>(type)
+        .Case("f64", 1e-14)
+        .Case("f32", 2e-6)
+        .Case("f16", 4e-4)
+        .Case("bf16", 3e-3)
+        .Default(0);
+  };
+  double result = bound(output.elementType);
+  if (result == 0)
+    return 0;
+  for (const ParameterInfo &parameter : info.parameters)
+    if (!parameter.isOutput && !parameter.isScalar())
+      result = std::max(result, bound(parameter.elementType));
+  return result;
+}
+
+namespace {
+/// Adds up differences.
+class Comparison {
+public:
+  void add(double found, double expected) {
+    if (!std::isfinite(found) || !std::isfinite(expected)) {
+      bool same = std::isnan(expected) ? std::isnan(found) : found == expected;
+      mismatch |= !same;
+      return;
+    }
+    double difference = std::fabs(found - expected);
+    maximum = std::max(maximum, difference);
+    differences += difference * difference;
+    norm += expected * expected;
+  }
+  void finish(OutputError &error) const {
+    error.maximum = maximum;
+    error.mismatch = mismatch;
+    error.relative = differences == 0 ? 0 : std::sqrt(differences / norm);
+  }
+
+private:
+  double maximum = 0, differences = 0, norm = 0;
+  bool mismatch = false;
+};
+} // namespace
+
+/// The rows to compare, ascending.
+static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows,
+                                       std::mt19937_64 &generator) {
+  std::set<int64_t> chosen;
+  if (rows >= allRows) {
+    for (int64_t row = 0; row < allRows; ++row)
+      chosen.insert(row);
+  } else {
+    chosen = {0, allRows - 1};
+    while (int64_t(chosen.size()) < rows)
+      chosen.insert(int64_t(generator() % uint64_t(allRows)));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+/// The multi-indices of one row's elements.
+static std::vector<std::vector<int64_t>>
+getIndices(const std::vector<int64_t> &shape, int64_t row) {
+  std::vector<int64_t> index(shape.size(), 0);
+  for (int64_t axis = int64_t(shape.size()) - 2; axis >= 0; --axis) {
+    index[axis] = row % shape[axis];
+    row /= shape[axis];
+  }
+  std::vector<std::vector<int64_t>> indices;
+  for (int64_t k = 0, last = shape.empty() ? 1 : shape.back(); k < last; ++k) {
+    if (!shape.empty())
+      index.back() = k;
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+static std::optional<OutputError>
+checkRows(Compilation &unit, const KernelInfo &info,
+          const std::vector<ReferenceArray> &inputs, const Value &output,
+          unsigned position, int64_t rows, std::mt19937_64 &generator) {
+  OutputError error;
+  error.name = output.getInfo().name;
+  error.tolerance = getTolerance(info, output.getInfo());
+  const std::vector<int64_t> &shape = output.getShape();
+  int64_t width = shape.empty() ? 1 : shape.back();
+  error.allRows = width ? output.getNumElements() / width : 0;
+  Comparison comparison;
+  Progress progress("checking " + error.name);
+  std::vector<int64_t> chosen = chooseRows(error.allRows, rows, generator);
+  // Every call of the interpreter takes the inputs anew, so rows go in batches.
+  for (llvm::ArrayRef<int64_t> rest = chosen; !rest.empty();) {
+    llvm::ArrayRef<int64_t> batch = rest.take_front(16);
+    rest = rest.drop_front(batch.size());
+    std::vector<std::vector<int64_t>> indices;
+    for (int64_t row : batch)
+      llvm::append_range(indices, getIndices(shape, row));
+    auto expected = unit.evaluateElements(info.name, Level::DNF, inputs,
+                                          position, indices);
+    if (!expected)
+      return std::nullopt;
+    for (size_t k = 0; k < indices.size(); ++k)
+      comparison.add(output.get(batch[k / width] * width + k % width),
+                     (*expected)[k]);
+    error.rows += int64_t(batch.size());
+    progress.advance(error.rows, int64_t(chosen.size()));
+  }
+  comparison.finish(error);
+  return error;
+}
+
+/// Every element, on the moa level.
+static std::optional<std::vector<OutputError>>
+checkAll(Compilation &unit, const KernelInfo &info,
+         const std::vector<ReferenceArray> &inputs,
+         const std::vector<Value> &outputs) {
+  Progress progress("running the interpreter");
+  auto expected = unit.evaluate(info.name, Level::MoA, inputs);
+  if (!expected)
+    return std::nullopt;
+  std::vector<OutputError> errors;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    OutputError error;
+    error.name = outputs[k].getInfo().name;
+    error.tolerance = getTolerance(info, outputs[k].getInfo());
+    const std::vector<int64_t> &shape = outputs[k].getShape();
+    int64_t width = shape.empty() ? 1 : shape.back();
+    error.rows = error.allRows =
+        width ? outputs[k].getNumElements() / width : 0;
+    Comparison comparison;
+    for (int64_t i = 0; i < outputs[k].getNumElements(); ++i)
+      comparison.add(outputs[k].get(i), (*expected)[k].data[i]);
+    comparison.finish(error);
+    errors.push_back(error);
+  }
+  return errors;
+}
+
+std::optional<std::vector<OutputError>>
+checkOutputs(Compilation &unit, const KernelInfo &info,
+             const std::vector<ReferenceArray> &inputs,
+             const std::vector<Value> &outputs, int64_t rows, uint64_t seed) {
+  if (rows == 0)
+    return checkAll(unit, info, inputs, outputs);
+  std::mt19937_64 generator(seed);
+  std::vector<OutputError> errors;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    auto error =
+        checkRows(unit, info, inputs, outputs[k], k, rows, generator);
+    if (!error)
+      return std::nullopt;
+    errors.push_back(*error);
+  }
+  return errors;
+}
+
+} // namespace moa

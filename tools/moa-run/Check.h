@@ -1,0 +1,37 @@
+//===- Check.h - results against the reference interpreter ------*- C++ -*-===//
+#ifndef MOA_TOOLS_MOA_RUN_CHECK_H
+#define MOA_TOOLS_MOA_RUN_CHECK_H
+
+#include "Progress.h"
+#include "Values.h"
+
+namespace moa {
+
+/// How far one output is from the interpreter's.
+struct OutputError {
+  std::string name;
+  int64_t rows = 0, allRows = 0; ///< compared, and how many there are
+  double maximum = 0;            ///< of |x − reference|
+  double relative = 0;           ///< L2 norm of the difference over the norm
+  double tolerance = 0;          ///< on `relative`
+  /// A NaN or an infinity that only one side has, or the wrong one.
+  bool mismatch = false;
+  bool ok() const { return !mismatch && relative <= tolerance; }
+};
+
+/// Relative L2 error an output may have: that of the coarsest float type among
+/// the output and the input arrays; 0 for integers and booleans.
+double getTolerance(const KernelInfo &info, const ParameterInfo &output);
+
+/// Compares every output with the interpreter on the denotational normal form:
+/// `rows` rows (all leading axes fixed) chosen by `seed`, the first and the last
+/// among them, or all rows when `rows` is 0 (then on the moa level). Empty after
+/// an error of the interpreter, which is in the unit's diagnostics.
+std::optional<std::vector<OutputError>>
+checkOutputs(Compilation &unit, const KernelInfo &info,
+             const std::vector<ReferenceArray> &inputs,
+             const std::vector<Value> &outputs, int64_t rows, uint64_t seed);
+
+} // namespace moa
+
+#endif // MOA_TOOLS_MOA_RUN_CHECK_H

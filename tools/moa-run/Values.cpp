@@ -1,0 +1,266 @@
+//===- Values.cpp - the arrays a kernel is run on -------------------------===//
+
+#include "Values.h"
+#include "lib/Support/HalfFloat.h"
+#include "lib/Support/Npy.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemAlloc.h"
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+using namespace llvm;
+
+namespace moa {
+
+namespace {
+/// How an element type lies in memory and in files.
+struct Storage {
+  int64_t size;
+  const char *npy;
+  uint8_t code; // DLPack's
+};
+} // namespace
+
+static Storage getStorage(StringRef type) {
+  return StringSwitch<Storage>(type)
+      .Case("f64", {8, "f8", 2})
+      .Case("f32", {4, "f4", 2})
+      .Case("bf16", {2, "V2", 4})
+      .Case("f16", {2, "f2", 2})
+      .Case("bool", {1, "b1", 6})
+      .Case("i8", {1, "i1", 0})
+      .Case("i16", {2, "i2", 0})
+      .Case("i32", {4, "i4", 0})
+      .Default({8, "i8", 0});
+}
+
+template <typename T> static T load(const char *from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename T> static void store(char *to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+/// The element at `from`, of a type by NumPy's name.
+static double loadElement(StringRef npy, const char *from) {
+  if (npy == "f8")
+    return load<double>(from);
+  if (npy == "f4")
+    return load<float>(from);
+  if (npy == "f2")
+    return fromFloat16(load<uint16_t>(from));
+  if (npy == "V2")
+    return fromBFloat16(load<uint16_t>(from));
+  if (npy == "b1")
+    return *from != 0;
+  if (npy == "i1")
+    return load<int8_t>(from);
+  if (npy == "i2")
+    return load<int16_t>(from);
+  if (npy == "i4")
+    return load<int32_t>(from);
+  return double(load<int64_t>(from));
+}
+
+static void storeElement(StringRef npy, char *to, double value) {
+  if (npy == "f8")
+    return store(to, value);
+  if (npy == "f4")
+    return store(to, float(value));
+  if (npy == "f2")
+    return store(to, toFloat16(value));
+  if (npy == "V2")
+    return store(to, toBFloat16(value));
+  if (npy == "b1")
+    return store(to, char(value != 0));
+  if (npy == "i1")
+    return store(to, int8_t(value));
+  if (npy == "i2")
+    return store(to, int16_t(value));
+  if (npy == "i4")
+    return store(to, int32_t(value));
+  store(to, int64_t(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Value
+//===----------------------------------------------------------------------===//
+
+void Value::Free::operator()(char *memory) const { std::free(memory); }
+
+Value::Value(const ParameterInfo &info, std::vector<int64_t> shape)
+    : info(info), shape(std::move(shape)) {
+  for (int64_t extent : this->shape)
+    numElements *= extent;
+  size_t bytes = alignTo(std::max<int64_t>(getNumBytes(), 1), 64);
+  data.reset(static_cast<char *>(std::aligned_alloc(64, bytes)));
+  if (!data)
+    report_bad_alloc_error("no memory for an array");
+  std::memset(data.get(), 0xff, bytes);
+}
+
+int64_t Value::getNumBytes() const {
+  return numElements * getStorage(info.elementType).size;
+}
+
+double Value::get(int64_t index) const {
+  Storage storage = getStorage(info.elementType);
+  return loadElement(storage.npy, data.get() + index * storage.size);
+}
+
+void Value::set(int64_t index, double value) {
+  Storage storage = getStorage(info.elementType);
+  storeElement(storage.npy, data.get() + index * storage.size, value);
+}
+
+DLTensor Value::getTensor() {
+  Storage storage = getStorage(info.elementType);
+  DLTensor tensor = {};
+  tensor.data = data.get();
+  tensor.device.device_type = static_cast<decltype(DLDevice::device_type)>(1);
+  tensor.ndim = int32_t(shape.size());
+  tensor.dtype = {storage.code, uint8_t(8 * storage.size), 1};
+  tensor.shape = shape.data();
+  return tensor;
+}
+
+ReferenceArray Value::getReference() const {
+  ReferenceArray array{shape, std::vector<double>(numElements)};
+  for (int64_t k = 0; k < numElements; ++k)
+    array.data[k] = get(k);
+  return array;
+}
+
+std::string Value::getNpy() const {
+  return writeNpy(getStorage(info.elementType).npy, shape,
+                  ArrayRef(data.get(), getNumBytes()));
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// The NumPy type the file's elements are taken as, or nothing when they do not
+/// fit the parameter.
+static std::optional<StringRef> getReadType(StringRef element, StringRef file) {
+  StringRef own = getStorage(element).npy;
+  if (file == own || (element == "bool" && file == "u1"))
+    return own;
+  if (element == "bf16" && file == "u2")
+    return own;
+  if ((element == "bf16" || element == "f16") &&
+      (file == "f4" || file == "f8"))
+    return file;
+  return std::nullopt;
+}
+
+static std::string getTypeText(const ParameterInfo &info) {
+  return info.elementType + "[" + join(info.extents, ", ") + "]";
+}
+
+Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
+  auto file = readNpy(path);
+  if (!file)
+    return createStringError(info.name + ": " + toString(file.takeError()));
+  auto refuse = [&](const Twine &why) {
+    return createStringError(info.name + ": " + path + ": expects " +
+                             getTypeText(info) + ", but " + why);
+  };
+  if (file->shape.size() != info.extents.size())
+    return refuse("the array has rank " + Twine(file->shape.size()));
+  std::optional<StringRef> type = getReadType(info.elementType, file->type);
+  if (!type)
+    return refuse("the elements are of type " + file->type);
+  Value value(info, file->shape);
+  if (*type == getStorage(info.elementType).npy) {
+    std::memcpy(value.getData(), file->bytes.data(), file->bytes.size());
+    return value;
+  }
+  int64_t size = type->back() - '0';
+  for (int64_t k = 0; k < value.getNumElements(); ++k)
+    value.set(k, loadElement(*type, file->bytes.data() + k * size));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Random elements
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// SplitMix64.
+struct Generator {
+  uint64_t state;
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  /// In (0, 1].
+  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
+};
+} // namespace
+
+void fillRandom(Value &value, uint64_t seed) {
+  Generator generator{seed};
+  generator.next();
+  StringRef type = value.getInfo().elementType;
+  int64_t count = value.getNumElements();
+  if (type == "bool" || type.starts_with("i")) {
+    for (int64_t k = 0; k < count; ++k)
+      value.set(k, double(generator.next() >> (type == "bool" ? 63 : 61)));
+    return;
+  }
+  // Box and Muller's transform gives two numbers at a time.
+  for (int64_t k = 0; k < count; k += 2) {
+    double radius = std::sqrt(-2 * std::log(generator.uniform()));
+    double angle = 2 * M_PI * generator.uniform();
+    value.set(k, radius * std::cos(angle));
+    if (k + 1 < count)
+      value.set(k + 1, radius * std::sin(angle));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
+  auto refuse = [&] {
+    return createStringError(info.name + " : " + info.elementType +
+                             ": '" + text + "' is not a value of this type");
+  };
+  if (info.elementType == "bool") {
+    if (text == "true" || text == "1")
+      return Scalar(true);
+    if (text == "false" || text == "0")
+      return Scalar(false);
+    return refuse();
+  }
+  if (StringRef(info.elementType).starts_with("i")) {
+    int64_t value = 0;
+    if (text.getAsInteger(10, value) ||
+        !isIntN(8 * getStorage(info.elementType).size, value))
+      return refuse();
+    return Scalar(value);
+  }
+  std::string copy = text.str();
+  char *end = nullptr;
+  double value = std::strtod(copy.c_str(), &end);
+  if (copy.empty() || *end)
+    return refuse();
+  return Scalar(value);
+}
+
+double getRounded(const ParameterInfo &info, const Scalar &scalar) {
+  Value value(info, {});
+  value.set(0, scalar.asDouble());
+  return value.get(0);
+}
+
+} // namespace moa

@@ -1,0 +1,64 @@
+//===- Values.h - the arrays a kernel is run on -----------------*- C++ -*-===//
+#ifndef MOA_TOOLS_MOA_RUN_VALUES_H
+#define MOA_TOOLS_MOA_RUN_VALUES_H
+
+#include "moa/Compiler.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+
+namespace moa {
+
+/// One argument or result: memory at a multiple of 64 bytes, row-major.
+class Value {
+public:
+  /// An array of the parameter's element type, all bits set: floats are NaN.
+  Value(const ParameterInfo &info, std::vector<int64_t> shape);
+
+  const ParameterInfo &getInfo() const { return info; }
+  const std::vector<int64_t> &getShape() const { return shape; }
+  int64_t getNumElements() const { return numElements; }
+  int64_t getNumBytes() const;
+  char *getData() { return data.get(); }
+  const char *getData() const { return data.get(); }
+
+  /// One element as float64, and back with rounding to nearest.
+  double get(int64_t index) const;
+  void set(int64_t index, double value);
+
+  /// The descriptor; it borrows from this value.
+  DLTensor getTensor();
+  ReferenceArray getReference() const;
+  /// The contents of a .npy file. bfloat16 is stored as two opaque bytes, as
+  /// NumPy does.
+  std::string getNpy() const;
+
+private:
+  struct Free {
+    void operator()(char *memory) const;
+  };
+  ParameterInfo info;
+  std::vector<int64_t> shape;
+  int64_t numElements = 1;
+  std::unique_ptr<char, Free> data;
+};
+
+/// The elements of a .npy file as the parameter takes them. Types must agree,
+/// but: bf16 is read from V2 and u2 (its bits) and rounded from f4 and f8; f16
+/// is rounded from f4 and f8; booleans are read from u1 too.
+llvm::Expected<Value> readValue(const ParameterInfo &info,
+                                llvm::StringRef path);
+
+/// Seeded elements: floats are standard normal, booleans even odds, integers
+/// uniform in 0 … 7.
+void fillRandom(Value &value, uint64_t seed);
+
+/// The value of a scalar parameter from its text.
+llvm::Expected<Scalar> parseScalar(const ParameterInfo &info,
+                                   llvm::StringRef text);
+/// What the kernel sees of a scalar after rounding to its type.
+double getRounded(const ParameterInfo &info, const Scalar &scalar);
+
+} // namespace moa
+
+#endif // MOA_TOOLS_MOA_RUN_VALUES_H

@@ -1,0 +1,320 @@
+//===- moa-run.cpp - run a specification on real arrays -------------------===//
+//
+// Compiles for this CPU, runs, and compares with the reference interpreter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+#include "Check.h"
+#include "lib/Support/OutputFiles.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <chrono>
+
+using namespace llvm;
+
+static cl::OptionCategory category("moa-run options");
+
+static cl::opt<std::string> input(cl::Positional, cl::Required,
+                                  cl::desc("<specification>"),
+                                  cl::cat(category));
+static cl::list<std::string>
+    wordList(cl::Positional,
+             cl::desc("<NAME=VALUE>...: a .npy file for an array, a number for "
+                      "a scalar or a symbol"),
+             cl::cat(category));
+static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
+                                        cl::desc("Write an output"),
+                                        cl::cat(category));
+static cl::list<std::string>
+    settings("set", cl::value_desc("name=value"),
+             cl::desc("Set a size or an element type of the specification"),
+             cl::cat(category));
+static cl::opt<std::string>
+    kernelName("kernel", cl::value_desc("name"),
+               cl::desc("The kernel to run, where there are several"),
+               cl::cat(category));
+static cl::opt<uint64_t>
+    randomSeed("random", cl::value_desc("seed"),
+               cl::desc("Make the arrays that are not given: floats are "
+                        "standard normal, integers 0 to 7"),
+               cl::cat(category));
+static cl::opt<std::string>
+    check("check", cl::ValueOptional, cl::value_desc("rows|all"),
+          cl::desc("Compare sampled rows (16) or all with the interpreter; "
+                   "fail beyond the tolerance"),
+          cl::cat(category));
+static cl::opt<unsigned> repeat("repeat", cl::init(1), cl::value_desc("n"),
+                                cl::desc("Run n times, show the median"),
+                                cl::cat(category));
+static cl::opt<std::string>
+    target("target", cl::init("cpu"), cl::value_desc("cpu|reference"),
+           cl::desc("Run compiled code or the interpreter"), cl::cat(category));
+static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
+                                     cl::desc("Read the schedule from a file"),
+                                     cl::cat(category));
+static cl::list<std::string>
+    disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
+             cl::desc("Leave a law or a rule out (for tests)"),
+             cl::cat(category));
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+double getSeconds(Clock::time_point since) {
+  return std::chrono::duration<double>(Clock::now() - since).count();
+}
+
+int fail(const Twine &message) {
+  WithColor::error(errs(), "moa-run") << message << "\n";
+  return 1;
+}
+
+/// An error of our own, or (empty) those of the unit.
+int fail(const moa::Compilation &unit, Error error) {
+  std::string message = toString(std::move(error));
+  errs() << unit.renderDiagnostics();
+  return message.empty() || !unit.ok() ? 1 : fail(message);
+}
+
+/// One run of the tool, after the flags are known to be sound.
+class Run {
+public:
+  explicit Run(moa::Compilation unit) : unit(std::move(unit)) {}
+  int execute();
+
+private:
+  Error choose();
+  Error checkOutputNames();
+  Error runCompiled();
+  Error runReference();
+  Error checkResults(bool &good);
+  Error writeOutputs();
+  void printCompileTimes(double load);
+  void printSpeed(double first, std::vector<double> times);
+  Error unitError() { return createStringError(""); }
+
+  moa::Compilation unit;
+  moa::KernelInfo info;
+  moa::Words files;
+  moa::Arguments arguments;
+};
+} // namespace
+
+/// The kernel to run, by name or because there is one.
+Error Run::choose() {
+  std::vector<std::string> names;
+  for (const moa::KernelInfo &kernel : unit.kernels()) {
+    names.push_back(kernel.name);
+    if (kernel.name == kernelName ||
+        (kernelName.empty() && unit.kernels().size() == 1)) {
+      info = kernel;
+      return Error::success();
+    }
+  }
+  return createStringError((kernelName.empty() ? std::string("choose a kernel")
+                                               : "no kernel '" + kernelName + "'") +
+                           "; there are " + join(names, ", "));
+}
+
+Error Run::checkOutputNames() {
+  auto words = moa::splitWords({outputList.begin(), outputList.end()});
+  if (!words)
+    return words.takeError();
+  files = std::move(*words);
+  for (const auto &[name, path] : files)
+    if (none_of(info.parameters, [&name = name](const moa::ParameterInfo &p) {
+          return p.isOutput && p.name == name;
+        }))
+      return createStringError("kernel '" + info.name + "' has no output '" +
+                               name + "': " + info.text);
+  return Error::success();
+}
+
+void Run::printCompileTimes(double load) {
+  outs() << "compile  ";
+  double lowered = 0, jit = 0;
+  for (const moa::StageTime &time : unit.times()) {
+    outs() << time.stage << format(" %.1f, ", 1e3 * time.seconds);
+    bool late = time.stage == "optimise" || time.stage == "codegen" ||
+                time.stage == "load";
+    (late ? jit : lowered) += time.seconds;
+  }
+  outs() << format("ms: specification to lowered code %.3f s, machine code "
+                   "%.3f s, in all %.3f s\n",
+                   lowered, jit, load);
+}
+
+static std::string formatBytes(double bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
+    bytes /= 1024;
+  std::string text;
+  raw_string_ostream(text) << format(unit ? "%.1f " : "%.0f ", bytes)
+                           << units[unit];
+  return text;
+}
+
+void Run::printSpeed(double first, std::vector<double> times) {
+  double median = first;
+  if (!times.empty()) {
+    std::nth_element(times.begin(), times.begin() + times.size() / 2,
+                     times.end());
+    median = times[times.size() / 2];
+  }
+  outs() << format("run      %.3f ms", 1e3 * median);
+  if (!times.empty())
+    outs() << format(" (median of %zu; first %.3f ms)", times.size(),
+                     1e3 * first);
+  if (auto flops = unit.flops(info.name, arguments.symbols, arguments.scalars))
+    outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
+  double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
+  outs() << "\nbytes    " << formatBytes(arguments.getInputBytes())
+         << " in, " << formatBytes(arguments.getOutputBytes()) << " out"
+         << format(", %.2f GB/s\n", bytes / median * 1e-9);
+}
+
+Error Run::runCompiled() {
+  Clock::time_point start = Clock::now();
+  std::optional<moa::Kernel> kernel;
+  {
+    moa::Progress progress("compiling");
+    kernel = unit.load(info.name);
+  }
+  if (!kernel)
+    return unitError();
+  double load = getSeconds(start);
+  std::vector<const DLTensor *> tensors = arguments.getTensors();
+  std::vector<double> times;
+  double first = 0;
+  {
+    moa::Progress progress("running");
+    unsigned more = repeat > 1 ? unsigned(repeat) : 0;
+    for (unsigned k = 0; k <= more; ++k) {
+      start = Clock::now();
+      std::string message;
+      if (int32_t code = (*kernel)(tensors, arguments.scalars, &message))
+        return createStringError("the kernel refused the call, code " +
+                                 Twine(code) + ": " + message);
+      (k ? times.emplace_back() : first) = getSeconds(start);
+      progress.advance(k + 1, repeat);
+    }
+  }
+  printCompileTimes(load);
+  printSpeed(first, times);
+  return Error::success();
+}
+
+Error Run::runReference() {
+  Clock::time_point start = Clock::now();
+  std::optional<std::vector<moa::ReferenceArray>> results;
+  {
+    moa::Progress progress("running the interpreter");
+    results = unit.evaluate(info.name, moa::Level::MoA,
+                            arguments.getReferences(info));
+  }
+  if (!results)
+    return unitError();
+  for (size_t k = 0; k < results->size(); ++k)
+    for (int64_t i = 0; i < arguments.outputs[k].getNumElements(); ++i)
+      arguments.outputs[k].set(i, (*results)[k].data[i]);
+  outs() << format("run      %.3f s in the interpreter\n", getSeconds(start));
+  return Error::success();
+}
+
+Error Run::checkResults(bool &good) {
+  int64_t rows = 16;
+  if (check == "all")
+    rows = 0;
+  else if (!check.empty() && StringRef(check).getAsInteger(10, rows))
+    return createStringError("--check takes a number of rows or 'all'");
+  auto errors =
+      moa::checkOutputs(unit, info, arguments.getReferences(info),
+                        arguments.outputs, rows, randomSeed + 1);
+  if (!errors)
+    return unitError();
+  for (const moa::OutputError &error : *errors) {
+    good &= error.ok();
+    outs() << "check    " << error.name << ": " << error.rows << " of "
+           << error.allRows << " rows, largest error "
+           << format("%.2e, relative L2 error %.2e (bound %.0e)", error.maximum,
+                     error.relative, error.tolerance)
+           << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
+           << (error.ok() ? "\n" : ": FAILED\n");
+  }
+  return Error::success();
+}
+
+Error Run::writeOutputs() {
+  moa::OutputFiles out;
+  for (const moa::Value &output : arguments.outputs) {
+    auto file = files.find(output.getInfo().name);
+    if (file != files.end())
+      if (Error error = out.add(file->second, output.getNpy()))
+        return error;
+  }
+  return out.commit();
+}
+
+int Run::execute() {
+  if (!unit.ok())
+    return fail(unit, Error::success());
+  if (Error error = choose())
+    return fail(unit, std::move(error));
+  if (Error error = checkOutputNames())
+    return fail(unit, std::move(error));
+  auto words = moa::splitWords({wordList.begin(), wordList.end()});
+  if (!words)
+    return fail(unit, words.takeError());
+  std::optional<uint64_t> seed;
+  if (randomSeed.getNumOccurrences())
+    seed = randomSeed;
+  {
+    moa::Progress progress("preparing the arrays");
+    auto made = moa::makeArguments(unit, info, *words, seed);
+    if (!made)
+      return fail(unit, made.takeError());
+    arguments = std::move(*made);
+  }
+  if (Error error = target == "reference" ? runReference() : runCompiled())
+    return fail(unit, std::move(error));
+  bool good = true;
+  if (check.getNumOccurrences())
+    if (Error error = checkResults(good))
+      return fail(unit, std::move(error));
+  outs().flush();
+  if (!good)
+    return fail("the result is not within the bound");
+  if (Error error = writeOutputs())
+    return fail(unit, std::move(error));
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Runs an array specification on this CPU\n");
+  if (target != "cpu" && target != "reference")
+    return fail("there is no target '" + target +
+                "'; there are cpu and reference");
+  if (repeat == 0)
+    return fail("--repeat takes a number from 1");
+  moa::CompilerOptions options;
+  options.settings.assign(settings.begin(), settings.end());
+  options.disabledRules.assign(disabled.begin(), disabled.end());
+  if (!schedule.empty()) {
+    auto text = MemoryBuffer::getFile(schedule);
+    if (!text)
+      return fail(schedule + ": " + text.getError().message());
+    options.schedule = (*text)->getBuffer().str();
+  }
+  return Run(moa::Compiler(options).compileFile(input)).execute();
+}
