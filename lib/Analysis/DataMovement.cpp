@@ -182,7 +182,8 @@ static void printArrays(llvm::raw_ostream &os, StringRef title,
   for (const ArrayCount &array : arrays)
     printLine(os, array.name, array.elements, symbols,
               array.exact ? "" : "upper bound: " + array.note);
-  printLine(os, "total", total, symbols);
+  bool exact = llvm::all_of(arrays, [](const ArrayCount &a) { return a.exact; });
+  printLine(os, "total", total, symbols, exact ? "" : "upper bound");
 }
 
 void DataMovementReport::print(llvm::raw_ostream &os,

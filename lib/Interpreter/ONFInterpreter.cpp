@@ -241,7 +241,8 @@ Error ONFInterpreter::buildFold(onf::FoldOp op) {
   }
   --depth;
   fold.scope = captureScope(op.getBody());
-  if (op.getPieces() && options.checkPieces) {
+  fold.hasPieces = op.getPieces() && options.checkPieces;
+  if (fold.hasPieces) {
     for (auto piece : op.getPieces()->getAsRange<onf::PieceAttr>())
       fold.pieces.push_back({piece.getVisitLower(), piece.getVisitUpper(),
                              piece.getFullLower(), piece.getFullUpper(),

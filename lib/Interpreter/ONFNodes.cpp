@@ -95,7 +95,7 @@ void Fold::run(Machine &m) {
     return;
   for (AccState *acc : accs)
     acc->start();
-  if (!pieces.empty())
+  if (hasPieces)
     evaluatePieces(m);
   for (int64_t j : order) {
     if (m.failed)
@@ -103,7 +103,7 @@ void Fold::run(Machine &m) {
     m.enter(*bodyScope);
     m.set(index, ofInt(j));
     bool present = !guard || m.get(guard).i;
-    if (!pieces.empty())
+    if (hasPieces)
       checkPieces(m, j, present);
     if (!present)
       continue;

@@ -87,6 +87,8 @@ struct Fold {
   int64_t extent = 0;
   std::vector<int64_t> order; // indices in the order of the lifted digits
   std::vector<AccState *> accs;
+  /// Whether `pieces` claims anything; no piece claims that nothing is present.
+  bool hasPieces = false;
   std::vector<PieceCheck> pieces;
   std::vector<Node *> bounds;
   const Tile *tile = nullptr;
