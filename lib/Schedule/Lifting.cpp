@@ -115,76 +115,69 @@ static bool isInjective(ArrayRef<int64_t> sizes) {
   return true;
 }
 
-/// No index 0 ≤ i < n lies outside the digits d_k = q_{k+1} − s_k·q_k, where q are
-/// the successive quotients of i: each of their range conditions, violated, gives
-/// an empty set, and so does an outermost quotient that is not below ⌈n / tile⌉.
+/// The indices 0 ≤ i < n, in the last column, with the digits of point 0 defined
+/// by division: from the innermost, q_{k−1} = ⌊q_k / s_k⌋ and d_k = q_k − s_k·q_{k−1}.
+static DigitSystem dividedIndex(ArrayRef<int64_t> sizes) {
+  DigitSystem system(sizes, 1, 1);
+  unsigned index = system.width - 1;
+  SmallVector<int64_t> low = system.row(), high = system.row();
+  low[index] = 1;
+  high[0] = 1, high[index] = -1, high[system.width] = -1;
+  system.set.addInequality(low);
+  system.set.addInequality(high);
+  SmallVector<int64_t> rest = system.row();
+  rest[index] = 1;
+  for (unsigned k = system.digits - 1; k > 0; --k) {
+    unsigned quotient = system.set.addLocalFloorDiv(rest, sizes[k - 1]);
+    SmallVector<int64_t> digit = rest;
+    digit.insert(digit.end() - 1, 0); // the new quotient's column
+    digit[system.column(0, k)] -= 1;
+    digit[quotient] -= sizes[k - 1];
+    system.set.addEquality(digit);
+    rest.assign(system.set.getNumCols(), 0);
+    rest[quotient] = 1;
+  }
+  rest[system.column(0, 0)] -= 1;
+  system.set.addEquality(rest);
+  return system;
+}
+
+/// Every index has digits in range that give it back: each condition, violated,
+/// leaves the empty set.
 static bool isSurjective(ArrayRef<int64_t> sizes) {
-  // Point 0 holds the digits; the extra column is the index.
-  unsigned digits = sizes.size() + 1;
+  DigitSystem divided = dividedIndex(sizes);
+  unsigned index = divided.width - 1;
   int64_t tile = 1;
   for (int64_t size : sizes)
     tile *= size;
-  auto base = [&] {
-    DigitSystem system(sizes, 1, 1);
-    unsigned index = system.width - 1;
-    SmallVector<int64_t> low = system.row(), high = system.row();
-    low[index] = 1;
-    high[0] = 1, high[index] = -1, high[system.width] = -1;
-    system.set.addInequality(low);
-    system.set.addInequality(high);
-    // Digits by division, from the innermost.
-    SmallVector<int64_t> rest = system.row();
-    rest[index] = 1;
-    for (unsigned k = digits - 1; k > 0; --k) {
-      unsigned quotient = system.set.addLocalFloorDiv(rest, sizes[k - 1]);
-      SmallVector<int64_t> digit(system.set.getNumCols(), 0);
-      rest.insert(rest.end() - 1, 0);
-      for (unsigned c = 0; c < rest.size(); ++c)
-        digit[c] = rest[c];
-      digit[system.column(0, k)] -= 1;
-      digit[quotient] -= sizes[k - 1];
-      system.set.addEquality(digit);
-      rest.assign(system.set.getNumCols(), 0);
-      rest[quotient] = 1;
-    }
-    rest[system.column(0, 0)] -= 1;
-    system.set.addEquality(rest);
-    return system;
-  };
-  auto excludes = [&](auto violate) {
-    DigitSystem system = base();
-    SmallVector<int64_t> row(system.set.getNumCols(), 0);
-    violate(system, row);
-    system.set.addInequality(row);
-    return system.set.isIntegerEmpty();
+  // Whether Σ coefficient · column + constant ≥ 0 holds nowhere.
+  auto excludes = [&](ArrayRef<std::pair<unsigned, int64_t>> terms, int64_t constant) {
+    IntegerPolyhedron set = divided.set;
+    SmallVector<int64_t> row(set.getNumCols(), 0);
+    for (auto [column, coefficient] : terms)
+      row[column] += coefficient;
+    row.back() = constant;
+    set.addInequality(row);
+    return set.isIntegerEmpty();
   };
   // A description of the digits that admits no point would prove anything.
-  bool holds = !base().set.isIntegerEmpty();
-  holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
-    row[system.column(0, 0)] = tile; // c·tile ≥ n
-    row[0] = -1;
-  });
-  for (unsigned k = 0; k < digits; ++k) {
-    holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
-      row[system.column(0, k)] = -1; // d < 0
-      row.back() = -1;
-    });
+  bool holds = !divided.set.isIntegerEmpty();
+  // c·tile ≥ n
+  holds &= excludes({{divided.column(0, 0), tile}, {0, -1}}, 0);
+  for (unsigned k = 0; k < divided.digits; ++k) {
+    unsigned digit = divided.column(0, k);
+    holds &= excludes({{digit, -1}}, -1);
     if (k > 0)
-      holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
-        row[system.column(0, k)] = 1; // d ≥ s
-        row.back() = -sizes[k - 1];
-      });
+      holds &= excludes({{digit, 1}}, -sizes[k - 1]);
   }
-  // The digits give the index back.
-  for (int64_t sign : {1, -1})
-    holds &= excludes([&](DigitSystem &system, SmallVectorImpl<int64_t> &row) {
-      SmallVector<int64_t> sum = system.row();
-      system.addIndex(sum, 0, sign);
-      sum[system.width - 1] -= sign;
-      for (unsigned c = 0; c < system.width; ++c)
-        row[c] = sum[c];
-      row.back() = -1;
-    });
+  for (int64_t sign : {1, -1}) {
+    SmallVector<int64_t> sum = divided.row();
+    divided.addIndex(sum, 0, sign);
+    SmallVector<std::pair<unsigned, int64_t>> terms = {{index, -sign}};
+    for (unsigned k = 0; k < divided.digits; ++k)
+      terms.emplace_back(divided.column(0, k), sum[divided.column(0, k)]);
+    holds &= excludes(terms, -1);
+  }
   return holds;
 }
 

@@ -476,3 +476,63 @@ onf.kernel @may_be_empty attributes {symbols = ["B", "N", "M"], requires = [], a
     onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
   }
 }
+
+// -----
+
+// Without a row axis only symbols bound the fold.
+// CHECK-LABEL: @no_rows
+// CHECK: onf.fold
+// CHECK-SAME: visit (d0, d1)[s0, s1] -> (0, s0) to (d0, d1)[s0, s1] -> (s1) full true (d0, d1)[s0, s1] -> (0, s0) to (d0, d1)[s0, s1] -> (s1)
+onf.kernel @no_rows attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["w"],
+    result_names = ["O"], result_types = [!moa.array<[], index>]} {
+^bb0(%w: !moa.array<[], i32>, %O: !moa.array<[], index>):
+  onf.for [] in [] {
+    %n = onf.fold "j" in "M" : index {
+    ^bb0(%j: index):
+      %w32 = onf.load %w[] times [] plus "0" : !moa.array<[], i32> -> i32
+      %wi = arith.extsi %w32 : i32 to i64
+      %wx = arith.index_cast %wi : i64 to index
+      %p = arith.cmpi sge, %j, %wx : index
+      onf.guard %p
+      %one = arith.constant 1 : index
+      %a = onf.acc add "n" carries [] in [] refs() mul [] : () -> index {
+        onf.yield %one : index
+      } repair {
+      }
+      onf.yield %a : index
+    }
+    onf.store %n, %O[] times [] plus "0" : index, !moa.array<[], index>
+  }
+}
+
+// -----
+
+// |i − j| ≤ w is one piece: a maximum under ≤ is a conjunction.
+// CHECK-LABEL: @absolute
+// CHECK: onf.fold
+// CHECK-SAME: pieces [#onf.piece<visit (d0, d1)[s0, s1] -> (0, d0 - s0) to (d0, d1)[s0, s1] -> (s1, (s0 floordiv 281474976710656 + 1) * 281474976710656, d1 + s0 + 1) full true (d0, d1)[s0, s1] -> (0, d1 - s0) to (d0, d1)[s0, s1] -> (s1, d0 + s0 + 1)>] of
+onf.kernel @absolute attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["w"],
+    result_names = ["O"], result_types = [!moa.array<[B, N], index>]} {
+^bb0(%w: !moa.array<[], i32>, %O: !moa.array<[B, N], index>):
+  onf.for ["b", "i"] in ["B", "N"] {
+  ^bb0(%b: index, %i: index):
+    %zero = arith.constant 0 : index
+    %n = onf.fold "j" in "M" : index {
+    ^bb0(%j: index):
+      %w32 = onf.load %w[] times [] plus "0" : !moa.array<[], i32> -> i32
+      %wi = arith.index_cast %w32 : i32 to index
+      %d = arith.subi %i, %j : index
+      %e = arith.subi %zero, %d : index
+      %m = arith.maxsi %d, %e : index
+      %p = arith.cmpi sle, %m, %wi : index
+      onf.guard %p
+      %one = arith.constant 1 : index
+      %a = onf.acc add "n" carries [] in [] refs() mul [] : () -> index {
+        onf.yield %one : index
+      } repair {
+      }
+      onf.yield %a : index
+    }
+    onf.store %n, %O[%b, %i] times ["O.s0", "O.s1"] plus "0" : index, !moa.array<[B, N], index>
+  }
+}

@@ -79,7 +79,8 @@ protected:
       SmallVector<Attribute> axes;
       for (unsigned k = 0; k + 1 < nest.getExtents().size(); ++k)
         axes.push_back(onf::AxisAttr::get(&context, {0}, {0}));
-      axes.push_back(onf::AxisAttr::get(&context, {0, 2}, {0, tile}));
+      if (!nest.getExtents().empty())
+        axes.push_back(onf::AxisAttr::get(&context, {0, 2}, {0, tile}));
       nest.setLiftAttr(ArrayAttr::get(&context, axes));
       for (auto [n, m] : {std::pair<int64_t, int64_t>{1, 0}, {9, 5}, {6, 13}, {13, 13}})
         compare(kernel, kernelOf(*plain), {{"B", 2}, {"N", n}, {"M", m}});
