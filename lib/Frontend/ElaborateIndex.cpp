@@ -7,9 +7,7 @@ using namespace moa;
 using namespace moa::frontend;
 
 TermOr Elaborator::elaborateIndex(const Expr &expr) {
-  const Expr &base = expr.arg(0);
-  auto hoisted = scope->hoisted.find(&base);
-  TermOr array = hoisted != scope->hoisted.end() ? TermOr(hoisted->second) : elaborate(base);
+  auto array = elaborate(expr.arg(0));
   if (failed(array))
     return failure();
   std::vector<std::optional<Term>> subscripts;
@@ -49,14 +47,10 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
     if (subscript.kind != ExprKind::Name || subscript.ref.kind != Reference::IndexVariable ||
         subscript.ref.index != var.id)
       continue;
-    auto [entry, isNew] = scope->hoisted.try_emplace(&expr.arg(0));
-    if (isNew) {
-      auto array = elaborate(expr.arg(0));
-      if (failed(array))
-        return failure();
-      entry->second = std::move(*array);
-    }
-    const Cell &cell = entry->second.cell;
+    auto array = hoist(expr.arg(0));
+    if (failed(array))
+      return failure();
+    const Cell &cell = (*array)->cell;
     if (k > cell.size() || !cell[k - 1].extent)
       continue;
     if (extent && *extent != *cell[k - 1].extent) {

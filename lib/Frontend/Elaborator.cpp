@@ -195,6 +195,9 @@ TermOr Elaborator::elaborate(const Expr &expr, Context context) {
                              << " operators; a function that calls another twice doubles it";
     return failure();
   }
+  auto hoisted = scope->hoisted.find(&expr);
+  if (hoisted != scope->hoisted.end())
+    return hoisted->second;
   ++depth;
   llvm::scope_exit leave([&] { --depth; });
   auto term = dispatch(expr, context);
@@ -273,6 +276,29 @@ bool Elaborator::needsContext(const Expr &expr) const {
   return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return needsContext(*arg); });
 }
 
+FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
+  auto term = elaborate(expr);
+  if (failed(term))
+    return failure();
+  return &scope->hoisted.insert_or_assign(&expr, std::move(*term)).first->second;
+}
+
+LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
+  if (!needsContext(expr)) {
+    auto term = hoist(expr);
+    if (failed(term))
+      return failure();
+    shape = (*term)->cell;
+    return success();
+  }
+  if (expr.kind == ExprKind::IndexForm)
+    return success();
+  for (const ExprPtr &arg : expr.args)
+    if (shape.empty() && failed(findContext(*arg, shape)))
+      return failure();
+  return success();
+}
+
 FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> args,
                                                            Context context) {
   std::vector<Term> terms(args.size());
@@ -289,6 +315,9 @@ FailureOr<std::vector<Term>> Elaborator::elaborateOperands(ArrayRef<ExprPtr> arg
     if (shape.empty())
       shape = terms[k].cell;
   }
+  for (auto [k, arg] : llvm::enumerate(args))
+    if (!context && shape.empty() && waits[k] && failed(findContext(*arg, shape)))
+      return failure();
   if (!context && !shape.empty())
     context = &shape;
   for (auto [k, arg] : llvm::enumerate(args)) {

@@ -26,7 +26,7 @@ private:
     std::vector<std::optional<Term>> definitions;
     SymbolTable symbols;
     std::map<unsigned, unsigned> indexVars;    // to positions on the frame stack
-    std::map<const Expr *, Term> hoisted;      // arrays elaborated before their form
+    std::map<const Expr *, Term> hoisted;      // elaborated early, for their shape
   };
   /// The shape that the surroundings give to index forms, or null.
   using Context = const Cell *;
@@ -52,6 +52,9 @@ private:
   mlir::FailureOr<std::vector<Term>>
   elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context);
   bool needsContext(const Expr &expr) const;
+  /// The shape of the first operand that has one of itself; its term is kept.
+  mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
+  mlir::FailureOr<const Term *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
   mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what);
 

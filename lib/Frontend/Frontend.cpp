@@ -3,8 +3,8 @@
 #include "lib/Frontend/Elaborator.h"
 #include "lib/Frontend/Parser.h"
 #include "lib/Frontend/Resolver.h"
+#include "lib/Support/SourceLine.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace moa;
@@ -51,12 +51,33 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
 }
 
 SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename,
-                                                 MLIRContext *context, llvm::raw_ostream &os) {
-  for (auto [content, name] : {std::pair(text, filename),
-                               std::pair(getPreludeText(), StringRef("prelude.moa"))})
-    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(content, name),
-                               llvm::SMLoc());
-  handler = std::make_unique<SourceMgrDiagnosticHandler>(sources, context, os);
+                                                 MLIRContext *context, llvm::raw_ostream &os)
+    : sources{{filename.str(), text.str()}, {"prelude.moa", getPreludeText().str()}},
+      handler(context, [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
+
+static StringRef getLabel(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Note:
+    return "note: ";
+  case DiagnosticSeverity::Warning:
+    return "warning: ";
+  case DiagnosticSeverity::Remark:
+    return "remark: ";
+  case DiagnosticSeverity::Error:
+    return "error: ";
+  }
+  return "";
 }
 
-SourceDiagnosticHandler::~SourceDiagnosticHandler() = default;
+void SourceDiagnosticHandler::print(const Diagnostic &diagnostic, llvm::raw_ostream &os) const {
+  auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
+  if (place)
+    os << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
+       << ": ";
+  os << getLabel(diagnostic.getSeverity()) << diagnostic.str() << '\n';
+  auto source = place ? sources.find(place.getFilename().str()) : sources.end();
+  if (source != sources.end())
+    os << renderSourceLine(source->second, place.getLine(), place.getColumn());
+  for (const Diagnostic &note : diagnostic.getNotes())
+    print(note, os);
+}

@@ -8,9 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/Support/SourceMgr.h"
 #include <map>
-#include <memory>
 #include <string>
 
 namespace moa {
@@ -36,16 +34,16 @@ llvm::StringRef getPreludeText();
 
 /// While it lives, diagnostics that point into `text` or into the prelude are
 /// printed as `file:line:col: error: message` with the line and a caret, notes
-/// included.
+/// included. Diagnostics of other places are printed without a line.
 class SourceDiagnosticHandler {
 public:
   SourceDiagnosticHandler(llvm::StringRef text, llvm::StringRef filename,
                           mlir::MLIRContext *context, llvm::raw_ostream &os);
-  ~SourceDiagnosticHandler();
 
 private:
-  llvm::SourceMgr sources;
-  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
+  void print(const mlir::Diagnostic &diagnostic, llvm::raw_ostream &os) const;
+  std::map<std::string, std::string> sources;
+  mlir::ScopedDiagnosticHandler handler;
 };
 
 } // namespace moa
