@@ -10,7 +10,6 @@
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Analysis/Witness.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include <set>
 
 using namespace mlir;
@@ -22,6 +21,7 @@ namespace {
 /// One index entry: an expression, or the value of an array.
 using Entry = std::optional<SymExpr>;
 using Index = std::vector<Entry>;
+using Operands = std::vector<std::pair<Value, Index>>;
 
 /// A demand for the elements of a value: all those whose index is reached by
 /// some value of the variables under the conditions.
@@ -76,7 +76,8 @@ private:
   void visit(const Demand &demand);
   void visitOp(Operation *op, const Demand &demand);
   void push(Demand demand);
-  std::vector<std::pair<Value, Index>> operandsAt(Operation *op, Demand &demand);
+  Operands operandsAt(Operation *op, Demand &demand);
+  Index viewIndex(Operation *op, const Index &index);
   Index psiIndex(PsiOp op, const Demand &demand);
   SymExpr variable(Operation *op, const SymExpr &extent, Demand &demand,
                    unsigned position = 0);
@@ -183,84 +184,75 @@ Entry plus(const Entry &entry, const SymExpr &offset) {
   return entry ? Entry(*entry + offset) : entry;
 }
 
-/// Where the operands of an operator are needed for one element of its result.
-std::vector<std::pair<Value, Index>> ReadCount::operandsAt(Operation *op,
-                                                           Demand &demand) {
+ArrayType typeOf(Value value) { return cast<ArrayType>(value.getType()); }
+
+/// Where the operands of a computing operator are needed for one element.
+Operands ReadCount::operandsAt(Operation *op, Demand &demand) {
   const Index &index = demand.index;
-  std::vector<std::pair<Value, Index>> operands;
-  auto typeOf = [](Value value) { return cast<ArrayType>(value.getType()); };
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](MapOp map) {
-        for (auto [k, input] : llvm::enumerate(map.getInputs()))
-          operands.emplace_back(input, pick(index, axesOf(map.getAxes(), k)));
-      })
-      .Case([&](CastOp cast) { operands.emplace_back(cast.getInput(), index); })
-      .Case([&](MaskOp mask) {
-        operands.emplace_back(mask.getPredicate(), pick(index, mask.getAxes()));
-        operands.emplace_back(mask.getInput(), index);
-      })
-      .Case([&](ReduceOp reduce) {
-        Index at = index;
-        SymExpr extent = typeOf(reduce.getInput()).getExtent(reduce.getAxis());
-        at.insert(at.begin() + reduce.getAxis(), variable(op, extent, demand));
-        operands.emplace_back(reduce.getInput(), at);
-      })
-      .Case([&](InnerOp inner) {
-        ArrayType lhs = typeOf(inner.getLhs());
-        size_t frame = inner.getFrame();
-        size_t free = lhs.getRank() - 1 - (inner.getLhsFramed() ? frame : 0);
-        Entry l = variable(op, lhs.getExtent(lhs.getRank() - 1), demand);
-        Index left, right;
-        if (inner.getLhsFramed())
-          left.assign(index.begin(), index.begin() + frame);
-        if (inner.getRhsFramed())
-          right.assign(index.begin(), index.begin() + frame);
-        left.insert(left.end(), index.begin() + frame, index.begin() + frame + free);
-        left.push_back(l);
-        right.push_back(l);
-        right.insert(right.end(), index.begin() + frame + free, index.end());
-        operands.emplace_back(inner.getLhs(), left);
-        operands.emplace_back(inner.getRhs(), right);
-      })
-      .Case([&](PsiOp psi) {
-        operands.emplace_back(psi.getInput(), psiIndex(psi, demand));
-        for (auto [k, indices] : llvm::enumerate(psi.getIndices()))
-          operands.emplace_back(indices, pick(index, axesOf(psi.getAxes(), k)));
-      })
-      .Case([&](TransposeOp transpose) {
-        Index at(index.size());
-        for (auto [k, axis] : llvm::enumerate(transpose.getPerm()))
-          at[axis] = index[k];
-        operands.emplace_back(transpose.getInput(), at);
-      })
-      .Case([&](SliceOp slice) {
-        Index at = index;
-        at[slice.getAxis()] =
-            plus(at[slice.getAxis()], *SymExpr::parse(slice.getStart()));
-        operands.emplace_back(slice.getInput(), at);
-      })
-      .Case([&](ReverseOp reverse) {
-        Index at = index;
-        Entry &entry = at[reverse.getAxis()];
-        if (entry)
-          entry = typeOf(reverse.getInput()).getExtent(reverse.getAxis()) -
-                  SymExpr(1) - *entry;
-        operands.emplace_back(reverse.getInput(), at);
-      })
-      .Case([&](RotateOp rotate) {
-        Index at = index;
-        Entry &entry = at[rotate.getAxis()];
-        if (entry)
-          entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()),
-                               typeOf(rotate.getInput()).getExtent(rotate.getAxis()));
-        operands.emplace_back(rotate.getInput(), at);
-      })
-      .Case([&](ReshapeOp reshape) {
-        // The whole to the whole: the digits of a row-major position.
-        Index at(typeOf(reshape.getInput()).getRank());
-        operands.emplace_back(reshape.getInput(), at);
-      });
+  Operands operands;
+  if (auto map = dyn_cast<MapOp>(op)) {
+    for (auto [k, input] : llvm::enumerate(map.getInputs()))
+      operands.emplace_back(input, pick(index, axesOf(map.getAxes(), k)));
+  } else if (auto cast = dyn_cast<CastOp>(op)) {
+    operands.emplace_back(cast.getInput(), index);
+  } else if (auto mask = dyn_cast<MaskOp>(op)) {
+    operands.emplace_back(mask.getPredicate(), pick(index, mask.getAxes()));
+    operands.emplace_back(mask.getInput(), index);
+  } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    Index at = index;
+    SymExpr extent = typeOf(reduce.getInput()).getExtent(reduce.getAxis());
+    at.insert(at.begin() + reduce.getAxis(), variable(op, extent, demand));
+    operands.emplace_back(reduce.getInput(), at);
+  } else if (auto inner = dyn_cast<InnerOp>(op)) {
+    ArrayType lhs = typeOf(inner.getLhs());
+    size_t frame = inner.getFrame();
+    size_t free = lhs.getRank() - 1 - (inner.getLhsFramed() ? frame : 0);
+    Entry l = variable(op, lhs.getExtent(lhs.getRank() - 1), demand);
+    Index left, right;
+    if (inner.getLhsFramed())
+      left.assign(index.begin(), index.begin() + frame);
+    if (inner.getRhsFramed())
+      right.assign(index.begin(), index.begin() + frame);
+    left.insert(left.end(), index.begin() + frame, index.begin() + frame + free);
+    left.push_back(l);
+    right.push_back(l);
+    right.insert(right.end(), index.begin() + frame + free, index.end());
+    operands.emplace_back(inner.getLhs(), left);
+    operands.emplace_back(inner.getRhs(), right);
+  } else if (auto psi = dyn_cast<PsiOp>(op)) {
+    operands.emplace_back(psi.getInput(), psiIndex(psi, demand));
+    for (auto [k, indices] : llvm::enumerate(psi.getIndices()))
+      operands.emplace_back(indices, pick(index, axesOf(psi.getAxes(), k)));
+  } else if (op->getNumOperands() == 1) {
+    operands.emplace_back(op->getOperand(0), viewIndex(op, index));
+  }
   return operands;
+}
+
+/// The index into the operand of a view other than ψ.
+Index ReadCount::viewIndex(Operation *op, const Index &index) {
+  ArrayType type = typeOf(op->getOperand(0));
+  Index at = index;
+  if (auto transpose = dyn_cast<TransposeOp>(op)) {
+    for (auto [k, axis] : llvm::enumerate(transpose.getPerm()))
+      at[axis] = index[k];
+  } else if (auto slice = dyn_cast<SliceOp>(op)) {
+    Entry &entry = at[slice.getAxis()];
+    entry = plus(entry, *SymExpr::parse(slice.getStart()));
+  } else if (auto reverse = dyn_cast<ReverseOp>(op)) {
+    Entry &entry = at[reverse.getAxis()];
+    if (entry)
+      entry = type.getExtent(reverse.getAxis()) - SymExpr(1) - *entry;
+  } else if (auto rotate = dyn_cast<RotateOp>(op)) {
+    Entry &entry = at[rotate.getAxis()];
+    if (entry)
+      entry = SymExpr::mod(*entry + *SymExpr::parse(rotate.getBy()),
+                           type.getExtent(rotate.getAxis()));
+  } else {
+    // reshape, and what is not known: visitOp follows whole arrays.
+    at.assign(type.getRank(), std::nullopt);
+  }
+  return at;
 }
 
 Condition ReadCount::condition(Value predicate, const Index &index, bool negated) {
@@ -363,8 +355,8 @@ std::vector<std::string> variablesIn(const SymExpr &expr, const Variables &varia
   return result;
 }
 
-/// Entries c, c + v, c − v, v / c and v % c, where v is a variable used in no
-/// other entry and c has none, are ranges. Variables that stand alone go to
+/// Entries c, c + v, c − v, v / c and (v + k) % c, where v is a variable used in
+/// no other entry and c and k have none, are ranges. Variables that stand alone go to
 /// `taken` with their extent, as every value of theirs is an element.
 bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &range,
                         Variables &taken) {
@@ -387,14 +379,14 @@ bool ReadCount::rangeOf(const Demand &demand, const SymExpr &entry, Box::Range &
       entry.getTerms().begin()->first.size() != 1)
     return false;
   const auto &[atom, power] = entry.getTerms().begin()->first[0];
-  if (power != 1 || atom->lhs != v ||
-      !variablesIn(atom->rhs, demand.variables).empty())
+  if (power != 1 || !variablesIn(atom->rhs, demand.variables).empty())
     return false;
   const SymExpr &c = atom->rhs;
   range.start = SymExpr(0);
-  if (atom->kind == SymExpr::Atom::Kind::FloorDiv)
+  if (atom->kind == SymExpr::Atom::Kind::FloorDiv && atom->lhs == v)
     range.count = quotients(extent, c);
-  else if (witness.divides(c, extent))
+  else if (atom->kind == SymExpr::Atom::Kind::Mod && witness.divides(c, extent) &&
+           variablesIn(atom->lhs - v, demand.variables).empty())
     range.count = c;
   else
     return false;
