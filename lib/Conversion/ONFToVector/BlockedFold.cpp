@@ -155,7 +155,7 @@ void BlockedFold::publish() {
     state.tiled = true;
     state.panel = shape.RI;
     state.padded = buffers.padded;
-    state.extents = carrier.extents;
+    state.extents.assign(carrier.extents.begin(), carrier.extents.end());
     state.extents.back() = buffers.lastPadded;
     scope.states[resultOf(carrier.acc)] = state;
   }

@@ -80,7 +80,7 @@ private:
   /// Runs `body` for each key of the block; absent keys run `zero` instead.
   void overKeys(llvm::function_ref<void(mlir::Value)> body,
                 llvm::function_ref<void(mlir::Value)> zero);
-  mlir::Value product(const Factors &factors);
+  mlir::Value product(const Factors &factors, mlir::Type type);
   void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type,
                    mlir::Value d, mlir::Value j);
 

@@ -23,6 +23,14 @@ Value getYielded(Region &region) {
   return cast<YieldOp>(region.front().back()).getValues()[0];
 }
 
+bool roundsOperands(AccOp acc) {
+  if (!acc.getOperandType())
+    return false;
+  auto narrow = dyn_cast<FloatType>(*acc.getOperandType());
+  auto type = dyn_cast<FloatType>(getYielded(acc.getValue()).getType());
+  return narrow && type && narrow.getWidth() < type.getWidth();
+}
+
 LoadOp getReadElement(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto load = dyn_cast<LoadOp>(op))

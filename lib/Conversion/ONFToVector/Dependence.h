@@ -35,8 +35,10 @@ onf::GuardOp getGuard(onf::FoldOp fold);
 llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
 /// The value a value or repair region yields.
 mlir::Value getYielded(mlir::Region &region);
-/// The array argument's number when the value is `onf.load`, through widening
-/// casts; an element that is read, not computed.
+/// True if the computed operands of the state's product are to be rounded.
+bool roundsOperands(onf::AccOp acc);
+/// The load a value reads its element with, through widening casts; null where
+/// the value is computed.
 onf::LoadOp getReadElement(mlir::Value value);
 
 } // namespace moa::rows

@@ -284,19 +284,21 @@ Value Emitter::round(Build b, Value value, Type narrow) {
 Value Emitter::evalTerm(AccOp acc) {
   Value term = getYielded(acc.getValue());
   auto product = term.getDefiningOp<arith::MulFOp>();
-  if (!acc.getOperandType() || !product)
+  auto quotient = term.getDefiningOp<arith::DivFOp>();
+  if (!roundsOperands(acc) || (!product && !quotient))
     return value(term);
-  SmallVector<Value> factors;
-  for (Value factor : product->getOperands()) {
-    Emitted emitted = eval(factor);
-    if (!getReadElement(factor))
-      emitted.value = round(at(emitted.depth), emitted.value, *acc.getOperandType());
-    factors.push_back(emitted.value);
-  }
+  Operation *op = term.getDefiningOp();
+  Values factors;
+  for (Value factor : op->getOperands())
+    factors.push_back(isRow(term) ? rowValue(factor) : value(factor));
   Build b = here();
-  if (isa<VectorType>(factors[0].getType()) || isa<VectorType>(factors[1].getType()))
-    for (Value &factor : factors)
-      factor = b.splat(factor, lanes);
+  Type type = factors[0].getType();
+  if (quotient) // a / b is the product of a and 1 / b
+    factors[1] = arith::DivFOp::create(
+        b.b, loc, b.constant(type, FloatAttr::get(term.getType(), 1.0)), factors[1]);
+  for (unsigned k : {0, 1})
+    if ((quotient && k == 1) || !getReadElement(op->getOperand(k)))
+      factors[k] = round(b, factors[k], *acc.getOperandType());
   return arith::MulFOp::create(b.b, loc, factors[0], factors[1]);
 }
 

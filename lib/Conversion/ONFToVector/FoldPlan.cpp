@@ -59,39 +59,41 @@ bool Planner::usesState(Value value) {
 }
 
 /// Splits the product a state adds into a factor of the rows and one of the
-/// keys. With a type to round to, the two operands of the product stay as they
-/// are written; otherwise the factors are regrouped.
+/// keys; a / b counts as a · (1 / b). With a type to round to, the two operands
+/// stay as they are written; otherwise the factors are regrouped.
 bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
                     Factors &row, Factors &key) {
   Value term = getYielded(acc.getValue());
-  std::optional<Type> narrow = acc.getOperandType();
-  auto width = [](Type type) {
-    return isa<FloatType>(type) ? type.getIntOrFloatBitWidth() : 0;
-  };
-  bool rounds = narrow && width(*narrow) && width(*narrow) < width(term.getType());
-  SmallVector<Value> factors{term};
+  bool rounds = roundsOperands(acc);
+  SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
-    auto product = factors[k].getDefiningOp<arith::MulFOp>();
-    if (!product || (rounds && factors.size() == 2)) {
+    auto [value, divides] = factors[k];
+    auto product = value.getDefiningOp<arith::MulFOp>();
+    auto quotient = value.getDefiningOp<arith::DivFOp>();
+    if ((!product && !quotient) || (rounds && factors.size() == 2)) {
       ++k;
       continue;
     }
-    factors[k] = product.getLhs();
-    factors.insert(factors.begin() + k + 1, product.getRhs());
+    Operation *op = value.getDefiningOp();
+    factors[k] = {op->getOperand(0), divides};
+    factors.insert(factors.begin() + k + 1,
+                   {op->getOperand(1), quotient ? !divides : divides});
   }
-  for (Value factor : factors) {
-    Side where = side(factor);
+  for (auto [value, divides] : factors) {
+    Side where = side(value);
     if (where == Side::None)
       return false;
-    (where == Side::Row ? row : key).values.push_back(factor);
+    Factors &group = where == Side::Row ? row : key;
+    (divides ? group.divisors : group.values).push_back(value);
   }
   if (!rounds)
     return true;
-  if (row.values.size() != 1 || key.values.size() != 1)
-    return false;
-  for (Factors *operand : {&row, &key})
-    if (!getReadElement(operand->values[0]))
-      operand->narrow = *narrow;
+  for (Factors *operand : {&row, &key}) {
+    if (operand->values.size() + operand->divisors.size() != 1)
+      return false;
+    if (operand->values.empty() || !getReadElement(operand->values[0]))
+      operand->narrow = *acc.getOperandType();
+  }
   return true;
 }
 
@@ -121,7 +123,7 @@ bool Planner::planScore(FoldOp inner) {
       return Side::Row;
     return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
   }, score.row, score.key);
-  if (ok && !score.row.values.empty() && !score.key.values.empty())
+  if (ok && !score.row.empty() && !score.key.empty())
     plan.scores.push_back(score);
   return ok;
 }
@@ -227,8 +229,9 @@ void Planner::planReuse() {
         visit(getYielded(scalar.acc.getValue()), pass);
     for (const Carrier &carrier : plan.carriers)
       if (carrier.pass == pass)
-        for (Value factor : carrier.row.values)
-          visit(factor, pass);
+        for (const auto &factors : {carrier.row.values, carrier.row.divisors})
+          for (Value factor : factors)
+            visit(factor, pass);
   }
 }
 

@@ -20,12 +20,15 @@
 
 namespace moa::rows {
 
-/// A product of factors, rounded to `narrow` if that is not null.
+/// A product of values, divided by others, rounded to `narrow` if that is not
+/// null.
 struct Factors {
-  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Value, 2> values, divisors;
   mlir::Type narrow;
+  bool empty() const { return values.empty() && divisors.empty(); }
   bool operator==(const Factors &other) const {
-    return values == other.values && narrow == other.narrow;
+    return values == other.values && divisors == other.divisors &&
+           narrow == other.narrow;
   }
 };
 
@@ -44,7 +47,7 @@ struct Carrier {
   mutable onf::AccOp acc;
   unsigned pass;
   mlir::Type type;
-  llvm::SmallVector<int64_t> extents;
+  llvm::SmallVector<int64_t, 2> extents;
   Factors row, key;
   unsigned operand = 0; // number of the row operand; equal ones are shared
 };
@@ -57,9 +60,9 @@ struct Scalar {
 
 struct FoldPlan {
   unsigned passes = 0;
-  llvm::SmallVector<Scalar> scalars;
-  llvm::SmallVector<Carrier> carriers;
-  llvm::SmallVector<Score> scores;
+  llvm::SmallVector<Scalar, 4> scalars;
+  llvm::SmallVector<Carrier, 1> carriers;
+  llvm::SmallVector<Score, 1> scores;
   unsigned operands = 0; // distinct row operands of carriers
   /// Values of (i, j) that cost much and are used in a later pass, with the pass
   /// that computes them.

@@ -211,12 +211,7 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
   for (const Carrier &carrier : plan.carriers) {
     if (carrier.pass != pass || !done.insert(carrier.operand).second)
       continue;
-    Value value;
-    if (carrier.row.values.empty())
-      value = e.here().constant(e.rowType(carrier.type),
-                                FloatAttr::get(carrier.type, 1.0));
-    else
-      value = product(carrier.row);
+    Value value = product(carrier.row, carrier.type);
     Build b = e.here();
     if (Value keep = b.both(present, regular(carrier.acc, panel, u)))
       value = b.select(keep, value, b.identity(Monoid::add, value.getType()));

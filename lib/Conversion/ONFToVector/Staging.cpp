@@ -13,11 +13,17 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
-Value BlockedFold::product(const Factors &factors) {
+Value BlockedFold::product(const Factors &factors, Type type) {
   Value result;
   for (Value factor : factors.values) {
     Value vector = e.rowValue(factor);
     result = result ? e.here().combine(Monoid::mul, result, vector) : vector;
+  }
+  if (!result)
+    result = e.here().constant(e.rowType(type), FloatAttr::get(type, 1.0));
+  for (Value factor : factors.divisors) {
+    Value vector = e.rowValue(factor);
+    result = arith::DivFOp::create(e.here().b, e.loc, result, vector);
   }
   if (factors.narrow)
     result = e.round(e.here(), result, factors.narrow);
@@ -38,7 +44,7 @@ void BlockedFold::stageRows(unsigned number) {
     e.loop(e.here().index(0), e.here().index(score.extent), 1, [&](Value k) {
       FoldOp inner = score.fold;
       e.top().values[inner.getBody().getArgument(0)] = k;
-      Value value = product(score.row);
+      Value value = product(score.row, score.type);
       Build b = e.here();
       store(value, scores[number].rows, b.add(base, b.mul(k, shape.panelWidth())));
     });
@@ -86,7 +92,7 @@ void BlockedFold::stageScoreKeys(unsigned number) {
           Value last = e.here().index(score.extent - 1);
           e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last,
                       score.extent % shape.lanes == 0);
-          return product(score.key);
+          return product(score.key, score.type);
         });
       },
       zero);
@@ -144,7 +150,7 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
           int64_t extent = carrier.extents.back();
           e.bindLanes(e.top(), indices.back(), index, e.here().index(extent - 1),
                       extent % shape.lanes == 0 && extent == buffers.lastPadded);
-          return product(carrier.key);
+          return product(carrier.key, carrier.type);
         });
       },
       [&](Value j) {
