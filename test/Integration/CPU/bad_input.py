@@ -36,10 +36,10 @@ class BadInput(unittest.TestCase):
             file.write(data)
         return self.path(name)
 
-    def run_with(self, spec=SPEC, output="o.npy", extra=(), **inputs):
+    def run_with(self, spec=SPEC, output="o.npy", extra=(), kind="f32", **inputs):
         words = {"Q": self.path("q.npy"), "K": self.path("k.npy"),
                  "V": self.path("v.npy"), "scale": "0.125", **inputs}
-        return mt.tool("moa-run", spec, "--set", "T=f32", "--set", f"D={D}",
+        return mt.tool("moa-run", spec, "--set", f"T={kind}", "--set", f"D={D}",
                        *(f"{k}={v}" for k, v in words.items() if v is not None),
                        "-o", f"O={self.path(output)}", *extra, timeout=120)
 
@@ -104,6 +104,10 @@ class BadInput(unittest.TestCase):
         self.save("flat", np.zeros((M, D), np.float32))
         self.assert_refused(self.run_with(K=self.path("flat.npy")), "K")
 
+    def test_fortran_order(self):
+        self.save("columns", np.zeros((1, 2, M, D), np.float32, order="F"))
+        self.assert_refused(self.run_with(K=self.path("columns.npy")), "Fortran")
+
     def test_wrong_dtype(self):
         self.save("ints", np.zeros((1, 2, M, D), np.int32))
         self.assert_refused(self.run_with(K=self.path("ints.npy")), "K")
@@ -121,7 +125,7 @@ class BadInput(unittest.TestCase):
         self.assert_refused(self.run_with(K=None), "K")
         self.assert_refused(self.run_with(scale="fast"), "scale")
         self.assert_refused(self.run_with(extra=("--set", "Z=3")), "Z")
-        self.assert_refused(self.run_with(extra=("--set", "T=f12")), "f12")
+        self.assert_refused(self.run_with(kind="f12"), "f12")
         self.assert_refused(self.run_with(extra=("-o", f"P={self.path('p')}")), "P")
 
     # Specifications.

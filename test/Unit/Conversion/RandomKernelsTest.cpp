@@ -200,7 +200,10 @@ std::string textOf(mlir::Operation *op) {
 
 void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
   Generator generator(seed);
-  Levels levels(generator.finish(), disabled);
+  auto module = generator.finish();
+  if (std::getenv("MOA_RANDOM_PRINT"))
+    llvm::outs() << textOf(*module) << "\n", llvm::outs().flush();
+  Levels levels(std::move(module), disabled);
   ASSERT_TRUE(levels.valid()) << textOf(levels.getMoA());
   bool hoists = !llvm::is_contained(disabled, "R1");
   for (const Sizes &sizes : std::vector<Sizes>{

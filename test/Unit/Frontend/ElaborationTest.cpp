@@ -169,6 +169,18 @@ TEST(Frames, ContextComesFromAnySibling) {
   ASSERT_TRUE(spec.ok()) << spec.messages;
 }
 
+TEST(Frames, NamedFormsGetTheirExtentsFromTheirFirstUse) {
+  const char *head = "kernel k[N, M](x : f32[N, M], z : f32[M, N]) -> y : f32[N, M] {\n";
+  Elaborated spec(std::string(head) + "y = mask(both, x)\nboth = lower and [i, j] j > 0\n"
+                                      "lower = [i, j] j <= i }");
+  ASSERT_TRUE(spec.ok()) << spec.messages;
+  EXPECT_EQ(typeText(spec.ops<MaskOp>()[0].getPredicate()), "!moa.array<[N, M], i1>");
+  Elaborated other(std::string(head) + "y = mask(lower, x) + transpose(mask(lower, z))\n"
+                                       "lower = [i, j] j <= i }");
+  EXPECT_FALSE(other.ok());
+  EXPECT_THAT(other.messages, HasSubstr("'mask' combines shapes [N, M] and [M, N]"));
+}
+
 //===----------------------------------------------------------------------===//
 // Selection
 //===----------------------------------------------------------------------===//

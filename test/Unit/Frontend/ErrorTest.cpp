@@ -138,7 +138,7 @@ const ErrorCase names[] = {
     {"SelfCycle", KERNEL("O = x\na = a + 1"), "4:1: error: 'a' is defined in terms of itself"},
     {"Recursion", "def f(x : [n]) { return g(x) }\ndef g(x : [n]) { return f(x) }\n" KERNEL("O = x"),
      "1:5: error: function 'f' calls itself", "spec.moa:2:5: note: through 'g' here"},
-    {"MissingResult", KERNEL("o = x"), "2:25: error: result 'O' is not defined in the body; did "
+    {"MissingResult", KERNEL("o = x"), "2:27: error: result 'O' is not defined in the body; did "
                                        "you mean 'o'?"},
     {"ParameterTwice", "kernel k(x : f32, x : f32) -> y : f32 { y = x }",
      "1:19: error: 'x' is declared twice", "spec.moa:1:10: note: first declared here"},
@@ -224,7 +224,7 @@ const ErrorCase shapes[] = {
      "3:7: error: 'f' expects 'x' to have extent 3 where this has 64"},
     {"Result", KERNEL("O = x[0]"), "3:1: error: result 'O' is declared with shape [B, N, 64], but "
                                    "this definition has shape [N, 64]",
-     "spec.moa:2:25: note: declared here"},
+     "spec.moa:2:27: note: declared here"},
     {"ScalarResult", KERNEL("O = s"), "3:1: error: result 'O' is declared with shape",
      "fill an array with an index form"},
     {"Subscripts", KERNEL("O = x[0, 0, 0, 0]"),
@@ -239,7 +239,7 @@ const ErrorCase shapes[] = {
     {"ExtentsDisagree", KERNEL("O = [b, i, d] x[b, i, d] + y[b, i, d]"),
      "3:33: error: index 'i' ranges over M here and over N elsewhere"},
     {"OpenResult", KERNEL("z = [_, i < N] i\nO = x + +/ z"),
-     "4:9: error: the extent of axis 0 of [_, N] is not determined"},
+     "4:9: error: the extent of axis 0 of the frame of '+/' is not determined"},
     {"WildcardsOfBody", KERNEL("O = [_, _, i < 3] x[0, 0]"),
      "3:5: error: the body of this index form has 1 axis, but 2 '_' stand for them"},
     {"Permutation", KERNEL("O = transpose(x, [0, 1, 1])"),

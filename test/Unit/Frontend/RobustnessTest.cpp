@@ -98,8 +98,7 @@ TEST(Robustness, EveryPrefixIsAnErrorOrAKernel) {
                      "def f(a : [n], b : [n]) { c = a * b; return c / (+/ exp(c)) }\n";
   for (size_t n = 0; n < text.size(); ++n) {
     Elaborated prefix(text.substr(0, n));
-    if (!prefix.ok())
-      EXPECT_THAT(prefix.messages, HasSubstr("error:")) << n;
+    EXPECT_TRUE(prefix.ok() || prefix.messages.find("error:") != std::string::npos) << n;
   }
 }
 
@@ -112,8 +111,7 @@ TEST(Robustness, EveryTokenDroppedOrDoubled) {
     doubled.insert(n, 1, text[n]);
     for (const std::string &variant : {dropped, doubled}) {
       Elaborated spec(variant);
-      if (!spec.ok())
-        EXPECT_THAT(spec.messages, HasSubstr("error:")) << variant;
+      EXPECT_TRUE(spec.ok() || spec.messages.find("error:") != std::string::npos) << variant;
     }
   }
 }
