@@ -290,6 +290,9 @@ void Derivation::collectReductions(NestPlan &nest) {
         auto it = nest.carriedExtents.find(id);
         if (it == nest.carriedExtents.end() || !isCarriable(it->second))
           return;
+        // A fold's guard is one for all elements of the axis.
+        if (node->getPresent() && node->getPresent()->dependsOn(id))
+          return;
         ++carried;
       }
       if (carried <= 1)

@@ -82,9 +82,9 @@ private:
   std::vector<std::unique_ptr<Scope>> scopes;
   llvm::DenseMap<Expr, unsigned> levels;
   /// States that carry an axis, after their fold: the array and, if it may
-  /// have ended singular, the condition under which it did.
+  /// have ended singular, the condition under which it did and its value then.
   struct Carried {
-    Value state, singular;
+    Value state, singular, limit;
     int64_t index;
   };
   llvm::DenseMap<Expr, Carried> carried;
@@ -153,11 +153,8 @@ Value Emitter::emit(Expr e) {
     if (auto it = carried.find(e); it != carried.end()) {
       const Carried &c = it->second;
       result = onf::AtOp::create(b, loc, e->type, c.state, emit(exprs.index(c.index)));
-      if (c.singular) {
-        Value nan = arith::ConstantOp::create(
-            b, loc, FloatAttr::get(e->type, std::nan("")));
-        result = arith::SelectOp::create(b, loc, c.singular, nan, result);
-      }
+      if (c.singular)
+        result = arith::SelectOp::create(b, loc, c.singular, c.limit, result);
       break;
     }
     result = emitInnerReduce(e, level);
@@ -333,9 +330,10 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   pop();
 }
 
-/// Binds the final values of a fold's states. A state whose reference ended at
-/// its singular value over a range that holds elements has the value of
-/// 0 · ∞, which is NaN: the unsplit expression would have given it too.
+/// Binds the final values of a fold's states. While a reference is singular
+/// every term is 0 · H, and the state has been kept at the identity; if it is
+/// still singular at the end and the range holds elements, the value is 0 · H,
+/// as the expression that was split would have given (NaN where H is ∞).
 void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
   Scope &row = *scopes.back();
   OpBuilder &b = row.builder;
@@ -348,25 +346,25 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
     for (auto [ref, value] : llvm::zip(acc->repair.refs, acc->repair.singular)) {
       if (std::isnan(value))
         continue;
-      Value limit = arith::ConstantOp::create(b, loc, FloatAttr::get(ref->type, value));
+      Value point = arith::ConstantOp::create(b, loc, FloatAttr::get(ref->type, value));
       Value at = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                       emit(ref), limit);
+                                       emit(ref), point);
       ended = ended ? arith::OrIOp::create(b, loc, ended, at).getResult() : at;
     }
+    Value limit;
     if (ended) {
       Value any = emit(derivation.makeAny(fold.extent, fold.index, fold.present));
       ended = arith::AndIOp::create(b, loc, any, ended);
+      Expr zero = exprs.floatConstant(0, acc->reduce->type);
+      limit = emit(exprs.op("arith.mulf", {zero, acc->repair.h}, acc->reduce->type));
     }
     if (acc->carried) {
-      carried[acc->reduce] = {result, ended, *acc->carried};
+      carried[acc->reduce] = {result, ended, limit, *acc->carried};
       continue;
     }
     Value value = result;
-    if (ended) {
-      Value nan = arith::ConstantOp::create(
-          b, loc, FloatAttr::get(result.getType(), std::nan("")));
-      value = arith::SelectOp::create(b, loc, ended, nan, value);
-    }
+    if (ended)
+      value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;
   }
   levels.clear();

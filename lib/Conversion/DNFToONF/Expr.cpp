@@ -162,24 +162,48 @@ Expr ExprContext::op(StringRef name, ArrayRef<Expr> operands, Type type) {
   return op(opName, DictionaryAttr::get(context, attributes), operands, type);
 }
 
+/// Puts one index for another, structure and heights unchanged: inner binders
+/// have smaller heights, so neither index is theirs.
+Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
+  llvm::DenseMap<Expr, Expr> memo;
+  std::function<Expr(Expr)> go = [&](Expr node) -> Expr {
+    if (!node->freeIndices.count(from))
+      return node;
+    if (node->kind == ExprKind::Index)
+      return to;
+    auto it = memo.find(node);
+    if (it != memo.end())
+      return it->second;
+    ExprNode copy;
+    copy.kind = node->kind, copy.type = node->type, copy.id = node->id;
+    copy.text = node->text, copy.value = node->value, copy.op = node->op;
+    copy.attributes = node->attributes, copy.monoid = node->monoid;
+    copy.rounds = node->rounds, copy.extent = node->extent;
+    for (Expr operand : node->operands)
+      copy.operands.push_back(go(operand));
+    Expr result = unique(std::move(copy));
+    if (node->kind == ExprKind::Reduce)
+      reduceNames.try_emplace(result, boundName(node).str());
+    return memo[node] = result;
+  };
+  return go(e);
+}
+
 Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body,
                          Expr present, TypeAttr rounds, StringRef name) {
+  if (present == boolean(true))
+    present = nullptr;
   unsigned height = std::max(body->height, present ? present->height : 0) + 1;
   Expr bound = index(-static_cast<int64_t>(height));
-  auto close = [&](Expr e) {
-    return replace(e, [&](Expr node) -> Expr {
-      return node->kind == ExprKind::Index && node->id == free ? bound : nullptr;
-    });
-  };
   ExprNode node;
   node.kind = ExprKind::Reduce;
   node.type = body->type;
   node.monoid = monoid;
   node.extent = extent.str();
   node.rounds = rounds;
-  node.operands.push_back(close(body));
-  if (present && present != boolean(true))
-    node.operands.push_back(close(present));
+  node.operands.push_back(rename(body, free, bound));
+  if (present)
+    node.operands.push_back(rename(present, free, bound));
   Expr result = unique(std::move(node));
   reduceNames.try_emplace(result, name.str());
   return result;
@@ -200,32 +224,9 @@ void ExprContext::inheritName(Expr from, Expr to) {
 
 std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
   int64_t bound = -static_cast<int64_t>(reduce->height);
-  Expr variable = index(free);
-  // Inner binders have smaller heights, so this bound index is free below.
-  llvm::DenseMap<Expr, Expr> memo;
-  std::function<Expr(Expr)> go = [&](Expr e) -> Expr {
-    if (!e->freeIndices.count(bound))
-      return e;
-    if (e->kind == ExprKind::Index)
-      return variable;
-    auto it = memo.find(e);
-    if (it != memo.end())
-      return it->second;
-    ExprNode copy;
-    copy.kind = e->kind, copy.type = e->type, copy.id = e->id, copy.text = e->text;
-    copy.value = e->value, copy.op = e->op, copy.attributes = e->attributes;
-    copy.monoid = e->monoid, copy.rounds = e->rounds, copy.extent = e->extent;
-    for (Expr operand : e->operands)
-      copy.operands.push_back(go(operand));
-    Expr result = unique(std::move(copy));
-    if (e->kind == ExprKind::Reduce) {
-      reduceNames.try_emplace(result, boundName(e).str());
-      inheritName(e, result);
-    }
-    return memo[e] = result;
-  };
-  Expr present = reduce->getPresent();
-  return {go(reduce->operands[0]), present ? go(present) : nullptr};
+  Expr variable = index(free), present = reduce->getPresent();
+  return {rename(reduce->operands[0], bound, variable),
+          present ? rename(present, bound, variable) : nullptr};
 }
 
 Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {

@@ -97,6 +97,7 @@ public:
 
 private:
   Expr unique(ExprNode &&node);
+  Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
   std::string strOp(Expr e) const;
 

@@ -2,6 +2,7 @@
 #include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace moa;
@@ -193,7 +194,7 @@ FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
     return {of(0).direction, nonNegative};
   if (e->isOp("arith.negf"))
     return {flip(of(0).direction), nonNegative};
-  if (e->isOp("arith.addf"))
+  if (e->isOp("arith.addf") || e->isOp("arith.maximumf") || e->isOp("arith.minimumf"))
     return {together(of(0).direction, of(1).direction), nonNegative};
   if (e->isOp("arith.subf"))
     return {together(of(0).direction, flip(of(1).direction)), nonNegative};
@@ -248,24 +249,30 @@ FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf
   if (name == "math.sqrt") return std::sqrt(v[0]);
   if (name == "math.absf") return std::fabs(v[0]);
   if (name == "math.powf") return std::pow(v[0], v[1]);
+  if (name == "arith.maximumf") return std::max(v[0], v[1]);
+  if (name == "arith.minimumf") return std::min(v[0], v[1]);
   return std::nullopt;
 }
 
-/// The value of `state` at which H is not finite, with the others at 1. The
-/// candidates are the identity of the state's monoid and 0.
+/// The value of `state` at which H may not be finite. The candidates are the
+/// identity of the state's monoid and 0; what else H reads may be anything, so
+/// it is tried at 1 and at both infinities. To call a harmless value singular
+/// costs nothing but the guard, since terms must vanish there.
 std::optional<double> FoldRules::singularPoint(Expr h, Expr state,
                                                const StateSet &states) {
-  for (double candidate : {getIdentityValue(state->monoid), 0.0}) {
-    auto value = evaluate(h, [&](Expr e) -> std::optional<double> {
-      if (e == state)
+  const double inf = std::numeric_limits<double>::infinity();
+  for (double candidate : {getIdentityValue(state->monoid), 0.0})
+    for (double other : {1.0, -inf, inf}) {
+      auto value = evaluate(h, [&](Expr e) -> std::optional<double> {
+        if (e == state)
+          return candidate;
+        if (states.contains(e) || e->kind == ExprKind::Psi || e->kind == ExprKind::Reduce)
+          return other;
+        return std::nullopt;
+      });
+      if (!value || !std::isfinite(*value))
         return candidate;
-      if (states.contains(e) || e->kind == ExprKind::Psi || e->kind == ExprKind::Reduce)
-        return 1.0;
-      return std::nullopt;
-    });
-    if (!value || !std::isfinite(*value))
-      return candidate;
-  }
+    }
   return std::nullopt;
 }
 
