@@ -52,16 +52,17 @@ TermOr Elaborator::applyFunction(SourceLoc loc, const FunctionDecl &function,
   Scope inner;
   if (failed(bindCells(loc, function, cells, inner)))
     return failure();
+  inner.body = &function.body;
   inner.params.assign(cells.begin(), cells.end());
   inner.definitions.resize(function.body.definitions.size());
   Scope *caller = std::exchange(scope, &inner);
   reporter.enterCall(loc, function.name);
-  LogicalResult ok = success();
-  for (ArrayRef<unsigned> order : {ArrayRef(function.body.needed), ArrayRef(function.body.unneeded)})
-    for (unsigned k : order)
-      if (succeeded(ok))
-        ok = elaborateDefinition(function.body, k, nullptr);
-  TermOr result = succeeded(ok) ? elaborate(*function.body.result) : TermOr(failure());
+  TermOr result = failure();
+  if (succeeded(elaborateDefinitions(function.body.needed)) &&
+      succeeded(elaborateDefinitions(function.body.unneeded)))
+    result = elaborate(*function.body.result);
+  if (succeeded(result) && failed(checkUnused(function.body.unneeded)))
+    result = failure();
   reporter.leaveCall();
   scope = caller;
   return failed(result) ? result : emitter.closeFrame(*result, outside);

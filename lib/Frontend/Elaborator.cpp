@@ -58,6 +58,7 @@ KernelOp Elaborator::createKernel() {
 
 LogicalResult Elaborator::run() {
   Scope kernelScope;
+  kernelScope.body = &kernel.body;
   kernelScope.symbols = signature.symbols;
   kernelScope.definitions.resize(kernel.body.definitions.size());
   scope = &kernelScope;
@@ -65,7 +66,7 @@ LogicalResult Elaborator::run() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&op.getBody().front());
   SmallVector<Value> values;
-  if (failed(elaborateDefinitions(kernel.body)) || failed(elaborateResults(values)) ||
+  if (failed(elaborateNeeded()) || failed(elaborateResults(values)) ||
       failed(checkUnneeded(op.getBody().front())))
     return failure();
   ReturnOp::create(builder, reporter.location(kernel.body.end), values);
@@ -75,15 +76,33 @@ LogicalResult Elaborator::run() {
   return success();
 }
 
-LogicalResult Elaborator::elaborateDefinition(const Body &body, unsigned k, Context context) {
-  auto term = elaborate(*body.definitions[k].value, context);
+LogicalResult Elaborator::elaborateDefinition(unsigned k, Context context) {
+  const Definition &definition = scope->body->definitions[k];
+  auto term = elaborate(*definition.value, context);
   if (failed(term))
     return failure();
   // The operator that computes a definition carries the user's name for it.
   if (term->isArray())
     if (Operation *op = term->array.getDefiningOp(); op && !isa<NameLoc>(op->getLoc()))
-      op->setLoc(NameLoc::get(builder.getStringAttr(body.definitions[k].name), op->getLoc()));
+      op->setLoc(NameLoc::get(builder.getStringAttr(definition.name), op->getLoc()));
   scope->definitions[k] = std::move(*term);
+  return success();
+}
+
+LogicalResult Elaborator::elaborateDefinitions(ArrayRef<unsigned> order) {
+  for (unsigned k : order) {
+    auto isReady = isDetermined(*scope->body->definitions[k].value);
+    if (failed(isReady) || (*isReady && failed(elaborateDefinition(k, nullptr))))
+      return failure();
+  }
+  return success();
+}
+
+/// Definitions that nothing used must stand on their own.
+LogicalResult Elaborator::checkUnused(ArrayRef<unsigned> order) {
+  for (unsigned k : order)
+    if (!scope->definitions[k] && failed(elaborateDefinition(k, nullptr)))
+      return failure();
   return success();
 }
 
@@ -103,14 +122,15 @@ static Cell cellOf(const Signature::Array &array) {
   return cell;
 }
 
-LogicalResult Elaborator::elaborateDefinitions(const Body &body) {
+LogicalResult Elaborator::elaborateNeeded() {
+  const Body &body = kernel.body;
   std::map<unsigned, Cell> contexts;
   for (auto [decl, declared] : llvm::zip(kernel.results, signature.results))
     contexts[findDefinition(body, decl.name)] = cellOf(declared);
   for (unsigned k : body.needed) {
     auto context = contexts.find(k);
-    if (failed(elaborateDefinition(body, k,
-                                   context == contexts.end() ? nullptr : &context->second)))
+    if (failed(context == contexts.end() ? elaborateDefinitions(k)
+                                         : elaborateDefinition(k, &context->second)))
       return failure();
   }
   return success();
@@ -172,9 +192,9 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
 /// Definitions that no result needs are checked, and their operators dropped.
 LogicalResult Elaborator::checkUnneeded(Block &block) {
   size_t needed = std::distance(block.begin(), block.end());
-  for (unsigned k : kernel.body.unneeded)
-    if (failed(elaborateDefinition(kernel.body, k, nullptr)))
-      return failure();
+  if (failed(elaborateDefinitions(kernel.body.unneeded)) ||
+      failed(checkUnused(kernel.body.unneeded)))
+    return failure();
   for (size_t n = std::distance(block.begin(), block.end()); n > needed; --n)
     block.back().erase();
   return success();
@@ -217,7 +237,7 @@ TermOr Elaborator::dispatch(const Expr &expr, Context context) {
   case ExprKind::Boolean:
     return emitter.constant(expr.loc, builder.getBoolAttr(expr.integer));
   case ExprKind::Name:
-    return elaborateName(expr);
+    return elaborateName(expr, context);
   case ExprKind::Unary: {
     auto operand = elaborate(expr.arg(0), context);
     return failed(operand) ? operand : emitter.map(expr.loc, expr.fn, expr.name, *operand);
@@ -243,11 +263,14 @@ TermOr Elaborator::dispatch(const Expr &expr, Context context) {
   return failure();
 }
 
-TermOr Elaborator::elaborateName(const Expr &expr) {
+TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
   switch (expr.ref.kind) {
   case Reference::IndexVariable:
     return emitter.frameIndex(expr.loc, scope->indexVars.at(expr.ref.index));
   case Reference::Definition:
+    if (!scope->definitions[expr.ref.index] &&
+        failed(elaborateDefinition(expr.ref.index, context)))
+      return failure();
     return *scope->definitions[expr.ref.index];
   case Reference::Parameter:
     return scope->params[expr.ref.index];
@@ -268,12 +291,45 @@ bool Elaborator::isPointwiseCall(const Expr &expr) const {
 /// True if an index form whose extents are not all written can be reached
 /// through point-wise operators only.
 bool Elaborator::needsContext(const Expr &expr) const {
+  if (expr.kind == ExprKind::Name)
+    return expr.ref.kind == Reference::Definition && !scope->definitions[expr.ref.index];
   if (expr.kind == ExprKind::IndexForm)
     return llvm::any_of(expr.vars, [](const IndexVar &var) { return !var.bound; });
   if (expr.kind != ExprKind::Unary && (expr.kind != ExprKind::Binary || expr.ranks) &&
       !isPointwiseCall(expr))
     return false;
   return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return needsContext(*arg); });
+}
+
+FailureOr<bool> Elaborator::isDetermined(const Expr &expr) {
+  if (!needsContext(expr))
+    return true;
+  if (expr.kind == ExprKind::Name)
+    return false;
+  if (expr.kind == ExprKind::IndexForm) {
+    for (const IndexVar &var : expr.vars) {
+      std::optional<SymExpr> extent;
+      SourceLoc where;
+      if (var.isWildcard() || var.bound)
+        continue;
+      if (failed(findUses(expr.arg(0), var, extent, where)))
+        return failure();
+      if (!extent)
+        return false;
+    }
+    return true;
+  }
+  Cell shape;
+  if (failed(findContext(expr, shape)))
+    return failure();
+  for (const ExprPtr &arg : expr.args) {
+    if (!shape.empty())
+      return true;
+    auto determined = isDetermined(*arg);
+    if (failed(determined) || !*determined)
+      return determined;
+  }
+  return true;
 }
 
 FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
@@ -291,7 +347,7 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
     shape = (*term)->cell;
     return success();
   }
-  if (expr.kind == ExprKind::IndexForm)
+  if (expr.kind == ExprKind::IndexForm || expr.kind == ExprKind::Name)
     return success();
   for (const ExprPtr &arg : expr.args)
     if (shape.empty() && failed(findContext(*arg, shape)))

@@ -22,7 +22,10 @@ public:
 private:
   /// The names of the body that is being elaborated.
   struct Scope {
+    const Body *body = nullptr;
     std::vector<Term> params;
+    // A definition whose index forms get their extents from outside has no
+    // term before its first use.
     std::vector<std::optional<Term>> definitions;
     SymbolTable symbols;
     std::map<unsigned, unsigned> indexVars;    // to positions on the frame stack
@@ -33,17 +36,20 @@ private:
 
   // Kernels (Elaborator.cpp).
   KernelOp createKernel();
-  mlir::LogicalResult elaborateDefinitions(const Body &body);
+  mlir::LogicalResult elaborateNeeded();
   mlir::LogicalResult elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
   mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
                                                const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
-  mlir::LogicalResult elaborateDefinition(const Body &body, unsigned k, Context context);
+  /// All definitions of the current body, in the given order.
+  mlir::LogicalResult elaborateDefinitions(llvm::ArrayRef<unsigned> order);
+  mlir::LogicalResult elaborateDefinition(unsigned k, Context context);
+  mlir::LogicalResult checkUnused(llvm::ArrayRef<unsigned> order);
 
   // Expressions (Elaborator.cpp).
   TermOr elaborate(const Expr &expr, Context context = nullptr);
   TermOr dispatch(const Expr &expr, Context context);
-  TermOr elaborateName(const Expr &expr);
+  TermOr elaborateName(const Expr &expr, Context context);
   TermOr elaborateBinary(const Expr &expr, Context context);
   TermOr elaborateReduce(const Expr &expr);
   TermOr elaborateInner(const Expr &expr);
@@ -52,6 +58,8 @@ private:
   mlir::FailureOr<std::vector<Term>>
   elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context);
   bool needsContext(const Expr &expr) const;
+  /// True if all extents follow without a context.
+  mlir::FailureOr<bool> isDetermined(const Expr &expr);
   /// The shape of the first operand that has one of itself; its term is kept.
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);

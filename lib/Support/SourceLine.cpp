@@ -6,7 +6,7 @@
 using namespace llvm;
 
 /// Bytes shown before and after the caret.
-static constexpr size_t maxBefore = 80, maxAfter = 40;
+static constexpr size_t maxBefore = 100, maxAfter = 100;
 
 /// The bytes of the character at the front of the text; 0 if it does not print.
 static unsigned getPrintableLength(StringRef text) {
