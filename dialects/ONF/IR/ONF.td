@@ -143,7 +143,9 @@ def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
   let assemblyFormat = "$condition attr-dict";
 }
 
-def ONF_AccOp : ONF_NamedOp<"acc", [RecursiveMemoryEffects, HasParent<"FoldOp">]> {
+// Not free of effects: a fold yields each of its states, so that equal states
+// may not be merged nor unused ones removed behind its back.
+def ONF_AccOp : ONF_NamedOp<"acc", [HasParent<"FoldOp">]> {
   let summary = "One state of a fold: t ← c(d, d') ⊗ t ⊕ F(j, d')";
   let description = [{
     `value` has one block argument per entry of `extents` (the axes the state
