@@ -70,16 +70,31 @@ static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows,
   return {chosen.begin(), chosen.end()};
 }
 
-/// The multi-indices of one row's elements.
+/// The elements of a row to compare: all of a short row, some of a long one,
+/// whose elements are likely to cost a whole reduction each.
+static std::vector<int64_t> chooseColumns(int64_t width) {
+  constexpr int64_t wholeRow = 256, samples = 8;
+  std::vector<int64_t> columns;
+  if (width <= wholeRow)
+    for (int64_t k = 0; k < width; ++k)
+      columns.push_back(k);
+  else
+    for (int64_t k = 0; k < samples; ++k)
+      columns.push_back(k * (width - 1) / (samples - 1));
+  return columns;
+}
+
+/// The multi-indices of elements of one row.
 static std::vector<std::vector<int64_t>>
-getIndices(const std::vector<int64_t> &shape, int64_t row) {
+getIndices(const std::vector<int64_t> &shape, int64_t row,
+           llvm::ArrayRef<int64_t> columns) {
   std::vector<int64_t> index(shape.size(), 0);
   for (int64_t axis = int64_t(shape.size()) - 2; axis >= 0; --axis) {
     index[axis] = row % shape[axis];
     row /= shape[axis];
   }
   std::vector<std::vector<int64_t>> indices;
-  for (int64_t k = 0, last = shape.empty() ? 1 : shape.back(); k < last; ++k) {
+  for (int64_t k : columns) {
     if (!shape.empty())
       index.back() = k;
     indices.push_back(index);
@@ -100,19 +115,21 @@ checkRows(Compilation &unit, const KernelInfo &info,
   Comparison comparison;
   Progress progress("checking " + error.name);
   std::vector<int64_t> chosen = chooseRows(error.allRows, rows, generator);
+  std::vector<int64_t> columns = chooseColumns(width);
   // Every call of the interpreter takes the inputs anew, so rows go in batches.
   for (llvm::ArrayRef<int64_t> rest = chosen; !rest.empty();) {
     llvm::ArrayRef<int64_t> batch = rest.take_front(16);
     rest = rest.drop_front(batch.size());
     std::vector<std::vector<int64_t>> indices;
     for (int64_t row : batch)
-      llvm::append_range(indices, getIndices(shape, row));
+      llvm::append_range(indices, getIndices(shape, row, columns));
     auto expected = unit.evaluateElements(info.name, Level::DNF, inputs,
                                           position, indices);
     if (!expected)
       return std::nullopt;
     for (size_t k = 0; k < indices.size(); ++k)
-      comparison.add(output.get(batch[k / width] * width + k % width),
+      comparison.add(output.get(batch[k / columns.size()] * width +
+                                columns[k % columns.size()]),
                      (*expected)[k]);
     error.rows += int64_t(batch.size());
     progress.advance(error.rows, int64_t(chosen.size()));
