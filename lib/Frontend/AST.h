@@ -72,8 +72,8 @@ struct Expr {
   std::vector<ExprPtr> args;
   std::vector<IndexVar> vars;
   std::optional<std::vector<int64_t>> ranks; // f @ (2,1)
-  Reference ref;    // Name
-  int callee = -1;  // Call, FunctionRef: index of a defined function
+  Reference ref;                             // Name
+  int callee = -1; // Call, FunctionRef: index of a defined function
   unsigned depth = 1;
 
   Expr(ExprKind kind, SourceLoc loc) : kind(kind), loc(loc) {}
@@ -133,9 +133,9 @@ struct SymbolDecl {
   Kind kind = Runtime;
   std::string name;
   SourceLoc loc;
-  std::string typeClass;      // ElementType: `float` or `int`
-  TypeName defaultType;       // ElementType: empty name without a default
-  ExprPtr value;              // Constant: null without a default
+  std::string typeClass; // ElementType: `float` or `int`
+  TypeName defaultType;  // ElementType: empty name without a default
+  ExprPtr value;         // Constant: null without a default
 };
 
 /// A parameter or a result of a kernel.

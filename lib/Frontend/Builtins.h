@@ -11,8 +11,20 @@ namespace moa::frontend {
 
 struct Builtin {
   enum Kind {
-    Pointwise, Mask, Transpose, Take, Drop, Reverse, Rotate, Reshape, Ravel,
-    Iota, Psi, Outer, Inner, Reduce
+    Pointwise,
+    Mask,
+    Transpose,
+    Take,
+    Drop,
+    Reverse,
+    Rotate,
+    Reshape,
+    Ravel,
+    Iota,
+    Psi,
+    Outer,
+    Inner,
+    Reduce
   };
   llvm::StringLiteral name;
   Kind kind;

@@ -28,7 +28,8 @@ TermOr Elaborator::elaborateIndex(const Expr &expr) {
 bool Elaborator::isClosed(const Expr &expr) const {
   if (expr.kind == ExprKind::Name && expr.ref.kind == Reference::IndexVariable)
     return scope->indexVars.count(expr.ref.index);
-  return llvm::all_of(expr.args, [&](const ExprPtr &arg) { return isClosed(*arg); }) &&
+  return llvm::all_of(expr.args,
+                      [&](const ExprPtr &arg) { return isClosed(*arg); }) &&
          llvm::all_of(expr.vars, [&](const IndexVar &var) {
            return !var.bound || isClosed(*var.bound);
          });
@@ -36,7 +37,8 @@ bool Elaborator::isClosed(const Expr &expr) const {
 
 /// Looks for `x[…, i, …]`: there i ranges over an axis of x.
 LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
-                                   std::optional<SymExpr> &extent, SourceLoc &where) {
+                                   std::optional<SymExpr> &extent,
+                                   SourceLoc &where) {
   for (const ExprPtr &arg : expr.args)
     if (failed(findUses(*arg, var, extent, where)))
       return failure();
@@ -44,7 +46,8 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
     return success();
   for (unsigned k = 1; k < expr.args.size(); ++k) {
     const Expr &subscript = expr.arg(k);
-    if (subscript.kind != ExprKind::Name || subscript.ref.kind != Reference::IndexVariable ||
+    if (subscript.kind != ExprKind::Name ||
+        subscript.ref.kind != Reference::IndexVariable ||
         subscript.ref.index != var.id)
       continue;
     auto array = hoist(expr.arg(0));
@@ -55,8 +58,9 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
       continue;
     if (extent && *extent != *cell[k - 1].extent) {
       auto error = reporter.error(subscript.loc)
-                   << "index '" << var.name << "' ranges over " << cell[k - 1].extent->str()
-                   << " here and over " << extent->str() << " elsewhere; write its extent, as in '"
+                   << "index '" << var.name << "' ranges over "
+                   << cell[k - 1].extent->str() << " here and over "
+                   << extent->str() << " elsewhere; write its extent, as in '"
                    << var.name << " < " << extent->str() << "'";
       error.attachNote(reporter.exact(where)) << "the other use is here";
       return error;
@@ -67,14 +71,16 @@ LogicalResult Elaborator::findUses(const Expr &expr, const IndexVar &var,
   return success();
 }
 
-FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, Context context) {
+FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
+                                          Context context) {
   const IndexVar &var = form.vars[position];
   if (var.bound) {
     auto bound = elaborateSymbolic(*var.bound, "the extent of an index");
     if (failed(bound))
       return failure();
     if (auto value = bound->getConstant(); value && *value < 0) {
-      reporter.error(var.bound->loc) << "an extent cannot be negative, but this is " << *value;
+      reporter.error(var.bound->loc)
+          << "an extent cannot be negative, but this is " << *value;
       return failure();
     }
     return bound;
@@ -87,15 +93,17 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position, C
     extent = (*context)[position].extent;
   if (extent)
     return *extent;
-  reporter.error(var.loc) << "the extent of index '" << var.name
-                          << "' does not follow from use or context; write it, as in '"
-                          << var.name << " < N'";
+  reporter.error(var.loc)
+      << "the extent of index '" << var.name
+      << "' does not follow from use or context; write it, as in '" << var.name
+      << " < N'";
   return failure();
 }
 
 /// Puts the axes of the body at the places of `_`; a body without axes leaves
 /// them open, to be any extent that the surroundings have.
-TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variables) {
+TermOr Elaborator::placeWildcards(const Expr &form, Term body,
+                                  unsigned variables) {
   unsigned wildcards = form.vars.size() - variables;
   if (wildcards == 0)
     return body;
@@ -104,14 +112,16 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body, unsigned variable
     Cell cell;
     unsigned next = 0;
     for (const IndexVar &var : form.vars)
-      cell.push_back(var.isWildcard() ? Axis::virtualOf(std::nullopt) : body.cell[next++]);
+      cell.push_back(var.isWildcard() ? Axis::virtualOf(std::nullopt)
+                                      : body.cell[next++]);
     body.cell = std::move(cell);
     return body;
   }
   if (own != wildcards) {
-    reporter.error(form.loc) << "the body of this index form has " << own
-                             << (own == 1 ? " axis" : " axes") << ", but " << wildcards
-                             << " '_' stand for them; a body without axes may leave them open";
+    reporter.error(form.loc)
+        << "the body of this index form has " << own
+        << (own == 1 ? " axis" : " axes") << ", but " << wildcards
+        << " '_' stand for them; a body without axes may leave them open";
     return failure();
   }
   SmallVector<int64_t> perm;

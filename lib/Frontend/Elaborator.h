@@ -13,8 +13,8 @@ struct Builtin;
 /// at once, and every definition becomes operators on whole arrays.
 class Elaborator {
 public:
-  Elaborator(const Program &program, const KernelDecl &kernel, Signature signature,
-             Reporter &reporter, mlir::OpBuilder &builder);
+  Elaborator(const Program &program, const KernelDecl &kernel,
+             Signature signature, Reporter &reporter, mlir::OpBuilder &builder);
 
   /// Emits the kernel at the builder's insertion point.
   mlir::LogicalResult run();
@@ -28,8 +28,8 @@ private:
     // term before its first use.
     std::vector<std::optional<Term>> definitions;
     SymbolTable symbols;
-    std::map<unsigned, unsigned> indexVars;    // to positions on the frame stack
-    std::map<const Expr *, Term> hoisted;      // elaborated early, for their shape
+    std::map<unsigned, unsigned> indexVars; // to positions on the frame stack
+    std::map<const Expr *, Term> hoisted;   // elaborated early, for their shape
   };
   /// The shape that the surroundings give to index forms, or null.
   using Context = const Cell *;
@@ -37,9 +37,10 @@ private:
   // Kernels (Elaborator.cpp).
   KernelOp createKernel();
   mlir::LogicalResult elaborateNeeded();
-  mlir::LogicalResult elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
-  mlir::FailureOr<mlir::Value> elaborateResult(const ArrayDecl &decl,
-                                               const Signature::Array &declared);
+  mlir::LogicalResult
+  elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
+  mlir::FailureOr<mlir::Value>
+  elaborateResult(const ArrayDecl &decl, const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
   /// All definitions of the current body, in the given order.
   mlir::LogicalResult elaborateDefinitions(llvm::ArrayRef<unsigned> order);
@@ -64,21 +65,26 @@ private:
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
-  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what);
+  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr,
+                                             llvm::StringRef what);
 
   // Index forms and subscripts (ElaborateIndex.cpp).
   TermOr elaborateIndex(const Expr &expr);
   TermOr elaborateIndexForm(const Expr &expr, Context context);
   TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
-  mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position, Context context);
+  mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position,
+                                      Context context);
   mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var,
-                               std::optional<SymExpr> &extent, SourceLoc &where);
+                               std::optional<SymExpr> &extent,
+                               SourceLoc &where);
   bool isClosed(const Expr &expr) const;
 
   // Calls (ElaborateCall.cpp).
   TermOr elaborateCall(const Expr &expr, Context context);
-  TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin, Context context);
-  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function, llvm::ArrayRef<Term> args);
+  TermOr elaborateBuiltin(const Expr &expr, const Builtin &builtin,
+                          Context context);
+  TermOr applyFunction(SourceLoc loc, const FunctionDecl &function,
+                       llvm::ArrayRef<Term> args);
   mlir::LogicalResult bindCells(SourceLoc loc, const FunctionDecl &function,
                                 llvm::ArrayRef<Term> args, Scope &scope);
   TermOr applyRef(const Expr &ref, llvm::ArrayRef<Term> args);
@@ -86,7 +92,8 @@ private:
   TermOr elaborateTakeDrop(const Expr &expr, bool isTake, Term term);
   TermOr takeDrop(SourceLoc loc, bool isTake, const Term &term, unsigned axis,
                   const SymExpr &count);
-  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin, const Term &term);
+  TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
+                                const Term &term);
   TermOr elaborateReshape(const Expr &expr, const Term &term);
   TermOr elaboratePsi(const Expr &expr);
   TermOr elaborateOuter(const Expr &expr);
@@ -97,7 +104,8 @@ private:
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
   /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
   /// is the message if it is not.
-  mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e, llvm::StringRef what);
+  mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e,
+                                         llvm::StringRef what);
 
   const Program &program;
   const KernelDecl &kernel;

@@ -39,7 +39,8 @@ FailureOr<Cell> Emitter::mergeLeading(SourceLoc loc, ArrayRef<Term> terms,
   std::vector<Term> leading;
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
     if (static_cast<int64_t>(term.rank()) < rank) {
-      auto error = reporter.error(term.loc) << "'" << what << "' works on cells of rank " << rank;
+      auto error = reporter.error(term.loc)
+                   << "'" << what << "' works on cells of rank " << rank;
       if (term.rank() == 0)
         error << ", but this is a scalar";
       else
@@ -61,8 +62,9 @@ LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
   unsigned depth = frames.size();
   for (auto [k, axis] : llvm::enumerate(*leading)) {
     if (!axis.extent)
-      return reporter.error(loc) << "the extent of axis " << k << " of the frame of '" << what
-                                 << "' is not determined; write it, as in '[i < N]'";
+      return reporter.error(loc)
+             << "the extent of axis " << k << " of the frame of '" << what
+             << "' is not determined; write it, as in '[i < N]'";
     pushFrame(*axis.extent);
   }
   for (auto [term, rank] : llvm::zip(terms, ranks)) {
@@ -94,7 +96,8 @@ Term Emitter::closeFrame(Term term, unsigned depth) {
 //===----------------------------------------------------------------------===//
 
 /// The axes of `large` that the axes of `small` can stand for, in order.
-static std::optional<SmallVector<unsigned>> findAxes(const Cell &small, const Cell &large) {
+static std::optional<SmallVector<unsigned>> findAxes(const Cell &small,
+                                                     const Cell &large) {
   SmallVector<unsigned> places;
   // From the back: trailing axes are the likelier meaning.
   for (unsigned k = small.size(), l = large.size(); k > 0; --k) {
@@ -124,17 +127,23 @@ static std::string indexFormText(const Term &small, const Term &large,
   return "[" + form + "] " + name + "[" + subscripts + "]";
 }
 
-void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
-  auto error = reporter.error(loc) << "'" << what << "' combines shapes " << shapeText(a.cell)
-                                   << " and " << shapeText(b.cell)
-                                   << ", but only equal shapes and scalars combine";
-  error.attachNote(reporter.exact(a.loc)) << "this has shape " << shapeText(a.cell);
-  error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
+void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
+                            Spelling what) {
+  auto error = reporter.error(loc)
+               << "'" << what << "' combines shapes " << shapeText(a.cell)
+               << " and " << shapeText(b.cell)
+               << ", but only equal shapes and scalars combine";
+  error.attachNote(reporter.exact(a.loc))
+      << "this has shape " << shapeText(a.cell);
+  error.attachNote(reporter.exact(b.loc))
+      << "this has shape " << shapeText(b.cell);
   if (a.rank() == b.rank()) {
     for (unsigned k = 0; k < a.rank(); ++k)
-      if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
-        error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and "
-              << b.cell[k].extent->str() << " on the other";
+      if (a.cell[k].extent && b.cell[k].extent &&
+          *a.cell[k].extent != *b.cell[k].extent) {
+        error << "; axis " << k << " is " << a.cell[k].extent->str()
+              << " on one side and " << b.cell[k].extent->str()
+              << " on the other";
         return;
       }
     return;
@@ -146,30 +155,33 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spellin
     error << "; say which axes belong together in an index form";
     return;
   }
-  error << "; say which axes it has, as in '" << indexFormText(small, large, *places) << "'";
+  error << "; say which axes it has, as in '"
+        << indexFormText(small, large, *places) << "'";
   bool isOperator = !llvm::isAlpha(what.front());
   bool leads = llvm::all_of(llvm::enumerate(small.cell), [&](auto entry) {
     return entry.value().extent == large.cell[entry.index()].extent;
   });
   unsigned rest = large.rank() - small.rank();
   if (isOperator && leads)
-    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest) << ","
-          << (aIsSmall ? rest : 0) << ")'";
+    error << " or by cell ranks, '" << what << " @ (" << (aIsSmall ? 0 : rest)
+          << "," << (aIsSmall ? rest : 0) << ")'";
 }
 
-void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what) {
+void Emitter::frameMismatch(SourceLoc loc, const Term &a, const Term &b,
+                            Spelling what) {
   auto error = reporter.error(loc)
-               << "'" << what << "' lifts over the axes in front of its cells, but these are "
+               << "'" << what
+               << "' lifts over the axes in front of its cells, but these are "
                << shapeText(a.cell) << " and " << shapeText(b.cell)
                << "; they are equal, or one operand has none";
-  error.attachNote(reporter.exact(a.loc)) << "this has " << shapeText(a.cell)
-                                          << " in front of its cells";
-  error.attachNote(reporter.exact(b.loc)) << "this has " << shapeText(b.cell)
-                                          << " in front of its cells";
+  error.attachNote(reporter.exact(a.loc))
+      << "this has " << shapeText(a.cell) << " in front of its cells";
+  error.attachNote(reporter.exact(b.loc))
+      << "this has " << shapeText(b.cell) << " in front of its cells";
 }
 
-FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spelling what,
-                                    bool areFrames) {
+FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms,
+                                    Spelling what, bool areFrames) {
   Cell cell;
   const Term *shaped = nullptr;
   for (const Term &term : terms) {
@@ -199,7 +211,8 @@ FailureOr<Cell> Emitter::mergeCells(SourceLoc loc, ArrayRef<Term> terms, Spellin
   return cell;
 }
 
-FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms, Spelling what) {
+FailureOr<Emitter::Layout> Emitter::merge(SourceLoc loc, ArrayRef<Term> terms,
+                                          Spelling what) {
   Layout layout;
   auto cell = mergeCells(loc, terms, what);
   if (failed(cell))
@@ -223,7 +236,8 @@ ArrayType Emitter::typeOf(const Layout &layout, Type element) const {
   return ArrayType::get(reporter.getContext(), extents, element);
 }
 
-SmallVector<int64_t> Emitter::placement(const Term &term, const Layout &layout) const {
+SmallVector<int64_t> Emitter::placement(const Term &term,
+                                        const Layout &layout) const {
   SmallVector<int64_t> places;
   for (unsigned axis : term.frame)
     places.push_back(llvm::find(layout.frame, axis) - layout.frame.begin());
@@ -256,15 +270,18 @@ Term Emitter::fromLayout(Value array, const Layout &layout) const {
 //===----------------------------------------------------------------------===//
 
 TermOr Emitter::constant(SourceLoc loc, TypedAttr value) {
-  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(), value.getType());
+  auto type = ArrayType::get(reporter.getContext(), ArrayRef<SymExpr>(),
+                             value.getType());
   return Term::ofArray(create<ConstantOp>(loc, type, value));
 }
 
 /// A symbolic term or a literal as a scalar array.
 Value Emitter::scalar(SourceLoc loc, const Term &term, Type element) {
   auto constantValue = term.symbolic.getConstant();
-  if (term.kind == Term::Literal || (constantValue && isa<FloatType>(element))) {
-    double value = term.kind == Term::Literal ? term.literal : double(*constantValue);
+  if (term.kind == Term::Literal ||
+      (constantValue && isa<FloatType>(element))) {
+    double value =
+        term.kind == Term::Literal ? term.literal : double(*constantValue);
     return constant(loc, FloatAttr::get(element, value))->array;
   }
   if (constantValue)
@@ -294,15 +311,19 @@ Term Emitter::toCompute(SourceLoc loc, const Term &term) {
   return result;
 }
 
-FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args,
-                               bool allowBoolean) {
-  bool anyBoolean = llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
-  bool allBoolean = llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
+FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what,
+                               ArrayRef<Term> args, bool allowBoolean) {
+  bool anyBoolean =
+      llvm::any_of(args, [](const Term &t) { return t.isBoolean(); });
+  bool allBoolean =
+      llvm::all_of(args, [](const Term &t) { return t.isBoolean(); });
   if (anyBoolean && !(allBoolean && allowBoolean)) {
-    auto error = reporter.error(loc) << "'" << what << "' expects "
-                                     << (allowBoolean ? "operands of one kind" : "numbers")
-                                     << ", but got ";
-    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    auto error = reporter.error(loc)
+                 << "'" << what << "' expects "
+                 << (allowBoolean ? "operands of one kind" : "numbers")
+                 << ", but got ";
+    llvm::interleaveComma(args, error,
+                          [&](const Term &t) { error << elementText(t); });
     error << "; make a number of a bool with select(p, 1, 0)";
     return failure();
   }
@@ -314,12 +335,16 @@ FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what, ArrayRef<Term> args
 
 FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
                                      ArrayRef<Term> args) {
-  bool floatOnly = (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
+  bool floatOnly =
+      (fn >= ScalarFn::exp && fn <= ScalarFn::erf) || fn == ScalarFn::pow;
   bool isLogic = what == "and" || what == "or" || what == "not";
-  bool isBits = !isLogic && (fn == ScalarFn::not_ || (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
+  bool isBits = !isLogic && (fn == ScalarFn::not_ ||
+                             (fn >= ScalarFn::and_ && fn <= ScalarFn::shr));
   auto got = [&](StringRef expected, StringRef remedy) {
-    auto error = reporter.error(loc) << "'" << what << "' expects " << expected << ", but got ";
-    llvm::interleaveComma(args, error, [&](const Term &t) { error << elementText(t); });
+    auto error = reporter.error(loc)
+                 << "'" << what << "' expects " << expected << ", but got ";
+    llvm::interleaveComma(args, error,
+                          [&](const Term &t) { error << elementText(t); });
     error << remedy;
     return failure();
   };
@@ -330,15 +355,18 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
   }
   if (isBits || fn == ScalarFn::mod) {
     if (!llvm::all_of(args, [](const Term &t) { return t.isInteger(); }))
-      return got("integers", isBits ? "; on bool write and, or, not"
-                                    : "; on floats write 'x - floor(x / y) * y'");
+      return got("integers", isBits
+                                 ? "; on bool write and, or, not"
+                                 : "; on floats write 'x - floor(x / y) * y'");
     return Type(IndexType::get(reporter.getContext()));
   }
   bool isSelect = fn == ScalarFn::select;
   if (isSelect && !args[0].isBoolean())
     return got("a bool first", "; compare first, as in 'x != 0'");
-  bool allowBoolean = isSelect || fn == ScalarFn::eq || fn == ScalarFn::ne || fn == ScalarFn::id;
-  auto type = unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
+  bool allowBoolean = isSelect || fn == ScalarFn::eq || fn == ScalarFn::ne ||
+                      fn == ScalarFn::id;
+  auto type =
+      unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);
   if (failed(type))
     return failure();
   return floatOnly ? computeType : *type;
@@ -366,8 +394,10 @@ static std::optional<double> foldReal(ScalarFn fn, double a, double b) {
 }
 
 /// Arithmetic on symbols and literals needs no op.
-std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args) {
-  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) || args.size() > 2)
+std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
+                                    ArrayRef<Term> args) {
+  if (llvm::any_of(args, [](const Term &t) { return t.isArray(); }) ||
+      args.size() > 2)
     return std::nullopt;
   const Term &a = args.front(), &b = args.back();
   if (a.kind == Term::Symbolic && b.kind == Term::Symbolic) {
@@ -375,8 +405,9 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> a
     if (auto value = combineSymbolic(fn, a.symbolic, b.symbolic, why)) {
       auto ca = a.symbolic.getConstant(), cb = b.symbolic.getConstant();
       if (fn == ScalarFn::div && ca && cb && *ca % *cb != 0)
-        reporter.warning(loc) << "'/' on integers floors: " << *ca << " / " << *cb << " is "
-                              << value->str() << "; write " << *ca << ".0 for a real quotient";
+        reporter.warning(loc)
+            << "'/' on integers floors: " << *ca << " / " << *cb << " is "
+            << value->str() << "; write " << *ca << ".0 for a real quotient";
       return TermOr(Term::ofSymbolic(*value));
     }
     if (why.empty())
@@ -394,7 +425,8 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn, ArrayRef<Term> a
   if (!ra || !rb)
     return std::nullopt;
   auto value = foldReal(fn, *ra, *rb);
-  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value))) : std::nullopt;
+  return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value)))
+               : std::nullopt;
 }
 
 Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args,
@@ -402,13 +434,16 @@ Value Emitter::emitMap(SourceLoc loc, ScalarFn fn, ArrayRef<Term> args,
   SmallVector<Attribute> axes;
   for (const Term &arg : args)
     axes.push_back(builder.getDenseI64ArrayAttr(placement(arg, layout)));
-  Type element = llvm::cast<ArrayType>(operands.back().getType()).getElementType();
+  Type element =
+      llvm::cast<ArrayType>(operands.back().getType()).getElementType();
   if (fn >= ScalarFn::eq && fn <= ScalarFn::ge)
     element = builder.getI1Type();
-  return create<MapOp>(loc, typeOf(layout, element), fn, operands, builder.getArrayAttr(axes));
+  return create<MapOp>(loc, typeOf(layout, element), fn, operands,
+                       builder.getArrayAttr(axes));
 }
 
-TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what, ArrayRef<Term> args) {
+TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what,
+                    ArrayRef<Term> args) {
   auto layout = merge(loc, args, what);
   if (failed(layout))
     return failure();

@@ -20,7 +20,8 @@ using Spelling = llvm::StringRef;
 
 class Emitter {
 public:
-  Emitter(const Reporter &reporter, mlir::OpBuilder &builder, mlir::Type computeType)
+  Emitter(const Reporter &reporter, mlir::OpBuilder &builder,
+          mlir::Type computeType)
       : reporter(reporter), builder(builder), computeType(computeType) {}
 
   // The frame stack.
@@ -32,41 +33,47 @@ public:
   /// Splits the leading cell axes off all terms so that `ranks[k]` are left of
   /// term k, and pushes them as frame axes: Ω. The leading axes of the terms
   /// are equal or there are none.
-  mlir::LogicalResult openFrame(SourceLoc loc, llvm::MutableArrayRef<Term> terms,
+  mlir::LogicalResult openFrame(SourceLoc loc,
+                                llvm::MutableArrayRef<Term> terms,
                                 llvm::ArrayRef<int64_t> ranks, Spelling what);
   /// Pops the axes from `depth` on; they become leading cell axes of the term.
   Term closeFrame(Term term, unsigned depth);
 
   // Operators.
   TermOr constant(SourceLoc loc, mlir::TypedAttr value);
-  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what, llvm::ArrayRef<Term> args);
+  TermOr map(SourceLoc loc, ScalarFn fn, Spelling what,
+             llvm::ArrayRef<Term> args);
   TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
-  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term, unsigned axis);
+  TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term,
+                unsigned axis);
   /// The last cell axis of a with the first of b.
-  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what, const Term &a,
-               const Term &b);
+  TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
+               const Term &a, const Term &b);
   /// A missing subscript is a whole axis.
   TermOr index(SourceLoc loc, const Term &term,
                llvm::ArrayRef<std::optional<Term>> subscripts);
   TermOr cast(SourceLoc loc, mlir::Type type, const Term &term);
   TermOr iota(SourceLoc loc, const SymExpr &extent);
   /// `perm` covers the cell axes.
-  TermOr transpose(SourceLoc loc, const Term &term, llvm::ArrayRef<int64_t> perm);
-  TermOr slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
-               const SymExpr &count);
+  TermOr transpose(SourceLoc loc, const Term &term,
+                   llvm::ArrayRef<int64_t> perm);
+  TermOr slice(SourceLoc loc, const Term &term, unsigned axis,
+               const SymExpr &start, const SymExpr &count);
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
-  TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis);
-  TermOr reshape(SourceLoc loc, const Term &term, llvm::ArrayRef<SymExpr> shape);
+  TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by,
+                unsigned axis);
+  TermOr reshape(SourceLoc loc, const Term &term,
+                 llvm::ArrayRef<SymExpr> shape);
 
   /// Gives the term every axis of its cell, all frame axes of `frame`, and the
   /// compute type if `widen`: what a reduction or an output needs.
-  TermOr materialise(SourceLoc loc, const Term &term, llvm::ArrayRef<unsigned> frame,
-                     bool widen);
+  TermOr materialise(SourceLoc loc, const Term &term,
+                     llvm::ArrayRef<unsigned> frame, bool widen);
   /// An integer term converted to the compute type.
   Term toCompute(SourceLoc loc, const Term &term);
   /// The cell shape of terms that combine point-wise: equal, or scalars.
-  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what,
-                                   bool areFrames = false);
+  mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms,
+                                   Spelling what, bool areFrames = false);
 
   /// Operations emitted so far, against a program that grows without bound.
   unsigned getOpCount() const { return opCount; }
@@ -79,32 +86,47 @@ private:
   template <typename Op, typename... Args>
   mlir::Value create(SourceLoc loc, Args &&...args) {
     ++opCount;
-    return Op::create(builder, reporter.location(loc), std::forward<Args>(args)...)
+    return Op::create(builder, reporter.location(loc),
+                      std::forward<Args>(args)...)
         .getResult();
   }
-  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms, Spelling what);
+  mlir::FailureOr<Layout> merge(SourceLoc loc, llvm::ArrayRef<Term> terms,
+                                Spelling what);
   mlir::FailureOr<Cell> mergeLeading(SourceLoc loc, llvm::ArrayRef<Term> terms,
-                                     llvm::ArrayRef<int64_t> ranks, Spelling what);
+                                     llvm::ArrayRef<int64_t> ranks,
+                                     Spelling what);
   /// The array type of a layout; virtual axes are left out.
   ArrayType typeOf(const Layout &layout, mlir::Type element) const;
-  llvm::SmallVector<int64_t> placement(const Term &term, const Layout &layout) const;
+  llvm::SmallVector<int64_t> placement(const Term &term,
+                                       const Layout &layout) const;
   /// Position of a cell axis among the axes of the array.
   unsigned physicalAxis(const Term &term, unsigned axis) const;
   mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);
-  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn, Spelling what,
+  mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn,
+                                          Spelling what,
                                           llvm::ArrayRef<Term> args);
-  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what, llvm::ArrayRef<Term> args,
+  mlir::FailureOr<mlir::Type> unify(SourceLoc loc, Spelling what,
+                                    llvm::ArrayRef<Term> args,
                                     bool allowBoolean);
-  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args);
+  std::optional<TermOr> fold(SourceLoc loc, ScalarFn fn,
+                             llvm::ArrayRef<Term> args);
   mlir::Value emitMap(SourceLoc loc, ScalarFn fn, llvm::ArrayRef<Term> args,
-                      llvm::ArrayRef<mlir::Value> operands, const Layout &layout);
+                      llvm::ArrayRef<mlir::Value> operands,
+                      const Layout &layout);
   Term fromLayout(mlir::Value array, const Layout &layout) const;
-  void shapeMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
-  void frameMismatch(SourceLoc loc, const Term &a, const Term &b, Spelling what);
-  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b);
+  void shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
+                     Spelling what);
+  void frameMismatch(SourceLoc loc, const Term &a, const Term &b,
+                     Spelling what);
+  mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a,
+                                 const Term &b);
   mlir::Type roundingType(const Term &a, const Term &b) const;
-  mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis);
+  mlir::FailureOr<Layout>
+  subscriptLayout(SourceLoc loc, const Term &term,
+                  llvm::ArrayRef<std::optional<Term>> subscripts);
+  mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript,
+                                     const Axis &axis);
 
   const Reporter &reporter;
   mlir::OpBuilder &builder;

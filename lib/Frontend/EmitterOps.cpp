@@ -12,14 +12,15 @@ using namespace moa::frontend;
 // Broadcast, mask and cast
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> frame,
-                            bool widen) {
+TermOr Emitter::materialise(SourceLoc loc, const Term &term,
+                            ArrayRef<unsigned> frame, bool widen) {
   Layout layout;
   layout.frame.assign(frame.begin(), frame.end());
   layout.cell = term.cell;
   for (auto [k, axis] : llvm::enumerate(layout.cell)) {
     if (!axis.extent) {
-      reporter.error(loc) << "the extent of axis " << k << " of " << shapeText(term.cell)
+      reporter.error(loc) << "the extent of axis " << k << " of "
+                          << shapeText(term.cell)
                           << " is not determined; write it, as in '[i < N]'";
       return failure();
     }
@@ -35,7 +36,8 @@ TermOr Emitter::materialise(SourceLoc loc, const Term &term, ArrayRef<unsigned> 
   result.array = toElement(loc, term, element);
   if (term.frame != layout.frame || term.hasVirtualAxes()) {
     Value operand = result.array;
-    result = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, layout), layout);
+    result = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, layout),
+                        layout);
     result.selectsFrom(term);
   }
   result.loc = term.loc;
@@ -48,35 +50,41 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
   if (failed(layout))
     return failure();
   if (!predicate.isBoolean()) {
-    reporter.error(loc) << "'mask' expects a predicate of type bool first, but got "
-                        << elementText(predicate);
+    reporter.error(loc)
+        << "'mask' expects a predicate of type bool first, but got "
+        << elementText(predicate);
     return failure();
   }
   // The masked array has every axis of the predicate.
   Term input = term;
-  bool covers = term.isArray() && term.frame == layout->frame && term.rank() == layout->cell.size();
+  bool covers = term.isArray() && term.frame == layout->frame &&
+                term.rank() == layout->cell.size();
   for (unsigned k = 0; covers && k < term.rank(); ++k)
     covers = term.cell[k].isVirtual == layout->cell[k].isVirtual;
   if (!covers) {
-    Type element = term.isArray() ? term.elementType()
+    Type element = term.isArray()   ? term.elementType()
                    : term.isFloat() ? computeType
                                     : Type(builder.getIndexType());
     Value operand = toElement(loc, term, element);
-    input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout), *layout);
+    input = fromLayout(emitMap(loc, ScalarFn::id, {term}, {operand}, *layout),
+                       *layout);
     input.selectsFrom(term);
   }
   Term result = input;
-  result.array = create<MaskOp>(loc, input.array.getType(), predicate.array, input.array,
-                                builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
+  result.array = create<MaskOp>(
+      loc, input.array.getType(), predicate.array, input.array,
+      builder.getDenseI64ArrayAttr(placement(predicate, *layout)));
   result.cell = layout->cell;
   return result;
 }
 
-static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type, const Reporter &reporter) {
+static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type,
+                               const Reporter &reporter) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer || llvm::isIntN(integer.getWidth(), value))
     return success();
-  return reporter.error(loc) << value << " does not fit in " << getTypeText(type);
+  return reporter.error(loc)
+         << value << " does not fit in " << getTypeText(type);
 }
 
 TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
@@ -89,8 +97,10 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
   result.cast = isa<FloatType>(type) ? type : Type();
   if (term.isArray() && term.elementType() == type)
     return result;
-  auto constantValue = term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
-  bool isDirect = (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
+  auto constantValue =
+      term.kind == Term::Symbolic ? term.symbolic.getConstant() : std::nullopt;
+  bool isDirect =
+      (term.kind == Term::Literal && isa<FloatType>(type)) || constantValue;
   if (constantValue && failed(checkFits(loc, *constantValue, type, reporter)))
     return failure();
   result.kind = Term::Array;
@@ -100,7 +110,8 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
   }
   Type given = term.isFloat() ? computeType : Type(builder.getIndexType());
   Value operand = term.isArray() ? term.array : scalar(loc, term, given);
-  auto arrayType = llvm::cast<ArrayType>(operand.getType()).withElementType(type);
+  auto arrayType =
+      llvm::cast<ArrayType>(operand.getType()).withElementType(type);
   result.array = create<CastOp>(loc, arrayType, operand, false);
   return result;
 }
@@ -109,13 +120,13 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
 // Reduction and inner product
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term,
-                       unsigned axis) {
+TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
+                       const Term &term, unsigned axis) {
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
   if (term.isBoolean() != isLogic) {
     auto error = reporter.error(loc) << "'" << what << "' reduces "
-                                     << (isLogic ? "bool" : "numbers") << ", but got "
-                                     << elementText(term);
+                                     << (isLogic ? "bool" : "numbers")
+                                     << ", but got " << elementText(term);
     error << (isLogic ? "; compare first, as in 'x != 0'"
                       : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
     return failure();
@@ -127,11 +138,13 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &
   unsigned physical = physicalAxis(*full, axis);
   SmallVector<StringAttr> shape(type.getShape());
   shape.erase(shape.begin() + physical);
-  auto resultType = ArrayType::get(reporter.getContext(), shape, type.getElementType());
+  auto resultType =
+      ArrayType::get(reporter.getContext(), shape, type.getElementType());
   Term result = *full;
   result.source = result.cast = Type();
   result.cell.erase(result.cell.begin() + axis);
-  result.array = create<ReduceOp>(loc, resultType, monoid, full->array, physical);
+  result.array =
+      create<ReduceOp>(loc, resultType, monoid, full->array, physical);
   return result;
 }
 
@@ -145,9 +158,9 @@ Type Emitter::roundingType(const Term &a, const Term &b) const {
   for (auto [computed, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (computed->source)
       continue;
-    Type type = computed->cast    ? computed->cast
-                : other->source   ? other->source
-                                  : joinFloats(context, computed->reads);
+    Type type = computed->cast  ? computed->cast
+                : other->source ? other->source
+                                : joinFloats(context, computed->reads);
     if (type)
       set |= floatBit(type);
     else
@@ -158,15 +171,18 @@ Type Emitter::roundingType(const Term &a, const Term &b) const {
   return isNarrow ? type : Type();
 }
 
-static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b, unsigned frame,
-                                          bool aFramed, bool bFramed) {
+static SmallVector<StringAttr> innerShape(ArrayType a, ArrayType b,
+                                          unsigned frame, bool aFramed,
+                                          bool bFramed) {
   SmallVector<StringAttr> shape((aFramed ? a : b).getShape().take_front(frame));
-  llvm::append_range(shape, a.getShape().drop_front(aFramed ? frame : 0).drop_back());
+  llvm::append_range(shape,
+                     a.getShape().drop_front(aFramed ? frame : 0).drop_back());
   llvm::append_range(shape, b.getShape().drop_front(bFramed ? frame + 1 : 1));
   return shape;
 }
 
-LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, const Term &b) {
+LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a,
+                                  const Term &b) {
   for (const Term *term : {&a, &b})
     if (term->rank() == 0)
       return reporter.error(term->loc)
@@ -174,13 +190,16 @@ LogicalResult Emitter::checkInner(SourceLoc loc, Spelling what, const Term &a, c
   const Axis &left = a.cell.back(), &right = b.cell.front();
   if (!left.extent || !right.extent || *left.extent == *right.extent)
     return success();
-  auto error = reporter.error(loc) << "'" << what << "' contracts the last axis of "
-                                   << shapeText(a.cell) << " with the first of "
-                                   << shapeText(b.cell) << ", but " << left.extent->str()
-                                   << " and " << right.extent->str() << " differ";
+  auto error = reporter.error(loc)
+               << "'" << what << "' contracts the last axis of "
+               << shapeText(a.cell) << " with the first of "
+               << shapeText(b.cell) << ", but " << left.extent->str() << " and "
+               << right.extent->str() << " differ";
   if (b.rank() == 2 && b.cell.back().extent == left.extent)
-    error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' on the right";
-  error.attachNote(reporter.exact(b.loc)) << "this has cells of shape " << shapeText(b.cell);
+    error << "; write 'transpose(" << (b.name.empty() ? "..." : b.name)
+          << ")' on the right";
+  error.attachNote(reporter.exact(b.loc))
+      << "this has cells of shape " << shapeText(b.cell);
   return error;
 }
 
@@ -194,8 +213,8 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
     return failure();
   if (isLogic != type->isInteger(1) ||
       isLogic != (fn == ScalarFn::and_ || fn == ScalarFn::or_)) {
-    reporter.error(loc) << "'" << what << "' does not apply to " << elementText(a) << " and "
-                        << elementText(b);
+    reporter.error(loc) << "'" << what << "' does not apply to "
+                        << elementText(a) << " and " << elementText(b);
     return failure();
   }
   SmallVector<unsigned, 4> frame(a.frame);
@@ -205,20 +224,24 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
   llvm::sort(frame);
   // An operand without frame is shared; one with a part of it is broadcast.
   bool aFramed = !a.frame.empty(), bFramed = !b.frame.empty();
-  auto left = materialise(loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  auto left = materialise(
+      loc, a, aFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
   if (failed(left))
     return failure();
-  auto right = materialise(loc, b, bFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
+  auto right = materialise(
+      loc, b, bFramed ? ArrayRef(frame) : ArrayRef<unsigned>(), false);
   if (failed(right))
     return failure();
   Type rounding = isa<FloatType>(*type) ? roundingType(a, b) : Type();
   Value x = toElement(loc, *left, *type), y = toElement(loc, *right, *type);
-  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()), llvm::cast<ArrayType>(y.getType()),
-                          frame.size(), aFramed, bFramed);
+  auto shape = innerShape(llvm::cast<ArrayType>(x.getType()),
+                          llvm::cast<ArrayType>(y.getType()), frame.size(),
+                          aFramed, bFramed);
   auto resultType = ArrayType::get(reporter.getContext(), shape, *type);
   Term result;
-  result.array = create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed,
-                                 bFramed, rounding ? TypeAttr::get(rounding) : TypeAttr());
+  result.array =
+      create<InnerOp>(loc, resultType, monoid, fn, x, y, frame.size(), aFramed,
+                      bFramed, rounding ? TypeAttr::get(rounding) : TypeAttr());
   result.frame = frame;
   result.cell.append(left->cell.begin(), left->cell.end() - 1);
   result.cell.append(right->cell.begin() + 1, right->cell.end());
@@ -230,10 +253,12 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
 // Indexing
 //===----------------------------------------------------------------------===//
 
-LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, const Axis &axis) {
+LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript,
+                                      const Axis &axis) {
   if (!subscript.isInteger())
     return reporter.error(subscript.loc)
-           << "a subscript is an integer, but this is " << elementText(subscript);
+           << "a subscript is an integer, but this is "
+           << elementText(subscript);
   if (subscript.kind != Term::Symbolic)
     return success();
   auto value = subscript.symbolic.getConstant();
@@ -245,34 +270,24 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript, cons
   return success();
 }
 
-namespace {
-/// Operands of one moa.psi.
-struct Selection {
-  SmallVector<Value> indices;
-  SmallVector<int64_t> dims;
-  SmallVector<Attribute> axes;
-};
-} // namespace
-
-TermOr Emitter::index(SourceLoc loc, const Term &given,
-                      ArrayRef<std::optional<Term>> subscripts) {
-  if (subscripts.size() > given.rank()) {
+/// The frame and the common shape of all subscripts.
+FailureOr<Emitter::Layout>
+Emitter::subscriptLayout(SourceLoc loc, const Term &term,
+                         ArrayRef<std::optional<Term>> subscripts) {
+  if (subscripts.size() > term.rank()) {
     auto error = reporter.error(loc);
-    if (given.rank() == 0)
+    if (term.rank() == 0)
       error << "a scalar takes no subscripts";
     else
-      error << "an array of shape " << shapeText(given.cell) << " takes at most " << given.rank()
-            << (given.rank() == 1 ? " subscript" : " subscripts") << ", but got "
-            << subscripts.size();
+      error << "an array of shape " << shapeText(term.cell) << " takes at most "
+            << term.rank() << (term.rank() == 1 ? " subscript" : " subscripts")
+            << ", but got " << subscripts.size();
     return failure();
   }
-  auto term = materialise(loc, given, given.frame, /*widen=*/false);
-  if (failed(term))
-    return failure();
   std::vector<Term> used;
   for (auto [k, subscript] : llvm::enumerate(subscripts))
     if (subscript) {
-      if (failed(checkSubscript(loc, *subscript, term->cell[k])))
+      if (failed(checkSubscript(loc, *subscript, term.cell[k])))
         return failure();
       used.push_back(*subscript);
     }
@@ -281,47 +296,67 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
     return failure();
   for (Axis &axis : layout->cell) {
     if (!axis.extent) {
-      reporter.error(loc) << "the extent of a subscript is not determined; write it, as in "
-                             "'[i < N]'";
+      reporter.error(loc)
+          << "the extent of a subscript is not determined; write it, as in "
+             "'[i < N]'";
       return failure();
     }
     axis.isVirtual = false;
   }
-  Selection selection;
-  auto add = [&](Value index, int64_t dim, ArrayRef<int64_t> axes) {
-    selection.indices.push_back(index);
-    selection.dims.push_back(dim);
-    selection.axes.push_back(builder.getDenseI64ArrayAttr(axes));
-  };
-  bool isFixed = layout->frame.empty() && layout->cell.empty();
+  return layout;
+}
+
+namespace {
+/// Operands of one moa.psi.
+struct Selection {
+  OpBuilder &builder;
+  SmallVector<Value> indices = {};
+  SmallVector<int64_t> dims = {};
+  SmallVector<Attribute> axes = {};
+
+  void add(Value index, int64_t dim, ArrayRef<int64_t> places) {
+    indices.push_back(index);
+    dims.push_back(dim);
+    axes.push_back(builder.getDenseI64ArrayAttr(places));
+  }
+};
+} // namespace
+
+TermOr Emitter::index(SourceLoc loc, const Term &given,
+                      ArrayRef<std::optional<Term>> subscripts) {
+  auto layout = subscriptLayout(loc, given, subscripts);
+  if (failed(layout))
+    return failure();
+  auto term = materialise(loc, given, given.frame, /*widen=*/false);
+  if (failed(term))
+    return failure();
   // The frame of the array is selected at the same place as the subscripts'.
-  Layout outer = *layout;
+  bool isFixed = layout->frame.empty() && layout->cell.empty();
+  Selection selection{builder};
   if (!isFixed) {
     for (unsigned axis : term->frame)
-      if (!llvm::is_contained(outer.frame, axis))
-        outer.frame.push_back(axis);
-    llvm::sort(outer.frame);
+      if (!llvm::is_contained(layout->frame, axis))
+        layout->frame.push_back(axis);
+    llvm::sort(layout->frame);
     for (auto [k, axis] : llvm::enumerate(term->frame)) {
       auto position = frameIndex(loc, axis);
-      add(position->array, k, placement(*position, outer));
+      selection.add(position->array, k, placement(*position, *layout));
     }
   }
-  Cell rest;
+  Layout full = *layout;
   for (unsigned k = 0; k < term->rank(); ++k) {
     if (k >= subscripts.size() || !subscripts[k])
-      rest.push_back(term->cell[k]);
+      full.cell.push_back(term->cell[k]);
     else
-      add(toElement(loc, *subscripts[k], builder.getIndexType()), term->frame.size() + k,
-          placement(*subscripts[k], outer));
+      selection.add(toElement(loc, *subscripts[k], builder.getIndexType()),
+                    term->frame.size() + k, placement(*subscripts[k], *layout));
   }
-  Layout full = outer;
   if (isFixed)
     full.frame = term->frame;
-  full.cell.append(rest.begin(), rest.end());
-  Value array = create<PsiOp>(loc, typeOf(full, term->elementType()), term->array,
-                              selection.indices, selection.dims,
-                              builder.getArrayAttr(selection.axes),
-                              isFixed ? 0 : outer.frame.size() + outer.cell.size());
+  unsigned frame = isFixed ? 0 : layout->frame.size() + layout->cell.size();
+  Value array = create<PsiOp>(loc, typeOf(full, term->elementType()),
+                              term->array, selection.indices, selection.dims,
+                              builder.getArrayAttr(selection.axes), frame);
   Term result = fromLayout(array, full);
   result.selectsFrom(*term);
   return result;
@@ -331,7 +366,8 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
 // Structure
 //===----------------------------------------------------------------------===//
 
-TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> perm) {
+TermOr Emitter::transpose(SourceLoc loc, const Term &term,
+                          ArrayRef<int64_t> perm) {
   Term result = term;
   for (unsigned k = 0; k < perm.size(); ++k)
     result.cell[k] = term.cell[perm[k]];
@@ -346,21 +382,25 @@ TermOr Emitter::transpose(SourceLoc loc, const Term &term, ArrayRef<int64_t> per
   if (llvm::is_sorted(physical))
     return result;
   Layout layout{result.frame, result.cell};
-  result.array = create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
-                                     builder.getDenseI64ArrayAttr(physical));
+  result.array =
+      create<TransposeOp>(loc, typeOf(layout, term.elementType()), term.array,
+                          builder.getDenseI64ArrayAttr(physical));
   return result;
 }
 
-TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis, const SymExpr &start,
-                      const SymExpr &count) {
+TermOr Emitter::slice(SourceLoc loc, const Term &term, unsigned axis,
+                      const SymExpr &start, const SymExpr &count) {
   Term result = term;
   result.cell[axis].extent = count;
   if (term.cell[axis].isVirtual)
     return result;
+  if (start.isZero() && count == *term.cell[axis].extent)
+    return result;
   Layout layout{result.frame, result.cell};
   MLIRContext *context = reporter.getContext();
-  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()), term.array,
-                                 physicalAxis(term, axis), StringAttr::get(context, start.str()),
+  result.array = create<SliceOp>(loc, typeOf(layout, term.elementType()),
+                                 term.array, physicalAxis(term, axis),
+                                 StringAttr::get(context, start.str()),
                                  StringAttr::get(context, count.str()));
   return result;
 }
@@ -373,12 +413,14 @@ TermOr Emitter::reverse(SourceLoc loc, const Term &term, unsigned axis) {
   return result;
 }
 
-TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by, unsigned axis) {
+TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by,
+                       unsigned axis) {
   Term result = term;
   if (!term.cell[axis].isVirtual)
-    result.array = create<RotateOp>(loc, term.array.getType(), term.array,
-                                    StringAttr::get(reporter.getContext(), by.str()),
-                                    physicalAxis(term, axis));
+    result.array =
+        create<RotateOp>(loc, term.array.getType(), term.array,
+                         StringAttr::get(reporter.getContext(), by.str()),
+                         physicalAxis(term, axis));
   return result;
 }
 
@@ -394,7 +436,8 @@ static std::optional<SymExpr> product(ArrayRef<SymExpr> extents) {
   return result;
 }
 
-TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shape) {
+TermOr Emitter::reshape(SourceLoc loc, const Term &given,
+                        ArrayRef<SymExpr> shape) {
   auto term = materialise(loc, given, given.frame, /*widen=*/false);
   if (failed(term))
     return failure();
@@ -403,18 +446,20 @@ TermOr Emitter::reshape(SourceLoc loc, const Term &given, ArrayRef<SymExpr> shap
     before.push_back(*axis.extent);
   auto had = product(before), has = product(shape);
   if (!had || !has || *had != *has) {
-    auto error = reporter.error(loc) << "'reshape' keeps the number of elements, but "
-                                     << shapeText(term->cell) << " has "
-                                     << (had ? had->str() : "too many") << " and "
-                                     << shapeText(shape) << " has "
-                                     << (has ? has->str() : "too many") << " elements";
+    auto error = reporter.error(loc)
+                 << "'reshape' keeps the number of elements, but "
+                 << shapeText(term->cell) << " has "
+                 << (had ? had->str() : "too many") << " and "
+                 << shapeText(shape) << " has "
+                 << (has ? has->str() : "too many") << " elements";
     return failure();
   }
   Layout layout;
   layout.frame = term->frame;
   for (const SymExpr &extent : shape)
     layout.cell.push_back(Axis::of(extent));
-  Value array = create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
+  Value array =
+      create<ReshapeOp>(loc, typeOf(layout, term->elementType()), term->array);
   Term result = fromLayout(array, layout);
   result.selectsFrom(*term);
   return result;

@@ -14,15 +14,19 @@ static constexpr char preludeText[] = {
 #include "lib/Frontend/PreludeText.inc"
 };
 
-StringRef moa::getPreludeText() { return StringRef(preludeText, sizeof(preludeText)); }
+StringRef moa::getPreludeText() {
+  return StringRef(preludeText, sizeof(preludeText));
+}
 
 OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
-                                    const FrontendOptions &options, MLIRContext *context) {
+                                    const FrontendOptions &options,
+                                    MLIRContext *context) {
   context->loadDialect<MoADialect>();
   Reporter reporter(context, filename);
   Program program;
   if (options.usePrelude &&
-      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter, program)))
+      failed(parseProgram(getPreludeText(), SourceLoc::Prelude, reporter,
+                          program)))
     return nullptr;
   if (failed(parseProgram(text, SourceLoc::User, reporter, program)))
     return nullptr;
@@ -41,7 +45,8 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
     if (failed(signature))
       return nullptr;
     builder.setInsertionPointToEnd(module->getBody());
-    Elaborator elaborator(program, kernel, std::move(*signature), reporter, builder);
+    Elaborator elaborator(program, kernel, std::move(*signature), reporter,
+                          builder);
     if (failed(elaborator.run()))
       return nullptr;
   }
@@ -50,10 +55,14 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
   return module;
 }
 
-SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text, StringRef filename,
-                                                 MLIRContext *context, llvm::raw_ostream &os)
-    : sources{{filename.str(), text.str()}, {"prelude.moa", getPreludeText().str()}},
-      handler(context, [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
+SourceDiagnosticHandler::SourceDiagnosticHandler(StringRef text,
+                                                 StringRef filename,
+                                                 MLIRContext *context,
+                                                 llvm::raw_ostream &os)
+    : sources{{filename.str(), text.str()},
+              {"prelude.moa", getPreludeText().str()}},
+      handler(context,
+              [this, &os](Diagnostic &diagnostic) { print(diagnostic, os); }) {}
 
 static StringRef getLabel(DiagnosticSeverity severity) {
   switch (severity) {
@@ -69,11 +78,12 @@ static StringRef getLabel(DiagnosticSeverity severity) {
   return "";
 }
 
-void SourceDiagnosticHandler::print(const Diagnostic &diagnostic, llvm::raw_ostream &os) const {
+void SourceDiagnosticHandler::print(const Diagnostic &diagnostic,
+                                    llvm::raw_ostream &os) const {
   auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
   if (place)
-    os << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
-       << ": ";
+    os << place.getFilename().getValue() << ':' << place.getLine() << ':'
+       << place.getColumn() << ": ";
   os << getLabel(diagnostic.getSeverity()) << diagnostic.str() << '\n';
   auto source = place ? sources.find(place.getFilename().str()) : sources.end();
   if (source != sources.end())

@@ -46,8 +46,11 @@ std::optional<ScalarFn> frontend::getBinaryFn(StringRef text) {
 
 bool frontend::isReservedWord(StringRef text) {
   return llvm::StringSwitch<bool>(text)
-      .Cases({"kernel", "def", "require", "return", "in", "and", "or", "not"}, true)
-      .Cases({"true", "false", "inf", "max", "min", "within", "assume", "monoid"}, true)
+      .Cases({"kernel", "def", "require", "return", "in", "and", "or", "not"},
+             true)
+      .Cases(
+          {"true", "false", "inf", "max", "min", "within", "assume", "monoid"},
+          true)
       .Cases({"_", "float", "int", "bool", "index"}, true)
       .Cases({"f64", "f32", "bf16", "f16", "i8", "i16", "i32", "i64"}, true)
       .Default(false);
@@ -63,7 +66,9 @@ public:
   FailureOr<std::vector<Token>> run();
 
 private:
-  char at(size_t k) const { return pos + k < text.size() ? text[pos + k] : '\0'; }
+  char at(size_t k) const {
+    return pos + k < text.size() ? text[pos + k] : '\0';
+  }
   void advance(size_t n);
   LogicalResult checkText();
   void skipBlanks();
@@ -105,7 +110,8 @@ void Lexer::push(Token::Kind kind, size_t length) {
   advance(length);
 }
 
-/// The text must be UTF-8 without NUL: everything else is a file of another kind.
+/// The text must be UTF-8 without NUL: everything else is a file of another
+/// kind.
 LogicalResult Lexer::checkText() {
   const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin());
   const auto *end = reinterpret_cast<const llvm::UTF8 *>(text.end());
@@ -120,7 +126,8 @@ LogicalResult Lexer::checkText() {
   size_t where = legal ? nul : std::min<size_t>(nul, bad - begin);
   advance(where);
   if (where == nul)
-    return reporter.error(here) << "a NUL byte in the text; a specification is UTF-8 text";
+    return reporter.error(here)
+           << "a NUL byte in the text; a specification is UTF-8 text";
   return reporter.error(here) << "the text is not valid UTF-8 here";
 }
 
@@ -129,7 +136,8 @@ void Lexer::skipBlanks() {
     if (StringRef(" \t\r\n\f\v").contains(text[pos]))
       advance(1);
     else if (at(0) == '/' && at(1) == '/')
-      advance(text.substr(pos).take_until([](char c) { return c == '\n'; }).size());
+      advance(
+          text.substr(pos).take_until([](char c) { return c == '\n'; }).size());
     else
       return;
   }
@@ -188,10 +196,12 @@ LogicalResult Lexer::lexNumber() {
   if (isReal) {
     if (number.getAsDouble(value.real) || std::isinf(value.real))
       return reporter.error(here)
-             << "the number " << number << " is out of range; write 'inf' for infinity";
+             << "the number " << number
+             << " is out of range; write 'inf' for infinity";
   } else {
     uint64_t integer = 0;
-    if ((isHex ? number.drop_front(2) : number).getAsInteger(isHex ? 16 : 10, integer) ||
+    if ((isHex ? number.drop_front(2) : number)
+            .getAsInteger(isHex ? 16 : 10, integer) ||
         integer > static_cast<uint64_t>(INT64_MAX))
       return reporter.error(here)
              << "the integer " << number << " does not fit in 64 bits";
@@ -221,7 +231,8 @@ bool Lexer::lexMonoidToken(size_t length) {
   if (word.empty())
     word = rest.take_front(1);
   auto fn = getBinaryFn(word);
-  if (!fn || (*fn >= ScalarFn::eq && *fn <= ScalarFn::ge) || llvm::isDigit(word[0]))
+  if (!fn || (*fn >= ScalarFn::eq && *fn <= ScalarFn::ge) ||
+      llvm::isDigit(word[0]))
     return false;
   push(Token::InnerProduct, length + 1 + word.size());
   tokens.back().monoid = *monoid;
@@ -239,7 +250,8 @@ LogicalResult Lexer::lexWord() {
 LogicalResult Lexer::lexPunctuation() {
   if (lexMonoidToken(1))
     return success();
-  static constexpr StringLiteral two[] = {"->", "..", "==", "!=", "<=", ">=", "<<", ">>"};
+  static constexpr StringLiteral two[] = {
+      "->", "..", "==", "!=", "<=", ">=", "<<", ">>"};
   for (StringRef symbol : two)
     if (text.substr(pos).starts_with(symbol)) {
       push(Token::Punctuation, 2);
@@ -254,11 +266,13 @@ LogicalResult Lexer::lexPunctuation() {
     ++length;
   StringRef bad = text.substr(pos, length);
   auto error = reporter.error(here);
-  if (bad == "." )
-    return error << "unexpected '.'; an inner product is one token such as '+.*'";
+  if (bad == ".")
+    return error
+           << "unexpected '.'; an inner product is one token such as '+.*'";
   if (bad == "!")
     return error << "unexpected '!'; negation is 'not'";
-  return error << "unexpected character '" << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?"))
+  return error << "unexpected character '"
+               << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?"))
                << "'";
 }
 

@@ -49,8 +49,9 @@ LogicalResult Parser::run(Program &program) {
       if (failed(parseKernel(program.kernels.back())))
         return failure();
     } else if (peek().is("monoid")) {
-      return error(peek()) << "user-defined monoids do not exist yet; the named "
-                              "monoids are + * max min and or";
+      return error(peek())
+             << "user-defined monoids do not exist yet; the named "
+                "monoids are + * max min and or";
     } else {
       return error(peek()) << "expected 'kernel' or 'def', but found "
                            << describe(peek())
@@ -112,7 +113,8 @@ LogicalResult Parser::parseFunctionParam(FunctionParam &param) {
 
 LogicalResult Parser::parseKernel(KernelDecl &kernel) {
   kernel.loc = peek().loc;
-  if (failed(parseName(kernel.name, "the kernel")) || failed(parseSymbols(kernel)))
+  if (failed(parseName(kernel.name, "the kernel")) ||
+      failed(parseSymbols(kernel)))
     return failure();
   Token open;
   if (failed(expect("(", "before the parameters", &open)))
@@ -132,7 +134,8 @@ LogicalResult Parser::parseKernel(KernelDecl &kernel) {
   }
   while (peek().is("require") || peek().is("assume")) {
     if (peek().is("assume"))
-      return error(peek()) << "'assume' does not exist yet; state the constraint with 'require'";
+      return error(peek()) << "'assume' does not exist yet; state the "
+                              "constraint with 'require'";
     next();
     kernel.constraints.push_back(parseExpr());
     if (!kernel.constraints.back())
@@ -151,10 +154,11 @@ LogicalResult Parser::parseSymbols(KernelDecl &kernel) {
     if (failed(parseName(symbol.name, "the symbol")))
       return failure();
     if (peek().is("=") || peek().is(":"))
-      return error(peek()) << "'" << symbol.name
-                           << "' stands among the run-time symbols; element types and "
-                              "compile-time constants follow a ';', as in "
-                              "'[B, N; T : float = f32, D = 64]'";
+      return error(peek())
+             << "'" << symbol.name
+             << "' stands among the run-time symbols; element types and "
+                "compile-time constants follow a ';', as in "
+                "'[B, N; T : float = f32, D = 64]'";
     kernel.symbols.push_back(std::move(symbol));
     if (!eat(","))
       break;
@@ -176,13 +180,15 @@ LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
   if (eat(":")) {
     symbol.kind = SymbolDecl::ElementType;
     if (!peek().is("float") && !peek().is("int"))
-      return error(peek()) << "expected the class 'float' or 'int' of the element type '"
-                           << symbol.name << "', but found " << describe(peek());
+      return error(peek())
+             << "expected the class 'float' or 'int' of the element type '"
+             << symbol.name << "', but found " << describe(peek());
     symbol.typeClass = next().text.str();
     if (eat("=")) {
       symbol.defaultType = {peek().text.str(), peek().loc};
       if (peek().kind != Token::Identifier)
-        return error(peek()) << "expected an element type, but found " << describe(peek());
+        return error(peek())
+               << "expected an element type, but found " << describe(peek());
       next();
     }
   } else if (eat("=")) {
@@ -194,7 +200,8 @@ LogicalResult Parser::parseParametricSymbol(KernelDecl &kernel) {
   return success();
 }
 
-LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult) {
+LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays,
+                                  bool isResult) {
   do {
     arrays.emplace_back();
     if (failed(parseArray(arrays.back(), isResult)))
@@ -206,12 +213,14 @@ LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays, bool isResult)
 /// name ':' type ['[' extents ']'] ['in' low '..' high]
 LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
   array.loc = peek().loc;
-  if (failed(parseName(array.name, isResult ? "the result" : "the parameter")) ||
+  if (failed(
+          parseName(array.name, isResult ? "the result" : "the parameter")) ||
       failed(expect(":", "and an element type, as in 'x : f32[N]'")))
     return failure();
   array.type = {peek().text.str(), peek().loc};
   if (peek().kind != Token::Identifier)
-    return error(peek()) << "expected an element type, but found " << describe(peek());
+    return error(peek()) << "expected an element type, but found "
+                         << describe(peek());
   next();
   if (peek().is("[")) {
     Token open = next();
@@ -226,7 +235,8 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
       return failure();
   }
   if (peek().is("within"))
-    return error(peek()) << "'within' does not exist yet; results are computed at full precision";
+    return error(peek()) << "'within' does not exist yet; results are computed "
+                            "at full precision";
   if (!peek().is("in"))
     return success();
   if (isResult)
@@ -252,21 +262,24 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
       continue;
     if (peek().is("return")) {
       if (!isFunction)
-        return error(peek()) << "a kernel has no 'return'; define its results by name";
+        return error(peek())
+               << "a kernel has no 'return'; define its results by name";
       next();
       body.result = parseExpr();
       if (!body.result)
         return failure();
       eat(";");
       if (!peek().is("}"))
-        return error(peek()) << "expected '}' after 'return', but found " << describe(peek());
+        return error(peek())
+               << "expected '}' after 'return', but found " << describe(peek());
       break;
     }
     if (peek().kind == Token::End)
       return close("}", open);
     if (peek().kind != Token::Identifier)
-      return error(peek()) << "expected an operator, a definition or '}', but found "
-                           << describe(peek());
+      return error(peek())
+             << "expected an operator, a definition or '}', but found "
+             << describe(peek());
     Definition definition;
     definition.loc = peek().loc;
     if (failed(parseName(definition.name, "a definition")) ||

@@ -14,8 +14,8 @@ Location Reporter::exact(SourceLoc loc) const {
 }
 
 SourceLoc Reporter::userPosition(SourceLoc loc) const {
-  for (auto call = calls.rbegin(); loc.file != SourceLoc::User && call != calls.rend();
-       ++call)
+  for (auto call = calls.rbegin();
+       loc.file != SourceLoc::User && call != calls.rend(); ++call)
     loc = call->loc;
   return loc;
 }
@@ -31,7 +31,8 @@ InFlightDiagnostic Reporter::error(SourceLoc loc) const {
     diagnostic.attachNote(exact(loc)) << "at this place of the prelude";
   constexpr unsigned maxNotes = 5;
   unsigned notes = 0;
-  for (auto call = calls.rbegin(); call != calls.rend() && notes < maxNotes; ++call) {
+  for (auto call = calls.rbegin(); call != calls.rend() && notes < maxNotes;
+       ++call) {
     if (call->loc.file != SourceLoc::User)
       continue;
     diagnostic.attachNote(exact(call->loc))
@@ -45,8 +46,8 @@ InFlightDiagnostic Reporter::warning(SourceLoc loc) const {
   return emitWarning(location(loc));
 }
 
-std::optional<std::string>
-frontend::suggest(StringRef name, ArrayRef<std::string> candidates) {
+std::optional<std::string> frontend::suggest(StringRef name,
+                                             ArrayRef<std::string> candidates) {
   unsigned best = name.size() <= 2 ? 2 : 2 + name.size() / 4;
   std::optional<std::string> result;
   for (const std::string &candidate : candidates) {

@@ -9,8 +9,8 @@
 #include "lib/Frontend/Resolver.h"
 #include "lib/Frontend/Builtins.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <set>
@@ -24,14 +24,14 @@ namespace {
 /// The names of one kernel or function while its expressions are resolved.
 struct Names {
   llvm::StringMap<unsigned> params;
-  llvm::StringMap<SourceLoc> locations; // of parameters and symbols
-  llvm::StringMap<bool> symbols;        // true for element types
+  llvm::StringMap<SourceLoc> locations;            // of parameters and symbols
+  llvm::StringMap<bool> symbols;                   // true for element types
   llvm::StringMap<std::vector<unsigned>> versions; // of definitions
   std::vector<const IndexVar *> indexVars;
   const Body *body = nullptr;
-  unsigned current = 0;            // the definition that is being resolved
-  std::vector<unsigned> uses;      // definitions that it uses
-  std::set<unsigned> callees;      // functions that the body calls
+  unsigned current = 0;       // the definition that is being resolved
+  std::vector<unsigned> uses; // definitions that it uses
+  std::set<unsigned> callees; // functions that the body calls
   unsigned nextIndexVar = 0;
 };
 
@@ -46,14 +46,16 @@ private:
   LogicalResult resolveFunction(unsigned index);
   LogicalResult resolveKernel(KernelDecl &kernel);
   LogicalResult resolveHeader(KernelDecl &kernel, Names &names);
-  LogicalResult resolveBody(Body &body, Names &names, ArrayRef<std::string> results);
+  LogicalResult resolveBody(Body &body, Names &names,
+                            ArrayRef<std::string> results);
   LogicalResult checkVersions(const Body &body, const Names &names);
   LogicalResult declare(Names &names, StringRef name, SourceLoc loc);
 
   LogicalResult resolve(Expr &expr, Names &names);
   LogicalResult resolveChildren(Expr &expr, Names &names);
   LogicalResult resolveName(Expr &expr, Names &names);
-  LogicalResult resolveDefinition(Expr &expr, Names &names, ArrayRef<unsigned> versions);
+  LogicalResult resolveDefinition(Expr &expr, Names &names,
+                                  ArrayRef<unsigned> versions);
   LogicalResult resolveCall(Expr &expr, Names &names);
   LogicalResult resolveFunctionRef(Expr &expr, Names &names);
   LogicalResult resolveIndexForm(Expr &expr, Names &names);
@@ -76,7 +78,8 @@ private:
 
 } // namespace
 
-LogicalResult frontend::resolveNames(Program &program, const Reporter &reporter) {
+LogicalResult frontend::resolveNames(Program &program,
+                                     const Reporter &reporter) {
   return Resolver(program, reporter).run();
 }
 
@@ -112,8 +115,10 @@ LogicalResult Resolver::declareFunctions() {
   for (auto [index, function] : llvm::enumerate(program.functions)) {
     if (lookupBuiltin(function.name) || function.name == "cat")
       return reporter.error(function.loc)
-             << "'" << function.name << "' is a function of the language and cannot be defined";
-    auto [entry, isNew] = functions[function.loc.file].try_emplace(function.name, index);
+             << "'" << function.name
+             << "' is a function of the language and cannot be defined";
+    auto [entry, isNew] =
+        functions[function.loc.file].try_emplace(function.name, index);
     if (isNew)
       continue;
     auto error = reporter.error(function.loc)
@@ -215,7 +220,8 @@ LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
     if (!defined.count(result.name))
       return reporter.error(result.loc)
              << "result '" << result.name << "' is not defined in the body"
-             << didYouMean(result.name, std::vector<std::string>(defined.begin(), defined.end()));
+             << didYouMean(result.name, std::vector<std::string>(
+                                            defined.begin(), defined.end()));
   return resolveBody(kernel.body, names, results);
 }
 
@@ -229,7 +235,8 @@ LogicalResult Resolver::resolveBody(Body &body, Names &names,
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     if (names.symbols.count(definition.name)) {
       auto error = reporter.error(definition.loc)
-                   << "'" << definition.name << "' is a symbol and cannot be defined";
+                   << "'" << definition.name
+                   << "' is a symbol and cannot be defined";
       error.attachNote(reporter.exact(names.locations.lookup(definition.name)))
           << "declared here";
       return error;
@@ -263,7 +270,9 @@ static bool mentions(const Expr &expr, StringRef name) {
   if (expr.kind == ExprKind::Name && expr.name == name &&
       expr.ref.kind != Reference::IndexVariable)
     return true;
-  return llvm::any_of(expr.args, [&](const ExprPtr &arg) { return mentions(*arg, name); }) ||
+  return llvm::any_of(
+             expr.args,
+             [&](const ExprPtr &arg) { return mentions(*arg, name); }) ||
          llvm::any_of(expr.vars, [&](const IndexVar &var) {
            return var.bound && mentions(*var.bound, name);
          });
@@ -274,14 +283,17 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
   for (auto [k, definition] : llvm::enumerate(body.definitions)) {
     unsigned first = names.versions.lookup(definition.name).front();
     bool isParam = names.params.count(definition.name);
-    if ((first == k && !isParam) || mentions(*definition.value, definition.name))
+    if ((first == k && !isParam) ||
+        mentions(*definition.value, definition.name))
       continue;
     auto error = reporter.error(definition.loc)
                  << "'" << definition.name
-                 << "' is already defined, and this definition does not use it; give one "
+                 << "' is already defined, and this definition does not use "
+                    "it; give one "
                     "of them another name";
-    error.attachNote(reporter.exact(isParam ? names.locations.lookup(definition.name)
-                                            : body.definitions[first].loc))
+    error.attachNote(
+        reporter.exact(isParam ? names.locations.lookup(definition.name)
+                               : body.definitions[first].loc))
         << (isParam ? "declared here" : "first defined here");
     return error;
   }
@@ -289,7 +301,8 @@ LogicalResult Resolver::checkVersions(const Body &body, const Names &names) {
 }
 
 /// Depth-first search without recursion: the chain of definitions may be long.
-LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> uses,
+LogicalResult Resolver::visit(const Body &body,
+                              ArrayRef<std::vector<unsigned>> uses,
                               unsigned root, std::vector<int> &state,
                               std::vector<unsigned> &sorted) {
   enum { New, Open, Done };
@@ -310,7 +323,8 @@ LogicalResult Resolver::visit(const Body &body, ArrayRef<std::vector<unsigned>> 
       const Definition &start = body.definitions[used];
       auto error = reporter.error(start.loc)
                    << "'" << start.name << "' is defined in terms of itself";
-      for (auto step = path.rbegin(); step != path.rend() && step->first != used; ++step)
+      for (auto step = path.rbegin();
+           step != path.rend() && step->first != used; ++step)
         error.attachNote(reporter.exact(body.definitions[step->first].loc))
             << "through '" << body.definitions[step->first].name << "' here";
       return error;
@@ -358,9 +372,10 @@ LogicalResult Resolver::checkRecursion() {
         enter(callee);
       } else if (state[callee] == 1) {
         const FunctionDecl &function = program.functions[callee];
-        auto error = reporter.error(function.loc)
-                     << "function '" << function.name
-                     << "' calls itself; recursion does not exist in the language";
+        auto error =
+            reporter.error(function.loc)
+            << "function '" << function.name
+            << "' calls itself; recursion does not exist in the language";
         for (auto step = path.rbegin(); step->first != callee; ++step)
           error.attachNote(reporter.exact(program.functions[step->first].loc))
               << "through '" << program.functions[step->first].name << "' here";
@@ -400,9 +415,10 @@ LogicalResult Resolver::resolveChildren(Expr &expr, Names &names) {
       return failure();
   size_t arity = expr.args.size();
   if (expr.ranks && expr.ranks->size() != arity)
-    return reporter.error(expr.loc) << "'" << expr.name << "' takes " << arity
-                                    << (arity == 1 ? " cell rank" : " cell ranks")
-                                    << " after '@', but got " << expr.ranks->size();
+    return reporter.error(expr.loc)
+           << "'" << expr.name << "' takes " << arity
+           << (arity == 1 ? " cell rank" : " cell ranks")
+           << " after '@', but got " << expr.ranks->size();
   return success();
 }
 
@@ -425,7 +441,8 @@ LogicalResult Resolver::resolveName(Expr &expr, Names &names) {
     return unknownName(expr, names);
   if (symbol->second)
     return reporter.error(expr.loc)
-           << "'" << expr.name << "' is an element type, not a value; a cast is written '"
+           << "'" << expr.name
+           << "' is an element type, not a value; a cast is written '"
            << expr.name << "(x)'";
   expr.ref = {Reference::Symbol, 0};
   return success();
@@ -444,7 +461,8 @@ LogicalResult Resolver::resolveDefinition(Expr &expr, Names &names,
     }
     if (above == versions.begin()) {
       auto error = reporter.error(expr.loc)
-                   << "'" << expr.name << "' is defined more than once, and this use stands "
+                   << "'" << expr.name
+                   << "' is defined more than once, and this use stands "
                       "before its first definition";
       for (unsigned version : versions)
         error.attachNote(reporter.exact(names.body->definitions[version].loc))
@@ -470,22 +488,23 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   for (const auto &entry : names.locations)
     candidates.push_back(entry.first().str());
   llvm::sort(candidates);
-  return reporter.error(expr.loc)
-         << "unknown name '" << expr.name << "'" << didYouMean(expr.name, candidates);
+  return reporter.error(expr.loc) << "unknown name '" << expr.name << "'"
+                                  << didYouMean(expr.name, candidates);
 }
 
 LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {
   if (names.versions.count(expr.name) || names.params.count(expr.name))
-    return reporter.error(expr.loc) << "'" << expr.name
-                                    << "' is an array, not a function; index it with '"
-                                    << expr.name << "[...]'";
+    return reporter.error(expr.loc)
+           << "'" << expr.name
+           << "' is an array, not a function; index it with '" << expr.name
+           << "[...]'";
   std::vector<std::string> candidates = getBuiltinNames();
   for (const auto &table : functions)
     for (const auto &entry : table)
       candidates.push_back(entry.first().str());
   llvm::sort(candidates);
-  return reporter.error(expr.loc)
-         << "unknown function '" << expr.name << "'" << didYouMean(expr.name, candidates);
+  return reporter.error(expr.loc) << "unknown function '" << expr.name << "'"
+                                  << didYouMean(expr.name, candidates);
 }
 
 static std::string countText(unsigned low, unsigned high) {
@@ -510,18 +529,21 @@ LogicalResult Resolver::resolveCall(Expr &expr, Names &names) {
     low = high = program.functions[expr.callee].params.size();
   }
   if (expr.args.size() < low || expr.args.size() > high) {
-    auto error = reporter.error(expr.loc) << "'" << expr.name << "' takes "
-                                          << countText(low, high) << ", but got "
-                                          << expr.args.size();
+    auto error = reporter.error(expr.loc)
+                 << "'" << expr.name << "' takes " << countText(low, high)
+                 << ", but got " << expr.args.size();
     if (builtin)
       error << "; write " << builtin->usage;
     if (expr.callee >= 0)
-      error.attachNote(reporter.exact(program.functions[expr.callee].loc)) << "defined here";
+      error.attachNote(reporter.exact(program.functions[expr.callee].loc))
+          << "defined here";
     return error;
   }
-  if (expr.ranks && (isCast || (builtin && builtin->kind != Builtin::Pointwise)))
+  if (expr.ranks &&
+      (isCast || (builtin && builtin->kind != Builtin::Pointwise)))
     return reporter.error(expr.loc)
-           << "'" << expr.name << "' takes no cell ranks; put it into a 'def' with a cell "
+           << "'" << expr.name
+           << "' takes no cell ranks; put it into a 'def' with a cell "
               "pattern and lift that";
   if (!builtin || builtin->listArg < 0 ||
       expr.args.size() <= static_cast<size_t>(builtin->listArg) ||

@@ -72,7 +72,8 @@ FailureOr<Signature> SignatureBuilder::run() {
 // Symbols
 //===----------------------------------------------------------------------===//
 
-const std::string *SignatureBuilder::getSetting(const SymbolDecl &symbol) const {
+const std::string *
+SignatureBuilder::getSetting(const SymbolDecl &symbol) const {
   auto setting = settings.find(symbol.name);
   return setting == settings.end() ? nullptr : &setting->second;
 }
@@ -80,10 +81,12 @@ const std::string *SignatureBuilder::getSetting(const SymbolDecl &symbol) const 
 LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   const std::string *setting = getSetting(symbol);
   if (!setting && symbol.defaultType.name.empty())
-    return reporter.error(symbol.loc) << "element type '" << symbol.name
-                                      << "' has no default; set it, for example --set "
-                                      << symbol.name << "=f32";
-  StringRef name = setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
+    return reporter.error(symbol.loc)
+           << "element type '" << symbol.name
+           << "' has no default; set it, for example --set " << symbol.name
+           << "=f32";
+  StringRef name =
+      setting ? StringRef(*setting) : StringRef(symbol.defaultType.name);
   Type type = getElementType(reporter.getContext(), name);
   bool fits = type && (symbol.typeClass == "float"
                            ? isa<FloatType>(type)
@@ -91,18 +94,22 @@ LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
   if (!fits)
     return reporter.error(setting ? symbol.loc : symbol.defaultType.loc)
            << "element type '" << symbol.name << "' is to be one of "
-           << (symbol.typeClass == "float" ? "f64, f32, bf16, f16" : "i8, i16, i32, i64")
-           << ", but " << (setting ? "the setting is '" : "the default is '") << name << "'";
+           << (symbol.typeClass == "float" ? "f64, f32, bf16, f16"
+                                           : "i8, i16, i32, i64")
+           << ", but " << (setting ? "the setting is '" : "the default is '")
+           << name << "'";
   result.types[symbol.name] = type;
   return success();
 }
 
-FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol, StringRef text) {
+FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol,
+                                               StringRef text) {
   int64_t value = 0;
   if (text.getAsInteger(10, value) || value < 0) {
-    reporter.error(symbol.loc) << "the setting of '" << symbol.name
-                               << "' is to be an integer that is not negative, but is '"
-                               << text << "'";
+    reporter.error(symbol.loc)
+        << "the setting of '" << symbol.name
+        << "' is to be an integer that is not negative, but is '" << text
+        << "'";
     return failure();
   }
   return value;
@@ -122,9 +129,10 @@ LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
     return success();
   }
   if (!symbol.value)
-    return reporter.error(symbol.loc) << "compile-time constant '" << symbol.name
-                                      << "' has no default; set it, for example --set "
-                                      << symbol.name << "=64";
+    return reporter.error(symbol.loc)
+           << "compile-time constant '" << symbol.name
+           << "' has no default; set it, for example --set " << symbol.name
+           << "=64";
   auto value = evaluateSymbolic(*symbol.value, result.symbols, reporter);
   if (failed(value))
     return failure();
@@ -132,7 +140,8 @@ LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
   if (!constant || *constant < 0)
     return reporter.error(symbol.value->loc)
            << "the default of compile-time constant '" << symbol.name
-           << "' is to be a number that is not negative, but is " << value->str();
+           << "' is to be a number that is not negative, but is "
+           << value->str();
   result.symbols[symbol.name] = *value;
   return success();
 }
@@ -153,12 +162,14 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   for (const auto &entry : result.types)
     candidates.push_back(entry.first);
   reporter.error(name.loc) << "unknown element type '" << name.name << "'"
-                           << didYouMean(name.name, candidates) << "; the types are "
+                           << didYouMean(name.name, candidates)
+                           << "; the types are "
                            << llvm::join(candidates, ", ");
   return failure();
 }
 
-FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl) {
+FailureOr<Signature::Array>
+SignatureBuilder::resolveArray(const ArrayDecl &decl) {
   Signature::Array array;
   auto type = lookupType(decl.type);
   if (failed(type))
@@ -169,7 +180,8 @@ FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl
     if (failed(extent))
       return failure();
     if (auto value = extent->getConstant(); value && *value < 0) {
-      reporter.error(expr->loc) << "an extent cannot be negative, but this is " << *value;
+      reporter.error(expr->loc)
+          << "an extent cannot be negative, but this is " << *value;
       return failure();
     }
     array.shape.push_back(*extent);
@@ -179,13 +191,14 @@ FailureOr<Signature::Array> SignatureBuilder::resolveArray(const ArrayDecl &decl
   return array;
 }
 
-LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl, Signature::Array &array) {
+LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
+                                             Signature::Array &array) {
   if (!decl.low)
     return success();
   if (!isa<IntegerType>(array.elementType) || array.elementType.isInteger(1))
     return reporter.error(decl.low->loc)
-           << "a range is declared for integers, but '" << decl.name << "' is of type "
-           << getTypeText(array.elementType);
+           << "a range is declared for integers, but '" << decl.name
+           << "' is of type " << getTypeText(array.elementType);
   auto low = evaluateSymbolic(*decl.low, result.symbols, reporter);
   if (failed(low))
     return failure();
@@ -206,10 +219,12 @@ LogicalResult SignatureBuilder::checkBinding() {
         return extent.getSymbol() == std::optional<std::string>(symbol.name);
       });
     };
-    if (!llvm::any_of(result.params, binds) && !llvm::any_of(result.results, binds))
+    if (!llvm::any_of(result.params, binds) &&
+        !llvm::any_of(result.results, binds))
       return reporter.error(symbol.loc)
              << "no array has '" << symbol.name
-             << "' as an extent, so nothing gives it a value at run time; make it a "
+             << "' as an extent, so nothing gives it a value at run time; make "
+                "it a "
                 "compile-time constant or a scalar parameter";
   }
   return success();
@@ -242,10 +257,11 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
       return failure();
     return addConstraint(expr.arg(1));
   }
-  if (expr.kind != ExprKind::Binary || expr.fn < ScalarFn::eq || expr.fn > ScalarFn::ge)
-    return reporter.error(expr.loc)
-           << "a constraint compares integer expressions over the symbols, as in "
-              "'require H % G == 0'";
+  if (expr.kind != ExprKind::Binary || expr.fn < ScalarFn::eq ||
+      expr.fn > ScalarFn::ge)
+    return reporter.error(expr.loc) << "a constraint compares integer "
+                                       "expressions over the symbols, as in "
+                                       "'require H % G == 0'";
   auto a = evaluateSymbolic(expr.arg(0), result.symbols, reporter);
   if (failed(a))
     return failure();
@@ -265,7 +281,8 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
 // Settings
 //===----------------------------------------------------------------------===//
 
-LogicalResult frontend::checkSettings(const Program &program, const Settings &settings,
+LogicalResult frontend::checkSettings(const Program &program,
+                                      const Settings &settings,
                                       const Reporter &reporter) {
   std::vector<std::string> names;
   for (const KernelDecl &kernel : program.kernels)

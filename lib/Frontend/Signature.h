@@ -29,7 +29,8 @@ mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel,
                                             const Reporter &reporter);
 
 /// Every setting must name a symbol of some kernel.
-mlir::LogicalResult checkSettings(const Program &program, const Settings &settings,
+mlir::LogicalResult checkSettings(const Program &program,
+                                  const Settings &settings,
                                   const Reporter &reporter);
 
 } // namespace moa::frontend

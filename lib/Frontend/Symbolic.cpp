@@ -5,7 +5,8 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::frontend;
 
-/// Bounds that keep the arithmetic of SymExpr inside 64 bits and its text short.
+/// Bounds that keep the arithmetic of SymExpr inside 64 bits and its text
+/// short.
 static constexpr double maxCoefficient = 4e18;
 static constexpr size_t maxTerms = 256, maxText = 2048;
 static constexpr unsigned maxDegree = 32;
@@ -64,10 +65,11 @@ static SymExpr apply(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
 }
 
 std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
-                                                 const SymExpr &b, std::string &why) {
+                                                 const SymExpr &b,
+                                                 std::string &why) {
   bool divides = fn == ScalarFn::div || fn == ScalarFn::mod;
-  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub && fn != ScalarFn::mul &&
-      fn != ScalarFn::neg)
+  if (!divides && fn != ScalarFn::add && fn != ScalarFn::sub &&
+      fn != ScalarFn::mul && fn != ScalarFn::neg)
     return std::nullopt;
   if (divides && b.isZero()) {
     why = "division by zero";
@@ -76,7 +78,8 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
   auto ca = a.getConstant(), cb = b.getConstant();
   bool overflow = false;
   if (ca && cb) {
-    if (auto value = combineIntegers(fn, *ca, *cb, overflow); value && !overflow)
+    if (auto value = combineIntegers(fn, *ca, *cb, overflow);
+        value && !overflow)
       return SymExpr(*value);
     overflow |= divides && *ca == INT64_MIN && *cb == -1;
   } else {
@@ -90,8 +93,9 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
     why = "the integer expression does not fit in 64 bits";
     return std::nullopt;
   }
-  bool large = fn == ScalarFn::mul && (a.getTerms().size() * b.getTerms().size() > maxTerms ||
-                                       degree(a) + degree(b) > maxDegree);
+  bool large = fn == ScalarFn::mul &&
+               (a.getTerms().size() * b.getTerms().size() > maxTerms ||
+                degree(a) + degree(b) > maxDegree);
   if (!large) {
     SymExpr result = apply(fn, a, b);
     if (result.getTerms().size() <= maxTerms && result.str().size() <= maxText)
@@ -102,11 +106,12 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
 }
 
 static LogicalResult notSymbolic(const Expr &expr, const Reporter &reporter) {
-  return reporter.error(expr.loc)
-         << "expected an integer expression over the symbols: + - * / % of names and integers";
+  return reporter.error(expr.loc) << "expected an integer expression over the "
+                                     "symbols: + - * / % of names and integers";
 }
 
-FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr, const SymbolTable &symbols,
+FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr,
+                                              const SymbolTable &symbols,
                                               const Reporter &reporter) {
   if (expr.kind == ExprKind::Integer)
     return SymExpr(expr.integer);

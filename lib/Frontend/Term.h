@@ -23,7 +23,9 @@ struct Axis {
   bool isVirtual = false;
 
   static Axis of(SymExpr extent) { return {std::move(extent), false}; }
-  static Axis virtualOf(std::optional<SymExpr> extent) { return {std::move(extent), true}; }
+  static Axis virtualOf(std::optional<SymExpr> extent) {
+    return {std::move(extent), true};
+  }
 };
 using Cell = llvm::SmallVector<Axis, 4>;
 
@@ -36,15 +38,16 @@ mlir::Type joinFloats(mlir::MLIRContext *context, FloatSet set);
 struct Term {
   enum Kind { Array, Symbolic, Literal };
   Kind kind = Array;
-  mlir::Value array;   // Array
-  SymExpr symbolic;    // Symbolic: an integer over the symbols
-  double literal = 0;  // Literal: a real number that takes the type it meets
-  llvm::SmallVector<unsigned, 4> frame; // positions on the frame stack, increasing
+  mlir::Value array;  // Array
+  SymExpr symbolic;   // Symbolic: an integer over the symbols
+  double literal = 0; // Literal: a real number that takes the type it meets
+  llvm::SmallVector<unsigned, 4>
+      frame; // positions on the frame stack, increasing
   Cell cell;
 
   // Where the elements come from, for the rounding of contraction operands.
-  mlir::Type source;   // float type of the input that this selects from
-  mlir::Type cast;     // type of the user's cast that this is the result of
+  mlir::Type source; // float type of the input that this selects from
+  mlir::Type cast;   // type of the user's cast that this is the result of
   FloatSet reads = 0;
 
   // For messages: the expression, and its text if it is a name.
