@@ -29,8 +29,11 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
 /// 32 vector registers with 512-bit vectors, else 16. A register tile holds
 /// RI·RJ sums, RI vectors of rows and a broadcast scalar.
 void BlockedFold::chooseShape() {
-  Type type = plan.scores.empty() ? plan.carriers.front().type
-                                  : plan.scores.front().type;
+  Type type = Float32Type::get(fold.getContext());
+  if (!plan.scores.empty())
+    type = plan.scores.front().type;
+  else if (!plan.carriers.empty())
+    type = plan.carriers.front().type;
   bool wide = shape.lanes * type.getIntOrFloatBitWidth() >= 512;
   shape.RI = shape.vectors % 3 == 0 ? 3 : shape.vectors % 2 == 0 ? 2 : 1;
   shape.RJ = wide || shape.RI == 1 ? 8 : 4;
@@ -102,6 +105,11 @@ void BlockedFold::allocate() {
   for (Value value : plan.keyValues)
     keyValues.push_back(e.scratchFor(value.getType(),
                                      llvm::alignTo(shape.BN, shape.lanes)));
+  for (LoadOp load : plan.rowLoads)
+    rowLoads.push_back(e.scratchFor(load.getResult().getType(), shape.BN * width));
+  for (LoadOp load : plan.guardLoads)
+    guardLoads.push_back(
+        e.scratchFor(load.getResult().getType(), shape.BN * shape.lanes));
   if (guard) {
     masks = e.scratchFor(booleanType(), rows * shape.BN);
     anyOfKey = e.scratchFor(booleanType(), shape.BN);
@@ -248,8 +256,13 @@ std::pair<Value, Value> BlockedFold::evaluateMasks() {
   Values result = e.loop(zero, vectors, 1, {yes, none}, [&](Value v, ValueRange args) {
     bindRows(e, e.top(), laneIndex, v);
     Value base = e.here().mul(v, shape.BN * shape.lanes);
+    for (auto [read, buffer] : llvm::zip_equal(plan.guardLoads, guardLoads))
+      e.stageLoad(read, key, first, count, buffer, shape.lanes);
     Values rows = e.loop(zero, count, 1, {allRows, noRow}, [&](Value j, ValueRange seen) {
       e.top().values[key] = e.here().add(first, j);
+      for (auto [read, buffer] : llvm::zip_equal(plan.guardLoads, guardLoads))
+        e.top().values[read.getResult()] =
+            load(read.getResult().getType(), buffer, e.here().mul(j, shape.lanes));
       Value present = e.rowValue(guard.getCondition());
       Build b = e.here();
       store(present, masks, b.add(base, b.mul(j, shape.lanes)));

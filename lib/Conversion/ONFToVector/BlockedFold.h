@@ -127,7 +127,8 @@ private:
   llvm::SmallVector<ScoreBuffers> scores;
   llvm::SmallVector<CarrierBuffers> carriers;
   llvm::SmallVector<ScalarBuffers> scalars;
-  llvm::SmallVector<mlir::Value> carrierStarted, operands, kept, keyValues;
+  llvm::SmallVector<mlir::Value> carrierStarted, operands, kept, keyValues,
+      rowLoads, guardLoads;
   mlir::Value masks, anyOfKey, anyOfRow;
   mlir::Value vectors; // of the panels that hold rows
   /// The block being written: its first key and count, and whether it is masked.

@@ -73,6 +73,12 @@ struct Tile {
   mlir::Value base, rows, lastRow, extent, vectors;
 };
 
+/// The factor of `index` in an index expression, if the expression is linear.
+std::optional<int64_t> factorOf(mlir::Value term, mlir::Value index, Dependence &deps);
+/// True if the load's address moves with `index` along the last axis of its
+/// array, which is usually contiguous.
+bool runsAlong(onf::LoadOp load, mlir::Value index, Dependence &deps);
+
 class Emitter {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -132,6 +138,16 @@ public:
   mlir::Value scratchFor(mlir::Type element, int64_t count) {
     return scratch(count * storageBytes(element));
   }
+
+  //===--- Contiguous rows (Transpose.cpp) --------------------------------===//
+  /// Copies the load's elements for index = first … first + count - 1 and the
+  /// rows of the current scope to buffer[s · stride + lane], as memory holds them.
+  void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first,
+                 mlir::Value count, mlir::Value buffer, int64_t stride);
+  /// Runs the stores of an inner loop for all `size` values of its last index;
+  /// `body` writes them for one value.
+  void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size,
+                  mlir::Value laneMask, llvm::function_ref<void()> body);
 
   //===--- Folds (Fold.cpp) -----------------------------------------------===//
   /// Writes a fold at the current place, index by index; the final values of
@@ -196,6 +212,11 @@ private:
                   llvm::StringRef constant);
   /// The factor of the lane index in an index expression, if it is linear.
   std::optional<int64_t> laneFactor(mlir::Value term, mlir::Value &full);
+  mlir::Value strideAlong(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
+                          mlir::Value index);
+  Values laneAddresses(mlir::Type storage, mlir::Value array, const Address &where);
+  void storeSquare(onf::StoreOp store, mlir::Value index, mlir::Value first,
+                   mlir::Value square);
   mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);
   std::optional<Emitted> findBound(mlir::Value value);
   mlir::Value pointerOf(mlir::Value array);

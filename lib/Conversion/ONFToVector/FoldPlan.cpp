@@ -1,5 +1,6 @@
 //===- FoldPlan.cpp - how a fold runs in blocks ---------------------------===//
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "lib/Conversion/ONFToVector/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -28,6 +29,9 @@ private:
   bool planStates();
   void planReuse();
   bool isOfKey(Value value);
+  bool isRowLoad(LoadOp load, Value along);
+  void collectRowLoads(Value value, Value along,
+                       llvm::function_ref<void(LoadOp)> found);
   void visit(Value value, unsigned pass);
   bool isScore(Operation *op) const {
     return llvm::any_of(plan.scores, [&](const Score &s) { return s.fold == op; });
@@ -115,7 +119,7 @@ bool Planner::planScore(FoldOp inner) {
   for (Value index : deps.of(result))
     if (auto owner = dyn_cast_or_null<AccOp>(index.getParentBlock()->getParentOp()))
       return false; // inside a carried axis
-  Score score{inner, type, *expr->getConstant(), {}, {}};
+  Score score{inner, type, *expr->getConstant(), {}, {}, {}};
   bool ok = split(acc, [&](Value factor) {
     if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key)))
       return Side::None;
@@ -123,9 +127,14 @@ bool Planner::planScore(FoldOp inner) {
       return Side::Row;
     return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
   }, score.row, score.key);
-  if (ok && !score.row.empty() && !score.key.empty())
-    plan.scores.push_back(score);
-  return ok;
+  if (!ok || score.row.empty() || score.key.empty())
+    return false;
+  seen.clear();
+  for (const auto &factors : {score.row.values, score.row.divisors})
+    for (Value factor : factors)
+      collectRowLoads(factor, k, [&](LoadOp load) { score.rowLoads.push_back(load); });
+  plan.scores.push_back(score);
+  return true;
 }
 
 bool Planner::planCarrier(AccOp acc, unsigned pass) {
@@ -195,6 +204,30 @@ bool Planner::isOfKey(Value value) {
   });
 }
 
+/// True for a load of a row's element that moves along an index and can be made
+/// for every index, present or not: its address is affine.
+bool Planner::isRowLoad(LoadOp load, Value along) {
+  if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps))
+    return false;
+  return llvm::all_of(load.getTerms(), [&](Value term) {
+    return factorOf(term, lane, deps) && !term.getDefiningOp<LoadOp>();
+  });
+}
+
+/// The loads an expression reads that isRowLoad accepts.
+void Planner::collectRowLoads(Value value, Value along,
+                              llvm::function_ref<void(LoadOp)> found) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !fold->isProperAncestor(op) || isa<AccOp, FoldOp>(op) ||
+      !seen.insert(value).second)
+    return;
+  auto load = dyn_cast<LoadOp>(op);
+  if (load && isRowLoad(load, along))
+    return found(load);
+  for (Value operand : op->getOperands())
+    collectRowLoads(operand, along, found);
+}
+
 void Planner::visit(Value value, unsigned pass) {
   Operation *op = value.getDefiningOp();
   if (!op || !fold->isProperAncestor(op) || isScore(op) || isa<AccOp>(op) ||
@@ -214,6 +247,10 @@ void Planner::visit(Value value, unsigned pass) {
     }
     firstPass[value] = pass;
   }
+  auto load = dyn_cast<LoadOp>(op);
+  if (load && isOfKey(value) && isRowLoad(load, key) &&
+      !llvm::is_contained(plan.rowLoads, load))
+    plan.rowLoads.push_back(load);
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       if (inner == op || !op->isAncestor(operand.getParentBlock()->getParentOp()))
@@ -240,9 +277,15 @@ std::optional<FoldPlan> Planner::run() {
     planScore(inner);
     return WalkResult::skip();
   });
-  if (!planStates() || (plan.scores.empty() && plan.carriers.empty()))
+  if (!planStates())
     return std::nullopt;
   planReuse();
+  seen.clear();
+  if (GuardOp guard = getGuard(fold))
+    collectRowLoads(guard.getCondition(), key,
+                    [&](LoadOp load) { plan.guardLoads.push_back(load); });
+  if (plan.scores.empty() && plan.carriers.empty() && plan.rowLoads.empty())
+    return std::nullopt;
   return plan;
 }
 

@@ -40,6 +40,7 @@ struct Score {
   mlir::Type type;
   int64_t extent;
   Factors row, key;
+  llvm::SmallVector<onf::LoadOp, 1> rowLoads; // of (i, k), contiguous along k
 };
 
 /// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d).
@@ -69,6 +70,8 @@ struct FoldPlan {
   llvm::MapVector<mlir::Value, unsigned> kept;
   /// Values of j alone that cost much.
   llvm::SetVector<mlir::Value> keyValues;
+  /// Loads of (i, j) that are contiguous along j, in the states and in the guard.
+  llvm::SmallVector<onf::LoadOp> rowLoads, guardLoads;
 };
 
 /// The plan of a fold over rows, or nothing where its form does not allow one.

@@ -82,37 +82,15 @@ void Emitter::bindLanes(Scope &scope, Value index, Value base, Value last,
   scope.lanes[index] = info;
 }
 
+/// Linear in the one lane index it depends on.
 std::optional<int64_t> Emitter::laneFactor(Value term, Value &full) {
-  for (Scope *scope : llvm::reverse(stack)) {
-    auto found = scope->lanes.find(term);
-    if (found == scope->lanes.end())
-      continue;
-    full = found->second.full;
-    return 1;
-  }
-  if (!isRow(term))
-    return 0;
-  Operation *op = term.getDefiningOp();
-  if (!op)
-    return std::nullopt;
-  if (isa<arith::IndexCastOp>(op))
-    return laneFactor(op->getOperand(0), full);
-  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return std::nullopt;
-  auto lhs = laneFactor(op->getOperand(0), full);
-  auto rhs = laneFactor(op->getOperand(1), full);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  if (isa<arith::AddIOp>(op))
-    return *lhs + *rhs;
-  if (isa<arith::SubIOp>(op))
-    return *lhs - *rhs;
-  APInt constant;
-  if (matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
-    return *lhs * constant.getSExtValue();
-  if (matchPattern(op->getOperand(0), m_ConstantInt(&constant)))
-    return *rhs * constant.getSExtValue();
-  return std::nullopt;
+  for (Scope *scope : llvm::reverse(stack))
+    for (auto &[index, info] : scope->lanes)
+      if (deps.on(term, index)) {
+        full = info.full;
+        return factorOf(term, index, deps);
+      }
+  return isRow(term) ? std::nullopt : std::optional<int64_t>(0);
 }
 
 Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients,

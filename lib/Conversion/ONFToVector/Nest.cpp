@@ -253,8 +253,12 @@ void NestEmitter::emitStores(Block &block, Value laneMask) {
       if (axis == inner.getExtents().size())
         return emitStores(inner.getBody().front(), laneMask);
       Value size = emitter.extent(cast<StringAttr>(inner.getExtents()[axis]).getValue());
+      Value argument = inner.getBody().getArgument(axis);
+      if (axis + 1 == inner.getExtents().size())
+        return emitter.storeAlong(inner, argument, size, laneMask,
+                                  [&] { nestLoops(axis + 1); });
       emitter.loop(emitter.here().index(0), size, 1, [&](Value index) {
-        emitter.top().values[inner.getBody().getArgument(axis)] = index;
+        emitter.top().values[argument] = index;
         nestLoops(axis + 1);
       });
     };

@@ -33,6 +33,14 @@ void BlockedFold::emitPanel(Value number) {
   }
   for (unsigned k = 0; k != scores.size(); ++k)
     emitScore(k, panel);
+  for (auto [read, buffer] : llvm::zip_equal(plan.rowLoads, rowLoads))
+    for (unsigned u = 0; u != panel.rows.size(); ++u)
+      withRow(panel, u, [&, read = read, buffer = buffer]() mutable {
+        Build b = e.here();
+        Value column = b.address(storageType(read.getResult().getType()), buffer,
+                                 b.index(u * shape.lanes));
+        e.stageLoad(read, key, first, count, column, shape.panelWidth());
+      });
   for (auto [k, scalar] : llvm::enumerate(plan.scalars))
     for (unsigned u = 0; u != panel.rows.size(); ++u)
       panel.olds[k].push_back(load(scalar.acc.getResult().getType(),
@@ -200,6 +208,8 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
   for (auto [entry, pointer] : llvm::zip_equal(plan.kept, kept))
     if (entry.second < pass)
       scope.values[entry.first] = load(entry.first.getType(), pointer, offset);
+  for (auto [read, pointer] : llvm::zip_equal(plan.rowLoads, rowLoads))
+    scope.values[read.getResult()] = load(read.getResult().getType(), pointer, offset);
   for (auto [value, pointer] : llvm::zip_equal(plan.keyValues, keyValues))
     scope.values[value] = load(value.getType(), pointer, j, false);
 }

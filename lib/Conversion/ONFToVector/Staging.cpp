@@ -32,7 +32,11 @@ Value BlockedFold::product(const Factors &factors, Type type) {
 
 /// rows[panel][k][vector of the panel] of one score.
 void BlockedFold::stageRows(unsigned number) {
-  const Score &score = plan.scores[number];
+  Score &score = plan.scores[number];
+  Values buffers;
+  for (LoadOp read : score.rowLoads)
+    buffers.push_back(e.scratchFor(read.getResult().getType(),
+                                   score.extent * shape.lanes));
   e.loop(e.here().index(0), vectors, 1, [&](Value v) {
     bindRows(e, e.top(), laneIndex, v);
     Build b = e.here();
@@ -41,9 +45,15 @@ void BlockedFold::stageRows(unsigned number) {
     Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
     Value base = b.add(b.mul(panel, score.extent * shape.panelWidth()),
                        b.mul(u, shape.lanes));
-    e.loop(e.here().index(0), e.here().index(score.extent), 1, [&](Value k) {
-      FoldOp inner = score.fold;
-      e.top().values[inner.getBody().getArgument(0)] = k;
+    Value index = score.fold.getBody().getArgument(0);
+    Value zero = b.index(0), extent = b.index(score.extent);
+    for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
+      e.stageLoad(read, index, zero, extent, buffer, shape.lanes);
+    e.loop(zero, extent, 1, [&](Value k) {
+      e.top().values[index] = k;
+      for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
+        e.top().values[read.getResult()] =
+            load(read.getResult().getType(), buffer, e.here().mul(k, shape.lanes));
       Value value = product(score.row, score.type);
       Build b = e.here();
       store(value, scores[number].rows, b.add(base, b.mul(k, shape.panelWidth())));

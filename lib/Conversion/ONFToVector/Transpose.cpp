@@ -1,0 +1,213 @@
+//===- Transpose.cpp - rows that are contiguous in memory -----------------===//
+//
+// Lanes are rows, but memory often holds one row after the other. L rows of L
+// consecutive elements are then read as vectors along the row and transposed in
+// registers: log2 L rounds, in round s element (i + s, l) changes places with
+// (i, l + s) for every i and l whose digit s is 0. Stores go the other way.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Emitter.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+static Emitter::Values transpose(Build b, Emitter::Values rows) {
+  int64_t size = rows.size();
+  for (int64_t s = size / 2; s > 0; s /= 2) {
+    SmallVector<int64_t> upper, lower;
+    for (int64_t l = 0; l != size; ++l) {
+      upper.push_back(l & s ? size + l - s : l);
+      lower.push_back(l & s ? size + l : l + s);
+    }
+    for (int64_t i = 0; i != size; ++i) {
+      if (i & s)
+        continue;
+      Value x = rows[i], y = rows[i + s];
+      rows[i] = vector::ShuffleOp::create(b.b, b.loc, x, y, upper);
+      rows[i + s] = vector::ShuffleOp::create(b.b, b.loc, x, y, lower);
+    }
+  }
+  return rows;
+}
+
+/// The type elements move in: what memory holds, 16-bit floats as integers.
+static Type movedType(Type element) {
+  Type storage = storageType(element);
+  if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
+    return IntegerType::get(storage.getContext(), 16);
+  return storage;
+}
+
+std::optional<int64_t> factorOf(Value term, Value index, Dependence &deps) {
+  if (term == index)
+    return 1;
+  if (!deps.on(term, index))
+    return 0;
+  Operation *op = term.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (isa<arith::IndexCastOp>(op))
+    return factorOf(op->getOperand(0), index, deps);
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return std::nullopt;
+  auto lhs = factorOf(op->getOperand(0), index, deps);
+  auto rhs = factorOf(op->getOperand(1), index, deps);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return *lhs + *rhs;
+  if (isa<arith::SubIOp>(op))
+    return *lhs - *rhs;
+  APInt constant;
+  if (matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+    return *lhs * constant.getSExtValue();
+  if (matchPattern(op->getOperand(0), m_ConstantInt(&constant)))
+    return *rhs * constant.getSExtValue();
+  return std::nullopt;
+}
+
+bool runsAlong(LoadOp load, Value index, Dependence &deps) {
+  auto array = cast<ArrayType>(load.getArray().getType());
+  std::string suffix = ".s" + std::to_string(static_cast<int>(array.getRank()) - 1);
+  bool along = false;
+  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
+    auto factor = factorOf(term, index, deps);
+    if (!factor)
+      return false;
+    along |= *factor == 1 && cast<StringAttr>(text).getValue().ends_with(suffix);
+  }
+  return along;
+}
+
+/// The distance in memory of neighbours along `index`; null if not constant.
+Value Emitter::strideAlong(OperandRange terms, ArrayAttr coefficients, Value index) {
+  Value stride = at(0).index(0);
+  for (auto [term, text] : llvm::zip_equal(terms, coefficients)) {
+    auto factor = factorOf(term, index, deps);
+    if (!factor)
+      return Value();
+    Value coefficient = extent(cast<StringAttr>(text).getValue());
+    stride = at(0).add(stride, at(0).mul(coefficient, *factor));
+  }
+  return stride;
+}
+
+/// The addresses of the lanes, one by one.
+Emitter::Values Emitter::laneAddresses(Type storage, Value array, const Address &where) {
+  Build b = here();
+  Value pointer = b.address(storage, pointerOf(array), where.uniform.value);
+  Values addresses;
+  for (int64_t lane = 0; lane != lanes; ++lane) {
+    Value offset = vector::ExtractOp::create(b.b, loc, where.perLane.value, lane);
+    addresses.push_back(b.address(storage, pointer, offset));
+  }
+  return addresses;
+}
+
+void Emitter::stageLoad(LoadOp load, Value index, Value first, Value count,
+                        Value buffer, int64_t stride) {
+  auto singly = [&](Value from) {
+    loop(from, count, 1, [&](Value s) {
+      top().values[index] = here().add(first, s);
+      Value value = rowValue(load.getResult());
+      storeState(here(), value, buffer, here().mul(s, stride));
+    });
+  };
+  Value zero = here().index(0);
+  Value along = strideAlong(load.getTerms(), load.getCoefficients(), index);
+  if (!along || lanes == 1)
+    return singly(zero);
+  auto inSquares = [&] {
+    Build b = here();
+    Value squares = b.mul(
+        b.b.createOrFold<arith::DivUIOp>(loc, count, b.index(lanes)), lanes);
+    Type element = load.getResult().getType(), type = movedType(element);
+    loop(zero, squares, lanes, [&](Value s) {
+      top().values[index] = here().add(first, s);
+      Address where = address(load.getTerms(), load.getCoefficients(),
+                              load.getConstant());
+      Values rows;
+      for (Value pointer : laneAddresses(type, load.getArray(), where))
+        rows.push_back(here().load(rowType(type), pointer, storageBytes(element)));
+      Build b = here();
+      for (auto [t, column] : llvm::enumerate(transpose(b, rows))) {
+        Value offset = b.mul(b.add(s, t), stride);
+        b.store(column, b.address(type, buffer, offset), storageBytes(element));
+      }
+    });
+    singly(squares);
+  };
+  Build b = here();
+  Value unit = b.both(b.eq(along, b.index(1)), nonEmpty(load, depth()));
+  when(unit, inSquares, [&] { singly(zero); });
+}
+
+/// Writes the values of `store` for index = first, first + 1, … first + L - 1,
+/// consecutive in memory, for L rows.
+void Emitter::storeSquare(StoreOp store, Value index, Value first, Value square) {
+  Type element = store.getArray().getType().getElementType();
+  Type type = movedType(element);
+  unsigned align = storageBytes(element);
+  loop(here().index(0), here().index(lanes), 1, [&](Value t) {
+    top().values[index] = here().add(first, t);
+    Value value = rowValue(store.getValue());
+    Build b = here();
+    storeState(b, convert(b, value, element), square, b.mul(t, lanes));
+  });
+  scoped([&](Scope &scope) {
+    scope.values[index] = first;
+    Address where =
+        address(store.getTerms(), store.getCoefficients(), store.getConstant());
+    Values columns;
+    Build b = here();
+    for (int64_t t = 0; t != lanes; ++t)
+      columns.push_back(
+          b.load(rowType(type), b.address(type, square, b.index(t * lanes)), align));
+    Values rows = transpose(b, columns);
+    for (auto [row, pointer] :
+         llvm::zip_equal(rows, laneAddresses(type, store.getArray(), where)))
+      b.store(row, pointer, align);
+  });
+}
+
+void Emitter::storeAlong(ForOp inner, Value index, Value size, Value laneMask,
+                         llvm::function_ref<void()> body) {
+  auto singly = [&](Value from) {
+    loop(from, size, 1, [&](Value value) {
+      top().values[index] = value;
+      body();
+    });
+  };
+  Value zero = here().index(0), unit, full;
+  for (Operation &op : inner.getBody().front()) {
+    auto store = dyn_cast<StoreOp>(op);
+    if (isa<ForOp>(op))
+      return singly(zero);
+    if (!store)
+      continue;
+    Value along = strideAlong(store.getTerms(), store.getCoefficients(), index);
+    bool perLane = llvm::any_of(store.getTerms(), [&](Value t) { return isRow(t); });
+    if (!along || !perLane || lanes == 1 || !laneMask)
+      return singly(zero);
+    Build b = here();
+    unit = b.both(unit, b.eq(along, b.index(1)));
+  }
+  if (!unit)
+    return singly(zero);
+  auto inSquares = [&] {
+    Build b = here();
+    Value squares = b.mul(
+        b.b.createOrFold<arith::DivUIOp>(loc, size, b.index(lanes)), lanes);
+    loop(zero, squares, lanes, [&](Value first) {
+      for (auto store : inner.getBody().front().getOps<StoreOp>())
+        storeSquare(store, index, first, scratch(lanes * lanes * 8));
+    });
+    singly(squares);
+  };
+  when(here().both(unit, here().all(laneMask)), inSquares, [&] { singly(zero); });
+}
+
+} // namespace moa::rows
