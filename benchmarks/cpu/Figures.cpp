@@ -153,10 +153,6 @@ struct Rounds {
 };
 
 void printAttention(const Shape &shape, const Rounds &rounds) {
-  const Samples &rival =
-      median(rounds.heads.clock) < median(rounds.products.clock)
-          ? rounds.heads
-          : rounds.products;
   std::vector<double> share, shareByProcessor;
   for (size_t k = 0; k < rounds.peak.size(); ++k) {
     share.push_back(shape.flops() / rounds.own.clock[k] * 1e-9 /
@@ -173,17 +169,16 @@ void printAttention(const Shape &shape, const Rounds &rounds) {
              "FMA peak, measured", median(rounds.peak), fmaVectorBits(),
              quantile(rounds.peak, 0.25), quantile(rounds.peak, 0.75));
   printRate("compiled from the specification", rounds.own.clock, shape.flops());
-  printRate("unfused, threads over heads", rounds.heads.clock, shape.flops());
   printRate("unfused, threads inside sgemm", rounds.products.clock,
             shape.flops());
-  printRatio("speed over the better unfused",
-             ratios(rival.clock, rounds.own.clock), " x", 1.2);
-  printRatio("  the same by processor time",
-             ratios(rival.processor, rounds.own.processor), " x", 1.2);
-  const Samples &other =
-      &rival == &rounds.heads ? rounds.products : rounds.heads;
-  printRatio("speed over the other unfused",
-             ratios(other.clock, rounds.own.clock), " x", 1.2);
+  printRate("unfused, threads over heads", rounds.heads.clock, shape.flops());
+  auto printSpeed = [&](const char *what, const Samples &rival) {
+    printRatio(what, ratios(rival.clock, rounds.own.clock), " x", 1.2);
+    printRatio("  the same by processor time",
+               ratios(rival.processor, rounds.own.processor), " x", 1.2);
+  };
+  printSpeed("speed over threads inside sgemm", rounds.products);
+  printSpeed("speed over threads over heads", rounds.heads);
   printRatio("share of the FMA peak", share, "", 0.55);
   printRatio("  the same by processor time", shareByProcessor, "", 0.55);
 }
