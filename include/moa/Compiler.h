@@ -176,8 +176,11 @@ public:
   std::optional<std::string> header();
   /// The schedule of the lifted level, to be edited and fed back.
   std::optional<std::string> schedule();
-  /// Data movement, workspace, schedule and what the derivation found.
-  std::optional<std::string> report(ReportFormat format);
+  /// Data movement, workspace, schedule and what the derivation found. With
+  /// values of all symbols, numbers stand beside the polynomials.
+  std::optional<std::string>
+  report(ReportFormat format,
+         const std::map<std::string, int64_t> &symbols = {});
 
   /// Compiles for this machine and loads into this process. `name` may be
   /// empty when there is one kernel.

@@ -113,8 +113,9 @@ private:
 };
 
 /// The report of one compilation (Report.cpp).
-std::optional<std::string> printReport(Compilation::Impl &unit,
-                                       ReportFormat format);
+std::optional<std::string>
+printReport(Compilation::Impl &unit, ReportFormat format,
+            const std::map<std::string, int64_t> &symbols);
 
 } // namespace moa
 

@@ -154,8 +154,10 @@ std::optional<std::string> Compilation::header() {
   return cpu::printHeader(impl->signatures, guard + "_H");
 }
 
-std::optional<std::string> Compilation::report(ReportFormat format) {
-  return ok() ? printReport(*impl, format) : std::nullopt;
+std::optional<std::string>
+Compilation::report(ReportFormat format,
+                    const std::map<std::string, int64_t> &symbols) {
+  return ok() ? printReport(*impl, format, symbols) : std::nullopt;
 }
 
 } // namespace moa

@@ -108,14 +108,27 @@ static std::optional<StringRef> getLine(StringRef text, unsigned number) {
   return std::nullopt;
 }
 
-/// The blanks before a caret: as wide as the characters before the column,
-/// which counts bytes. Continuation bytes of UTF-8 have no width, tabs stay.
-static std::string getIndent(StringRef line, unsigned column) {
-  std::string indent;
-  for (char c : line.take_front(column ? column - 1 : 0))
-    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+static bool isContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+/// A source line and a caret under a column, which counts bytes from 1. Of a
+/// long line only what stands around the column is shown.
+static std::string showLine(StringRef line, unsigned column) {
+  constexpr size_t kAround = 80;
+  size_t caret = std::min<size_t>(column ? column - 1 : 0, line.size());
+  size_t begin = caret > kAround ? caret - kAround : 0;
+  size_t end = std::min(line.size(), caret + kAround);
+  while (begin < caret && isContinuation(line[begin]))
+    ++begin;
+  while (end < line.size() && isContinuation(line[end]))
+    ++end;
+  std::string text = begin ? "  …" : "  ", indent = begin ? "   " : "  ";
+  for (char c : line.slice(begin, caret))
+    if (!isContinuation(c))
       indent += c == '\t' ? '\t' : ' ';
-  return indent;
+  text += line.slice(begin, end);
+  return text + (end < line.size() ? "…\n" : "\n") + indent + "^\n";
 }
 
 void DiagnosticLog::render(std::string &text,
@@ -128,8 +141,7 @@ void DiagnosticLog::render(std::string &text,
   if (diagnostic.line && source != sources.end())
     if (std::optional<StringRef> line =
             getLine(source->second, diagnostic.line))
-      text += "  " + line->str() + "\n  " +
-              getIndent(*line, diagnostic.column) + "^\n";
+      text += showLine(*line, diagnostic.column);
   for (const Diagnostic &note : diagnostic.notes)
     render(text, note);
 }

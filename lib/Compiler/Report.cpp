@@ -1,15 +1,218 @@
 //===- Report.cpp - what the compiler found out ---------------------------===//
 
-#include "lib/Compiler/CompilationImpl.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/DataMovement.h"
+#include "lib/Compiler/CompilationImpl.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+using namespace mlir;
+
 namespace moa {
 
+namespace {
+/// The loops of one nest and the passes it makes.
+struct NestSummary {
+  struct Range {
+    std::string name, extent;
+    unsigned states = 0; ///< of a fold
+  };
+  std::vector<Range> loops, folds;
+};
+
+/// Everything the report says of one kernel.
+struct KernelReport {
+  std::string name, signature;
+  std::optional<DataMovementReport> movement;
+  std::vector<NestSummary> nests;
+  int64_t scratchBytes = 0;
+  std::string schedule;
+};
+} // namespace
+
+static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
+  std::vector<NestSummary> nests;
+  for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>()) {
+    NestSummary summary;
+    for (auto [name, extent] :
+         llvm::zip(nest.getNames().getAsValueRange<StringAttr>(),
+                   nest.getExtents().getAsValueRange<StringAttr>()))
+      summary.loops.push_back({name.str(), extent.str()});
+    for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
+      summary.folds.push_back(
+          {fold.getName().str(), fold.getExtent().str(), fold.getNumResults()});
+    nests.push_back(std::move(summary));
+  }
+  return nests;
+}
+
+/// Gathers one kernel's facts; nothing after an error.
+static std::optional<KernelReport> analyse(Compilation::Impl &unit,
+                                           unsigned index) {
+  KernelReport report;
+  report.name = unit.infos[index].name;
+  report.signature = unit.infos[index].text;
+  if (unit.getEntryLevel() == Level::MoA)
+    report.movement = analyzeDataMovement(
+        cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
+  Operation *lifted = unit.getKernelOp(report.name, Level::Lifted);
+  if (!lifted)
+    return std::nullopt;
+  report.nests = summariseNests(cast<onf::KernelOp>(lifted));
+  if (unit.getEntryLevel() < Level::Lifted)
+    report.schedule = printSchedule((*unit.getSchedules())[index]);
+  ModuleOp module = unit.getKernelModule(index, Level::Vector);
+  if (!module)
+    return std::nullopt;
+  if (auto bytes = module->getAttrOfType<IntegerAttr>("moa.scratch_bytes"))
+    report.scratchBytes = bytes.getInt();
+  return report;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+static void printNest(llvm::raw_ostream &os, const NestSummary &nest,
+                      unsigned number) {
+  os << "  nest " << number << ": for";
+  llvm::interleave(
+      nest.loops, os,
+      [&](const auto &loop) { os << " " << loop.name << " < " << loop.extent; },
+      ",");
+  os << (nest.loops.empty() ? " one element; " : "; ") << nest.folds.size()
+     << (nest.folds.size() == 1 ? " pass" : " passes");
+  llvm::interleave(
+      nest.folds, os,
+      [&](const auto &fold) {
+        os << (&fold == &nest.folds.front() ? ": " : "") << fold.name << " < "
+           << fold.extent << " (" << fold.states
+           << (fold.states == 1 ? " state)" : " states)");
+      },
+      ", ");
+  os << "\n";
+}
+
+static void printText(llvm::raw_ostream &os, const KernelReport &report,
+                      const SymbolValues *symbols) {
+  os << "kernel " << report.signature << "\n";
+  if (report.movement) {
+    os << "\n";
+    report.movement->print(os, symbols);
+  }
+  os << "\nloops\n";
+  for (auto [k, nest] : llvm::enumerate(report.nests))
+    printNest(os, nest, k);
+  os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
+  if (!report.schedule.empty())
+    os << "\nschedule\n" << report.schedule << "\n";
+}
+
+static void printRemarks(llvm::raw_ostream &os, const DiagnosticLog &log) {
+  bool first = true;
+  for (const Diagnostic &diagnostic : log.get()) {
+    if (diagnostic.severity != Severity::Remark)
+      continue;
+    os << (first ? "\nremarks\n" : "") << "  ";
+    first = false;
+    if (diagnostic.line)
+      os << diagnostic.file << ":" << diagnostic.line << ":"
+         << diagnostic.column << ": ";
+    os << diagnostic.message << "\n";
+    for (const Diagnostic &note : diagnostic.notes)
+      os << "    " << note.message << "\n";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+static llvm::json::Object toJSON(const NestSummary &nest) {
+  llvm::json::Array loops, folds;
+  for (const auto &loop : nest.loops)
+    loops.push_back(
+        llvm::json::Object{{"name", loop.name}, {"extent", loop.extent}});
+  for (const auto &fold : nest.folds)
+    folds.push_back(llvm::json::Object{{"name", fold.name},
+                                       {"extent", fold.extent},
+                                       {"states", fold.states}});
+  return llvm::json::Object{{"loops", std::move(loops)},
+                            {"passes", std::move(folds)}};
+}
+
+static llvm::json::Object toJSON(const KernelReport &report,
+                                 const SymbolValues *symbols) {
+  llvm::json::Array nests;
+  for (const NestSummary &nest : report.nests)
+    nests.push_back(toJSON(nest));
+  llvm::json::Object object{
+      {"kernel", report.name},
+      {"signature", report.signature},
+      {"nests", std::move(nests)},
+      {"workspace_bytes_per_thread", report.scratchBytes}};
+  if (report.movement)
+    object["data_movement"] = report.movement->toJSON(symbols);
+  if (!report.schedule.empty())
+    object["schedule"] = llvm::cantFail(llvm::json::parse(report.schedule));
+  return object;
+}
+
+static llvm::json::Array remarksToJSON(const DiagnosticLog &log) {
+  llvm::json::Array remarks;
+  for (const Diagnostic &diagnostic : log.get())
+    if (diagnostic.severity == Severity::Remark)
+      remarks.push_back(llvm::json::Object{{"file", diagnostic.file},
+                                           {"line", diagnostic.line},
+                                           {"column", diagnostic.column},
+                                           {"message", diagnostic.message}});
+  return remarks;
+}
+
+/// Values must be of symbols that some kernel has.
+static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
+  for (const auto &[name, value] : symbols) {
+    bool known = false;
+    for (const KernelInfo &info : unit.infos)
+      known |= llvm::is_contained(info.symbols, name);
+    if (!known) {
+      unit.log.addError("no kernel has a symbol '" + name + "'");
+      return false;
+    }
+  }
+  return true;
+}
+
 std::optional<std::string> printReport(Compilation::Impl &unit,
-                                       ReportFormat format) {
-  return std::string();
+                                       ReportFormat format,
+                                       const SymbolValues &values) {
+  if (!checkSymbols(unit, values))
+    return std::nullopt;
+  const SymbolValues *symbols = values.empty() ? nullptr : &values;
+  std::vector<KernelReport> reports;
+  for (unsigned k = 0; k < unit.infos.size(); ++k) {
+    std::optional<KernelReport> report = analyse(unit, k);
+    if (!report)
+      return std::nullopt;
+    reports.push_back(std::move(*report));
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (format == ReportFormat::Text) {
+    for (const KernelReport &report : reports)
+      printText(os, report, symbols);
+    printRemarks(os, unit.log);
+    return text;
+  }
+  llvm::json::Array kernels;
+  for (const KernelReport &report : reports)
+    kernels.push_back(toJSON(report, symbols));
+  os << llvm::formatv("{0:2}",
+                      llvm::json::Value(llvm::json::Object{
+                          {"kernels", std::move(kernels)},
+                          {"remarks", remarksToJSON(unit.log)}}))
+     << "\n";
+  return text;
 }
 
 } // namespace moa

@@ -106,6 +106,14 @@ std::string KernelSignature::getText() const {
   return text;
 }
 
+std::string getReadable(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, '%');
+  for (llvm::StringRef &part : parts)
+    part = part.trim();
+  return llvm::join(parts, " % ");
+}
+
 std::string getShapeSymbol(llvm::StringRef array, unsigned axis) {
   return (array + ".shape[" + llvm::Twine(axis) + "]").str();
 }
@@ -128,7 +136,7 @@ static llvm::Expected<Constraint> parseConstraint(llvm::StringRef text) {
         text.drop_front(position + strlen(spelling)).trim(), &error);
     if (!lhs || !rhs)
       return llvm::createStringError("constraint '" + text + "': " + error);
-    return Constraint{text.str(), relation, *lhs, *rhs};
+    return Constraint{getReadable(text), relation, *lhs, *rhs};
   }
   return llvm::createStringError("constraint '" + text +
                                  "' is not a comparison");

@@ -75,6 +75,9 @@ struct KernelSignature {
 /// Reads a kernel op. Fails when a symbol does not follow from the shapes.
 llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
 
+/// An expression or constraint as the user would write it: `H % G`.
+std::string getReadable(llvm::StringRef text);
+
 /// The name of the pseudo-symbol for an extent of an argument.
 std::string getShapeSymbol(llvm::StringRef array, unsigned axis);
 

@@ -48,6 +48,10 @@ static cl::opt<std::string>
            cl::desc("Write data movement, workspace and schedule to standard "
                     "output"),
            cl::cat(category));
+static cl::list<std::string>
+    atList("at", cl::value_desc("symbol=value"),
+           cl::desc("Add numbers to the report for values of the symbols"),
+           cl::cat(category));
 static cl::opt<std::string>
     schedule("schedule", cl::value_desc("print|file"),
              cl::desc("Write the schedule to standard output, or read it from "
@@ -98,6 +102,20 @@ static std::optional<std::string> checkFlags() {
   return std::nullopt;
 }
 
+/// The values of --at; false after a malformed one.
+static bool readSymbols(std::map<std::string, int64_t> &symbols) {
+  for (const std::string &word : atList) {
+    auto [name, text] = StringRef(word).split('=');
+    int64_t value = 0;
+    if (text.getAsInteger(10, value) || value < 0) {
+      fail("--at takes SYMBOL=VALUE, not '" + word + "'");
+      return false;
+    }
+    symbols[name.str()] = value;
+  }
+  return true;
+}
+
 /// Text or bytes and where they go.
 struct Artefact {
   std::string path;
@@ -122,10 +140,14 @@ static bool makeArtefacts(moa::Compilation &unit,
     return false;
   if (schedule == "print" && !add(artefacts, "-", unit.schedule()))
     return false;
+  std::map<std::string, int64_t> symbols;
+  if (!readSymbols(symbols))
+    return false;
   if (!report.empty() &&
       !add(artefacts, "-",
            unit.report(report == "json" ? moa::ReportFormat::JSON
-                                        : moa::ReportFormat::Text)))
+                                        : moa::ReportFormat::Text,
+                       symbols)))
     return false;
   if (!header.empty() && !add(artefacts, header, unit.header()))
     return false;

@@ -179,7 +179,7 @@ private:
       error = llvm::joinErrors(std::move(error), code.takeError());
       return {text(""), number(0)};
     }
-    return {text(expr.str()), numbers(*code)};
+    return {text(getReadable(expr.str())), numbers(*code)};
   }
   Constant *expr(const SymExpr &value) {
     auto [string, code] = exprFields(value);

@@ -60,8 +60,8 @@ enum {
 
 static const char *const kNotes =
     R"( *
- * NAME            runs the kernel on the threads of OpenMP. It allocates nothing
- *                 and may be called from several threads with different
+ * NAME            runs the kernel on the threads of OpenMP. It allocates no
+ *                 memory and may be called from several threads with different
  *                 workspaces; `stream` is ignored on a CPU, pass NULL.
  * NAME_workspace  the bytes `workspace` must have for these arguments and the
  *                 current omp_get_max_threads(), or minus a code. The workspace

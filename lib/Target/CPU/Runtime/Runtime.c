@@ -238,10 +238,8 @@ static int32_t checkConstraints(Call *call, Message *message) {
       return code;
     int holds[] = {a == b, a != b, a < b, a <= b, a > b, a >= b};
     if (!holds[constraint->relation])
-      return refuse(message, MOA_CONSTRAINT,
-                    "requires %s, but %s = %lld and %s = %lld%s",
+      return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s",
                     constraint->text, constraint->lhs.text, (long long)a,
-                    constraint->rhs.text, (long long)b,
                     bindings(call, text, sizeof text));
   }
   return MOA_OK;
