@@ -24,6 +24,7 @@ config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 config.environment["MOA_SOURCE_ROOT"] = config.moa_source_root
 config.environment["MOA_BINARY_ROOT"] = config.moa_binary_root
 config.environment["CC"] = config.c_compiler
+config.environment["CXX"] = config.cxx_compiler
 for name in ("OMP_NUM_THREADS", "HOME", "CCACHE_DIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
