@@ -12,7 +12,9 @@ Value moa::detail::buildApply(OpBuilder &b, Location loc, dnf::LetOp let,
   Value value = dnf::ApplyOp::create(b, loc, let.getType(),
                                      FlatSymbolRefAttr::get(let.getSymNameAttr()), indices);
   if (dnf::LetOp present = context.present.lookup(let)) {
-    Value condition = buildApply(b, loc, present, indices, context);
+    Value condition =
+        dnf::ApplyOp::create(b, loc, b.getI1Type(),
+                             FlatSymbolRefAttr::get(present.getSymNameAttr()), indices);
     value = dnf::WhereOp::create(b, loc, condition, value);
   }
   return value;
@@ -26,7 +28,23 @@ Value conjunction(OpBuilder &b, Location loc, Value p, Value q) {
   return arith::AndIOp::create(b, loc, p, q);
 }
 
-/// f(a where p, b where q) = f(a, b) where p ∧ q
+/// A `where` moves outwards once nothing stands between it and its operands:
+/// no inner `where`, which A2 merges first, and no ψ that is still to reduce.
+bool isSettled(dnf::WhereOp where) {
+  return llvm::none_of(where->getOperands(), [](Value operand) {
+    auto psi = operand.getDefiningOp<dnf::PsiOp>();
+    return operand.getDefiningOp<dnf::WhereOp>() ||
+           (psi && !isa<BlockArgument>(psi.getArray()));
+  });
+}
+
+/// The settled `where` that makes a value absent, or null.
+dnf::WhereOp getWhere(Value value) {
+  auto where = value ? value.getDefiningOp<dnf::WhereOp>() : dnf::WhereOp();
+  return where && isSettled(where) ? where : dnf::WhereOp();
+}
+
+/// A1: f(a where p, b where q) = f(a, b) where p ∧ q
 struct AbsentPointwise final : RewritePattern {
   AbsentPointwise(MLIRContext *context, PsiContext &)
       : RewritePattern(MatchAnyOpTypeTag(), 3, context) {}
@@ -40,7 +58,7 @@ struct AbsentPointwise final : RewritePattern {
     SmallVector<Value> operands;
     rewriter.setInsertionPoint(op);
     for (Value operand : op->getOperands()) {
-      if (auto where = operand.getDefiningOp<dnf::WhereOp>()) {
+      if (dnf::WhereOp where = getWhere(operand)) {
         condition = conjunction(rewriter, op->getLoc(), condition, where.getCondition());
         operand = where.getValue();
       }
@@ -55,7 +73,7 @@ struct AbsentPointwise final : RewritePattern {
   }
 };
 
-/// (a where q) where p = a where p ∧ q, and an absent condition is absence.
+/// A2: (a where q) where p = a where p ∧ q, and an absent condition is absence.
 struct AbsentWhere final : OpRewritePattern<dnf::WhereOp> {
   AbsentWhere(MLIRContext *context, PsiContext &)
       : OpRewritePattern(context, 3) {}
@@ -79,7 +97,7 @@ struct AbsentWhere final : OpRewritePattern<dnf::WhereOp> {
   }
 };
 
-/// ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
+/// A3, A4: ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
 /// a where p is present if p; and an absent condition is absence. ParentTy says
 /// which of the two.
 template <typename ParentTy>
@@ -91,10 +109,8 @@ struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
                                 PatternRewriter &rewriter) const final {
     if (!isa<ParentTy>(op->getParentOp()))
       return failure();
-    auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
     Value value = op.getValue(), present = op.getPresent();
-    auto condition =
-        present ? present.getDefiningOp<dnf::WhereOp>() : dnf::WhereOp();
+    dnf::WhereOp where = getWhere(value), condition = getWhere(present);
     if (!where && !condition)
       return failure();
     if (condition)
@@ -109,9 +125,10 @@ struct AbsentYield final : OpRewritePattern<dnf::YieldOp> {
   }
 };
 
-/// let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and
+/// A5: let f(i) = a where p becomes let f(i) = a with let f.present(i) = p, and
 /// every f(i) becomes f(i) where f.present(i). A let that is found absent again
-/// keeps one f.present, which then asks for both.
+/// keeps one f.present, which then asks for both; f.present itself is false
+/// where it would be absent.
 struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
   AbsentLet(MLIRContext *context, PsiContext &psi)
       : OpRewritePattern(context, 3), psi(psi) {}
@@ -119,9 +136,17 @@ struct AbsentLet final : OpRewritePattern<dnf::YieldOp> {
   LogicalResult matchAndRewrite(dnf::YieldOp op,
                                 PatternRewriter &rewriter) const final {
     auto let = dyn_cast<dnf::LetOp>(op->getParentOp());
-    auto where = op.getValue().getDefiningOp<dnf::WhereOp>();
+    dnf::WhereOp where = getWhere(op.getValue());
     if (!let || !where)
       return failure();
+    bool isPresence = llvm::any_of(
+        psi.present, [&](auto &entry) { return entry.second == let; });
+    if (isPresence) {
+      rewriter.setInsertionPoint(op);
+      Value both = conjunction(rewriter, op.getLoc(), where.getCondition(), where.getValue());
+      rewriter.modifyOpInPlace(op, [&] { op.getValueMutable().assign(both); });
+      return success();
+    }
     if (dnf::LetOp present = psi.present.lookup(let))
       restrict(present, let, where.getCondition(), rewriter);
     else

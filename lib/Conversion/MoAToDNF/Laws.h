@@ -41,6 +41,10 @@ mlir::Value buildApply(mlir::OpBuilder &builder, mlir::Location loc,
                        dnf::LetOp let, mlir::ValueRange indices,
                        PsiContext &context);
 
+/// Brings conditions and operations into an order that does not depend on the
+/// order of rewriting. Equal operations must have been merged.
+void canonicalise(dnf::KernelOp kernel);
+
 std::vector<std::string> psiLawNames();
 std::vector<std::string> absenceLawNames();
 

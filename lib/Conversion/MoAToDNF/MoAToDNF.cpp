@@ -169,22 +169,45 @@ static void orderLets(dnf::KernelOp kernel, const PsiContext &context) {
     }
 }
 
+/// The law that would have moved an absent element to its first use's parent.
+static StringRef absenceLawOf(dnf::WhereOp where) {
+  Operation *user = *where->user_begin();
+  if (isa<dnf::WhereOp>(user))
+    return "absent-where";
+  if (!isa<dnf::YieldOp>(user))
+    return "absent-pointwise";
+  Operation *parent = user->getParentOp();
+  if (isa<dnf::ReduceOp>(parent))
+    return "absent-reduce";
+  return isa<dnf::LetOp>(parent) ? "absent-let" : "absent-output";
+}
+
 /// What no law removed is an error that names the law that would have.
-static LogicalResult reportLeftovers(dnf::KernelOp kernel) {
+static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &context) {
   Operation *found = nullptr;
   kernel.walk([&](dnf::PsiOp psi) {
     if (!isa<BlockArgument>(psi.getArray()))
       found = psi.getArray().getDefiningOp();
   });
-  if (found)
+  if (found) {
+    std::string law = context.shared.contains(found->getResult(0)) &&
+                              !context.enabled("psi-share")
+                          ? "share"
+                          : found->getName().stripDialect().str();
     return found->emitError("no law reduces ψ of '")
-           << found->getName() << "'; is 'psi-" << found->getName().stripDialect()
-           << "' disabled?";
-  kernel.walk([&](dnf::WhereOp where) { found = where; });
-  if (found)
-    return found->emitError("no law moves an absent element out of ")
-           << "'" << found->getParentOp()->getName()
-           << "'; is a law of absence disabled?";
+           << found->getName() << "'; is 'psi-" << law << "' disabled?";
+  }
+  dnf::WhereOp left;
+  kernel.walk([&](dnf::WhereOp where) {
+    if (where->use_empty())
+      return WalkResult::advance();
+    left = where;
+    return WalkResult::interrupt();
+  });
+  if (left)
+    return left.emitError("no law moves an absent element out of ")
+           << "'" << left->getParentOp()->getName() << "'; is '"
+           << absenceLawOf(left) << "' disabled?";
   return success();
 }
 
@@ -208,6 +231,12 @@ struct ConvertMoAToDNF
     registry.insert<dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
   }
   void runOnOperation() final {
+    std::vector<std::string> laws = getPsiLawNames();
+    for (const std::string &law : disable)
+      if (!llvm::is_contained(laws, law)) {
+        getOperation().emitError("unknown law '") << law << "'";
+        return signalPassFailure();
+      }
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(convert(kernel)))
@@ -293,7 +322,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   dnf::KernelOp result = open(kernel);
   if (failed(applyLaws(result, context)))
     return result.emitError("ψ-reduction did not come to an end");
-  if (failed(reportLeftovers(result)))
+  if (failed(reportLeftovers(result, context)))
     return failure();
   Block &block = result.getBody().front();
   inlinePredicates(result);
@@ -303,6 +332,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
       op.erase();
   DominanceInfo dominance(result);
   eliminateCommonSubExpressions(rewriter, dominance, result);
+  canonicalise(result);
   return success();
 }
 

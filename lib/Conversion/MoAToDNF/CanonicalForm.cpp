@@ -1,0 +1,132 @@
+//===- CanonicalForm.cpp - one text per normal form -----------------------===//
+//
+// ψ-reduction is confluent up to the order of conjunctions and of independent
+// operations. Here both get an order that follows from what they compute.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/MoAToDNF/Laws.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StableHashing.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+/// What a value computes, as a number: equal for equal code at equal places.
+class Fingerprint {
+public:
+  uint64_t of(Value value) {
+    auto it = memo.find(value);
+    if (it != memo.end())
+      return it->second;
+    uint64_t hash = 0;
+    if (auto arg = dyn_cast<BlockArgument>(value)) {
+      unsigned depth = 0;
+      for (Operation *op = arg.getOwner()->getParentOp(); op; op = op->getParentOp())
+        ++depth;
+      hash = llvm::stable_hash_combine(depth, arg.getArgNumber());
+    } else {
+      hash = of(value.getDefiningOp());
+    }
+    return memo[value] = hash;
+  }
+
+private:
+  uint64_t of(Operation *op) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getName() << op->getAttrDictionary();
+    for (Type type : op->getResultTypes())
+      os << type;
+    SmallVector<uint64_t> parts{llvm::xxh3_64bits(text)};
+    for (Value operand : op->getOperands())
+      parts.push_back(of(operand));
+    for (Region &region : op->getRegions())
+      parts.push_back(of(region.front().getTerminator()));
+    return llvm::stable_hash_combine(parts);
+  }
+
+  llvm::DenseMap<Value, uint64_t> memo;
+};
+
+/// Calls `visit` on every value that `root` is computed from, once each, as
+/// long as it answers true for the values that use it.
+void walkOperands(Value root, llvm::function_ref<bool(Value)> visit) {
+  llvm::SetVector<Value> seen;
+  seen.insert(root);
+  for (size_t k = 0; k < seen.size(); ++k)
+    if (visit(seen[k]) && seen[k].getDefiningOp())
+      seen.insert_range(seen[k].getDefiningOp()->getOperands());
+}
+
+/// Whether a value follows from indices and symbols alone.
+bool isIndexOnly(Value value) {
+  bool result = true;
+  walkOperands(value, [&](Value part) {
+    result &= !isa_and_nonnull<dnf::PsiOp, dnf::ApplyOp, dnf::ReduceOp>(
+        part.getDefiningOp());
+    return result;
+  });
+  return result;
+}
+
+/// A yield's condition as a chain of distinct conditions: those on indices
+/// first, which bound the range, then those that read arrays.
+void orderConditions(dnf::YieldOp yield) {
+  Value present = yield.getPresent();
+  if (!present || !present.getDefiningOp<arith::AndIOp>())
+    return;
+  SmallVector<Value> sorted;
+  walkOperands(present, [&](Value part) {
+    bool isBoth = part.getDefiningOp<arith::AndIOp>();
+    if (!isBoth)
+      sorted.push_back(part);
+    return isBoth;
+  });
+  Fingerprint fingerprint;
+  llvm::stable_sort(sorted, [&](Value a, Value b) {
+    bool first = isIndexOnly(a), second = isIndexOnly(b);
+    return first != second ? first : fingerprint.of(a) < fingerprint.of(b);
+  });
+  OpBuilder builder(yield);
+  Value all = sorted.front();
+  for (Value part : llvm::drop_begin(sorted))
+    all = arith::AndIOp::create(builder, yield.getLoc(), all, part);
+  yield.getPresentMutable().assign(all);
+}
+
+/// Operations in the order in which the terminator needs them, unused ones gone.
+void orderOperations(Block &block) {
+  Operation *end = block.getTerminator();
+  llvm::DenseSet<Operation *> placed;
+  std::function<void(Operation *)> place = [&](Operation *op) {
+    if (op->getBlock() != &block || !placed.insert(op).second)
+      return;
+    // A region needs what its operations read from here.
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *definition = operand.getDefiningOp())
+          place(definition);
+    });
+    if (op != end)
+      op->moveBefore(end);
+  };
+  for (Operation &op : block)
+    for (Region &region : op.getRegions())
+      orderOperations(region.front());
+  place(end);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (!placed.contains(&op))
+      op.erase();
+}
+
+} // namespace
+
+void moa::detail::canonicalise(dnf::KernelOp kernel) {
+  kernel.walk([](dnf::YieldOp yield) { orderConditions(yield); });
+  for (Operation &definition : kernel.getBody().front())
+    orderOperations(definition.getRegion(0).front());
+}
