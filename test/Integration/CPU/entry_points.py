@@ -171,7 +171,7 @@ class EntryPoints(mt.KernelTest):
         """H % G == 0 is required; 4 heads over 3 groups break it."""
         k = np.zeros((B, 3, M, D), np.float32)
         self.refuse(self.values(K=mt.describe(k, "f32"), V=mt.describe(k, "f32")),
-                    mt.CONSTRAINT, "H%G == 0", "H = 4", "G = 3")
+                    mt.CONSTRAINT, "H % G == 0", "H = 4", "G = 3")
 
     def test_strides(self):
         self.refuse(self.values(Q=mt.describe(self.q[:, :, ::-1], "f32")), mt.STRIDES,
