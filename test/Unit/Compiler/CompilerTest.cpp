@@ -39,11 +39,12 @@ struct Tensor {
 TEST(Compiler, PrintsEveryLevel) {
   Compilation unit = Compiler().compileText(kRowSums);
   ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
-  for (auto [level, word] :
-       {std::pair(Level::MoA, "moa.reduce"), {Level::DNF, "dnf.output"},
-        {Level::ONF, "onf.fold"}, {Level::Lifted, "#onf.axis"},
-        {Level::Vector, "func.func @row_sums_nest0"},
-        {Level::LLVM, "i32 @row_sums(ptr"}}) {
+  for (auto [level, word] : {std::pair(Level::MoA, "moa.reduce"),
+                             {Level::DNF, "dnf.output"},
+                             {Level::ONF, "onf.fold"},
+                             {Level::Lifted, "#onf.axis"},
+                             {Level::Vector, "func.func @row_sums_nest0"},
+                             {Level::LLVM, "i32 @row_sums(ptr"}}) {
     std::optional<std::string> text = unit.print(level);
     ASSERT_TRUE(text) << unit.renderDiagnostics();
     EXPECT_NE(text->find(word), std::string::npos) << getLevelName(level);
@@ -88,7 +89,8 @@ TEST(Compiler, CallsAKernel) {
 }
 
 TEST(Compiler, AKernelOutlivesItsCompilation) {
-  std::optional<Kernel> kernel = Compiler().compileText(kTwoKernels).load("first");
+  std::optional<Kernel> kernel =
+      Compiler().compileText(kTwoKernels).load("first");
   ASSERT_TRUE(kernel);
   std::vector<float> x = {3}, y(1);
   Tensor tx(x.data(), {1}), ty(y.data(), {1});
@@ -182,7 +184,8 @@ TEST(Compiler, EvaluatesEveryLevel) {
     EXPECT_EQ((*outputs)[0].data, (std::vector<double>{6, 14}));
     EXPECT_EQ((*outputs)[1].data, (std::vector<double>{2, 4}));
   }
-  auto element = unit.evaluateElements("row_sums", Level::DNF, inputs, 0, {{1}});
+  auto element =
+      unit.evaluateElements("row_sums", Level::DNF, inputs, 0, {{1}});
   ASSERT_TRUE(element);
   EXPECT_EQ(*element, (std::vector<double>{14}));
 }
@@ -229,8 +232,9 @@ TEST(Compiler, ReportsAndTimes) {
 TEST(Compiler, MissingAndMalformedInput) {
   EXPECT_THAT(Compiler().compileFile("/none.moa").renderDiagnostics(),
               HasSubstr("/none.moa"));
-  EXPECT_THAT(Compiler().compileText("kernel \xff", "b.moa").renderDiagnostics(),
-              HasSubstr("b.moa: the text is not UTF-8"));
+  EXPECT_THAT(
+      Compiler().compileText("kernel \xff", "b.moa").renderDiagnostics(),
+      HasSubstr("b.moa: the text is not UTF-8"));
   EXPECT_FALSE(Compiler().compileText("").ok());
   EXPECT_FALSE(Compiler().compileText("module {}", "empty.mlir").ok());
 }

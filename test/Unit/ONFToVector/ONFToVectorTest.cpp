@@ -7,6 +7,7 @@
 #include "Harness.h"
 #include "Texts.h"
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
@@ -41,6 +42,8 @@ struct Form {
   std::string type = "f32";
   Mask mask = Mask::None;
   bool pieces = false;
+  bool reversed = false;  // every array's axes stand in memory in reverse order
+  int64_t poisonFrom = -1; // keys from here on are NaN and infinities
   std::string score = "%s = arith.addf %s1, %zero : $C";
 };
 
@@ -91,6 +94,26 @@ struct Tensor {
   std::vector<double> data;      // as the kernel sees it
   std::vector<char> bytes;
 };
+
+/// The tensor with its elements moved to the reverse order of axes.
+std::vector<char> reverseAxes(const std::vector<char> &bytes,
+                              const std::vector<int64_t> &shape, size_t size, bool back) {
+  std::vector<char> result = bytes;
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  for (int64_t flat = 0; flat != count; ++flat) {
+    int64_t rest = flat, other = 0;
+    std::vector<int64_t> index(shape.size());
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+      index[axis] = rest % shape[axis];
+    for (size_t axis = shape.size(); axis-- > 0;)
+      other = other * shape[axis] + index[axis];
+    std::memcpy(&result[(back ? flat : other) * size],
+                &bytes[(back ? other : flat) * size], size);
+  }
+  return result;
+}
 
 Tensor makeTensor(int64_t count, const std::string &type, std::mt19937 &random) {
   std::normal_distribution<double> normal;
@@ -194,17 +217,36 @@ void checkAttention(const Form &s, bool blocks, double tolerance,
   int64_t rows = s.B * s.H * s.N;
   std::vector<char> O(rows * s.D * size + 8, 'x'), lse(rows * (compute == "f64" ? 8 : 4) + 8, 'x');
   std::vector<int64_t> slots;
-  pushArray(slots, Q.bytes.data(), {s.B, s.H, s.N, s.D});
-  pushArray(slots, K.bytes.data(), {s.B, s.G, s.M, s.D});
-  pushArray(slots, V.bytes.data(), {s.B, s.G, s.M, s.D});
+  auto push = [&](std::vector<char> &bytes, const std::vector<int64_t> &shape, bool input) {
+    if (!s.reversed)
+      return pushArray(slots, bytes.data(), shape);
+    if (input)
+      bytes = reverseAxes(bytes, shape, size, false);
+    std::vector<int64_t> strides{1};
+    for (size_t axis = 0; axis + 1 < shape.size(); ++axis)
+      strides.push_back(strides.back() * shape[axis]);
+    pushStrided(slots, bytes.data(), strides);
+  };
+  if (s.poisonFrom >= 0)
+    for (int64_t k = 0; k != s.B * s.G * s.M * s.D; ++k)
+      if (k / s.D % s.M >= s.poisonFrom) {
+        float bad = k % 3 ? std::nanf("") : k % 2 ? INFINITY : -INFINITY;
+        std::memcpy(&K.bytes[k * 4], &bad, 4);
+        std::memcpy(&V.bytes[k * 4], &bad, 4);
+      }
+  push(Q.bytes, {s.B, s.H, s.N, s.D}, true);
+  push(K.bytes, {s.B, s.G, s.M, s.D}, true);
+  push(V.bytes, {s.B, s.G, s.M, s.D}, true);
   slots.push_back(compute == "f64" ? doubleSlot(scale) : floatSlot(scale));
-  pushArray(slots, O.data(), {s.B, s.H, s.N, s.D});
+  push(O, {s.B, s.H, s.N, s.D}, false);
   pushArray(slots, lse.data(), {s.B, s.H, s.N});
   for (int64_t symbol : {s.B, s.H, s.G, s.N, s.M})
     slots.push_back(symbol);
   kernel->run(slots, true);
   std::vector<double> wantO, wantL;
   reference(s, Q, K, V, scale, wantO, wantL, score);
+  if (s.reversed)
+    O = reverseAxes(O, {s.B, s.H, s.N, s.D}, size, true);
   auto gotO = readTensor(O, rows * s.D, s.type);
   auto gotL = readTensor(lse, rows, compute);
   EXPECT_LE(relativeError(gotO, wantO), tolerance);
@@ -282,6 +324,35 @@ TEST_P(Both, Softcap) {
                  [](double x) { return 2 * std::tanh(x / 2); });
 }
 
+TEST_P(Both, AnyStrides) {
+  for (const char *type : {"f32", "bf16"}) {
+    Form s;
+    s.N = 50, s.M = 140, s.type = type, s.reversed = true, s.mask = Mask::Causal;
+    checkAttention(s, GetParam(), std::string(type) == "f32" ? 2e-6 : 3e-3);
+  }
+}
+
+TEST_P(Both, UnseenKeysDoNotMatter) {
+  for (bool pieces : {false, true}) {
+    Form s;
+    s.N = 70, s.M = 200, s.mask = Mask::Window, s.pieces = pieces;
+    s.poisonFrom = s.N + 5;
+    checkAttention(s, GetParam(), 2e-6);
+  }
+}
+
+TEST_P(Both, OneLane) {
+  Form s;
+  s.N = 5, s.M = 9, s.D = 4;
+  checkAttention(s, GetParam(), 2e-6, 3, 32);
+}
+
+TEST_P(Both, LongRowsStayAccurate) {
+  Form s;
+  s.H = 1, s.N = 100, s.M = 4096, s.D = 64;
+  checkAttention(s, GetParam(), GetParam() ? 1e-6 : 1e-5);
+}
+
 //===----------------------------------------------------------------------===//
 // Other kernels
 //===----------------------------------------------------------------------===//
@@ -334,6 +405,161 @@ TEST_P(Both, Product) {
       }
     EXPECT_LE(relativeError(readTensor(C, N * P, "f32"), want), 2e-6);
   }
+}
+
+/// Keys through a page table whose unused entries are garbage.
+TEST_P(Both, GuardedGather) {
+  std::string text = R"(
+onf.kernel @paged attributes {
+    symbols = ["N", "M", "P"], requires = [], arg_names = ["Q", "K", "table", "length"],
+    result_names = ["R"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%Q: !moa.array<[N, 8], f32>, %K: !moa.array<[P, 4, 8], f32>, %table: !moa.array<[M], i32>,
+     %length: !moa.array<[], i32>, %R: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %n = onf.load %length[] times [] plus "0" : !moa.array<[], i32> -> i32
+    %ni = arith.index_cast %n : i32 to index
+    %r = onf.fold "j" in "4*M" : f32 {
+    ^bb0(%j: index):
+      %p = arith.cmpi slt, %j, %ni : index
+      onf.guard %p
+      %c4 = arith.constant 4 : index
+      %page = arith.floordivsi %j, %c4 : index
+      %slot = arith.remsi %j, %c4 : index
+      %t = onf.load %table[%page] times ["table.s0"] plus "0" : !moa.array<[M], i32> -> i32
+      %ti = arith.index_cast %t : i32 to index
+      %dot = onf.fold "k" in "8" : f32 {
+      ^bb0(%k: index):
+        %x = onf.load %Q[%i, %k] times ["Q.s0", "Q.s1"] plus "0" : !moa.array<[N, 8], f32> -> f32
+        %y = onf.load %K[%ti, %slot, %k] times ["K.s0", "K.s1", "K.s2"] plus "0" : !moa.array<[P, 4, 8], f32> -> f32
+        %z = arith.mulf %x, %y : f32
+        %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %z : f32 } repair {}
+        onf.yield %a : f32
+      }
+      %e = math.exp %dot : f32
+      %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %e : f32 } repair {}
+      onf.yield %a : f32
+    }
+    onf.store %r, %R[%i] times ["R.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+)";
+  auto kernel = build(text, GetParam());
+  ASSERT_TRUE(kernel);
+  int64_t N = 33, M = 60, P = 70;
+  std::mt19937 random(5);
+  Tensor Q = makeTensor(N * 8, "f32", random), K = makeTensor(P * 32, "f32", random);
+  for (int64_t length : {0, 1, 130, 239}) {
+    std::vector<int32_t> table(M, 0x7fffff00);
+    for (int64_t page = 0; page * 4 < length; ++page)
+      table[page] = static_cast<int32_t>(page * 37 % P);
+    std::vector<char> R(N * 4);
+    std::vector<int64_t> slots;
+    pushArray(slots, Q.bytes.data(), {N, 8});
+    pushArray(slots, K.bytes.data(), {P, 4, 8});
+    pushArray(slots, table.data(), {M});
+    slots.push_back(length);
+    pushArray(slots, R.data(), {N});
+    slots.insert(slots.end(), {N, M, P});
+    kernel->run(slots);
+    std::vector<double> want;
+    for (int64_t i = 0; i != N; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j != length; ++j) {
+        double dot = 0;
+        for (int64_t k = 0; k != 8; ++k)
+          dot += Q.data[i * 8 + k] * K.data[(table[j / 4] * 4 + j % 4) * 8 + k];
+        sum += std::exp(dot);
+      }
+      want.push_back(sum);
+    }
+    EXPECT_LE(relativeError(readTensor(R, N, "f32"), want), 2e-6) << length;
+  }
+}
+
+/// out = f(x), element by element.
+template <typename T>
+std::vector<T> evaluate(const std::string &function, std::vector<T> x, int64_t bits) {
+  std::string type = sizeof(T) == 8 ? "f64" : "f32";
+  auto kernel = build(fill(R"(
+onf.kernel @map attributes {symbols = ["N"], requires = [], arg_names = ["X"],
+    result_names = ["R"], result_types = [!moa.array<[N], $C>]} {
+^bb0(%X: !moa.array<[N], $C>, %R: !moa.array<[N], $C>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %x = onf.load %X[%i] times ["X.s0"] plus "0" : !moa.array<[N], $C> -> $C
+    %y = $F %x : $C
+    onf.store %y, %R[%i] times ["R.s0"] plus "0" : $C, !moa.array<[N], $C>
+  }
+}
+)", {{"C", type}, {"F", function}}), true, 6, bits);
+  std::vector<T> result(x.size());
+  int64_t n = x.size();
+  std::vector<int64_t> slots;
+  pushArray(slots, x.data(), {n});
+  pushArray(slots, result.data(), {n});
+  slots.push_back(n);
+  if (kernel)
+    kernel->run(slots);
+  return result;
+}
+
+/// The error in units of the last place of the exact result.
+template <typename T> double worstUlp(const std::string &function, long double (*exact)(long double),
+                                      double from, double to, int64_t bits) {
+  std::vector<T> x;
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> uniform(from, to);
+  for (int k = 0; k != 200000; ++k)
+    x.push_back(static_cast<T>(uniform(random)));
+  std::vector<T> y = evaluate<T>(function, x, bits);
+  double worst = 0;
+  for (size_t k = 0; k != x.size(); ++k) {
+    long double want = exact(x[k]);
+    T near = static_cast<T>(want);
+    long double ulp = std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
+    worst = std::max(worst, static_cast<double>(std::abs(y[k] - want) / ulp));
+  }
+  return worst;
+}
+
+TEST(Exponential, Accuracy) {
+  for (int64_t bits : {128, 512}) {
+    EXPECT_LE((worstUlp<float>("math.exp", expl, -87, 88, bits)), 1.0) << bits;
+    EXPECT_LE((worstUlp<float>("math.exp", expl, -103, -86, bits)), 1.0) << bits;
+    EXPECT_LE((worstUlp<float>("math.exp2", exp2l, -149, 127, bits)), 1.0) << bits;
+    EXPECT_LE((worstUlp<double>("math.exp", expl, -745, 709, bits)), 2.0) << bits;
+    EXPECT_LE((worstUlp<double>("math.exp2", exp2l, -1074, 1023, bits)), 2.0) << bits;
+  }
+}
+
+TEST(Exponential, OtherFunctions) {
+  EXPECT_LE((worstUlp<float>("math.tanh", tanhl, -9, 9, 512)), 4.0);
+  EXPECT_LE((worstUlp<float>("math.log", logl, 1e-3, 1e3, 512)), 2.0);
+  EXPECT_LE((worstUlp<float>("math.log2", log2l, 1e-3, 1e3, 512)), 2.0);
+  EXPECT_LE((worstUlp<float>("math.erf", erfl, -4, 4, 512)), 2.0);
+}
+
+template <typename T> void checkSpecialValues() {
+  T inf = std::numeric_limits<T>::infinity(), big = sizeof(T) == 8 ? 800 : 100;
+  for (int64_t bits : {256, 512})
+    for (const char *function : {"math.exp", "math.exp2"}) {
+      std::vector<T> y = evaluate<T>(
+          function, {-inf, inf, std::numeric_limits<T>::quiet_NaN(), 0, -0.0, 20 * big, -20 * big},
+          bits);
+      EXPECT_EQ(y[0], 0);
+      EXPECT_EQ(y[1], inf);
+      EXPECT_TRUE(std::isnan(y[2]));
+      EXPECT_EQ(y[3], 1);
+      EXPECT_EQ(y[4], 1);
+      EXPECT_EQ(y[5], inf);
+      EXPECT_EQ(y[6], 0);
+    }
+}
+
+TEST(Exponential, SpecialValues) {
+  checkSpecialValues<float>();
+  checkSpecialValues<double>();
 }
 
 TEST_P(Both, RankZero) {

@@ -1,7 +1,7 @@
 //===- NpyTest.cpp - .npy files, 16-bit floats, outputs -------------------===//
 
-#include "lib/Support/HalfFloat.h"
 #include "lib/Support/Npy.h"
+#include "lib/Support/HalfFloat.h"
 #include "lib/Support/OutputFiles.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -155,7 +155,7 @@ TEST(HalfFloat, EveryPatternRoundTrips) {
 }
 
 TEST(HalfFloat, RoundsToNearestEven) {
-  EXPECT_EQ(toBFloat16(1 + 0x1p-8), 0x3f80);          // a tie, to even
+  EXPECT_EQ(toBFloat16(1 + 0x1p-8), 0x3f80);           // a tie, to even
   EXPECT_EQ(toBFloat16(1 + 0x1p-8 + 0x1p-40), 0x3f81); // one rounding only
   EXPECT_EQ(toBFloat16(1 + 3 * 0x1p-8), 0x3f82);
   EXPECT_EQ(toFloat16(65519.9), 0x7bff);

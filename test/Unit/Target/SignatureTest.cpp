@@ -1,8 +1,8 @@
 //===- SignatureTest.cpp - signatures, bindings and headers ---------------===//
 
+#include "lib/Target/Signature.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Target/CPU/EntryPoints.h"
-#include "lib/Target/Signature.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -18,23 +18,22 @@ class Signatures : public testing::Test {
 protected:
   Signatures() { context.loadDialect<MoADialect>(); }
 
-  llvm::Expected<KernelSignature>
-  read(std::string symbols, std::vector<std::string> inputs,
-       std::string constraints = "") {
+  llvm::Expected<KernelSignature> read(std::string symbols,
+                                       std::vector<std::string> inputs,
+                                       std::string constraints = "") {
     std::string names, arguments;
     for (size_t k = 0; k < inputs.size(); ++k) {
       std::string comma = k ? ", " : "", name = "a" + std::to_string(k);
       names += comma + "\"" + name + "\"";
       arguments += comma + "%" + name + ": !moa.array<" + inputs[k] + ">";
     }
-    std::string text = "moa.kernel @f attributes {symbols = [" + symbols +
-                       "], requires = [" + constraints + "], arg_names = [" +
-                       names +
-                       "], result_names = [\"r\"], result_types = "
-                       "[!moa.array<" +
-                       inputs[0] + ">]} {\n^bb0(" + arguments +
-                       "):\n  moa.return %a0 : !moa.array<" + inputs[0] +
-                       ">\n}";
+    std::string text =
+        "moa.kernel @f attributes {symbols = [" + symbols + "], requires = [" +
+        constraints + "], arg_names = [" + names +
+        "], result_names = [\"r\"], result_types = "
+        "[!moa.array<" +
+        inputs[0] + ">]} {\n^bb0(" + arguments +
+        "):\n  moa.return %a0 : !moa.array<" + inputs[0] + ">\n}";
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!module)
       return llvm::createStringError("the test's text does not parse");
@@ -77,8 +76,8 @@ TEST_F(Signatures, UndeterminedSymbolsAreErrors) {
 }
 
 TEST_F(Signatures, Constraints) {
-  auto signature = read(R"("H", "G")", {"[H, G], f32"},
-                        R"("H%G == 0", "G <= 8", "H != 3")");
+  auto signature =
+      read(R"("H", "G")", {"[H, G], f32"}, R"("H%G == 0", "G <= 8", "H != 3")");
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
   ASSERT_EQ(signature->constraints.size(), 3u);
   EXPECT_EQ(signature->constraints[0].relation, 0);
@@ -88,13 +87,15 @@ TEST_F(Signatures, Constraints) {
 }
 
 TEST_F(Signatures, HeaderDeclaresTheEntryPoints) {
-  auto signature = read(R"("N")", {"[N], f32", "[], i1", "[N], i1", "[], bf16"});
+  auto signature =
+      read(R"("N")", {"[N], f32", "[], i1", "[N], i1", "[], bf16"});
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
   std::string header = cpu::printHeader({*signature}, "GUARD_H");
-  EXPECT_THAT(header,
-              HasSubstr("int32_t f(const DLTensor *a0, const DLTensor *a2, bool "
-                        "a1, float a3,\n          const DLTensor *r, void "
-                        "*workspace, size_t bytes, void *stream);"));
+  EXPECT_THAT(
+      header,
+      HasSubstr("int32_t f(const DLTensor *a0, const DLTensor *a2, bool "
+                "a1, float a3,\n          const DLTensor *r, void "
+                "*workspace, size_t bytes, void *stream);"));
   EXPECT_THAT(header, HasSubstr("int32_t f_prepare(int32_t device);"));
   EXPECT_THAT(header, HasSubstr(" *   in  a2 : bool[N]\n"));
   for (llvm::StringRef rest = header; !rest.empty();) {

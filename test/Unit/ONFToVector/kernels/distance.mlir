@@ -57,8 +57,8 @@ onf.kernel @distance attributes {arg_names = ["q", "k", "v", "w"], requires = []
     }
     %t = onf.fold "j" in "M" : !moa.array<[3, 20], f32> {
     ^bb0(%j: index):
-      %x0 = onf.load %k[%j, %i] times ["k.s0", "0"] plus "0" : !moa.array<[M, 19], f32> -> f32
-      %x1 = onf.load %q[%i, %j] times ["q.s0", "0"] plus "2" : !moa.array<[N, 19], f32> -> f32
+      %x0 = onf.load %k[%j] times ["k.s0"] plus "3*k.s1" : !moa.array<[M, 19], f32> -> f32
+      %x1 = onf.load %q[%i] times ["q.s0"] plus "2*q.s1" : !moa.array<[N, 19], f32> -> f32
       %x2 = arith.mulf %x0, %r#1 : f32
       %both1 = onf.acc add "both" carries ["d", "e"] in ["3", "20"] refs() mul [] : () -> !moa.array<[3, 20], f32> {
       ^bb0(%d: index, %e: index):

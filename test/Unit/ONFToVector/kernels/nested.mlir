@@ -31,7 +31,7 @@ onf.kernel @nested attributes {arg_names = ["x", "y"], requires = [], result_nam
         %u = onf.fold "k" in "9" : f32 {
         ^bb0(%k: index):
           %a = onf.load %x[%i, %k] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, 9], f32> -> f32
-          %b = onf.load %y[%j, %d] times ["y.s0", "y.s1"] plus "1" : !moa.array<[M, 9], f32> -> f32
+          %b = onf.load %y[%j, %d] times ["y.s0", "y.s1"] plus "y.s1" : !moa.array<[M, 9], f32> -> f32
           %p = arith.subf %a, %b : f32
           %q = math.tanh %p : f32
           %acc = onf.acc max "u" carries [] in [] refs() mul [] : () -> f32 { onf.yield %q : f32 } repair {}
