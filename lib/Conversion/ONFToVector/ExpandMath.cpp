@@ -1,11 +1,11 @@
-//===- ExpandMath.cpp - exponentials by polynomial ------------------------===//
+//===- ExpandMath.cpp - exp, exp2 and tanh by polynomial ---------------------===//
 //
 //   e^x = 2^n · e^r,   n = round(x · log2 e),   |r| ≤ ½ ln 2
 //
 // with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite),
-// and e^r = 1 + r + r²·q(r). q interpolates (e^r − 1 − r) / r² at Chebyshev
-// points; the relative error of the formula is 1.0e-8 (f32, degree 4) and
-// 2.3e-19 (f64, degree 10). Arguments are clamped to where the result has long
+// and e^r = 1 + (r + r²·q(r)). q approximates (e^r − 1 − r) / r², for f32 with
+// the least largest relative error of e^r (degree 4, 3.1e-9), for f64 by
+// interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments are clamped to where the result has long
 // become 0 or ∞; NaN passes through.
 //
 // 2^n is applied by `ldexp` on 512-bit vectors, where it is one instruction,
@@ -43,8 +43,8 @@ const ExpFormat &getFormat(bool isDouble) {
       -104.0,        89.0,          -151.0,
       129.0,         32,            23,
       127,
-      {0.5, 0x1.5554dcf88fd17p-3, 0x1.5555192d5f5dep-5, 0x1.120b6e42d2112p-7,
-       0x1.6d11093a17fd8p-10}};
+      {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5,
+       0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
   static const ExpFormat twice{
       0x1.71547652b82fep+0, 0x1.62e42fefa0000p-1, 0x1.cf79abc9e3b39p-40,
       -746.0,               710.0,                -1076.0,
@@ -101,9 +101,8 @@ struct ExpBuilder {
     Value q = constant(format.q.back());
     for (double c : llvm::reverse(ArrayRef<double>(format.q).drop_back()))
       q = fma(q, r, constant(c));
-    Value one = constant(1.0);
     Value square = arith::MulFOp::create(b, loc, r, r);
-    return fma(q, square, arith::AddFOp::create(b, loc, r, one));
+    return arith::AddFOp::create(b, loc, fma(q, square, r), constant(1.0));
   }
   /// 2^n for −bias < n ≤ bias + 1.
   Value power(Value n) const {
@@ -149,6 +148,37 @@ struct ExpBuilder {
   }
 };
 
+/// tanh of f32: x + x³·p(x²) for |x| < 0.63, p of degree 5 with relative error
+/// 6.6e-10, and 1 − 2 / (e^{2|x|} + 1) with the sign of x beyond.
+struct ExpandTanh : OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const final {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "only f32 has a polynomial");
+    Location loc = op.getLoc();
+    ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
+    Value x = op.getOperand();
+    Value magnitude = math::AbsFOp::create(rewriter, loc, x);
+    Value twice = arith::AddFOp::create(rewriter, loc, magnitude, magnitude);
+    Value one = builder.constant(1.0);
+    Value above = arith::AddFOp::create(rewriter, loc, builder.exp(twice), one);
+    Value part = arith::DivFOp::create(rewriter, loc, builder.constant(2.0), above);
+    Value large = math::CopySignOp::create(
+        rewriter, loc, arith::SubFOp::create(rewriter, loc, one, part), x);
+    Value z = arith::MulFOp::create(rewriter, loc, x, x);
+    Value p = builder.constant(0x1.2a78a31a66bbdp-9);
+    for (double c : {-0x1.10f5bf823e1b9p-7, 0x1.64978e22f6d8fp-6,
+                     -0x1.ba07a8f4213eap-5, 0x1.1110e61453c78p-3,
+                     -0x1.5555553711b2dp-2})
+      p = builder.fma(p, z, builder.constant(c));
+    Value small = builder.fma(arith::MulFOp::create(rewriter, loc, p, z), x, x);
+    Value near = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
+                                       magnitude, builder.constant(0.63));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, near, small, large);
+    return success();
+  }
+};
+
 template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
@@ -164,8 +194,8 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   }
 };
 
-/// Scalar and vector exponentials, then what MLIR's own expansions cover to
-/// 2 ulp (tanh and logarithms of f32), floored divisions, and bfloat16
+/// Exponentials and tanh, then what MLIR's own expansions cover to 2 ulp
+/// (logarithms of f32), floored divisions, and bfloat16
 /// conversions as integer operations: not every x86 has instructions for them,
 /// and the library calls in their place are not everywhere linked.
 struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
@@ -182,8 +212,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
     RewritePatternSet patterns(&getContext());
     moa::populateExpandMathPatterns(patterns);
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return name == math::TanhOp::getOperationName() ||
-             name == math::LogOp::getOperationName() ||
+      return name == math::LogOp::getOperationName() ||
              name == math::Log2Op::getOperationName();
     });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
@@ -196,8 +225,8 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
 } // namespace
 
 void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>>(
-      patterns.getContext(), /*benefit=*/2);
+  patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>,
+               ExpandTanh>(patterns.getContext(), /*benefit=*/2);
 }
 
 std::unique_ptr<Pass> moa::createExpandMathPass() {

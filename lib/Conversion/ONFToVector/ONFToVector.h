@@ -40,9 +40,9 @@ mlir::LogicalResult convertONFToVector(mlir::ModuleOp module,
 std::unique_ptr<mlir::Pass>
 createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 
-/// `math.exp` and `math.exp2` of f32 and f64, as vectors or scalars, by
-/// polynomials: within 1 ulp (f32) and 2 ulp (f64), infinities, NaN, overflow and
-/// gradual underflow as in C.
+/// `math.exp` and `math.exp2` of f32 and f64 and `math.tanh` of f32, as vectors
+/// or scalars, by polynomials: within 1 ulp (f32 exponentials) and 2 ulp (others),
+/// infinities, NaN, overflow and gradual underflow as in C.
 void populateExpandMathPatterns(mlir::RewritePatternSet &patterns);
 /// The pass `moa-expand-math` over those patterns.
 std::unique_ptr<mlir::Pass> createExpandMathPass();

@@ -534,7 +534,7 @@ TEST(Exponential, Accuracy) {
 }
 
 TEST(Exponential, OtherFunctions) {
-  EXPECT_LE((worstUlp<float>("math.tanh", tanhl, -9, 9, 512)), 4.0);
+  EXPECT_LE((worstUlp<float>("math.tanh", tanhl, -9, 9, 512)), 2.0);
   EXPECT_LE((worstUlp<float>("math.log", logl, 1e-3, 1e3, 512)), 2.0);
   EXPECT_LE((worstUlp<float>("math.log2", log2l, 1e-3, 1e3, 512)), 2.0);
   EXPECT_LE((worstUlp<float>("math.erf", erfl, -4, 4, 512)), 2.0);
