@@ -1,5 +1,6 @@
 # The test suite of the compiler: shell tests over .mlir, .moa and .py files.
 import os
+import platform
 import shutil
 import subprocess
 
@@ -49,6 +50,8 @@ def has_gpu():
     return answer.returncode == 0 and b"GPU" in answer.stdout
 
 
+# The architecture, x86_64 for one, is a feature of its own.
+config.available_features.add(platform.machine())
 # What a test may ask for by `REQUIRES:`; a test without it is reported as skipped.
 if has_gpu():
     config.available_features.add("gpu")

@@ -70,7 +70,8 @@ struct Diagnostic {
 /// One parameter of a kernel.
 struct ParameterInfo {
   std::string name;
-  std::string elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64"
+  std::string
+      elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64"
   std::vector<std::string> extents; ///< expressions over the symbols
   bool isOutput = false;
   /// Passed by value: an input without axes.
@@ -209,8 +210,8 @@ public:
                    const std::vector<ReferenceArray> &inputs, unsigned output,
                    const std::vector<std::vector<int64_t>> &indices);
   /// Floating-point operations of a run: two for every term of every sum of
-  /// products, but for the terms that index masks make absent (a mask that is an
-  /// array counts as if nothing were absent); one for every term of every
+  /// products, but for the terms that index masks make absent (a mask that is
+  /// an array counts as if nothing were absent); one for every term of every
   /// reduction in a kernel without sums of products.
   std::optional<double> flops(const std::string &kernel,
                               const std::map<std::string, int64_t> &symbols,

@@ -1,6 +1,8 @@
-/*===- DLPack.h - the descriptor kernels take -----------------------*- C -*-===*\
+/*===- DLPack.h - the descriptor kernels take -----------------------*- C
+-*-===*\
  *
- * DLPack's tensor descriptor (https://dmlc.github.io/dlpack), as far as compiled
+ * DLPack's tensor descriptor (https://dmlc.github.io/dlpack), as far as
+compiled
  * kernels use it. Include dlpack.h before this file to use the original.
  *
 \*===------------------------------------------------------------------------===*/

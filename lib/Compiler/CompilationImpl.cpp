@@ -149,12 +149,11 @@ bool Compilation::Impl::findEntryLevel() {
     else if (isa<dnf::KernelOp>(op))
       found.insert(Level::DNF);
     else if (auto kernel = dyn_cast<onf::KernelOp>(op))
-      found.insert(llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
-                                [](onf::ForOp loop) {
-                                  return bool(loop.getLift());
-                                })
-                       ? Level::Lifted
-                       : Level::ONF);
+      found.insert(
+          llvm::any_of(kernel.getBody().getOps<onf::ForOp>(),
+                       [](onf::ForOp loop) { return bool(loop.getLift()); })
+              ? Level::Lifted
+              : Level::ONF);
     else
       return op.emitError("expects kernels only"), false;
   }
@@ -196,6 +195,20 @@ void Compilation::Impl::dumpModule(llvm::StringRef name, Level level,
   dump(name, level, [&](llvm::raw_ostream &os) { module.print(os); });
 }
 
+/// Two kernels must not share the name of an entry point: `f` and `f_check`.
+static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
+                            DiagnosticLog &log) {
+  std::set<std::string> names;
+  for (const KernelSignature &signature : signatures)
+    for (const char *suffix : {"", "_workspace", "_check", "_prepare"})
+      if (!names.insert(signature.name + suffix).second) {
+        log.addError("two kernels have an entry point '" + signature.name +
+                     suffix + "'");
+        return false;
+      }
+  return true;
+}
+
 bool Compilation::Impl::readSignatures() {
   for (Operation &op : *modules[entry]->getBody()) {
     auto signature = getSignature(&op);
@@ -206,7 +219,7 @@ bool Compilation::Impl::readSignatures() {
     infos.push_back(makeInfo(*signature));
     signatures.push_back(std::move(*signature));
   }
-  return true;
+  return checkEntryNames(signatures, log);
 }
 
 //===----------------------------------------------------------------------===//
@@ -245,14 +258,13 @@ ModuleOp Compilation::Impl::getModule(Level level) {
     return {};
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
-  bool done = level == Level::Lifted
-                  ? lift(*module)
-                  : runPasses(*module, getLevelName(level),
-                              [&](OpPassManager &pm) {
-                                level == Level::DNF
-                                    ? buildMoAToDNF(pm, pipeline)
-                                    : buildDNFToONF(pm, pipeline);
-                              });
+  bool done =
+      level == Level::Lifted
+          ? lift(*module)
+          : runPasses(*module, getLevelName(level), [&](OpPassManager &pm) {
+              level == Level::DNF ? buildMoAToDNF(pm, pipeline)
+                                  : buildDNFToONF(pm, pipeline);
+            });
   if (!done)
     return {};
   modules[level] = std::move(module);
@@ -271,8 +283,8 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
     names.push_back(info.name);
   log.addError(name.empty() ? "a kernel must be named; there are " +
                                   llvm::join(names, ", ")
-                            : "no kernel is called '" + name +
-                                  "'; there are " + llvm::join(names, ", "));
+                            : "no kernel is called '" + name + "'; there are " +
+                                  llvm::join(names, ", "));
   return std::nullopt;
 }
 
@@ -293,8 +305,7 @@ ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
   if (!lifted)
     return {};
   ModuleOp module = ModuleOp::create(lifted.getLoc());
-  module.push_back(
-      std::next(lifted.getBody()->begin(), kernel)->clone());
+  module.push_back(std::next(lifted.getBody()->begin(), kernel)->clone());
   return module;
 }
 
@@ -313,9 +324,8 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   if (level == Level::LLVM && !unit.llvm) {
     OwningOpRef<ModuleOp> module = unit.vector->clone();
     PipelineOptions pipeline = getPipelineOptions();
-    if (!runPasses(*module, "llvm", [&](OpPassManager &pm) {
-          buildVectorToLLVM(pm, pipeline);
-        }))
+    if (!runPasses(*module, "llvm",
+                   [&](OpPassManager &pm) { buildVectorToLLVM(pm, pipeline); }))
       return {};
     unit.llvm = std::move(module);
   }
@@ -353,9 +363,8 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     return true;
   });
   unit.ir[packed] = std::move(ir);
-  dump(signatures[kernel].name, Level::LLVM, [&](llvm::raw_ostream &os) {
-    unit.ir[packed]->print(os, nullptr);
-  });
+  dump(signatures[kernel].name, Level::LLVM,
+       [&](llvm::raw_ostream &os) { unit.ir[packed]->print(os, nullptr); });
   return unit.ir[packed].get();
 }
 

@@ -38,7 +38,8 @@ Compilation Compiler::compileText(const std::string &text,
   auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
   if (!llvm::isLegalUTF8String(&begin, begin + text.size()))
     impl->log.addError(
-        name + ": the text is not UTF-8; the first malformed byte is at offset " +
+        name +
+        ": the text is not UTF-8; the first malformed byte is at offset " +
         llvm::Twine(reinterpret_cast<const char *>(begin) - text.data()));
   else
     impl->read(text, name);

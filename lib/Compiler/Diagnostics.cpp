@@ -59,7 +59,8 @@ static Diagnostic convert(mlir::Diagnostic &source) {
   collectPlaces(source.getLocation(), places);
   if (!places.empty())
     setPlace(result, places.front());
-  for (mlir::FileLineColLoc place : ArrayRef(places).drop_front(!places.empty())) {
+  for (mlir::FileLineColLoc place :
+       ArrayRef(places).drop_front(!places.empty())) {
     Diagnostic note;
     note.severity = Severity::Note;
     note.message = "in what is called here";

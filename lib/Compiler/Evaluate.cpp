@@ -64,8 +64,8 @@ std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
                       const std::vector<ReferenceArray> &inputs) {
   mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
-  auto arrays = op ? impl->take(interpret(op, makeInputs(inputs)))
-                   : std::nullopt;
+  auto arrays =
+      op ? impl->take(interpret(op, makeInputs(inputs))) : std::nullopt;
   if (!arrays)
     return std::nullopt;
   std::vector<ReferenceArray> result;
@@ -81,8 +81,7 @@ std::optional<std::vector<double>> Compilation::evaluateElements(
   mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
-  return impl->take(
-      interpretElements(op, makeInputs(inputs), output, indices));
+  return impl->take(interpretElements(op, makeInputs(inputs), output, indices));
 }
 
 } // namespace moa

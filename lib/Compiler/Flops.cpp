@@ -63,8 +63,7 @@ private:
       return found == symbols.end() ? std::nullopt
                                     : std::optional<int64_t>(found->second);
     };
-    std::optional<int64_t> result =
-        expr ? expr->evaluate(value) : std::nullopt;
+    std::optional<int64_t> result = expr ? expr->evaluate(value) : std::nullopt;
     return result ? std::max<int64_t>(*result, 0) : 0;
   }
 

@@ -134,9 +134,8 @@ static llvm::json::Object toJSON(const NestSummary &nest) {
     loops.push_back(
         llvm::json::Object{{"name", loop.name}, {"extent", loop.extent}});
   for (const auto &fold : nest.folds)
-    folds.push_back(llvm::json::Object{{"name", fold.name},
-                                       {"extent", fold.extent},
-                                       {"states", fold.states}});
+    folds.push_back(llvm::json::Object{
+        {"name", fold.name}, {"extent", fold.extent}, {"states", fold.states}});
   return llvm::json::Object{{"loops", std::move(loops)},
                             {"passes", std::move(folds)}};
 }
@@ -207,10 +206,9 @@ std::optional<std::string> printReport(Compilation::Impl &unit,
   llvm::json::Array kernels;
   for (const KernelReport &report : reports)
     kernels.push_back(toJSON(report, symbols));
-  os << llvm::formatv("{0:2}",
-                      llvm::json::Value(llvm::json::Object{
-                          {"kernels", std::move(kernels)},
-                          {"remarks", remarksToJSON(unit.log)}}))
+  os << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{
+                                   {"kernels", std::move(kernels)},
+                                   {"remarks", remarksToJSON(unit.log)}}))
      << "\n";
   return text;
 }

@@ -1,8 +1,8 @@
 //===- Schedules.cpp - from onf to the lifted level -----------------------===//
 
+#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Compiler/CompilationImpl.h"
-#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -59,9 +59,8 @@ std::optional<Machine> Compilation::Impl::getScheduleMachine() {
   return std::nullopt;
 }
 
-bool Compilation::Impl::schedule(
-    onf::KernelOp kernel, const Machine &machine,
-    const std::map<std::string, Schedule> &given) {
+bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
+                                 const std::map<std::string, Schedule> &given) {
   auto found = given.find(kernel.getSymName().str());
   Schedule schedule =
       found != given.end() ? found->second : chooseSchedule(kernel, machine);

@@ -7,9 +7,7 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
-#ifdef MOA_HAVE_VECTOR
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
-#endif
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -36,16 +34,12 @@ void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
 
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options) {
-#ifdef MOA_HAVE_VECTOR
   pm.addPass(createConvertONFToVectorPass());
-#endif
 }
 
 void buildVectorToLLVM(mlir::OpPassManager &pm,
                        const PipelineOptions &options) {
-#ifdef MOA_HAVE_VECTOR
   buildVectorToLLVMPipeline(pm);
-#endif
 }
 
 void registerPipelines() {
@@ -58,13 +52,13 @@ void registerPipelines() {
     std::string flag = std::string("moa-to-") + levels[last] + "-pipeline";
     std::string what = std::string("Every pass from moa to ") + levels[last] +
                        ", with the contracts between the levels";
-    auto build = [last](mlir::OpPassManager &pm, llvm::StringRef,
-                        llvm::function_ref<mlir::LogicalResult(
-                            const llvm::Twine &)>) {
-      for (size_t k = 0; k <= last; ++k)
-        arrows[k](pm, PipelineOptions());
-      return mlir::success();
-    };
+    auto build =
+        [last](mlir::OpPassManager &pm, llvm::StringRef,
+               llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
+          for (size_t k = 0; k <= last; ++k)
+            arrows[k](pm, PipelineOptions());
+          return mlir::success();
+        };
     mlir::registerPassPipeline(
         flag, what, build,
         [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});

@@ -10,9 +10,7 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
-#ifdef MOA_HAVE_VECTOR
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
-#endif
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -21,8 +19,8 @@
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
@@ -88,7 +86,8 @@ static void registerUpstreamPasses() {
   mlir::registerPass([] { return mlir::createConvertMathToLibmPass(); });
   mlir::registerPass([] { return mlir::createConvertVectorToLLVMPass(); });
   mlir::registerPass([] { return mlir::createConvertVectorToSCFPass(); });
-  mlir::registerPass([] { return mlir::createFinalizeMemRefToLLVMConversionPass(); });
+  mlir::registerPass(
+      [] { return mlir::createFinalizeMemRefToLLVMConversionPass(); });
   mlir::registerPass([] { return mlir::createReconcileUnrealizedCastsPass(); });
   mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
   mlir::registerPass([] { return mlir::createUBToLLVMConversionPass(); });
@@ -110,9 +109,7 @@ void registerPasses() {
   registerConvertDNFToONFPass();
   registerAnalysisPasses();
   registerSchedulePasses();
-#ifdef MOA_HAVE_VECTOR
   registerONFToVectorPasses();
-#endif
   registerPipelines();
 }
 

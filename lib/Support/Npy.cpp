@@ -164,15 +164,15 @@ static Expected<NpyArray> parse(std::shared_ptr<MemoryBuffer> buffer) {
   NpyArray array;
   array.type = parser.type.substr(1);
   array.shape = std::move(parser.shape);
-  std::optional<int64_t> size =
-      getSize(array.shape, parser.type.back() - '0');
+  std::optional<int64_t> size = getSize(array.shape, parser.type.back() - '0');
   size_t found = file.size() - header->second;
   if (!size)
     return createStringError("the shape in the header is senseless");
   if (found != size_t(*size))
     return createStringError(
-        "the file is " + Twine(found < size_t(*size) ? "truncated" : "too long") +
-        ": " + Twine(*size) + " bytes of elements expected, " + Twine(found) +
+        "the file is " +
+        Twine(found < size_t(*size) ? "truncated" : "too long") + ": " +
+        Twine(*size) + " bytes of elements expected, " + Twine(found) +
         " found");
   array.bytes = ArrayRef(file.data() + header->second, found);
   array.buffer = std::move(buffer);

@@ -98,9 +98,8 @@ std::string KernelSignature::getText() const {
   for (const Parameter &parameter : parameters)
     (parameter.isOutput ? outputs : inputs)
         .push_back(parameter.name + " : " + parameter.getTypeText());
-  std::string text =
-      name + "(" + llvm::join(inputs, ", ") + ") -> (" +
-      llvm::join(outputs, ", ") + ")";
+  std::string text = name + "(" + llvm::join(inputs, ", ") + ") -> (" +
+                     llvm::join(outputs, ", ") + ")";
   for (const Constraint &constraint : constraints)
     text += " require " + constraint.text;
   return text;
@@ -194,8 +193,8 @@ private:
                                   const SymExpr &extent,
                                   const SymExpr &shape) const {
     SymExpr symbol = SymExpr::symbol(name);
-    SymExpr rest = extent.substitute(
-        [&](llvm::StringRef other) -> std::optional<SymExpr> {
+    SymExpr rest =
+        extent.substitute([&](llvm::StringRef other) -> std::optional<SymExpr> {
           if (other == name)
             return SymExpr(0);
           return SymExpr::symbol(other);

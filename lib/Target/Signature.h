@@ -60,8 +60,8 @@ struct SymbolBinding {
 
 struct KernelSignature {
   std::string name;
-  std::vector<std::string> symbols;    ///< in order of declaration
-  std::vector<Parameter> parameters;   ///< inputs, then outputs
+  std::vector<std::string> symbols;  ///< in order of declaration
+  std::vector<Parameter> parameters; ///< inputs, then outputs
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
 

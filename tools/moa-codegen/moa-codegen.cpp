@@ -72,8 +72,7 @@ static cl::opt<std::string>
 static cl::opt<bool> remarks("remarks",
                              cl::desc("Show the remarks of the passes"),
                              cl::cat(category));
-static cl::opt<bool> timing("timing",
-                            cl::desc("Show the time of every stage"),
+static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage"),
                             cl::cat(category));
 
 static int fail(const Twine &message) {
@@ -154,8 +153,8 @@ static bool makeArtefacts(moa::Compilation &unit,
   if (!emit.empty() || output.empty())
     return true;
   std::optional<std::vector<char>> object = unit.object();
-  return object && add(artefacts, output,
-                       std::string(object->begin(), object->end()));
+  return object &&
+         add(artefacts, output, std::string(object->begin(), object->end()));
 }
 
 static Error write(const std::vector<Artefact> &artefacts) {

@@ -77,9 +77,7 @@ public:
   }
 
 private:
-  Error fromUnit() {
-    return createStringError("");
-  }
+  Error fromUnit() { return createStringError(""); }
 
   Error checkNames() {
     for (const auto &[name, value] : words) {
@@ -88,8 +86,8 @@ private:
         known |= parameter.name == name && !parameter.isOutput;
       if (!known)
         return createStringError("kernel '" + info.name +
-                                 "' has no input or symbol '" + name + "': " +
-                                 info.text);
+                                 "' has no input or symbol '" + name +
+                                 "': " + info.text);
     }
     return Error::success();
   }
@@ -120,7 +118,8 @@ private:
         if (parameter.isScalar() || !seed)
           return createStringError(
               parameter.name + " : " + parameter.elementType +
-              (parameter.isScalar() ? " has no value; give " : " is missing; give ") +
+              (parameter.isScalar() ? " has no value; give "
+                                    : " is missing; give ") +
               parameter.name + "=" +
               (parameter.isScalar() ? "VALUE" : "FILE.npy, or --random SEED"));
         missing.push_back(inputs.size() - 1);

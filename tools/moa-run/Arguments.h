@@ -9,7 +9,7 @@ namespace moa {
 
 /// Everything one call of the kernel takes.
 struct Arguments {
-  std::vector<Value> arrays;  ///< inputs, in order
+  std::vector<Value> arrays; ///< inputs, in order
   std::vector<Value> outputs;
   std::vector<Scalar> scalars;
   std::vector<ParameterInfo> scalarInfos;

@@ -123,8 +123,8 @@ checkRows(Compilation &unit, const KernelInfo &info,
     std::vector<std::vector<int64_t>> indices;
     for (int64_t row : batch)
       llvm::append_range(indices, getIndices(shape, row, columns));
-    auto expected = unit.evaluateElements(info.name, Level::DNF, inputs,
-                                          position, indices);
+    auto expected =
+        unit.evaluateElements(info.name, Level::DNF, inputs, position, indices);
     if (!expected)
       return std::nullopt;
     for (size_t k = 0; k < indices.size(); ++k)
@@ -174,8 +174,7 @@ checkOutputs(Compilation &unit, const KernelInfo &info,
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {
-    auto error =
-        checkRows(unit, info, inputs, outputs[k], k, rows, generator);
+    auto error = checkRows(unit, info, inputs, outputs[k], k, rows, generator);
     if (!error)
       return std::nullopt;
     errors.push_back(*error);

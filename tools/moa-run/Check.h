@@ -24,9 +24,9 @@ struct OutputError {
 double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 
 /// Compares every output with the interpreter on the denotational normal form:
-/// `rows` rows (all leading axes fixed) chosen by `seed`, the first and the last
-/// among them, or all rows when `rows` is 0 (then on the moa level). Empty after
-/// an error of the interpreter, which is in the unit's diagnostics.
+/// `rows` rows (all leading axes fixed) chosen by `seed`, the first and the
+/// last among them, or all rows when `rows` is 0 (then on the moa level). Empty
+/// after an error of the interpreter, which is in the unit's diagnostics.
 std::optional<std::vector<OutputError>>
 checkOutputs(Compilation &unit, const KernelInfo &info,
              const std::vector<ReferenceArray> &inputs,

@@ -153,8 +153,7 @@ static std::optional<StringRef> getReadType(StringRef element, StringRef file) {
     return own;
   if (element == "bf16" && file == "u2")
     return own;
-  if ((element == "bf16" || element == "f16") &&
-      (file == "f4" || file == "f8"))
+  if ((element == "bf16" || element == "f16") && (file == "f4" || file == "f8"))
     return file;
   return std::nullopt;
 }
@@ -232,8 +231,8 @@ void fillRandom(Value &value, uint64_t seed) {
 
 Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   auto refuse = [&] {
-    return createStringError(info.name + " : " + info.elementType +
-                             ": '" + text + "' is not a value of this type");
+    return createStringError(info.name + " : " + info.elementType + ": '" +
+                             text + "' is not a value of this type");
   };
   if (info.elementType == "bool") {
     if (text == "true" || text == "1")

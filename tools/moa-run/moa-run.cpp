@@ -118,8 +118,9 @@ Error Run::choose() {
       return Error::success();
     }
   }
-  return createStringError((kernelName.empty() ? std::string("choose a kernel")
-                                               : "no kernel '" + kernelName + "'") +
+  return createStringError((kernelName.empty()
+                                ? std::string("choose a kernel")
+                                : "no kernel '" + kernelName + "'") +
                            "; there are " + join(names, ", "));
 }
 
@@ -176,8 +177,8 @@ void Run::printSpeed(double first, std::vector<double> times) {
   if (auto flops = unit.flops(info.name, arguments.symbols, arguments.scalars))
     outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
   double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
-  outs() << "\nbytes    " << formatBytes(arguments.getInputBytes())
-         << " in, " << formatBytes(arguments.getOutputBytes()) << " out"
+  outs() << "\nbytes    " << formatBytes(arguments.getInputBytes()) << " in, "
+         << formatBytes(arguments.getOutputBytes()) << " out"
          << format(", %.2f GB/s\n", bytes / median * 1e-9);
 }
 
@@ -235,9 +236,8 @@ Error Run::checkResults(bool &good) {
     rows = 0;
   else if (!check.empty() && StringRef(check).getAsInteger(10, rows))
     return createStringError("--check takes a number of rows or 'all'");
-  auto errors =
-      moa::checkOutputs(unit, info, arguments.getReferences(info),
-                        arguments.outputs, rows, randomSeed + 1);
+  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info),
+                                  arguments.outputs, rows, randomSeed + 1);
   if (!errors)
     return unitError();
   for (const moa::OutputError &error : *errors) {

@@ -29,9 +29,8 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
                                kernel.getResultTypes())))
       return failure();
     DeclaredSymbols symbols(kernel.getSymbols());
-    WalkResult walked = kernel.getBody().walk([&](Operation *op) {
-      return WalkResult(verify(op, symbols));
-    });
+    WalkResult walked = kernel.getBody().walk(
+        [&](Operation *op) { return WalkResult(verify(op, symbols)); });
     return failure(walked.wasInterrupted() || failed(verifyOutputs(kernel)));
   }
 

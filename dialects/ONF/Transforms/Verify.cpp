@@ -139,7 +139,8 @@ private:
     }
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       if (!covered.test(axis) && type.getShape()[axis].getValue() != "1")
-        return store.emitOpError("expects an index on axis ") << axis << " (O4)";
+        return store.emitOpError("expects an index on axis ")
+               << axis << " (O4)";
     return verifyNoOtherLoop(store, used);
   }
 
@@ -149,10 +150,10 @@ private:
          loop = loop->getParentOfType<ForOp>())
       for (BlockArgument index : loop.getBody().getArguments()) {
         Attribute extent = loop.getExtents()[index.getArgNumber()];
-        if (!used.contains(index) &&
-            cast<StringAttr>(extent).getValue() != "1")
-          return store.emitOpError("expects every enclosing loop's index in the "
-                                   "address (O4), but ")
+        if (!used.contains(index) && cast<StringAttr>(extent).getValue() != "1")
+          return store.emitOpError(
+                     "expects every enclosing loop's index in the "
+                     "address (O4), but ")
                  << loop.getNames()[index.getArgNumber()] << " is not used";
       }
     return success();

@@ -108,21 +108,20 @@ public:
 
   /// The MoaKernel, or null when an expression cannot be compiled.
   Constant *build() {
-    Constant *fields[] = {
-        text(signature.name),
-        number(signature.getArrays().size()),
-        arrays(),
-        number(scalarSlots.size()),
-        numbers(scalarSlots),
-        number(signature.bindings.size()),
-        symbols(),
-        numbers(symbolSlots),
-        number(signature.constraints.size()),
-        constraints(),
-        number(options.numNests),
-        nests(),
-        number(numSlots),
-        number((options.scratchBytes + 63) / 64 * 64)};
+    Constant *fields[] = {text(signature.name),
+                          number(signature.getArrays().size()),
+                          arrays(),
+                          number(scalarSlots.size()),
+                          numbers(scalarSlots),
+                          number(signature.bindings.size()),
+                          symbols(),
+                          numbers(symbolSlots),
+                          number(signature.constraints.size()),
+                          constraints(),
+                          number(options.numNests),
+                          nests(),
+                          number(numSlots),
+                          number((options.scratchBytes + 63) / 64 * 64)};
     Constant *table = global(ConstantStruct::getAnon(fields), "table");
     return error ? nullptr : table;
   }
@@ -158,10 +157,10 @@ private:
     return global(ConstantDataArray::getString(context, value), "text");
   }
   Constant *global(Constant *initialiser, const char *suffix) {
-    auto *variable = new GlobalVariable(
-        module, initialiser->getType(), /*isConstant=*/true,
-        GlobalValue::PrivateLinkage, initialiser,
-        signature.name + "_" + suffix);
+    auto *variable =
+        new GlobalVariable(module, initialiser->getType(), /*isConstant=*/true,
+                           GlobalValue::PrivateLinkage, initialiser,
+                           signature.name + "_" + suffix);
     variable->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return variable;
   }
@@ -249,6 +248,9 @@ public:
     word = builder.getInt64Ty();
   }
 
+  /// Fails when the module has a function of an entry point's name already.
+  llvm::Error takeError() { return std::move(error); }
+
   void buildEntries() {
     begin(signature.name, builder.getInt32Ty(), {pointer, word, pointer});
     Value *launched = callRuntime(
@@ -256,8 +258,7 @@ public:
     builder.CreateRet(launched);
 
     begin(signature.name + "_workspace", word, {});
-    builder.CreateRet(
-        callRuntime("moaWorkspace", {tensors, scalars, block()}));
+    builder.CreateRet(callRuntime("moaWorkspace", {tensors, scalars, block()}));
 
     begin(signature.name + "_check", builder.getInt32Ty(), {pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {tensors, extra(0), extra(1)}));
@@ -278,8 +279,7 @@ public:
         callRuntime("moaWorkspace", {extra(0), extra(1), block()}));
     declare(signature.name + "_packed_check", builder.getInt32Ty(),
             {pointer, pointer, word});
-    builder.CreateRet(
-        callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
+    builder.CreateRet(callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
   }
 
 private:
@@ -300,9 +300,15 @@ private:
   Function *declare(const std::string &name, Type *result,
                     ArrayRef<Type *> types) {
     auto *type = FunctionType::get(result, types, false);
-    function = Function::Create(type, GlobalValue::ExternalLinkage, name,
-                                module);
+    function =
+        Function::Create(type, GlobalValue::ExternalLinkage, name, module);
     function->addFnAttr(Attribute::NoUnwind);
+    if (function->getName() != name)
+      error = llvm::joinErrors(
+          std::move(error),
+          llvm::createStringError("the entry point '" + name +
+                                  "' has the name of a library function that "
+                                  "the kernel calls; rename the kernel"));
     builder.SetInsertPoint(
         BasicBlock::Create(module.getContext(), "entry", function));
     numOwn = 0;
@@ -363,7 +369,8 @@ private:
   }
 
   Value *array(Type *type, int64_t count) {
-    return builder.CreateAlloca(type, builder.getInt64(std::max<int64_t>(count, 1)));
+    return builder.CreateAlloca(type,
+                                builder.getInt64(std::max<int64_t>(count, 1)));
   }
   Value *block() { return array(word, numSlots); }
   void storeAt(Value *base, int64_t index, Value *value) {
@@ -385,16 +392,20 @@ private:
   Function *function = nullptr;
   unsigned numOwn = 0;
   Value *tensors = nullptr, *scalars = nullptr;
+  llvm::Error error = llvm::Error::success();
 };
 } // namespace
 
-/// The fixed sizes of Runtime.h hold for this kernel.
+/// The fixed sizes of Runtime.h, and C's names, hold for this kernel.
 static llvm::Error checkLimits(const KernelSignature &signature) {
   auto refuse = [&](const char *what, size_t count, int limit) {
     return llvm::createStringError("kernel '" + signature.name + "' has " +
                                    std::to_string(count) + " " + what +
                                    "; the limit is " + std::to_string(limit));
   };
+  if (isReservedWord(signature.name))
+    return llvm::createStringError("a kernel cannot be called '" +
+                                   signature.name + "' in C");
   if (signature.symbols.size() > kMaxSymbols)
     return refuse("symbols", signature.symbols.size(), kMaxSymbols);
   if (signature.getArrays().size() > kMaxArrays)
@@ -424,7 +435,7 @@ llvm::Error addEntryPoints(llvm::Module &module,
   entries.buildEntries();
   if (options.packed)
     entries.buildPacked();
-  return llvm::Error::success();
+  return entries.takeError();
 }
 
 } // namespace moa::cpu

@@ -80,22 +80,31 @@ static const char *const kNotes =
  * no licence obligation.
 )";
 
+bool isReservedWord(llvm::StringRef name) {
+  static const llvm::StringSet<> words = {
+      "alignas",  "alignof",  "and",       "and_eq",   "asm",       "auto",
+      "bitand",   "bitor",    "bool",      "break",    "case",      "catch",
+      "char",     "class",    "compl",     "concept",  "const",     "constexpr",
+      "continue", "decltype", "default",   "delete",   "do",        "double",
+      "else",     "enum",     "explicit",  "export",   "extern",    "false",
+      "float",    "for",      "friend",    "goto",     "if",        "inline",
+      "int",      "long",     "main",      "mutable",  "namespace", "new",
+      "noexcept", "not",      "not_eq",    "nullptr",  "operator",  "or",
+      "or_eq",    "private",  "protected", "public",   "register",  "requires",
+      "restrict", "return",   "short",     "signed",   "sizeof",    "static",
+      "struct",   "switch",   "template",  "this",     "throw",     "true",
+      "try",      "typedef",  "typeid",    "typename", "union",     "unsigned",
+      "using",    "virtual",  "void",      "volatile", "wchar_t",   "while",
+      "xor",      "xor_eq"};
+  return words.contains(name);
+}
+
 /// A parameter's name as C and C++ allow it, apart from ours.
 static std::string getCName(llvm::StringRef name) {
-  static const llvm::StringSet<> reserved = {
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
-      "bool", "break", "bytes", "case", "catch", "char", "class", "compl",
-      "concept", "const", "constexpr", "continue", "decltype", "default",
-      "delete", "device", "do", "double", "else", "enum", "explicit", "export",
-      "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-      "int", "long", "message", "mutable", "n", "namespace", "new", "noexcept",
-      "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-      "protected", "public", "register", "requires", "restrict", "return",
-      "short", "signed", "sizeof", "static", "stream", "struct", "switch",
-      "template", "this", "throw", "true", "try", "typedef", "typeid",
-      "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-      "wchar_t", "while", "workspace", "xor", "xor_eq"};
-  return reserved.contains(name) ? (name + "_").str() : name.str();
+  static const llvm::StringSet<> ours = {"bytes", "device", "message",
+                                         "n",     "stream", "workspace"};
+  bool taken = isReservedWord(name) || ours.contains(name);
+  return taken ? (name + "_").str() : name.str();
 }
 
 /// The kernel's own parameters as C declares them, in calling order.

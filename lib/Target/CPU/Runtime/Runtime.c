@@ -64,14 +64,16 @@ static int32_t apply(int64_t op, int64_t a, int64_t b, int64_t *result) {
       *result = 0;
       return MOA_OK;
     }
-    return __builtin_sub_overflow((int64_t)0, a, result) ? MOA_OVERFLOW : MOA_OK;
+    return __builtin_sub_overflow((int64_t)0, a, result) ? MOA_OVERFLOW
+                                                         : MOA_OK;
   }
   int64_t quotient = floorDivide(a, b);
   *result = op == kFloorDiv ? quotient : a - quotient * b;
   return MOA_OK;
 }
 
-static int32_t evaluate(const Call *call, const MoaExpr *expr, int64_t *result) {
+static int32_t evaluate(const Call *call, const MoaExpr *expr,
+                        int64_t *result) {
   int64_t stack[kMaxStack];
   int depth = 0;
   for (const int64_t *pc = expr->code; *pc != kEnd;) {
@@ -107,9 +109,9 @@ static const char *bindings(const Call *call, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (int32_t k = 0; k < call->numBound && used + 1 < size; ++k) {
-    int count = snprintf(text + used, size - used, "%s%s = %lld",
-                         k ? ", " : " with ", call->kernel->symbols[k].name,
-                         (long long)call->symbols[k]);
+    int count =
+        snprintf(text + used, size - used, "%s%s = %lld", k ? ", " : " with ",
+                 call->kernel->symbols[k].name, (long long)call->symbols[k]);
     used += count > 0 ? (size_t)count : 0;
   }
   return text;
@@ -183,8 +185,9 @@ static int32_t checkDescriptor(const MoaArray *array, const DLTensor *tensor,
                   array->name);
   for (int64_t axis = 0; axis < array->rank; ++axis)
     if (tensor->shape[axis] < 0)
-      return refuse(message, MOA_SHAPE, "%s: extent %lld on axis %d is negative",
-                    array->name, (long long)tensor->shape[axis], (int)axis);
+      return refuse(message, MOA_SHAPE,
+                    "%s: extent %lld on axis %d is negative", array->name,
+                    (long long)tensor->shape[axis], (int)axis);
   return MOA_OK;
 }
 
@@ -192,8 +195,8 @@ static int32_t bindSymbols(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t k = 0; k < kernel->numSymbols; ++k) {
     const MoaSymbol *symbol = &kernel->symbols[k];
-    int32_t code = evaluateOrRefuse(call, &symbol->value, &call->symbols[k],
-                                    message);
+    int32_t code =
+        evaluateOrRefuse(call, &symbol->value, &call->symbols[k], message);
     if (code)
       return code;
     if (call->symbols[k] < 0)
@@ -211,8 +214,8 @@ static int32_t checkExtents(Call *call, int64_t index, Message *message) {
   char text[256];
   for (int64_t axis = 0; axis < array->rank; ++axis) {
     int64_t expected = 0;
-    int32_t code = evaluateOrRefuse(call, &array->extents[axis], &expected,
-                                    message);
+    int32_t code =
+        evaluateOrRefuse(call, &array->extents[axis], &expected, message);
     if (code)
       return code;
     if (expected != tensor->shape[axis])
@@ -236,7 +239,7 @@ static int32_t checkConstraints(Call *call, Message *message) {
       code = evaluateOrRefuse(call, &constraint->rhs, &b, message);
     if (code)
       return code;
-    int holds[] = {a == b, a != b, a < b, a <= b, a > b, a >= b};
+    int holds[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
     if (!holds[constraint->relation])
       return refuse(message, MOA_CONSTRAINT, "requires %s, but %s = %lld%s",
                     constraint->text, constraint->lhs.text, (long long)a,
@@ -358,9 +361,8 @@ static int32_t checkOverlap(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
   for (int64_t a = 0; a < kernel->numArrays; ++a)
     for (int64_t b = a + 1; b < kernel->numArrays; ++b)
-      if (kernel->arrays[b].isOutput &&
-          overlaps(call->begin[a], call->span[a], call->begin[b],
-                   call->span[b]))
+      if (kernel->arrays[b].isOutput && overlaps(call->begin[a], call->span[a],
+                                                 call->begin[b], call->span[b]))
         return refuse(message, MOA_OVERLAP,
                       "output %s (%llu bytes at %p) overlaps %s (%llu bytes at "
                       "%p)",
