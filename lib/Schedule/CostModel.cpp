@@ -4,13 +4,16 @@
 // block of BN indices, I elements of inner reductions and C carried elements,
 // w bytes per element, B bytes per cycle from the second-level cache:
 //
-//   shared   (I + C)·w / (rows·B)         what all rows share is read once per tile
+//   shared   3·(I + C)·w / (rows·B)       what all rows share is staged per tile:
+//                                         read, written, read again
 //   states   (I + 2C)·w / (BN·B)          rows and states are swept once per block
-//   panel    C/u·w·(1 − ¾L1/panel) / B    the values of one register panel of rows
+//   panel    C/u·w·(1 − ⅗L1/panel) / B    the values of one register panel of rows
 //                                         are read for every u carried elements
 //   values   4·w·(1 − L1/tile) / B        written, read, rewritten, read
 //   overhead 200 / (rows·BN)              per block and tile
-//   waste    rows/8192 · (I + C)/(L·fma)  half a tile of 4096 rows computes nothing
+//   waste    rows/4096 · (I + C)/(L·fma)  under a guard, of 4096 indices per row half
+//                                         a tile's height lies outside it; without
+//                                         one a sixteenth, for the last tile's cores
 //
 // A factor (1 − a/b) counts as 0 when negative. Register blocking u × v keeps
 // u·v accumulators, v operands and one broadcast in registers.
@@ -54,12 +57,13 @@ static double cost(const NestShape &nest, const FoldShape &fold, const Machine &
   double rows = registers * lanes, inner = fold.inner, carried = fold.carried;
   double panel = block * double(unit.vectors * lanes) * w;
   double l1 = machine.l1Bytes;
-  double shared = (inner + carried) * w / (rows * bandwidth);
+  double shared = 3 * (inner + carried) * w / (rows * bandwidth);
   double states = (inner + 2 * carried) * w / (block * bandwidth);
-  double panels = carried / unit.broadcasts * w * missing(0.75 * l1, panel) / bandwidth;
+  double panels = carried / unit.broadcasts * w * missing(0.6 * l1, panel) / bandwidth;
   double values = 4 * w * missing(l1, block * rows * w) / bandwidth;
   double overhead = 200 / (rows * block);
-  double waste = rows / 8192 * (inner + carried) / (lanes * double(machine.fmaPerCycle));
+  double waste = rows / (fold.guarded ? 4096 : 65536) * (inner + carried) /
+                 (lanes * double(machine.fmaPerCycle));
   return shared + states + panels + values + overhead + waste;
 }
 
@@ -70,10 +74,12 @@ static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_
   for (const FoldShape &fold : nest.folds) {
     double best = std::numeric_limits<double>::infinity();
     int64_t bestBlock = 0;
-    for (int64_t block = 8; block <= 512; block *= 2) {
+    int64_t previous = 0;
+    for (int64_t block : {8, 16, 32, 64, 96, 128, 192, 256, 384, 512}) {
       // A block beyond a constant extent only wastes room.
-      if (fold.extent && block > 8 && block / 2 >= *fold.extent)
+      if (fold.extent && previous >= *fold.extent)
         break;
+      previous = block;
       int64_t need = workingSet(nest, fold, registers * lanes, block).total();
       if (bounded && need > machine.l2Bytes / 2)
         break;
@@ -105,7 +111,7 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
   }
   RegisterBlock unit = registerBlock(machine);
   Choice best;
-  for (int64_t multiple = 1; multiple <= 4; ++multiple) {
+  for (int64_t multiple = 1; multiple <= 6; ++multiple) {
     int64_t registers = std::min(multiple * unit.vectors, limit);
     Choice choice = chooseBlocks(nest, machine, registers, lanes, /*bounded=*/true);
     if (choice.cost < best.cost)

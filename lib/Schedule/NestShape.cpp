@@ -21,6 +21,7 @@ static int64_t countOf(StringRef text) {
 
 static FoldShape foldShape(onf::FoldOp fold) {
   FoldShape shape;
+  shape.guarded = !fold.getBody().front().getOps<onf::GuardOp>().empty();
   shape.name = fold.getName().str();
   shape.extent = constantOf(fold.getExtent());
   for (Operation &op : fold.getBody().front()) {

@@ -17,6 +17,8 @@ struct FoldShape {
   /// Σ of the extents of the reductions inside the body, and Σ of the products
   /// of the extents that the states carry: elements per index and per row.
   int64_t inner = 0, carried = 0;
+  /// Whether a guard restricts the range.
+  bool guarded = false;
   /// Scalars per index and row that pass from one reduction to the next.
   int64_t values = 0;
 };
