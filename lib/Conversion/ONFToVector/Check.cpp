@@ -131,7 +131,7 @@ LogicalResult checkKernel(onf::KernelOp kernel) {
   for (auto nest : kernel.getBody().getOps<ForOp>())
     if (failed(checkLift(nest)))
       return failure();
-  WalkResult result = kernel.walk([&](Operation *op) {
+  WalkResult result = kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op == kernel || succeeded(checkOp(op, block)))
       return WalkResult::advance();
     return WalkResult::interrupt();

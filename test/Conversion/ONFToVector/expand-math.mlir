@@ -1,0 +1,45 @@
+// RUN: moa-opt %s -moa-expand-math | FileCheck %s
+
+// On 512-bit vectors 2^n is one instruction; elsewhere a product with two powers.
+// CHECK-LABEL: func.func @exp
+// CHECK: math.roundeven
+// CHECK-COUNT-7: math.fma
+// CHECK: llvm.call_intrinsic "llvm.ldexp"
+func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @exp_narrow
+// CHECK-NOT: llvm.ldexp
+// CHECK: arith.shli
+// CHECK: arith.shli
+// CHECK: arith.mulf
+func.func @exp_narrow(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = math.exp %x : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
+// CHECK-LABEL: func.func @exp2
+// CHECK-COUNT-12: math.fma
+// CHECK-NOT: math.exp2
+func.func @exp2(%x: f64) -> f64 {
+  %y = math.exp2 %x : f64
+  return %y : f64
+}
+
+// CHECK-LABEL: func.func @tanh
+// CHECK-NOT: math.tanh
+// CHECK: math.copysign
+func.func @tanh(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.tanh %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// Functions without an expansion here stay: the C library computes them.
+// CHECK-LABEL: func.func @erf
+// CHECK: math.erf
+func.func @erf(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.erf %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
