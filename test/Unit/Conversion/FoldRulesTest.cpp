@@ -224,8 +224,9 @@ TEST_F(FoldRulesTest, WhateverSplitsSeparates) {
     ASSERT_FALSE(split.h->dependsOn(j)) << exprs.str(f);
     Point at = random(engine);
     double product = value(split.g, at) * value(split.h, at), expected = value(f, at);
-    if (std::isfinite(product) && std::isfinite(expected) && std::fabs(expected) < 1e12)
+    if (std::isfinite(product) && std::isfinite(expected) && std::fabs(expected) < 1e12) {
       ASSERT_NEAR(product, expected, 1e-9 * std::max(1.0, std::fabs(expected))) << exprs.str(f);
+    }
   }
   EXPECT_GT(done, 400u);
 }

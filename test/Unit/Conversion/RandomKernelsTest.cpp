@@ -3,7 +3,7 @@
 // Kernels of a dozen random operators over three axes, with masks, cascades
 // and views. Where the specification has a finite value every level has it.
 // MOA_RANDOM_KERNELS sets how many kernels are tried, MOA_RANDOM_SEED the
-// first seed.
+// first seed, MOA_RANDOM_PRINT prints each kernel before it is lowered.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelBuilder.h"
@@ -15,6 +15,7 @@
 using namespace moa;
 using namespace moa::test;
 using Fn = ScalarFn;
+using K = KernelBuilder;
 
 namespace {
 
@@ -34,6 +35,8 @@ public:
     booleans.push_back({b.input("p", {"N", "M"}, "i1"), {0, 1}});
     booleans.push_back({b.input("q", {"M"}, "i1"), {1}});
     booleans.push_back({b.map(Fn::le, {b.iota("M"), b.iota("N")}, {{1}, {0}}), {0, 1}});
+    gathers[0] = b.input("t", {"N"}, "index", "3");
+    gathers[1] = b.input("u", {"M"}, "index", "3");
     unsigned steps = 6 + pick(7);
     for (unsigned k = 0; k < steps; ++k)
       step();
@@ -118,8 +121,70 @@ private:
     floats.push_back(term);
   }
 
+  /// A selection along the static axis by an array of indices: on an axis of
+  /// its own, or together with that axis of the operand.
+  void gather() {
+    Term x = any();
+    if (x.axes.empty() || x.axes.back() != 2)
+      return;
+    int64_t axis = pick(2), last = x.axes.size() - 1;
+    std::vector<int64_t> rest(x.axes.begin(), x.axes.end() - 1);
+    std::string extent = axis ? "M" : "N";
+    auto found = llvm::find(rest, axis);
+    if (found != rest.end()) {
+      int64_t at = found - rest.begin();
+      x.value = b.psi(x.value, {b.iota(extent), gathers[axis]}, {at, last}, {{0}, {0}}, {extent});
+      rest.erase(found);
+    } else {
+      x.value = b.psi(x.value, {gathers[axis]}, {last}, {{0}}, {extent});
+    }
+    rest.insert(rest.begin(), axis);
+    if (rest.size() == 2 && rest[0] > rest[1]) {
+      x.value = b.transpose(x.value, {1, 0});
+      std::swap(rest[0], rest[1]);
+    }
+    add({x.value, rest});
+  }
+
+  void inner() {
+    Term x = withAxis(), y = withAxis();
+    if (x.axes.back() != y.axes.front())
+      return;
+    std::vector<int64_t> axes(x.axes.begin(), x.axes.end() - 1);
+    for (int64_t axis : llvm::drop_begin(y.axes)) {
+      if (llvm::is_contained(axes, axis))
+        return;
+      axes.push_back(axis);
+    }
+    if (llvm::is_sorted(axes))
+      add({b.inner(x.value, y.value), axes});
+  }
+
+  /// Numbers made of predicates and of indices.
+  void count() {
+    Term p = predicate();
+    if (pick(3) == 0) {
+      Value i = b.iota(pick(2) ? "3" : "M");
+      int64_t axis = K::typeOf(i).getShape()[0].getValue() == "3" ? 2 : 1;
+      return floats.push_back({b.map(Fn::mul, {b.cast(i, "f64", true), b.constant(0.25)}), {axis}});
+    }
+    if (pick(2)) {
+      unsigned position = pick(p.axes.size() ? p.axes.size() : 1);
+      if (!p.axes.empty())
+        booleans.push_back(reduce(pick(2) ? Monoid::and_ : Monoid::or_, p, position));
+      return;
+    }
+    floats.push_back({b.cast(p.value, "f64", true), p.axes});
+  }
+
   void step() {
-    switch (pick(12)) {
+    switch (pick(15)) {
+    case 12:
+      return gather();
+    case 13:
+      return inner();
+    case 14:
+      return count();
     case 0: {
       static const Fn fns[] = {Fn::add, Fn::sub, Fn::mul, Fn::max, Fn::min};
       return add(join(fns[pick(5)], {any(), any()}));
@@ -177,6 +242,7 @@ private:
   std::mt19937 engine;
   KernelBuilder b;
   std::vector<Term> floats, booleans;
+  Value gathers[2];
 };
 
 bool agree(double got, double expected) {
@@ -202,7 +268,7 @@ void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
   Generator generator(seed);
   auto module = generator.finish();
   if (std::getenv("MOA_RANDOM_PRINT"))
-    llvm::outs() << textOf(*module) << "\n", llvm::outs().flush();
+    llvm::errs() << textOf(*module) << "\n";
   Levels levels(std::move(module), disabled);
   ASSERT_TRUE(levels.valid()) << textOf(levels.getMoA());
   bool hoists = !llvm::is_contained(disabled, "R1");
