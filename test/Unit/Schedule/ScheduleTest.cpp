@@ -306,10 +306,10 @@ TEST_F(ScheduleTest, RoundTripAndLift) {
   ASSERT_TRUE(succeeded(lift(kernel(module), again)));
   auto nest = *kernel(module).getBody().getOps<onf::ForOp>().begin();
   auto axis = cast<onf::AxisAttr>((*nest.getLift())[1]);
-  EXPECT_EQ(axis.getTile(), 96);
+  EXPECT_EQ(axis.getTile(), 288);
   EXPECT_EQ(axis.getSize(onf::Resource::lane), 16);
   auto fold = *nest.getBody().getOps<onf::FoldOp>().begin();
-  EXPECT_EQ(fold.getLift()->getSize(onf::Resource::cache), 128);
+  EXPECT_EQ(fold.getLift()->getSize(onf::Resource::cache), 96);
 }
 
 TEST_F(ScheduleTest, ShapesOfNests) {
