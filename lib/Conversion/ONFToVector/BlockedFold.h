@@ -54,6 +54,7 @@ private:
   /// Scopes and states of the vectors of a panel.
   struct Panel {
     mlir::Value number;
+    unsigned depth; // of the panel's scope
     std::vector<Scope> rows;
     std::vector<Values> olds, news; // [scalar][vector]
   };
@@ -89,6 +90,7 @@ private:
   void withRow(Panel &panel, unsigned u, llvm::function_ref<void()> body);
   void emitScore(unsigned score, Panel &panel);
   void emitPass(unsigned pass, Panel &panel);
+  void skipKey(unsigned pass, mlir::Value j);
   void bindPassValues(unsigned pass, Panel &panel, unsigned u, mlir::Value j);
   Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
                     mlir::ValueRange partial);

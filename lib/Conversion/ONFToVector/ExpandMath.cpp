@@ -195,7 +195,7 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
 };
 
 /// Exponentials and tanh, then what MLIR's own expansions cover to 2 ulp
-/// (logarithms of f32), floored divisions, and bfloat16
+/// (logarithms of f32), functions of 16-bit floats in f32, floored divisions, and bfloat16
 /// conversions as integer operations: not every x86 has instructions for them,
 /// and the library calls in their place are not everywhere linked.
 struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
@@ -211,6 +211,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
     moa::populateExpandMathPatterns(patterns);
+    populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return name == math::LogOp::getOperationName() ||
              name == math::Log2Op::getOperationName();

@@ -22,6 +22,7 @@ Value BlockedFold::vectorOffset(Panel &panel, unsigned u) {
 void BlockedFold::emitPanel(Value number) {
   Panel panel;
   panel.number = number;
+  panel.depth = e.depth();
   panel.rows.resize(shape.RI);
   panel.olds.resize(plan.scalars.size());
   for (unsigned u = 0; u != panel.rows.size(); ++u) {
@@ -233,10 +234,13 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
 /// What key j adds to the block's partial states of one vector of rows.
 BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigned u,
                                             Value j, ValueRange partial) {
+  // What depends on the row alone goes before the loop: its scope comes next
+  // after the panel's, and one scope for this key and vector after it.
   Scope scope;
   scope.site = e.top().site;
-  Scope *loop = e.stack.back();
-  e.stack.back() = &panel.rows[u];
+  std::vector<Scope *> inner(e.stack.begin() + panel.depth + 1, e.stack.end());
+  e.stack.resize(panel.depth + 1);
+  e.stack.push_back(&panel.rows[u]);
   e.stack.push_back(&scope);
   bindPassValues(pass, panel, u, j);
   Value present;
@@ -267,9 +271,22 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
       Build b = e.here();
       store(value, pointer, b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
     }
-  e.stack.pop_back();
-  e.stack.back() = loop;
+  e.stack.resize(panel.depth + 1);
+  e.stack.insert(e.stack.end(), inner.begin(), inner.end());
   return next;
+}
+
+/// A key that no row sees: nothing is read, its row operands are zero.
+void BlockedFold::skipKey(unsigned pass, Value j) {
+  for (const Carrier &carrier : plan.carriers) {
+    if (carrier.pass != pass)
+      continue;
+    Build b = e.here();
+    Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
+    for (int64_t u = 0; u != shape.RI; ++u)
+      store(zero, operands[carrier.operand],
+            b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
+  }
 }
 
 void BlockedFold::emitPass(unsigned pass, Panel &panel) {
@@ -283,10 +300,19 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
         inits.push_back(e.here().identity(acc.getMonoid(),
                                           e.rowType(acc.getResult().getType())));
   Values partial = e.loop(e.here().index(0), count, 1, inits, [&](Value j, ValueRange args) {
-    Values next;
-    for (unsigned u = 0; u != panel.rows.size(); ++u)
-      next.append(accumulate(pass, panel, u, j, args.slice(u * perRow, perRow)));
-    return next;
+    auto body = [&] {
+      Values next;
+      for (unsigned u = 0; u != panel.rows.size(); ++u)
+        next.append(accumulate(pass, panel, u, j, args.slice(u * perRow, perRow)));
+      return next;
+    };
+    if (!masked)
+      return body();
+    Value seen = load(booleanType(), anyOfKey, j, false);
+    return e.branch(seen, args.getTypes(), body, [&] {
+      skipKey(pass, j);
+      return Values(args);
+    });
   });
   for (unsigned u = 0; u != panel.rows.size(); ++u)
     withRow(panel, u, [&] {

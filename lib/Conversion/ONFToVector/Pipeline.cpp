@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -10,6 +11,8 @@ using namespace mlir;
 void moa::buildVectorToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // 16-bit floats are a format of memory; arithmetic on them runs in f32.
+  manager.addPass(arith::createArithEmulateUnsupportedFloats({{"bf16", "f16"}, "f32"}));
   manager.addPass(createExpandMathPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());

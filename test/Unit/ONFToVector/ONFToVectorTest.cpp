@@ -477,6 +477,38 @@ onf.kernel @paged attributes {
   }
 }
 
+/// Arithmetic on 16-bit floats, where a user casts to them.
+TEST(Narrow, Arithmetic) {
+  for (const char *type : {"bf16", "f16"}) {
+    auto kernel = build(fill(R"(
+onf.kernel @narrow attributes {symbols = ["N"], requires = [], arg_names = ["X"],
+    result_names = ["R"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%X: !moa.array<[N], f32>, %R: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %x = onf.load %X[%i] times ["X.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    %h = arith.truncf %x : f32 to $H
+    %s = arith.addf %h, %h : $H
+    %e = math.exp %s : $H
+    %p = arith.cmpf olt, %e, %s : $H
+    %m = arith.select %p, %s, %e : $H
+    %y = arith.extf %m : $H to f32
+    onf.store %y, %R[%i] times ["R.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+)", {{"H", type}}), true);
+    ASSERT_TRUE(kernel);
+    std::vector<float> X{0, 1, -1, 0.5, 2}, R(5);
+    std::vector<int64_t> slots;
+    pushArray(slots, X.data(), {5});
+    pushArray(slots, R.data(), {5});
+    slots.push_back(5);
+    kernel->run(slots);
+    for (int k = 0; k != 5; ++k)
+      EXPECT_NEAR(R[k], std::exp(2 * X[k]), 0.01 * R[k]) << type;
+  }
+}
+
 /// out = f(x), element by element.
 template <typename T>
 std::vector<T> evaluate(const std::string &function, std::vector<T> x, int64_t bits) {
