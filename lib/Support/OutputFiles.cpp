@@ -18,13 +18,20 @@ static Error fail(StringRef path, const Twine &reason) {
 }
 
 Error OutputFiles::add(StringRef path, StringRef contents) {
-  if (path == "-") {
-    standardOutput += contents;
+  sys::fs::file_status status;
+  bool exists = path != "-" && !sys::fs::status(path, status);
+  if (path == "-" || (exists && !sys::fs::is_directory(status) &&
+                      !sys::fs::is_regular_file(status))) {
+    streams.push_back({path.str(), contents.str()});
     return Error::success();
   }
-  if (sys::fs::is_directory(path))
+  if (exists && sys::fs::is_directory(status))
     return fail(path, "this is a directory");
-  auto file = sys::fs::TempFile::create(path + ".temp-%%%%%%%%");
+  SmallString<128> place(path);
+  if (exists && sys::fs::is_symlink_file(path))
+    if (std::error_code error = sys::fs::real_path(path, place))
+      return fail(path, error.message());
+  auto file = sys::fs::TempFile::create(place + ".temp-%%%%%%%%");
   if (!file)
     return fail(path, toString(file.takeError()));
   {
@@ -38,7 +45,23 @@ Error OutputFiles::add(StringRef path, StringRef contents) {
       return fail(path, reason);
     }
   }
-  entries.push_back({path.str(), std::move(*file)});
+  entries.push_back({place.str().str(), std::move(*file)});
+  return Error::success();
+}
+
+/// Writes to something that exists and cannot be replaced.
+static Error writeInPlace(StringRef path, StringRef contents) {
+  std::error_code error;
+  raw_fd_ostream stream(path, error, sys::fs::CD_CreateAlways);
+  if (error)
+    return fail(path, error.message());
+  stream << contents;
+  stream.flush();
+  if (stream.has_error()) {
+    std::string reason = stream.error().message();
+    stream.clear_error();
+    return fail(path == "-" ? "standard output" : path, reason);
+  }
   return Error::success();
 }
 
@@ -47,14 +70,11 @@ Error OutputFiles::commit() {
     if (Error error = entry.file.keep(entry.path))
       return fail(entry.path, toString(std::move(error)));
   entries.clear();
-  if (!standardOutput.empty())
-    outs() << standardOutput;
   outs().flush();
-  if (outs().has_error()) {
-    outs().clear_error();
-    return fail("standard output", "the stream is closed");
-  }
-  standardOutput.clear();
+  for (const auto &[path, contents] : streams)
+    if (Error error = writeInPlace(path, contents))
+      return error;
+  streams.clear();
   return Error::success();
 }
 

@@ -11,8 +11,9 @@
 namespace moa {
 
 /// Collects the outputs of a tool. Every file is written under a temporary name
-/// beside its own; `commit` renames them. What is not committed is removed. The
-/// name "-" is standard output, written by `commit`.
+/// beside its own; `commit` renames them. What is not committed is removed. A
+/// link is followed; what exists and is no regular file (a device, a pipe) is
+/// written by `commit`, and so is "-", standard output.
 class OutputFiles {
 public:
   OutputFiles() = default;
@@ -28,7 +29,8 @@ private:
     llvm::sys::fs::TempFile file;
   };
   std::vector<Entry> entries;
-  std::string standardOutput;
+  /// Paths that are written in place, and their contents; "-" among them.
+  std::vector<std::pair<std::string, std::string>> streams;
 };
 
 } // namespace moa

@@ -136,6 +136,20 @@ TEST_F(Files, OutputsAppearTogetherOrNotAtAll) {
   EXPECT_EQ(countFiles(), 2u);
 }
 
+TEST_F(Files, LinksAreFollowedAndDevicesStay) {
+  write("real", "old");
+  ASSERT_FALSE(llvm::sys::fs::create_link("real", path("link")));
+  OutputFiles files;
+  EXPECT_FALSE(bool(files.add(path("link"), "new")));
+  EXPECT_FALSE(bool(files.add("/dev/null", "gone")));
+  EXPECT_FALSE(bool(files.commit()));
+  EXPECT_TRUE(llvm::sys::fs::is_symlink_file(path("link")));
+  auto text = llvm::MemoryBuffer::getFile(path("real"));
+  ASSERT_TRUE(bool(text));
+  EXPECT_EQ((*text)->getBuffer(), "new");
+  EXPECT_FALSE(llvm::sys::fs::is_regular_file("/dev/null"));
+}
+
 //===----------------------------------------------------------------------===//
 // 16-bit floats
 //===----------------------------------------------------------------------===//
