@@ -199,16 +199,20 @@ public:
   shapes(const std::string &kernel,
          const std::map<std::string, int64_t> &symbols);
   /// All outputs by the reference interpreter on a level up to Lifted. `inputs`
-  /// has one array per input parameter, scalars included.
+  /// has one array per input parameter, scalars included. Below the moa level
+  /// every computed float is moved relatively by `roundoff`, up or down as a
+  /// hash decides (Monte Carlo arithmetic): how far the result moves tells how
+  /// much of an error is the problem's conditioning.
   std::optional<std::vector<ReferenceArray>>
   evaluate(const std::string &kernel, Level level,
-           const std::vector<ReferenceArray> &inputs);
+           const std::vector<ReferenceArray> &inputs, double roundoff = 0);
   /// Chosen elements of one output; cheap for single rows of large problems on
   /// the levels DNF and ONF.
   std::optional<std::vector<double>>
   evaluateElements(const std::string &kernel, Level level,
                    const std::vector<ReferenceArray> &inputs, unsigned output,
-                   const std::vector<std::vector<int64_t>> &indices);
+                   const std::vector<std::vector<int64_t>> &indices,
+                   double roundoff = 0);
   /// Floating-point operations of a run: two for every term of every sum of
   /// products, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every

@@ -62,10 +62,13 @@ Compilation::shapes(const std::string &kernel,
 
 std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
-                      const std::vector<ReferenceArray> &inputs) {
+                      const std::vector<ReferenceArray> &inputs,
+                      double roundoff) {
   mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
-  auto arrays =
-      op ? impl->take(interpret(op, makeInputs(inputs))) : std::nullopt;
+  InterpretOptions options;
+  options.roundoff = roundoff;
+  auto arrays = op ? impl->take(interpret(op, makeInputs(inputs), options))
+                   : std::nullopt;
   if (!arrays)
     return std::nullopt;
   std::vector<ReferenceArray> result;
@@ -77,11 +80,14 @@ Compilation::evaluate(const std::string &kernel, Level level,
 std::optional<std::vector<double>> Compilation::evaluateElements(
     const std::string &kernel, Level level,
     const std::vector<ReferenceArray> &inputs, unsigned output,
-    const std::vector<std::vector<int64_t>> &indices) {
+    const std::vector<std::vector<int64_t>> &indices, double roundoff) {
   mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
-  return impl->take(interpretElements(op, makeInputs(inputs), output, indices));
+  InterpretOptions options;
+  options.roundoff = roundoff;
+  return impl->take(
+      interpretElements(op, makeInputs(inputs), output, indices, options));
 }
 
 } // namespace moa

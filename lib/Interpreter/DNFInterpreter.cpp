@@ -227,7 +227,9 @@ class DNFInterpreter final : GraphBuilder {
 public:
   DNFInterpreter(const Kernel &kernel, const Symbols &symbols,
                  const KernelInputs &inputs, const InterpretOptions &options)
-      : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {}
+      : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {
+    state.roundoff = options.roundoff;
+  }
 
   Expected<std::vector<Array>> run(dnf::KernelOp op, const Sample *sample);
 

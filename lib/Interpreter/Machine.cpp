@@ -2,6 +2,7 @@
 #include "lib/Interpreter/Machine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/Hashing.h"
 
 using namespace mlir;
 using namespace moa;
@@ -42,6 +43,10 @@ struct ScalarNode final : OperandNode {
       cells[k] = m.get(operands[k]);
     if (const char *why = perform(instr, cells, result))
       return m.fail(loc, why);
+    if (m.roundoff != 0 && isRounded(instr.code)) {
+      bool up = llvm::hash_combine(instr.code, result.i) & 1;
+      result.f *= 1 + (up ? m.roundoff : -m.roundoff);
+    }
     return result;
   }
   Instr instr;

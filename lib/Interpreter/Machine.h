@@ -66,6 +66,8 @@ public:
   llvm::Error takeError() { return makeError(error); }
 
   bool failed = false;
+  /// See InterpretOptions::roundoff.
+  double roundoff = 0;
 
 private:
   std::string error;

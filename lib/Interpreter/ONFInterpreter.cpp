@@ -40,7 +40,9 @@ public:
   ONFInterpreter(const Kernel &kernel, const Symbols &symbols,
                  const KernelInputs &inputs, const InterpretOptions &options)
       : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
-        options(options) {}
+        options(options) {
+    state.roundoff = options.roundoff;
+  }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
 

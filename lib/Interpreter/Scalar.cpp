@@ -322,6 +322,18 @@ const char *moa::interp::perform(const Instr &instr, const Cell *v, Cell &result
   return nullptr;
 }
 
+bool moa::interp::isRounded(Code code) {
+  switch (code) {
+  case Code::Id: case Code::NegF: case Code::AbsF: case Code::Floor:
+  case Code::Ceil: case Code::Round: case Code::RoundEven: case Code::TruncF:
+  case Code::MaximumF: case Code::MinimumF: case Code::MaxNumF:
+  case Code::MinNumF: case Code::CopySign: case Code::CmpF:
+    return false;
+  default:
+    return code < Code::NegI;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Monoids
 //===----------------------------------------------------------------------===//

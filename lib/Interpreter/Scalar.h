@@ -64,6 +64,9 @@ struct Instr {
 /// Performs the operation; returns what is wrong with the operands, or null.
 const char *perform(const Instr &instr, const Cell *v, Cell &result);
 
+/// Whether the operation gives a float that a machine has to round.
+bool isRounded(Code code);
+
 /// The operation of a point-wise function on an element type; nothing for
 /// `select`, which chooses among operands.
 std::optional<Instr> instrOf(ScalarFn fn, mlir::Type element);

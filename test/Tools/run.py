@@ -78,6 +78,19 @@ class Run(unittest.TestCase):
         y = self.assert_result(self.run_on("f32", x, "--target=reference"), x, 1e-6)
         np.testing.assert_array_equal(y, x * np.float32(0.5))
 
+    def test_ill_conditioned(self):
+        # The sum rounds x to steps of 2^-10; no evaluation in f32 does better.
+        with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
+            file.write("kernel far[N](x : f32[N]) -> (y : f32[N], z : f32[N])"
+                       " { far = x + 10000 y = exp(far - 10000) z = exp(x) }")
+        np.save(self.path("x.npy"), self.x[0].astype(np.float32))
+        for rows in ("", "=all"):
+            done = mt.tool("moa-run", self.path("scale.moa"),
+                           "x=" + self.path("x.npy"), "--check" + rows)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, "check    y: .*one rounding per operation")
+            self.assertNotRegex(done.stdout, "check    z: .*one rounding")
+
     def test_fortran_order_is_refused(self):
         done = self.run_on("f32", np.asfortranarray(self.x.astype(np.float32)))
         self.assertEqual(done.returncode, 1)

@@ -55,6 +55,26 @@ private:
 };
 } // namespace
 
+/// The relative L2 distance of two lists where both are finite.
+static double getDistance(llvm::ArrayRef<double> found, llvm::ArrayRef<double> expected) {
+  Comparison comparison;
+  for (auto [x, y] : llvm::zip_equal(found, expected))
+    if (std::isfinite(x) && std::isfinite(y))
+      comparison.add(x, y);
+  OutputError error;
+  comparison.finish(error);
+  return error.relative;
+}
+
+/// The unit roundoff of what scores and statistics are computed in: f64 if an
+/// input is f64, else f32.
+static double getRoundoff(const KernelInfo &info) {
+  for (const ParameterInfo &parameter : info.parameters)
+    if (!parameter.isOutput && parameter.elementType == "f64")
+      return 0x1p-53;
+  return 0x1p-24;
+}
+
 /// The rows to compare, ascending.
 static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows,
                                        std::mt19937_64 &generator) {
@@ -112,29 +132,46 @@ checkRows(Compilation &unit, const KernelInfo &info,
   const std::vector<int64_t> &shape = output.getShape();
   int64_t width = shape.empty() ? 1 : shape.back();
   error.allRows = width ? output.getNumElements() / width : 0;
-  Comparison comparison;
-  Progress progress("checking " + error.name);
   std::vector<int64_t> chosen = chooseRows(error.allRows, rows, generator);
   std::vector<int64_t> columns = chooseColumns(width);
   // Every call of the interpreter takes the inputs anew, so rows go in batches.
-  for (llvm::ArrayRef<int64_t> rest = chosen; !rest.empty();) {
-    llvm::ArrayRef<int64_t> batch = rest.take_front(16);
-    rest = rest.drop_front(batch.size());
-    std::vector<std::vector<int64_t>> indices;
-    for (int64_t row : batch)
-      llvm::append_range(indices, getIndices(shape, row, columns));
-    auto expected =
-        unit.evaluateElements(info.name, Level::DNF, inputs, position, indices);
-    if (!expected)
-      return std::nullopt;
-    for (size_t k = 0; k < indices.size(); ++k)
-      comparison.add(output.get(batch[k / columns.size()] * width +
-                                columns[k % columns.size()]),
-                     (*expected)[k]);
-    error.rows += int64_t(batch.size());
-    progress.advance(error.rows, int64_t(chosen.size()));
-  }
+  auto evaluate = [&](double roundoff, llvm::StringRef what)
+      -> std::optional<std::vector<double>> {
+    Progress progress(what.str() + error.name);
+    std::vector<double> values;
+    int64_t done = 0;
+    for (llvm::ArrayRef<int64_t> rest = chosen; !rest.empty();) {
+      llvm::ArrayRef<int64_t> batch = rest.take_front(16);
+      rest = rest.drop_front(batch.size());
+      std::vector<std::vector<int64_t>> indices;
+      for (int64_t row : batch)
+        llvm::append_range(indices, getIndices(shape, row, columns));
+      auto some = unit.evaluateElements(info.name, Level::DNF, inputs, position,
+                                        indices, roundoff);
+      if (!some)
+        return std::nullopt;
+      llvm::append_range(values, *some);
+      done += int64_t(batch.size());
+      progress.advance(done, int64_t(chosen.size()));
+    }
+    return values;
+  };
+  auto expected = evaluate(0, "checking ");
+  if (!expected)
+    return std::nullopt;
+  error.rows = int64_t(chosen.size());
+  Comparison comparison;
+  for (size_t k = 0; k < expected->size(); ++k)
+    comparison.add(output.get(chosen[k / columns.size()] * width +
+                              columns[k % columns.size()]),
+                   (*expected)[k]);
   comparison.finish(error);
+  if (error.relative > error.tolerance && error.tolerance > 0) {
+    auto moved = evaluate(getRoundoff(info), "conditioning of ");
+    if (!moved)
+      return std::nullopt;
+    error.conditioning = getDistance(*moved, *expected);
+  }
   return error;
 }
 
@@ -162,6 +199,16 @@ checkAll(Compilation &unit, const KernelInfo &info,
     comparison.finish(error);
     errors.push_back(error);
   }
+  if (llvm::all_of(errors, [](const OutputError &error) {
+        return error.relative <= error.tolerance || error.tolerance == 0;
+      }))
+    return errors;
+  auto moved = unit.evaluate(info.name, Level::DNF, inputs, getRoundoff(info));
+  if (!moved)
+    return std::nullopt;
+  for (auto [k, error] : llvm::enumerate(errors))
+    if (error.relative > error.tolerance && error.tolerance > 0)
+      error.conditioning = getDistance((*moved)[k].data, (*expected)[k].data);
   return errors;
 }
 

@@ -244,9 +244,12 @@ Error Run::checkResults(bool &good) {
     good &= error.ok();
     outs() << "check    " << error.name << ": " << error.rows << " of "
            << error.allRows << " rows, largest error "
-           << format("%.2e, relative L2 error %.2e (bound %.0e)", error.maximum,
-                     error.relative, error.tolerance)
-           << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
+           << format("%.2e, relative L2 error %.2e (bound %.1e", error.maximum,
+                     error.relative, error.bound());
+    if (error.conditioning > 0)
+      outs() << format(": one rounding per operation moves it by %.1e",
+                       error.conditioning);
+    outs() << ")" << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
            << (error.ok() ? "\n" : ": FAILED\n");
   }
   return Error::success();

@@ -170,6 +170,23 @@ TEST(DNF, AbsentOutputsAreZeroAndNotEvaluated) {
   EXPECT_EQ(run(text.get(), dnfInputs())[0].data, std::vector<double>({30, 10, 0}));
 }
 
+TEST(DNF, RoundoffMovesComputedFloatsOnly) {
+  KernelText text(dnf(std::string(kGather) + R"mlir(
+    %one = arith.constant 1.0 : f32
+    %sum = arith.addf %v, %one : f32
+    %large = arith.maximumf %sum, %one : f32
+    dnf.yield %large : f32 })mlir"));
+  InterpretOptions options;
+  options.roundoff = 0x1p-10;
+  KernelInputs inputs = dnfInputs();
+  inputs.arrays[1] = vector({2, 0, 1});
+  auto moved = interpret(text.get(), inputs, options);
+  ASSERT_TRUE(static_cast<bool>(moved));
+  std::vector<double> exact = run(text.get(), inputs)[0].data;
+  for (auto [x, y] : llvm::zip_equal((*moved)[0].data, exact))
+    EXPECT_EQ(std::fabs(x / y - 1), 0x1p-10);
+}
+
 TEST(DNF, WhereIsAbsence) {
   // Before the laws of absence moved it: through functions, lets and sums.
   KernelText text(dnf(R"mlir(
