@@ -29,22 +29,12 @@ using namespace mlir;
 using namespace moa;
 
 namespace {
-/// Vectors of rows (v) and broadcast elements (u) of the register blocking.
-struct RegisterBlock {
-  int64_t broadcasts, vectors;
-};
-
 struct Choice {
   int64_t registers = 1, lanes = 1;
   std::vector<int64_t> blocks;
   double cost = std::numeric_limits<double>::infinity();
 };
 } // namespace
-
-static RegisterBlock registerBlock(const Machine &machine) {
-  int64_t broadcasts = std::max<int64_t>(1, machine.registers / 4);
-  return {broadcasts, std::max<int64_t>(1, (machine.registers - 1) / (broadcasts + 1))};
-}
 
 static double missing(double have, double need) {
   return need > have ? 1 - have / need : 0;
@@ -80,7 +70,7 @@ static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_
       if (fold.extent && previous >= *fold.extent)
         break;
       previous = block;
-      int64_t need = workingSet(nest, fold, registers * lanes, block).total();
+      int64_t need = workingSet(nest, fold, machine, registers, lanes, block).total();
       if (bounded && need > machine.l2Bytes / 2)
         break;
       double c = cost(nest, fold, machine, registers, lanes, block);

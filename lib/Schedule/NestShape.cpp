@@ -75,12 +75,20 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
   return shapes;
 }
 
-WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold, int64_t rows,
+RegisterBlock moa::registerBlock(const Machine &machine) {
+  int64_t broadcasts = std::max<int64_t>(1, machine.registers / 4);
+  return {broadcasts, std::max<int64_t>(1, (machine.registers - 1) / (broadcasts + 1))};
+}
+
+WorkingSet moa::workingSet(const NestShape &nest, const FoldShape &fold,
+                           const Machine &machine, int64_t registers, int64_t lanes,
                            int64_t block) {
+  int64_t rows = registers * lanes;
+  int64_t panel = std::min(registers, registerBlock(machine).vectors) * lanes;
   int64_t bytes = nest.bits / 8, wide = fold.inner + fold.carried;
   WorkingSet set;
   set.staged = block * wide * bytes;
-  set.values = block * rows * fold.values * bytes;
+  set.values = block * panel * fold.values * bytes;
   set.states = rows * wide * bytes;
   return set;
 }

@@ -3,6 +3,7 @@
 #define MOA_SCHEDULE_NESTSHAPE_H
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Schedule/Machine.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,16 +38,25 @@ constexpr int64_t assumedExtent = 128;
 
 std::vector<NestShape> nestShapes(onf::KernelOp kernel);
 
+/// Vectors of rows and broadcast elements of the register blocking: their product
+/// of accumulators, the vectors and one broadcast are in registers.
+struct RegisterBlock {
+  int64_t broadcasts, vectors;
+};
+RegisterBlock registerBlock(const Machine &machine);
+
 /// Bytes that one core touches again and again while it runs one block of a
 /// fold over one tile of rows.
 struct WorkingSet {
   int64_t staged = 0; // block × (inner + carried): what all rows share
-  int64_t values = 0; // block × rows
+  int64_t values = 0; // block × the rows of one register panel
   int64_t states = 0; // rows × (inner + carried)
   int64_t total() const { return staged + values + states; }
 };
 
-WorkingSet workingSet(const NestShape &nest, const FoldShape &fold, int64_t rows,
+/// For tiles of `registers` vectors of `lanes` rows.
+WorkingSet workingSet(const NestShape &nest, const FoldShape &fold,
+                      const Machine &machine, int64_t registers, int64_t lanes,
                       int64_t block);
 
 } // namespace moa

@@ -216,7 +216,8 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
     }
   }
   for (auto [fold, axis] : llvm::zip(shape.folds, nest.folds)) {
-    WorkingSet set = workingSet(shape, fold, nest.getRows(),
+    int64_t lanes = nest.axes.empty() ? 1 : nest.axes.back().getSize(onf::Resource::lane);
+    WorkingSet set = workingSet(shape, fold, machine, nest.getRows() / lanes, lanes,
                                 axis.getSize(onf::Resource::cache));
     if (set.total() > machine.l2Bytes / 2)
       return refuse("fold '" + fold.name + "' of " + where + " needs " +

@@ -79,7 +79,7 @@ class Run(unittest.TestCase):
         np.testing.assert_array_equal(y, x * np.float32(0.5))
 
     def test_ill_conditioned(self):
-        # The sum rounds x to steps of 2^-10; no evaluation in f32 does better.
+        """The sum rounds x to steps of 2^-10, or to nothing: no better in f32."""
         with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
             file.write("kernel far[N](x : f32[N]) -> (y : f32[N], z : f32[N])"
                        " { far = x + 10000 y = exp(far - 10000) z = exp(x) }")
@@ -88,8 +88,15 @@ class Run(unittest.TestCase):
             done = mt.tool("moa-run", self.path("scale.moa"),
                            "x=" + self.path("x.npy"), "--check" + rows)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, "check    y: .*one rounding per operation")
+            self.assertRegex(done.stdout, "check    y: .*ill-conditioned, accepted")
             self.assertNotRegex(done.stdout, "check    z: .*one rounding")
+        with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
+            file.write("kernel lost[N](x : f32[N]) -> y : f32[N]"
+                       " { far = x + 1000000000 y = exp(far - 1000000000) }")
+        done = mt.tool("moa-run", self.path("scale.moa"), "x=" + self.path("x.npy"),
+                       "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "one rounding per operation.*FAILED")
 
     def test_fortran_order_is_refused(self):
         done = self.run_on("f32", np.asfortranarray(self.x.astype(np.float32)))

@@ -244,12 +244,14 @@ Error Run::checkResults(bool &good) {
     good &= error.ok();
     outs() << "check    " << error.name << ": " << error.rows << " of "
            << error.allRows << " rows, largest error "
-           << format("%.2e, relative L2 error %.2e (bound %.1e", error.maximum,
-                     error.relative, error.bound());
+           << format("%.2e, relative L2 error %.2e (bound %.0e)", error.maximum,
+                     error.relative, error.tolerance);
     if (error.conditioning > 0)
-      outs() << format(": one rounding per operation moves it by %.1e",
+      outs() << format("; one rounding per operation moves the reference by %.1e",
                        error.conditioning);
-    outs() << ")" << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
+    if (error.ok() && error.illConditioned())
+      outs() << ": ill-conditioned, accepted";
+    outs() << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
            << (error.ok() ? "\n" : ": FAILED\n");
   }
   return Error::success();

@@ -282,8 +282,9 @@ std::pair<Value, Value> BlockedFold::evaluateMasks() {
 }
 
 /// One version of the code for a block.
-void BlockedFold::emitBody(bool whole) {
+void BlockedFold::emitBody(bool isWhole) {
   Value dynamic = count;
+  whole = isWhole;
   masked = !whole && guard;
   if (whole)
     count = e.here().index(shape.BN);

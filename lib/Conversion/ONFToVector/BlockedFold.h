@@ -4,7 +4,8 @@
 //
 //   stage the row factors of the scores, transposed: rows last
 //   for each block of BN keys that some row of the tile needs
-//     stage the key factors: contiguous, in the compute type
+//     stage the key factors: contiguous, in the compute type, unless the block is
+//       whole and they can be read where they are
 //     for each panel of RI vectors of rows
 //       scores   S[j][rows]  register tiles of RJ keys × RI vectors
 //       passes   states without axes, row operands P[j][rows] of the carriers
@@ -44,6 +45,12 @@ private:
     mlir::Value rows, keys, scores;
     int64_t keyStride;
   };
+  /// Where a microkernel reads key factors: element (j, k) of a score at
+  /// j · stride + k, element (j, d) of a carrier at (d / RJ) · panel + j · stride +
+  /// d mod RJ. In place where the kernel's argument allows it, else the copies.
+  struct KeySource {
+    mlir::Value pointer, stride, panel;
+  };
   struct CarrierBuffers {
     mlir::Value keys, state, factor;
     int64_t lastPadded, padded;
@@ -77,6 +84,11 @@ private:
   void stageKeys();
   void stageScoreKeys(unsigned score);
   void stageCarrierKeys(unsigned carrier);
+  /// `copies` filled by `stage`, or the operand itself where this block is whole,
+  /// the factors are one load in the compute type, and its elements are adjacent
+  /// along `inner` when the kernel runs.
+  KeySource source(const Factors &factors, mlir::Type type, mlir::Value inner,
+                   KeySource copies, bool asCarrier, llvm::function_ref<void()> stage);
   void stageKeyValues();
   /// Runs `body` for each key of the block; absent keys run `zero` instead.
   void overKeys(llvm::function_ref<void(mlir::Value)> body,
@@ -106,8 +118,8 @@ private:
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,
                             mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
-  void microKernel(mlir::Type type, mlir::Value a, int64_t aRow, int64_t aDepth,
-                   mlir::Value b, mlir::Value depth,
+  void microKernel(mlir::Type type, mlir::Value a, mlir::Value aRow,
+                   mlir::Value aDepth, mlir::Value b, mlir::Value depth,
                    llvm::function_ref<void(mlir::ValueRange)> epilogue);
 
   mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
@@ -135,7 +147,8 @@ private:
   mlir::Value vectors; // of the panels that hold rows
   /// The block being written: its first key and count, and whether it is masked.
   mlir::Value first, count;
-  bool masked = false;
+  bool masked = false, whole = false;
+  llvm::SmallVector<KeySource> scoreKeys, carrierKeys;
 };
 
 } // namespace moa::rows

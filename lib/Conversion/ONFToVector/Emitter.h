@@ -144,6 +144,13 @@ public:
   /// rows of the current scope to buffer[s · stride + lane], as memory holds them.
   void stageLoad(onf::LoadOp load, mlir::Value index, mlir::Value first,
                  mlir::Value count, mlir::Value buffer, int64_t stride);
+  /// Where the load's elements for outer = first … and inner = 0 … stand, if the
+  /// address is linear in both indices and depends on no lane.
+  struct Strided {
+    mlir::Value pointer, outer, inner; // distances in elements
+  };
+  std::optional<Strided> strided(onf::LoadOp load, mlir::Value outer,
+                                 mlir::Value first, mlir::Value inner);
   /// Runs the stores of an inner loop for all `size` values of its last index;
   /// `body` writes them for one value.
   void storeAlong(onf::ForOp inner, mlir::Value index, mlir::Value size,

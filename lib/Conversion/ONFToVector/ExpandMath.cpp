@@ -8,7 +8,7 @@
 // interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments are clamped to where the result has long
 // become 0 or ∞; NaN passes through.
 //
-// 2^n is applied by `ldexp` on 512-bit vectors, where it is one instruction,
+// 2^n is applied by one instruction (vscalef) on 512-bit vectors,
 // and elsewhere as a product with two powers of two, so that results below the
 // least normal number are rounded once.
 //
@@ -112,17 +112,21 @@ struct ExpBuilder {
   }
   /// p · 2^n for an integral float n.
   Value scale(Value p, Value n) const {
-    Value exponent = arith::FPToSIOp::create(b, loc, integerType(), n);
     auto vector = dyn_cast<VectorType>(type);
     if (vector && vector.getNumElements() * format.bits == 512) {
-      Type i32 = vector.clone(b.getI32Type());
-      if (format.bits == 64)
-        exponent = arith::TruncIOp::create(b, loc, i32, exponent);
-      return LLVM::CallIntrinsicOp::create(b, loc, type,
-                                           b.getStringAttr("llvm.ldexp"),
-                                           ValueRange{p, exponent})
+      // Only AVX-512 has such vectors. All lanes, the current rounding mode.
+      auto name = format.bits == 64 ? "llvm.x86.avx512.mask.scalef.pd.512"
+                                    : "llvm.x86.avx512.mask.scalef.ps.512";
+      Type maskType = b.getIntegerType(vector.getNumElements());
+      Value mask = LLVM::ConstantOp::create(b, loc, maskType,
+                                            b.getIntegerAttr(maskType, -1));
+      Value mode = LLVM::ConstantOp::create(b, loc, b.getI32Type(),
+                                            b.getI32IntegerAttr(4));
+      return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name),
+                                           ValueRange{p, n, p, mask, mode})
           .getResult(0);
     }
+    Value exponent = arith::FPToSIOp::create(b, loc, integerType(), n);
     Value half = arith::ShRSIOp::create(b, loc, exponent, integer(1));
     Value rest = arith::SubIOp::create(b, loc, exponent, half);
     p = arith::MulFOp::create(b, loc, p, power(half));

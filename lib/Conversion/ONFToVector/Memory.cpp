@@ -257,6 +257,28 @@ Emitted Emitter::evalLoad(LoadOp load) {
   return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth);
 }
 
+std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value first,
+                                                 Value inner) {
+  if (block.isScalar(cast<BlockArgument>(load.getArray()).getArgNumber()))
+    return std::nullopt;
+  Strided result;
+  result.outer = strideAlong(load.getTerms(), load.getCoefficients(), outer);
+  result.inner = strideAlong(load.getTerms(), load.getCoefficients(), inner);
+  if (!result.outer || !result.inner)
+    return std::nullopt;
+  bool uniform = true;
+  scoped([&](Scope &scope) {
+    scope.values[outer] = first;
+    scope.values[inner] = here().index(0);
+    Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
+    uniform = !where.perLane.value;
+    if (uniform)
+      result.pointer = here().address(storageType(load.getResult().getType()),
+                                      pointerOf(load.getArray()), where.uniform.value);
+  });
+  return uniform ? std::optional(result) : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Stores
 //===----------------------------------------------------------------------===//

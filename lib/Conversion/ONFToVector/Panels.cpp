@@ -60,10 +60,10 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum[a][u] = Σ_k a[k·aDepth + a·aRow] · b[k][u] for k < depth, from zero, in
+/// sum[r][u] = Σ_k a[k·aDepth + r·aRow] · b[k][u] for k < depth, from zero, in
 /// RJ × RI registers.
-void BlockedFold::microKernel(Type type, Value a, int64_t aRow, int64_t aDepth,
-                              Value b, Value depth,
+void BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Value b,
+                              Value depth,
                               llvm::function_ref<void(ValueRange)> epilogue) {
   unsigned align = type.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
@@ -78,7 +78,7 @@ void BlockedFold::microKernel(Type type, Value a, int64_t aRow, int64_t aDepth,
                              at.address(type, rowPointer, at.index(u * shape.lanes)),
                              align * shape.lanes));
     for (int64_t r = 0; r != shape.RJ; ++r) {
-      Value where = at.address(type, keyPointer, at.index(r * aRow));
+      Value where = at.address(type, keyPointer, at.mul(aRow, r));
       Value scalar = at.splat(at.load(type, where, align), shape.lanes);
       for (int64_t u = 0; u != shape.RI; ++u)
         next.push_back(math::FmaOp::create(at.b, e.loc, scalar, rows[u],
@@ -97,9 +97,10 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
                          b.mul(panel.number, score.extent * shape.panelWidth()));
   e.loop(b.index(0), count, shape.RJ, [&](Value j) {
     Build b = e.here();
-    Value keys = b.address(score.type, buffers.keys, b.mul(j, buffers.keyStride));
+    const KeySource &source = scoreKeys[number];
+    Value keys = b.address(score.type, source.pointer, b.mul(j, source.stride));
     Value depth = e.at(0).index(score.extent);
-    microKernel(score.type, keys, buffers.keyStride, 1, rows, depth,
+    microKernel(score.type, keys, source.stride, b.index(1), rows, depth,
                 [&](ValueRange sums) {
                   Build b = e.here();
                   Value base = b.mul(j, shape.panelWidth());
@@ -117,8 +118,11 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
   e.loop(e.here().index(0), e.here().index(buffers.padded), shape.RJ, [&](Value d) {
     Build b = e.here();
-    Value keys = b.address(carrier.type, buffers.keys, b.mul(d, shape.BN));
-    microKernel(carrier.type, keys, 1, shape.RJ, operands[carrier.operand], count,
+    const KeySource &source = carrierKeys[number];
+    Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
+    Value keys = b.address(carrier.type, source.pointer, b.mul(panel, source.panel));
+    microKernel(carrier.type, keys, b.index(1), source.stride, operands[carrier.operand],
+                count,
                 [&](ValueRange sums) {
                   Build b = e.here();
                   Value base = b.add(panelState, b.mul(d, shape.panelWidth()));

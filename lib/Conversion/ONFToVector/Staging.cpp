@@ -1,7 +1,8 @@
 //===- Staging.cpp - copies of a fold's operands --------------------------===//
 //
 // Row factors of a score are copied once per tile, key factors once per block,
-// contiguous and in the compute type. Keys that no row of the tile sees are not
+// contiguous and in the compute type; in a whole block an operand of that type
+// whose elements are adjacent is read in place instead. Keys that no row of the tile sees are not
 // read; their copies are zero.
 //
 //===----------------------------------------------------------------------===//
@@ -195,11 +196,51 @@ void BlockedFold::stageKeyValues() {
   });
 }
 
+BlockedFold::KeySource
+BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource copies,
+                    bool asCarrier, llvm::function_ref<void()> stage) {
+  std::optional<Emitter::Strided> place;
+  if (whole && factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
+    if (auto load = factors.values.front().getDefiningOp<LoadOp>();
+        load && load.getResult().getType() == type)
+      place = e.strided(load, key, first, inner);
+  if (!place) {
+    stage();
+    return copies;
+  }
+  Value adjacent = e.here().eq(place->inner, e.here().index(1));
+  e.when(adjacent, [] {}, stage);
+  Build b = e.here();
+  return {b.select(adjacent, place->pointer, copies.pointer),
+          b.select(adjacent, place->outer, copies.stride),
+          asCarrier ? b.select(adjacent, b.index(shape.RJ), copies.panel) : Value()};
+}
+
 void BlockedFold::stageKeys() {
-  for (unsigned k = 0; k != scores.size(); ++k)
-    stageScoreKeys(k);
-  for (unsigned k = 0; k != carriers.size(); ++k)
-    stageCarrierKeys(k);
+  scoreKeys.clear();
+  carrierKeys.clear();
+  for (unsigned k = 0; k != scores.size(); ++k) {
+    FoldOp inner = plan.scores[k].fold;
+    KeySource copies{scores[k].keys, e.here().index(scores[k].keyStride), nullptr};
+    scoreKeys.push_back(source(plan.scores[k].key, plan.scores[k].type,
+                               inner.getBody().getArgument(0), copies,
+                               /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
+  }
+  for (unsigned k = 0; k != carriers.size(); ++k) {
+    const Carrier &carrier = plan.carriers[k];
+    AccOp acc = carrier.acc;
+    KeySource copies{carriers[k].keys, e.here().index(shape.RJ),
+                     e.here().index(shape.RJ * shape.BN)};
+    auto stage = [&] { stageCarrierKeys(k); };
+    // Several axes need not be one stretch, and padding is not in memory.
+    if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 &&
+        carrier.extents[0] == carriers[k].padded)
+      carrierKeys.push_back(source(carrier.key, carrier.type,
+                                   acc.getValue().getArgument(0), copies,
+                                   /*asCarrier=*/true, stage));
+    else
+      carrierKeys.push_back((stage(), copies));
+  }
   stageKeyValues();
 }
 

@@ -4,14 +4,14 @@
 // CHECK-LABEL: func.func @exp
 // CHECK: math.roundeven
 // CHECK-COUNT-7: math.fma
-// CHECK: llvm.call_intrinsic "llvm.ldexp"
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
 func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x : vector<16xf32>
   return %y : vector<16xf32>
 }
 
 // CHECK-LABEL: func.func @exp_narrow
-// CHECK-NOT: llvm.ldexp
+// CHECK-NOT: scalef
 // CHECK: arith.shli
 // CHECK: arith.shli
 // CHECK: arith.mulf

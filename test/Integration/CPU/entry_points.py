@@ -88,6 +88,35 @@ class EntryPoints(mt.KernelTest):
         self.accept(self.values(Q=mt.describe(q, "f32"), K=mt.describe(k, "f32"),
                                 V=mt.describe(v, "f32")))
 
+    def test_layouts_over_whole_blocks(self):
+        """Enough keys for whole blocks, whose operands may be read in place."""
+        rng = np.random.default_rng(8)
+        n, m = 130, 500
+        q, k, v = (rng.standard_normal((B, heads, length, D)).astype(np.float32)
+                   for heads, length in ((H, n), (G, m), (G, m)))
+        expected = references.causal(*(a.astype(float) for a in (q, k, v)), SCALE)
+
+        def head_major(a):
+            return np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2)
+
+        def reversed_axes(a):
+            return np.ascontiguousarray(a.transpose(3, 2, 1, 0)).transpose(3, 2, 1, 0)
+
+        for of_k in (np.copy, head_major, reversed_axes):
+            for of_v in (np.copy, head_major, reversed_axes):
+                with self.subTest(k=of_k.__name__, v=of_v.__name__):
+                    o = np.full((B, H, n, D), np.nan, np.float32)
+                    lse = np.full((B, H, n), np.nan, np.float32)
+                    values = self.values(Q=mt.describe(q, "f32"),
+                                         K=mt.describe(of_k(k), "f32"),
+                                         V=mt.describe(of_v(v), "f32"),
+                                         O=mt.describe(o, "f32"),
+                                         lse=mt.describe(lse, "f32"))
+                    self.assertEqual(self.kernel.launch(values), mt.OK)
+                    self.assert_close({"O": o, "lse": lse},
+                                      dict(zip(("O", "lse"), expected)),
+                                      mt.BOUNDS["f32"], self.id())
+
     def test_broadcast_input(self):
         """Stride 0: one key head for both groups."""
         k = np.broadcast_to(self.k[:, :1], self.k.shape)
