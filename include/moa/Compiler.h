@@ -33,8 +33,9 @@
 
 namespace moa {
 
-/// The levels of the compiler, in order of lowering.
-enum class Level { MoA, DNF, ONF, Lifted, Vector, LLVM };
+/// The levels of the compiler: those above Lifted in order of lowering; behind ONF
+/// Lifted, Vector and LLVM lead to a CPU, Device to a GPU.
+enum class Level { MoA, DNF, ONF, Lifted, Vector, LLVM, Device };
 
 /// The name of a level on a command line: "moa", "dnf", …
 const char *getLevelName(Level level);
@@ -173,6 +174,8 @@ public:
   std::optional<std::string> mathematics();
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
+  /// CUDA C++ of all kernels, one file that stands alone.
+  std::optional<std::string> cuda();
   /// The C header of the object's entry points.
   std::optional<std::string> header();
   /// The schedule of the lifted level, to be edited and fed back.

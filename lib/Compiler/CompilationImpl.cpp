@@ -87,6 +87,7 @@ PipelineOptions Compilation::Impl::getPipelineOptions() const {
 
 void Compilation::Impl::read(const std::string &text, const std::string &name) {
   fileName = name;
+  sourceText = text;
   log.addSource(name, text);
   if (!checkOptions() ||
       !timed("frontend", [&] { return parse(text, name); }) ||

@@ -39,6 +39,8 @@ struct Compilation::Impl {
   mlir::ModuleOp getModule(Level level);
   /// The kernel's module of level Vector or LLVM (the llvm dialect), or null.
   mlir::ModuleOp getKernelModule(unsigned kernel, Level level);
+  /// The programs of all kernels at level Device, or null.
+  mlir::ModuleOp getDeviceModule();
   /// Optimised LLVM IR of a kernel, or null.
   llvm::Module *getLLVM(unsigned kernel, bool packed);
   /// Object code of all kernels.
@@ -76,7 +78,7 @@ struct Compilation::Impl {
   std::vector<StageTime> times;
   mlir::MLIRContext context;
   llvm::LLVMContext llvmContext;
-  std::string fileName;
+  std::string fileName, sourceText;
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
 

@@ -13,7 +13,7 @@
 namespace moa {
 
 static const char *const kLevelNames[] = {"moa",    "dnf",    "onf",
-                                          "lifted", "vector", "llvm"};
+                                          "lifted", "vector", "llvm", "device"};
 
 const char *getLevelName(Level level) {
   return kLevelNames[static_cast<int>(level)];
@@ -102,6 +102,14 @@ std::optional<std::string> Compilation::print(Level level) {
     return std::nullopt;
   std::string text;
   llvm::raw_string_ostream os(text);
+  if (level == Level::Device) {
+    mlir::ModuleOp device = impl->getDeviceModule();
+    if (!device)
+      return std::nullopt;
+    device.print(os);
+    os << "\n";
+    return text;
+  }
   if (level > Level::Lifted) {
     for (unsigned kernel = 0; kernel < impl->signatures.size(); ++kernel) {
       if (kernel)

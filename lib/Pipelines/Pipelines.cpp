@@ -2,15 +2,18 @@
 
 #include "lib/Pipelines/Pipelines.h"
 #include "dialects/DNF/Transforms/Passes.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/Transforms/Passes.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace moa {
 
@@ -42,6 +45,16 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
   buildVectorToLLVMPipeline(pm);
 }
 
+void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(createConvertONFToDevicePass());
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(mlir::createCSEPass());
+  pm.addPass(mlir::createLoopInvariantCodeMotionPass());
+  pm.addPass(mlir::createCSEPass());
+  pm.addPass(device::createDeviceVerify());
+}
+
 void registerPipelines() {
   using Build = void (*)(mlir::OpPassManager &, const PipelineOptions &);
   static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted,
@@ -63,6 +76,16 @@ void registerPipelines() {
         flag, what, build,
         [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
   }
+  mlir::registerPassPipeline(
+      "moa-to-device-pipeline",
+      "Every pass from moa to device, with the contracts between the levels",
+      [](mlir::OpPassManager &pm, llvm::StringRef,
+         llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
+        for (Build arrow : {buildMoAToDNF, buildDNFToONF, buildONFToDevice})
+          arrow(pm, PipelineOptions());
+        return mlir::success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)>) {});
 }
 
 } // namespace moa

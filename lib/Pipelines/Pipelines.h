@@ -32,12 +32,14 @@ void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options);
+/// Programs for a GPU, from onf.
+void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// The llvm dialect.
 void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options);
 
 /// Registers moa-to-dnf-pipeline, moa-to-onf-pipeline, moa-to-lifted-pipeline,
-/// moa-to-vector-pipeline and moa-to-llvm-pipeline: everything from moa up to
-/// the level.
+/// moa-to-vector-pipeline, moa-to-llvm-pipeline and moa-to-device-pipeline:
+/// everything from moa up to the level.
 void registerPipelines();
 
 } // namespace moa

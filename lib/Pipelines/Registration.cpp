@@ -3,6 +3,8 @@
 #include "lib/Pipelines/Registration.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/DNF/Transforms/Passes.h"
+#include "dialects/Device/IR/Device.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/MoA/Transforms/Passes.h"
 #include "dialects/ONF/IR/ONF.h"
@@ -10,6 +12,7 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Passes.h"
@@ -56,6 +59,7 @@ namespace moa {
 
 void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<MoADialect, dnf::DNFDialect, onf::ONFDialect,
+                  device::DeviceDialect,
                   mlir::affine::AffineDialect, mlir::arith::ArithDialect,
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
@@ -105,11 +109,13 @@ void registerPasses() {
   registerMoAPasses();
   dnf::registerDNFPasses();
   onf::registerONFPasses();
+  device::registerDevicePasses();
   registerConvertMoAToDNFPass();
   registerConvertDNFToONFPass();
   registerAnalysisPasses();
   registerSchedulePasses();
   registerONFToVectorPasses();
+  registerONFToDevicePasses();
   registerPipelines();
 }
 

@@ -25,8 +25,9 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                             "standard output"),
                                    cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu"),
-           cl::desc("What to generate code for: cpu gives an object file"),
+    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda"),
+           cl::desc("What to generate code for: cpu gives an object file, cuda "
+                    "CUDA C++"),
            cl::cat(category));
 static cl::opt<std::string> arch("arch", cl::value_desc("name"),
                                  cl::desc("The GPU architecture"),
@@ -38,7 +39,7 @@ static cl::opt<std::string>
 static cl::opt<std::string>
     emit("emit", cl::value_desc("level"),
          cl::desc("Stop at a level and write its text: moa, dnf, onf, lifted, "
-                  "vector, llvm; or math: the normal forms as mathematics"),
+                  "vector, llvm, device; or math: the normal forms as mathematics"),
          cl::cat(category));
 static cl::opt<std::string> header("header", cl::value_desc("file"),
                                    cl::desc("Where the C header goes"),
@@ -82,16 +83,20 @@ static int fail(const Twine &message) {
 
 /// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
-  static const char *const later[] = {"cuda", "ptx", "cubin"};
+  static const char *const later[] = {"ptx", "cubin"};
   if (is_contained(later, target))
-    return "--target=" + target + " does not exist yet; the one target is cpu";
-  if (target != "cpu")
-    return "there is no target '" + target + "'; the one target is cpu";
-  if (!arch.empty())
+    return "--target=" + target + " does not exist yet; there are cpu and cuda";
+  if (target != "cpu" && target != "cuda")
+    return "there is no target '" + target + "'; there are cpu and cuda";
+  if (target == "cpu" && !arch.empty())
     return "--arch names a GPU; --target=cpu takes --mcpu";
+  if (target == "cuda" && !arch.empty() && arch != "sm_90a")
+    return "there is no GPU architecture '" + arch + "'; there is sm_90a";
+  if (target == "cuda" && (!header.empty() || !processor.empty()))
+    return std::string("--header and --mcpu belong to --target=cpu");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
     return "there is no level '" + emit +
-           "'; there are moa, dnf, onf, lifted, vector, llvm and math";
+           "'; there are moa, dnf, onf, lifted, vector, llvm, device and math";
   if (!report.empty() && report != "text" && report != "json")
     return "--report is text or json, not '" + report + "'";
   if (output.empty() && header.empty() && emit.empty() && report.empty() &&
@@ -152,6 +157,8 @@ static bool makeArtefacts(moa::Compilation &unit,
     return false;
   if (!emit.empty() || output.empty())
     return true;
+  if (target == "cuda")
+    return add(artefacts, output, unit.cuda());
   std::optional<std::vector<char>> object = unit.object();
   return object &&
          add(artefacts, output, std::string(object->begin(), object->end()));

@@ -24,8 +24,8 @@ class FormTest(mt.KernelTest):
     def kernel(cls, kind, width):
         key = (cls.__name__, kind, width)
         if key not in cls.kernels:
-            cls.kernels[key] = mt.Kernel(mt.example(cls.spec), T=kind, D=width,
-                                         **cls.settings)
+            cls.kernels[key] = mt.make_kernel(mt.example(cls.spec), T=kind, D=width,
+                                              **cls.settings)
         return cls.kernels[key]
 
     def inputs(self, rng, shape):

@@ -158,6 +158,10 @@ class Kernel:
         subprocess.run([compiler, "-shared", base + ".o", "-o", base + ".so",
                         LIBOMP, "-lm", f"-Wl,-rpath,{os.path.dirname(LIBOMP)}"],
                        check=True)
+        self.open(base)
+
+    def open(self, base):
+        """Reads the header and loads the library."""
         with open(base + ".h", encoding="utf-8") as file:
             self.header = file.read()
         self.library = ctypes.CDLL(base + ".so")
@@ -242,6 +246,14 @@ class Kernel:
                 if not self.by_name[name].is_scalar else
                 rounded_scalar(value, self.by_name[name].kind)
                 for name, value in inputs.items()}
+
+
+def make_kernel(spec, **settings):
+    """A kernel for the target of the environment: this CPU, or MOA_TEST_TARGET=cuda."""
+    if os.environ.get("MOA_TEST_TARGET", "cpu") == "cuda":
+        import gpu
+        return gpu.Kernel(spec, **settings)
+    return Kernel(spec, **settings)
 
 
 def rounded_scalar(value, kind):

@@ -1,0 +1,12 @@
+//===- Device.h - the device dialect ----------------------------*- C++ -*-===//
+#ifndef MOA_DIALECTS_DEVICE_IR_DEVICE_H
+#define MOA_DIALECTS_DEVICE_IR_DEVICE_H
+
+#include "dialects/MoA/IR/MoA.h"
+
+#include "dialects/Device/IR/DeviceDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Device/IR/DeviceOps.h.inc"
+
+#endif // MOA_DIALECTS_DEVICE_IR_DEVICE_H

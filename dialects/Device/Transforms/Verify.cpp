@@ -1,0 +1,85 @@
+//===- Verify.cpp - the contract of the device level ----------------------===//
+
+#include "dialects/Device/IR/Device.h"
+#include "dialects/Device/Transforms/Passes.h"
+#include "dialects/MoA/Transforms/Contract.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace moa::device {
+#define GEN_PASS_DEF_DEVICEVERIFY
+#include "dialects/Device/Transforms/DevicePasses.h.inc"
+
+namespace {
+class ProgramVerifier {
+public:
+  explicit ProgramVerifier(ProgramOp program)
+      : program(program), symbols(program.getSymbols()), extended(program.getSymbols()) {
+    for (BlockArgument arg : program.getBody().getArguments())
+      for (unsigned axis = 0; axis < cast<ArrayType>(arg.getType()).getRank(); ++axis)
+        extended.add((nameOf(arg) + ".s" + Twine(axis)).str());
+  }
+
+  LogicalResult verify() {
+    if (failed(verifyInterface(program, program.getSymbols(), program.getRequires(),
+                               program.getArgNames(), program.getResultNames(),
+                               program.getResultTypes())))
+      return failure();
+    WalkResult walked = program.getBody().walk(
+        [&](Operation *op) { return WalkResult(verify(op)); });
+    if (walked.wasInterrupted())
+      return failure();
+    for (BlockArgument output :
+         program.getBody().getArguments().drop_front(program.getArgNames().size()))
+      if (!output.hasOneUse())
+        return program.emitOpError("expects one store of output '")
+               << nameOf(output) << "' (D4), but got "
+               << std::distance(output.use_begin(), output.use_end());
+    return success();
+  }
+
+private:
+  StringRef nameOf(BlockArgument arg) {
+    size_t number = arg.getArgNumber(), inputs = program.getArgNames().size();
+    Attribute name = number < inputs ? program.getArgNames()[number]
+                                     : program.getResultNames()[number - inputs];
+    return cast<StringAttr>(name).getValue();
+  }
+
+  LogicalResult verify(Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    if (!llvm::is_contained({"device", "arith", "math", "scf", "memref"}, dialect))
+      return op->emitOpError("expects operations of device, arith, math, scf and memref "
+                             "only (D1)");
+    if (auto kernel = dyn_cast<KernelOp>(op))
+      return symbols.check(op, kernel.getBlocks(), "D2");
+    if (auto symbol = dyn_cast<SymbolOp>(op))
+      return extended.check(op, symbol.getExpr(), "D2");
+    if (dialect == "memref" &&
+        !isa<memref::AllocaOp, memref::LoadOp, memref::StoreOp>(op))
+      return op->emitOpError("expects private arrays only (D3)");
+    if (auto local = dyn_cast<memref::AllocaOp>(op);
+        local && !local.getType().hasStaticShape())
+      return op->emitOpError("expects a constant shape (D3), but got ") << local.getType();
+    return success();
+  }
+
+  ProgramOp program;
+  DeclaredSymbols symbols, extended;
+};
+
+struct DeviceVerify final : impl::DeviceVerifyBase<DeviceVerify> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    WalkResult walked = getOperation()->walk([&](ProgramOp program) {
+      return WalkResult(ProgramVerifier(program).verify());
+    });
+    if (walked.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace moa::device

@@ -1,0 +1,51 @@
+//===- Device.cpp - the levels that lead to a GPU --------------------------===//
+
+#include "dialects/Device/IR/Device.h"
+#include "lib/Compiler/CompilationImpl.h"
+#include "lib/Target/CUDA/Cuda.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace moa {
+
+ModuleOp Compilation::Impl::getDeviceModule() {
+  auto found = modules.find(Level::Device);
+  if (found != modules.end())
+    return *found->second;
+  ModuleOp onf = getModule(Level::ONF);
+  if (!onf)
+    return {};
+  OwningOpRef<ModuleOp> module = onf.clone();
+  PipelineOptions pipeline = getPipelineOptions();
+  if (!runPasses(*module, "device",
+                 [&](OpPassManager &pm) { buildONFToDevice(pm, pipeline); }))
+    return {};
+  modules[Level::Device] = std::move(module);
+  dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);
+  return *modules[Level::Device];
+}
+
+std::optional<std::string> Compilation::cuda() {
+  ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
+  if (!module)
+    return std::nullopt;
+  std::optional<std::string> forms = mathematics();
+  if (!forms)
+    return std::nullopt;
+  std::vector<cuda::ProgramText> programs;
+  auto ops = module.getOps<device::ProgramOp>();
+  for (auto [program, signature] : llvm::zip_equal(ops, impl->signatures))
+    programs.push_back({program, signature, ""});
+  programs.front().notes = impl->sourceText + "\n" + *forms;
+  std::optional<std::string> text;
+  impl->timed("cuda", [&] {
+    text = impl->take(cuda::printFile(programs));
+    return text.has_value();
+  });
+  return text;
+}
+
+} // namespace moa

@@ -1,0 +1,177 @@
+//===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace moa;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The kernel of one nest.
+class RowKernel {
+public:
+  RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
+      : nest(nest), program(program), number(number), threads(threads),
+        b(program.getContext()) {}
+  LogicalResult run();
+
+private:
+  std::string blocks();
+  void bindIndices(ScalarCode &code);
+  void statements(ScalarCode &code, Block &block);
+  StringRef extent(unsigned axis) {
+    return cast<StringAttr>(nest.getExtents()[axis]).getValue();
+  }
+  std::string tiles() {
+    SymExpr last = *SymExpr::parse(extent(nest.getExtents().size() - 1));
+    return SymExpr::floorDiv(last + SymExpr(threads - 1), SymExpr(threads)).str();
+  }
+
+  onf::ForOp nest;
+  device::ProgramOp program;
+  unsigned number;
+  int64_t threads;
+  OpBuilder b;
+  Value inside; // whether this thread has a row; null: it has
+};
+} // namespace
+
+std::string RowKernel::blocks() {
+  unsigned rank = nest.getExtents().size();
+  if (rank == 0)
+    return "1";
+  SymExpr count = *SymExpr::parse(tiles());
+  for (unsigned axis = 0; axis + 1 < rank; ++axis)
+    count = *SymExpr::parse(extent(axis)) * count;
+  return count.str();
+}
+
+/// block = ((i0 · n1 + i1) · … ) · tiles + tile; the last index is
+/// tile · threads + thread.
+void RowKernel::bindIndices(ScalarCode &code) {
+  Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
+  int64_t rank = nest.getExtents().size();
+  if (rank == 0) {
+    inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, thread,
+                                   code.index(0));
+    return;
+  }
+  auto nameOf = [&](unsigned axis) {
+    return cast<StringAttr>(nest.getNames()[axis]).getValue();
+  };
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  // What is left after the last division is the first index.
+  auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
+    if (left == 0)
+      return rest;
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
+    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
+                                  radix);
+    return result;
+  };
+  Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
+  Value first = arith::MulIOp::create(b, code.loc, tile, code.index(threads));
+  code.row = arith::AddIOp::create(b, code.named(nameOf(rank - 1)), first, thread);
+  Block &body = nest.getBody().front();
+  code.bind(body.getArgument(rank - 1), code.row);
+  for (int64_t axis = rank - 2; axis >= 0; --axis)
+    code.bind(body.getArgument(axis),
+              digit(code.symbol(extent(axis)), axis, nameOf(axis)));
+  inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row,
+                                 code.symbol(extent(rank - 1)));
+}
+
+/// Stores and loops in order; everything else is written where it is needed.
+void RowKernel::statements(ScalarCode &code, Block &block) {
+  for (Operation &op : block) {
+    code.loc = op.getLoc();
+    if (auto fold = dyn_cast<onf::FoldOp>(op))
+      emitFold(code, fold);
+    else if (auto store = dyn_cast<onf::StoreOp>(op))
+      code.store(store);
+    else if (auto loop = dyn_cast<onf::ForOp>(op)) {
+      std::function<void(unsigned)> inner = [&](unsigned axis) {
+        if (axis == loop.getExtents().size())
+          return statements(code, loop.getBody().front());
+        StringRef size = cast<StringAttr>(loop.getExtents()[axis]).getValue();
+        StringRef name = cast<StringAttr>(loop.getNames()[axis]).getValue();
+        code.loop(code.index(0), code.symbol(size), name, [&](Value index) {
+          code.bind(loop.getBody().getArgument(axis), index);
+          inner(axis + 1);
+        });
+      };
+      inner(0);
+    }
+  }
+}
+
+LogicalResult RowKernel::run() {
+  b.setInsertionPointToEnd(&program.getBody().front());
+  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  auto kernel = device::KernelOp::create(b, nest.getLoc(), name, blocks(), threads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  auto source = nest->getParentOfType<onf::KernelOp>();
+  IRMapping arrays;
+  arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
+  ScalarCode code(b, arrays);
+  code.loc = nest.getLoc();
+  bindIndices(code);
+  code.when(inside, [&] { statements(code, nest.getBody().front()); });
+  return failure(code.failed);
+}
+
+LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigned number,
+                             int64_t threads) {
+  return RowKernel(nest, program, number, threads).run();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertONFToDevice)
+  StringRef getArgument() const final { return "convert-onf-to-device"; }
+  StringRef getDescription() const final { return "Lower lifted loops to GPU programs"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<device::DeviceDialect, affine::AffineDialect, arith::ArithDialect,
+                    math::MathDialect, memref::MemRefDialect, scf::SCFDialect>();
+  }
+  LogicalResult convert(onf::KernelOp kernel) {
+    OpBuilder b(kernel);
+    auto program = device::ProgramOp::create(
+        b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
+        kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
+        kernel.getResultTypesAttr());
+    Block &block = program.getBody().emplaceBlock();
+    for (BlockArgument arg : kernel.getBody().getArguments())
+      block.addArgument(arg.getType(), arg.getLoc());
+    unsigned number = 0;
+    for (auto nest : kernel.getBody().getOps<onf::ForOp>())
+      if (failed(lowerRows(nest, program, number++, /*threads=*/128)))
+        return failure();
+    kernel.erase();
+    return success();
+  }
+  void runOnOperation() final {
+    SmallVector<onf::KernelOp> kernels(getOperation().getOps<onf::KernelOp>());
+    for (onf::KernelOp kernel : kernels)
+      if (failed(convert(kernel)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> moa::createConvertONFToDevicePass() {
+  return std::make_unique<ConvertONFToDevice>();
+}
+
+void moa::registerONFToDevicePasses() { PassRegistration<ConvertONFToDevice>(); }

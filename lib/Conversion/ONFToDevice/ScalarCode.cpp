@@ -1,0 +1,278 @@
+//===- ScalarCode.cpp - onf's scalars as one thread computes them ---------===//
+#include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace moa;
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+Value ScalarCode::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+Value ScalarCode::symbol(StringRef expr) {
+  auto parsed = SymExpr::parse(expr);
+  if (auto value = parsed ? parsed->getConstant() : std::nullopt)
+    return index(*value);
+  return device::SymbolOp::create(b, loc, b.getIndexType(), b.getStringAttr(expr));
+}
+
+Location ScalarCode::named(StringRef name) {
+  return NameLoc::get(b.getStringAttr(name), loc);
+}
+
+ScalarCode::Values ScalarCode::loop(Value lower, Value upper, ValueRange inits,
+                                    ArrayRef<std::string> names, LoopBody body) {
+  auto loop = scf::ForOp::create(
+      b, loc, lower, upper, index(1), inits,
+      [&](OpBuilder &, Location, Value iv, ValueRange args) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(iv.getParentBlock());
+        scopes.emplace_back();
+        Values next = body(iv, args);
+        scf::YieldOp::create(b, loc, next);
+        scopes.pop_back();
+      });
+  for (auto [arg, name] : llvm::zip(loop.getBody()->getArguments(), names))
+    arg.setLoc(named(name));
+  return Values(loop.getResults());
+}
+
+void ScalarCode::loop(Value lower, Value upper, StringRef name,
+                      llvm::function_ref<void(Value)> body) {
+  loop(lower, upper, {}, {name.str()}, [&](Value iv, ValueRange) {
+    body(iv);
+    return Values();
+  });
+}
+
+ScalarCode::Values ScalarCode::branch(Value condition, TypeRange types,
+                                      llvm::function_ref<Values()> yes,
+                                      llvm::function_ref<Values()> no) {
+  auto op = scf::IfOp::create(b, loc, types, condition, /*withElse=*/bool(no));
+  auto fill = [&](Block *block, llvm::function_ref<Values()> body) {
+    OpBuilder::InsertionGuard guard(b);
+    if (!block->empty() && block->back().hasTrait<OpTrait::IsTerminator>())
+      block->back().erase();
+    b.setInsertionPointToEnd(block);
+    scopes.emplace_back();
+    Values values = body();
+    scf::YieldOp::create(b, loc, values);
+    scopes.pop_back();
+  };
+  fill(op.thenBlock(), yes);
+  if (no)
+    fill(op.elseBlock(), no);
+  return Values(op.getResults());
+}
+
+void ScalarCode::when(Value condition, llvm::function_ref<void()> body) {
+  branch(condition, {}, [&] { return body(), Values(); }, nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Value ScalarCode::constant(TypedAttr value) {
+  return arith::ConstantOp::create(b, loc, value);
+}
+
+Value ScalarCode::both(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return b.createOrFold<arith::AndIOp>(loc, x, y);
+}
+
+Value ScalarCode::differs(Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, y);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
+}
+
+Value ScalarCode::combine(Monoid monoid, Value x, Value y) {
+  return buildMonoid(b, loc, monoid, x, y);
+}
+
+Value ScalarCode::convert(Value value, Type type) {
+  Type from = value.getType();
+  if (from == type)
+    return value;
+  auto narrowInteger = [](Type t) { return isa<IntegerType>(t); };
+  if (isa<FloatType>(from) && isa<FloatType>(type)) {
+    unsigned have = from.getIntOrFloatBitWidth(), want = type.getIntOrFloatBitWidth();
+    if (have < want)
+      return arith::ExtFOp::create(b, loc, type, value);
+    if (have == want || (have == 64 && want == 16))
+      return convert(convert(value, b.getF32Type()), type);
+    return arith::TruncFOp::create(b, loc, type, value);
+  }
+  if (from.isIndex() || type.isIndex())
+    return arith::IndexCastOp::create(b, loc, type, value);
+  if (narrowInteger(from) && narrowInteger(type)) {
+    if (from.getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+      return arith::TruncIOp::create(b, loc, type, value);
+    if (from.isInteger(1))
+      return arith::ExtUIOp::create(b, loc, type, value);
+    return arith::ExtSIOp::create(b, loc, type, value);
+  }
+  mlir::emitError(loc) << "cannot convert " << from << " to " << type
+                       << " in code for a GPU";
+  failed = true;
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value ScalarCode::lookup(Value value) {
+  for (auto &scope : llvm::reverse(scopes)) {
+    auto found = scope.find(value);
+    if (found != scope.end())
+      return found->second;
+  }
+  return Value();
+}
+
+Value ScalarCode::eval(Value value) {
+  if (Value known = lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  assert(op && "loop indices are bound by their loops");
+  Location outer = loc;
+  loc = op->getLoc();
+  if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+    emitFold(*this, fold);
+    loc = outer;
+    return lookup(value);
+  }
+  Value result = evalOp(op);
+  bind(value, result);
+  loc = outer;
+  return result;
+}
+
+bool ScalarCode::isCostly(Value value) {
+  if (lookup(value))
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto load = dyn_cast<onf::LoadOp>(op))
+    return load.getArray().getType().getRank() != 0;
+  if (isa<onf::FoldOp>(op))
+    return true;
+  return llvm::any_of(op->getOperands(), [&](Value v) { return isCostly(v); });
+}
+
+Value ScalarCode::choose(Value condition, Value yes, Value no) {
+  Value c = eval(condition);
+  if (!isCostly(yes) && !isCostly(no)) {
+    Value x = eval(yes), y = eval(no);
+    return arith::SelectOp::create(b, loc, c, x, y);
+  }
+  return branch(c, {yes.getType()}, [&] { return Values{eval(yes)}; },
+                [&] { return Values{eval(no)}; })[0];
+}
+
+/// Whether the operation computes with 16-bit floats, which happens in f32.
+static bool isNarrow(Operation *op) {
+  if (isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::SelectOp,
+          arith::BitcastOp>(op))
+    return false;
+  auto narrow = [](Type type) {
+    return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16;
+  };
+  return llvm::any_of(op->getOperandTypes(), narrow) ||
+         llvm::any_of(op->getResultTypes(), narrow);
+}
+
+Value ScalarCode::evalOp(Operation *op) {
+  if (auto load = dyn_cast<onf::LoadOp>(op))
+    return evalLoad(load);
+  if (auto at = dyn_cast<onf::AtOp>(op))
+    return evalAt(at);
+  if (auto extent = dyn_cast<onf::ExtentOp>(op))
+    return symbol(extent.getExpr());
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return choose(select.getCondition(), select.getTrueValue(), select.getFalseValue());
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1) &&
+      isCostly(op->getOperand(1))) {
+    bool isAnd = isa<arith::AndIOp>(op);
+    Value left = eval(op->getOperand(0));
+    auto right = [&] { return Values{eval(op->getOperand(1))}; };
+    auto known = [&] { return Values{constant(b.getBoolAttr(!isAnd))}; };
+    return isAnd ? branch(left, {b.getI1Type()}, right, known)[0]
+                 : branch(left, {b.getI1Type()}, known, right)[0];
+  }
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 || op->getNumResults() != 1) {
+    op->emitError("cannot be lowered to code for a GPU");
+    failed = true;
+    return b.createOrFold<arith::ConstantOp>(loc, b.getZeroAttr(op->getResult(0).getType()));
+  }
+  bool narrow = isNarrow(op);
+  Values operands;
+  for (Value operand : op->getOperands()) {
+    Value value = eval(operand);
+    bool widen = narrow && isa<FloatType>(value.getType()) &&
+                 value.getType().getIntOrFloatBitWidth() == 16;
+    operands.push_back(widen ? convert(value, b.getF32Type()) : value);
+  }
+  if (isa<arith::TruncFOp, arith::ExtFOp>(op))
+    return convert(operands[0], op->getResult(0).getType());
+  Operation *clone = b.clone(*op);
+  clone->setOperands(operands);
+  Value result = clone->getResult(0);
+  if (!narrow || !isa<FloatType>(result.getType()))
+    return result;
+  Type type = result.getType();
+  result.setType(b.getF32Type());
+  return convert(result, type);
+}
+
+Value ScalarCode::offset(OperandRange terms, ArrayAttr coefficients, StringRef text) {
+  Value sum;
+  auto add = [&](Value term) {
+    sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
+  };
+  for (auto [term, coefficient] : llvm::zip_equal(terms, coefficients)) {
+    Value index = eval(term);
+    add(b.createOrFold<arith::MulIOp>(
+        loc, index, symbol(cast<StringAttr>(coefficient).getValue())));
+  }
+  if (text != "0" || !sum)
+    add(symbol(text));
+  return sum;
+}
+
+Value ScalarCode::evalLoad(onf::LoadOp load) {
+  Value array = arrays.lookup(load.getArray());
+  Type type = load.getResult().getType();
+  if (load.getArray().getType().getRank() == 0)
+    return device::ScalarOp::create(b, loc, type, array);
+  Value where = offset(load.getTerms(), load.getCoefficients(), load.getConstant());
+  return device::LoadOp::create(b, loc, type, array, where);
+}
+
+Value ScalarCode::evalAt(onf::AtOp at) {
+  Values indices;
+  for (Value index : at.getIndices())
+    indices.push_back(eval(index));
+  return memref::LoadOp::create(b, loc, eval(at.getState()), indices);
+}
+
+void ScalarCode::store(onf::StoreOp op) {
+  Location outer = loc;
+  loc = op.getLoc();
+  Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
+  Value where = offset(op.getTerms(), op.getCoefficients(), op.getConstant());
+  device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
+  loc = outer;
+}

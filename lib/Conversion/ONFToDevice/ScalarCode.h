@@ -1,0 +1,78 @@
+//===- ScalarCode.h - onf's scalars as one thread computes them -*- C++ -*-===//
+//
+// Values are written where they are first needed, so that what a select or a
+// short-circuiting `and` does not need is not read. Scopes follow the regions of
+// the code being written.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H
+#define MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H
+
+#include "dialects/Device/IR/Device.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace moa {
+
+class ScalarCode {
+public:
+  using Values = llvm::SmallVector<mlir::Value>;
+  using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
+
+  ScalarCode(mlir::OpBuilder &builder, mlir::IRMapping arrays)
+      : b(builder), arrays(std::move(arrays)), scopes(1) {}
+
+  /// The value of an onf scalar at the current place.
+  mlir::Value eval(mlir::Value value);
+  void bind(mlir::Value value, mlir::Value code) { scopes.back()[value] = code; }
+  void store(onf::StoreOp op);
+
+  //===--- Structure ------------------------------------------------------===//
+  mlir::Value index(int64_t value);
+  mlir::Value symbol(llvm::StringRef expr);
+  /// `names` are those of the index and of the values carried, for readers.
+  Values loop(mlir::Value lower, mlir::Value upper, mlir::ValueRange inits,
+              llvm::ArrayRef<std::string> names, LoopBody body);
+  void loop(mlir::Value lower, mlir::Value upper, llvm::StringRef name,
+            llvm::function_ref<void(mlir::Value)> body);
+  mlir::Location named(llvm::StringRef name);
+  Values branch(mlir::Value condition, mlir::TypeRange types,
+                llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+
+  //===--- Arithmetic -----------------------------------------------------===//
+  /// `value` in another float or integer type, rounded once to nearest.
+  mlir::Value convert(mlir::Value value, mlir::Type type);
+  mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
+  mlir::Value constant(mlir::TypedAttr value);
+  mlir::Value both(mlir::Value x, mlir::Value y); // null: true
+  mlir::Value differs(mlir::Value x, mlir::Value y);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
+  bool failed = false;
+  /// The last index of the nest, along which the pieces of folds are stated.
+  mlir::Value row;
+
+private:
+  mlir::Value lookup(mlir::Value value);
+  mlir::Value evalOp(mlir::Operation *op);
+  mlir::Value evalLoad(onf::LoadOp load);
+  mlir::Value evalAt(onf::AtOp at);
+  mlir::Value offset(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
+                     llvm::StringRef constant);
+  /// Whether evaluating the value here would read memory or run a fold.
+  bool isCostly(mlir::Value value);
+  mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
+
+  mlir::IRMapping arrays;
+  std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> scopes;
+};
+
+/// Writes a fold and binds its results: scalars to their values, states with
+/// axes to private arrays.
+void emitFold(ScalarCode &code, onf::FoldOp fold);
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_ONFTODEVICE_SCALARCODE_H

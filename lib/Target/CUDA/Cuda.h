@@ -1,0 +1,85 @@
+//===- Cuda.h - CUDA C++ text of a device program ---------------*- C++ -*-===//
+#ifndef MOA_TARGET_CUDA_CUDA_H
+#define MOA_TARGET_CUDA_CUDA_H
+
+#include "dialects/Device/IR/Device.h"
+#include "lib/Target/Signature.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace moa::cuda {
+
+/// What one launch passes to its kernel, in this order: pointers of arrays,
+/// values of scalars, symbols and strides.
+struct KernelParameters {
+  std::vector<unsigned> arrays, scalars; // numbers of the program's arguments
+  std::vector<std::string> symbols;      // `N`, `Q.s2`
+};
+
+/// A kernel as text, and how the host launches it.
+struct KernelText {
+  std::string name;
+  std::string text;
+  SymExpr blocks;
+  int64_t threads = 0;
+  KernelParameters parameters;
+};
+
+/// The C names of one program's arguments, symbols and strides: the user's,
+/// apart from each other and from the words of C++.
+class Names {
+public:
+  explicit Names(device::ProgramOp program);
+  const std::string &of(unsigned argument) const { return arguments[argument]; }
+  const std::string &of(const std::string &symbol) const { return symbols.at(symbol); }
+  /// Whether the name is one of these.
+  bool isTaken(llvm::StringRef name) const { return taken.count(name.str()); }
+  /// `M - N + 1` as C++, division and remainder floored.
+  std::string expression(const SymExpr &expr) const;
+  /// The same with other names of the symbols.
+  static std::string
+  expression(const SymExpr &expr,
+             llvm::function_ref<std::string(const std::string &)> name);
+
+private:
+  std::string choose(llvm::StringRef wish);
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> symbols;
+  std::set<std::string> taken;
+};
+
+/// A C++ identifier near `wish`; letters outside of ASCII become `_`.
+std::string getIdentifier(llvm::StringRef wish);
+/// The element type of an array in memory: `__nv_bfloat16`.
+llvm::StringRef getStorageType(mlir::Type element);
+/// The type of a value in a thread: `float`, `int64_t`, `bool`.
+llvm::StringRef getValueType(mlir::Type type);
+
+/// The kernels of a program in order. `helpers` receives the names of the device
+/// functions they call (see Helpers.cpp).
+llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
+                                                     const Names &names,
+                                                     std::set<std::string> &helpers);
+/// The definitions of those functions.
+std::string printHelpers(const std::set<std::string> &helpers);
+
+/// The checks and the entry points around the kernels.
+std::string printHost(const KernelSignature &signature, const Names &names,
+                      const std::vector<KernelText> &kernels);
+
+/// One program and what is written above it.
+struct ProgramText {
+  device::ProgramOp program;
+  KernelSignature signature;
+  std::string notes; ///< lines of the opening comment
+};
+
+/// A whole file: comment, declarations, kernels, entry points.
+llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs);
+
+} // namespace moa::cuda
+
+#endif // MOA_TARGET_CUDA_CUDA_H

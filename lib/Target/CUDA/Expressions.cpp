@@ -1,0 +1,277 @@
+//===- Expressions.cpp - scalar operations as C++ -------------------------===//
+#include "lib/Target/CUDA/Expressions.h"
+#include "lib/Target/CUDA/Cuda.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace moa::cuda {
+
+static std::string printFloat(const llvm::APFloat &value, Type type) {
+  double number = value.convertToDouble();
+  bool isDouble = type.isF64();
+  if (std::isnan(number))
+    return isDouble ? "double(NAN)" : "NAN";
+  if (std::isinf(number))
+    return std::string(number < 0 ? "-" : "") + (isDouble ? "double(INFINITY)" : "INFINITY");
+  std::string text;
+  for (int digits : {6, 9, 17}) {
+    text.clear();
+    llvm::raw_string_ostream os(text);
+    os << llvm::format("%.*g", digits, number);
+    double back = std::strtod(text.c_str(), nullptr);
+    if (isDouble ? back == number : float(back) == float(number))
+      break;
+  }
+  if (text.find_first_of(".e") == std::string::npos)
+    text += ".0";
+  return text + (isDouble ? "" : "f");
+}
+
+std::string printConstant(Attribute value) {
+  if (auto number = dyn_cast<FloatAttr>(value)) {
+    Type type = number.getType();
+    std::string text = printFloat(number.getValue(), type);
+    if (type.isBF16())
+      return "__float2bfloat16_rn(" + text + ")";
+    if (type.isF16())
+      return "__float2half_rn(" + text + ")";
+    return text;
+  }
+  auto integer = cast<IntegerAttr>(value);
+  if (integer.getType().isInteger(1))
+    return integer.getValue().isZero() ? "false" : "true";
+  int64_t number = integer.getInt();
+  if (number == INT64_MIN)
+    return "INT64_MIN";
+  if (integer.getType().isInteger(32) && number == INT32_MIN)
+    return "INT32_MIN";
+  bool large = number > INT32_MAX || number < INT32_MIN;
+  return std::to_string(number) + (large ? "ll" : "");
+}
+
+namespace {
+struct OperationPrinter {
+  Operation *op;
+  llvm::ArrayRef<Expr> in;
+  std::set<std::string> &helpers;
+
+  Type type() const { return op->getResult(0).getType(); }
+  bool isDouble() const { return type().isF64(); }
+
+  Expr call(const std::string &function) const {
+    std::string text = function + "(";
+    for (auto [k, operand] : llvm::enumerate(in))
+      text += (k ? ", " : "") + operand.text;
+    return {text + ")"};
+  }
+  Expr help(const std::string &helper) const {
+    helpers.insert(helper);
+    return call(helper);
+  }
+  /// A helper that is a template over the integer type.
+  Expr helpInteger(const std::string &helper) const {
+    helpers.insert(helper);
+    return call(helper + "<" + getValueType(type()).str() + ">");
+  }
+  Expr infix(const char *sign, int level) const {
+    std::string text = in[0].at(level) + " " + sign + " " + in[1].at(level + 1);
+    return {text, level};
+  }
+  /// Wrapping arithmetic of the user's integers; of indices, plain.
+  Expr integer(const char *sign, int level) const {
+    if (type().isIndex())
+      return infix(sign, level);
+    std::string name = getValueType(type()).str(), text;
+    unsigned bits = type().getIntOrFloatBitWidth();
+    std::string wide = bits == 64 ? "uint64_t" : "uint32_t";
+    text = name + "(" + wide + "(" + in[0].text + ") " + sign + " " + wide + "(" +
+           in[1].text + "))";
+    return {text};
+  }
+  /// A function of CUDA's library: `expf` or `exp`.
+  Expr library(const std::string &name) const {
+    return call(isDouble() ? name : name + "f");
+  }
+  Expr compareFloat() const;
+  Expr compareInteger() const;
+  Expr multiply() const;
+  Expr cast() const { return call(getValueType(type()).str()); }
+  Expr extend() const;
+  Expr truncate() const;
+  std::optional<Expr> print() const;
+  std::optional<Expr> printMath() const;
+};
+} // namespace
+
+Expr OperationPrinter::compareFloat() const {
+  using P = arith::CmpFPredicate;
+  auto predicate = mlir::cast<arith::CmpFOp>(op).getPredicate();
+  auto negated = [&](const char *sign, int level) {
+    return Expr{"!(" + infix(sign, level).text + ")", Expr::unary};
+  };
+  switch (predicate) {
+  case P::OEQ: return infix("==", Expr::equality);
+  case P::UNE: return infix("!=", Expr::equality);
+  case P::OLT: return infix("<", Expr::relation);
+  case P::OLE: return infix("<=", Expr::relation);
+  case P::OGT: return infix(">", Expr::relation);
+  case P::OGE: return infix(">=", Expr::relation);
+  case P::ULT: return negated(">=", Expr::relation);
+  case P::ULE: return negated(">", Expr::relation);
+  case P::UGT: return negated("<=", Expr::relation);
+  case P::UGE: return negated("<", Expr::relation);
+  case P::ONE: return help("differ_ordered");
+  case P::UEQ: {
+    Expr differ = help("differ_ordered");
+    return {"!" + differ.text, Expr::unary};
+  }
+  case P::ORD: return help("both_numbers");
+  case P::UNO: {
+    Expr both = help("both_numbers");
+    return {"!" + both.text, Expr::unary};
+  }
+  case P::AlwaysTrue: return {"true"};
+  default: return {"false"};
+  }
+}
+
+Expr OperationPrinter::compareInteger() const {
+  using P = arith::CmpIPredicate;
+  switch (mlir::cast<arith::CmpIOp>(op).getPredicate()) {
+  case P::eq: return infix("==", Expr::equality);
+  case P::ne: return infix("!=", Expr::equality);
+  case P::slt: return infix("<", Expr::relation);
+  case P::sle: return infix("<=", Expr::relation);
+  case P::sgt: return infix(">", Expr::relation);
+  case P::sge: return infix(">=", Expr::relation);
+  default: break;
+  }
+  std::string a = "uint64_t(" + in[0].text + ")", b = "uint64_t(" + in[1].text + ")";
+  switch (mlir::cast<arith::CmpIOp>(op).getPredicate()) {
+  case P::ult: return {a + " < " + b, Expr::relation};
+  case P::ule: return {a + " <= " + b, Expr::relation};
+  case P::ugt: return {a + " > " + b, Expr::relation};
+  default: return {a + " >= " + b, Expr::relation};
+  }
+}
+
+/// A product that a sum uses would be fused with it.
+Expr OperationPrinter::multiply() const {
+  bool summed = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<arith::AddFOp, arith::SubFOp>(user);
+  });
+  if (summed)
+    return call(isDouble() ? "__dmul_rn" : "__fmul_rn");
+  return infix("*", Expr::product);
+}
+
+Expr OperationPrinter::extend() const {
+  Type from = op->getOperand(0).getType();
+  std::string text = in[0].text;
+  if (from.isBF16())
+    text = "__bfloat162float(" + text + ")";
+  else if (from.isF16())
+    text = "__half2float(" + text + ")";
+  return {isDouble() ? "double(" + text + ")" : text};
+}
+
+Expr OperationPrinter::truncate() const {
+  if (type().isBF16())
+    return call("__float2bfloat16_rn");
+  if (type().isF16())
+    return call("__float2half_rn");
+  return call("__double2float_rn");
+}
+
+std::optional<Expr> OperationPrinter::printMath() const {
+  static const llvm::StringMap<const char *> functions = {
+      {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
+      {"math.log", "log"},     {"math.log2", "log2"},   {"math.log10", "log10"},
+      {"math.log1p", "log1p"}, {"math.sqrt", "sqrt"},   {"math.cbrt", "cbrt"},
+      {"math.tanh", "tanh"},   {"math.sinh", "sinh"},   {"math.cosh", "cosh"},
+      {"math.sin", "sin"},     {"math.cos", "cos"},     {"math.tan", "tan"},
+      {"math.atan", "atan"},   {"math.erf", "erf"},     {"math.erfc", "erfc"},
+      {"math.floor", "floor"}, {"math.ceil", "ceil"},   {"math.round", "round"},
+      {"math.roundeven", "rint"}, {"math.trunc", "trunc"}, {"math.absf", "fabs"},
+      {"math.powf", "pow"},    {"math.atan2", "atan2"}, {"math.copysign", "copysign"},
+      {"math.fma", "fma"}};
+  auto found = functions.find(op->getName().getStringRef());
+  if (found != functions.end())
+    return library(found->second);
+  if (isa<math::RsqrtOp>(op))
+    return call(isDouble() ? "rsqrt" : "__frsqrt_rn");
+  if (isa<math::AbsIOp>(op))
+    return Expr{in[0].at(Expr::relation + 1) + " < 0 ? -" + in[0].at(Expr::unary) + " : " +
+                    in[0].text,
+                Expr::choice};
+  return std::nullopt;
+}
+
+std::optional<Expr> OperationPrinter::print() const {
+  bool truth = type().isInteger(1);
+  return llvm::TypeSwitch<Operation *, std::optional<Expr>>(op)
+      .Case<arith::AddFOp>([&](auto) { return infix("+", Expr::sum); })
+      .Case<arith::SubFOp>([&](auto) { return infix("-", Expr::sum); })
+      .Case<arith::MulFOp>([&](auto) { return multiply(); })
+      .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
+      .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
+      .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })
+      .Case<arith::MaximumFOp>([&](auto) { return help("max_nan"); })
+      .Case<arith::MinimumFOp>([&](auto) { return help("min_nan"); })
+      .Case<arith::MaxNumFOp>([&](auto) { return library("fmax"); })
+      .Case<arith::MinNumFOp>([&](auto) { return library("fmin"); })
+      .Case<arith::CmpFOp>([&](auto) { return compareFloat(); })
+      .Case<arith::CmpIOp>([&](auto) { return compareInteger(); })
+      .Case<arith::SelectOp>([&](auto) {
+        return Expr{in[0].at(Expr::choice + 1) + " ? " + in[1].at(Expr::choice + 1) + " : " +
+                        in[2].at(Expr::choice),
+                    Expr::choice};
+      })
+      .Case<arith::AddIOp>([&](auto) { return integer("+", Expr::sum); })
+      .Case<arith::SubIOp>([&](auto) { return integer("-", Expr::sum); })
+      .Case<arith::MulIOp>([&](auto) { return integer("*", Expr::product); })
+      .Case<arith::DivUIOp>([&](auto) { return infix("/", Expr::product); })
+      .Case<arith::RemUIOp>([&](auto) { return infix("%", Expr::product); })
+      .Case<arith::FloorDivSIOp>([&](auto) { return helpInteger("floor_div"); })
+      .Case<arith::CeilDivSIOp>([&](auto) { return helpInteger("ceil_div"); })
+      .Case<arith::DivSIOp>([&](auto) { return helpInteger("trunc_div"); })
+      .Case<arith::RemSIOp>([&](auto) { return helpInteger("trunc_mod"); })
+      .Case<arith::AndIOp>([&](auto) {
+        return truth ? infix("&&", Expr::conjunction) : infix("&", Expr::bitAnd);
+      })
+      .Case<arith::OrIOp>([&](auto) {
+        return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr);
+      })
+      .Case<arith::XOrIOp>([&](auto) {
+        return truth ? infix("!=", Expr::equality) : infix("^", Expr::bitXor);
+      })
+      .Case<arith::ShLIOp>([&](auto) { return helpInteger("shift_left"); })
+      .Case<arith::ShRSIOp>([&](auto) { return helpInteger("shift_right"); })
+      .Case<arith::MaxSIOp>([&](auto) { return helpInteger("max_int"); })
+      .Case<arith::MinSIOp>([&](auto) { return helpInteger("min_int"); })
+      .Case<arith::ExtFOp>([&](auto) { return extend(); })
+      .Case<arith::TruncFOp>([&](auto) { return truncate(); })
+      .Case<arith::SIToFPOp, arith::UIToFPOp>([&](auto) { return cast(); })
+      .Case<arith::FPToSIOp>([&](auto) {
+        std::string name = "to_int<" + getValueType(type()).str() + ">";
+        helpers.insert("to_int");
+        return call(name);
+      })
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+          [&](auto) { return cast(); })
+      .Default([&](Operation *) { return printMath(); });
+}
+
+std::optional<Expr> printOperation(Operation *op, llvm::ArrayRef<Expr> operands,
+                                   std::set<std::string> &helpers) {
+  return OperationPrinter{op, operands, helpers}.print();
+}
+
+} // namespace moa::cuda

@@ -1,0 +1,132 @@
+"""Kernels in CUDA C++, compiled by nvcc and called through their C entry points.
+
+With MOA_GPU_KERNELS the text of the kernels stands in that directory, written by
+emit.py on a machine that has the compiler; without it moa-codegen writes it.
+"""
+import atexit
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+
+import moa_testing as mt
+
+FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
+         "-shared", "-Xcompiler", "-fPIC"]
+
+
+def file_name(spec, settings):
+    """Where emit.py puts a kernel."""
+    words = [os.path.splitext(os.path.basename(spec))[0]]
+    return "-".join(words + [f"{k}={v}" for k, v in sorted(settings.items())])
+
+
+def emit(spec, base, settings):
+    """Writes BASE.cu and BASE.h."""
+    sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+    for words in (["--target=cuda", "-o", base + ".cu"], ["--header", base + ".h"]):
+        made = mt.tool("moa-codegen", spec, *sets, *words)
+        if made.returncode:
+            raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
+
+
+def compile(base):
+    done = subprocess.run(["nvcc", *FLAGS, base + ".cu", "-o", base + ".so"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise RuntimeError(f"nvcc {base}.cu: {done.stdout}")
+
+
+@functools.lru_cache(maxsize=None)
+def runtime():
+    nvcc = os.path.realpath(shutil.which("nvcc"))
+    root = os.path.dirname(os.path.dirname(nvcc))
+    for folder in ("lib64", "targets/x86_64-linux/lib"):
+        path = os.path.join(root, folder, "libcudart.so")
+        if os.path.exists(path):
+            return ctypes.CDLL(path)
+    return ctypes.CDLL("libcudart.so")
+
+
+def cuda(name, *arguments):
+    code = getattr(runtime(), name)(*arguments)
+    if code:
+        raise RuntimeError(f"{name} failed with code {code}")
+
+
+class DeviceArray:
+    """A copy of a NumPy array's memory, strides included, on the device."""
+
+    def __init__(self, array):
+        self.array = array
+        low, high = np.lib.array_utils.byte_bounds(array) if hasattr(
+            np.lib, "array_utils") else np.byte_bounds(array)
+        self.size = max(high - low, 1) if array.size else 0
+        self.host, self.pointer = low, ctypes.c_void_p()
+        if self.size:
+            cuda("cudaMalloc", ctypes.byref(self.pointer), ctypes.c_size_t(self.size))
+            self.copy(self.pointer, ctypes.c_void_p(low), 1)
+
+    def copy(self, target, source, kind):
+        cuda("cudaMemcpy", target, source, ctypes.c_size_t(self.size), kind)
+
+    def fetch(self):
+        if self.size:
+            self.copy(ctypes.c_void_p(self.host), self.pointer, 2)
+
+    def describe(self, kind):
+        tensor = mt.describe(self.array, kind)
+        offset = self.array.ctypes.data - self.host if self.size else 0
+        tensor.data = (self.pointer.value or 0) + offset if self.size else None
+        tensor.device_type = 2
+        tensor.keep = (self, self.array)
+        return tensor
+
+    def __del__(self):
+        if self.size:
+            runtime().cudaFree(self.pointer)
+
+
+class Kernel(mt.Kernel):
+
+    def __init__(self, spec, **settings):
+        stored = os.environ.get("MOA_GPU_KERNELS")
+        if stored:
+            base = os.path.join(stored, file_name(spec, settings))
+        else:
+            directory = tempfile.mkdtemp(prefix="moa-test-")
+            atexit.register(shutil.rmtree, directory, ignore_errors=True)
+            base = os.path.join(directory, "kernel")
+            emit(spec, base, settings)
+        if not os.path.exists(base + ".so"):
+            compile(base)
+        self.open(base)
+
+    def run(self, inputs, output_shapes):
+        """Values in, stored outputs out. Outputs start as a pattern of bytes."""
+        values, outputs = {}, {}
+        for parameter in self.parameters:
+            name, kind = parameter.name, parameter.kind
+            if parameter.is_scalar:
+                values[name] = inputs[name]
+                continue
+            if parameter.is_output:
+                array = np.empty(output_shapes[name], mt.STORAGE[kind][0])
+                array.view(np.uint8)[...] = 0xA5
+            else:
+                array = mt.encode(inputs[name], kind)
+            device = DeviceArray(array)
+            if parameter.is_output:
+                outputs[name] = device
+            values[name] = device.describe(kind)
+        code = self.launch(values)
+        if code:
+            raise RuntimeError(f"{self.name} refused: {code} {self.check(values)}")
+        cuda("cudaDeviceSynchronize")
+        for device in outputs.values():
+            device.fetch()
+        return {name: device.array for name, device in outputs.items()}
