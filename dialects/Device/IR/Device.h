@@ -5,7 +5,12 @@
 #include "dialects/MoA/IR/MoA.h"
 
 #include "dialects/Device/IR/DeviceDialect.h.inc"
+#include "dialects/Device/IR/DeviceEnums.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Device/IR/DeviceAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Device/IR/DeviceTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Device/IR/DeviceOps.h.inc"
 

@@ -3,23 +3,14 @@
 // What one thread of a grid does. Scalar operations are those of arith and math,
 // control flow that of scf, per-thread arrays are memrefs in the private memory
 // space; this dialect adds what those do not have: kernels with their launch,
-// the caller's arrays, and the coordinates of a thread.
+// the caller's arrays, the coordinates of a thread, and the work of a warpgroup on
+// tiles: fragments in registers, rings in shared memory, their copies and barriers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_DIALECTS_DEVICE_IR_DEVICE_TD
 #define MOA_DIALECTS_DEVICE_IR_DEVICE_TD
 
-include "dialects/MoA/IR/MoABase.td"
-
-def Device_Dialect : Dialect {
-  let name = "device";
-  let summary = "Programs for a GPU: kernels, their launch, and what a thread does";
-  let cppNamespace = "::moa::device";
-  let dependentDialects = ["::moa::MoADialect"];
-}
-
-class Device_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Device_Dialect, mnemonic, traits>;
+include "dialects/Device/IR/DeviceTypes.td"
 
 def Device_ProgramOp : Device_Op<"program",
     [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator,
@@ -111,6 +102,156 @@ def Device_StoreOp : Device_Op<"store"> {
     $value `,` $array `[` $offset `]` attr-dict `:` type($value) `,` type($array)
   }];
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def Device_SharedOp : Device_Op<"shared"> {
+  let summary = "Shared memory of a block for the stages of a ring";
+  let results = (outs Device_RingType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Device_BarriersOp : Device_Op<"barriers"> {
+  let summary = "Barriers of a block, initialised before any thread uses them";
+  let results = (outs Device_BarriersType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminator, SingleBlock]> {
+  let summary = "A producer warpgroup beside consumer warpgroups";
+  let description = [{
+    The first `warpgroups` warpgroups of the block run `consumer`, the last one
+    runs `producer`; each role gets its number of registers per thread. Inside
+    `producer` one thread of the warpgroup is active.
+
+    Constraint: the block has 128·(warpgroups + 1) threads (C1).
+  }];
+  let arguments = (ins I64Attr:$warpgroups, I64Attr:$consumer_registers,
+                       I64Attr:$producer_registers);
+  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
+  let assemblyFormat = [{
+    `consumers` $warpgroups `registers` $consumer_registers $consumer
+    `producer` `registers` $producer_registers $producer attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_WarpgroupOp : Device_Op<"warpgroup", [Pure]> {
+  let summary = "This warpgroup's number in its block";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Device_CopyOp : Device_Op<"copy"> {
+  let summary = "Asynchronous copy of one tile of an input into a stage of a ring";
+  let description = [{
+    `coordinates` are indices of the array's first axes; the tile starts there and
+    spans the last axis, from its start, and the axis `row_axis`. What lies outside
+    of the array is filled with zeros. The bytes of the stage are announced to the
+    barrier, which the copy completes. One thread executes this.
+
+    Constraint: the array's element type is the ring's (C1).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
+                       Variadic<Index>:$coordinates, I64Attr:$row_axis,
+                       Device_RingType:$ring, Index:$stage,
+                       Device_BarriersType:$barriers, Index:$slot);
+  let assemblyFormat = [{
+    $array `[` $coordinates `]` `rows` $row_axis `to` $ring `[` $stage `]`
+    `signals` $barriers `[` $slot `]` attr-dict
+    `:` type($array) `,` type($ring) `,` type($barriers)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_WaitOp : Device_Op<"wait"> {
+  let summary = "Waits until a barrier has completed the phase of a parity";
+  let arguments = (ins Device_BarriersType:$barriers, Index:$slot, Index:$parity);
+  let assemblyFormat = "$barriers `[` $slot `]` `parity` $parity attr-dict `:` type($barriers)";
+}
+
+def Device_ArriveOp : Device_Op<"arrive"> {
+  let summary = "One arrival per warp on a barrier";
+  let arguments = (ins Device_BarriersType:$barriers, Index:$slot);
+  let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
+}
+
+def Device_FillOp : Device_Op<"fill", [Pure]> {
+  let summary = "A fragment of one value";
+  let arguments = (ins AnyType:$value);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
+  let summary = "Starts c + a · b on the tensor cores";
+  let description = [{
+    c[i, j] + Σ_k a[i, k] · b[k, j], the products exact and added in f32 in an
+    order of the hardware's. `a` is a fragment of 16-bit elements in the layout of
+    the accumulator, or 64 rows of a ring's stage from row `a_row`; `b` is a stage
+    of a ring, k along its rows, or along its columns with `transposed`. Without
+    `c` the sum starts at zero. The result, and `c`, may be used after
+    `device.await` only.
+
+    Constraints: extents agree (C1); `c` and the result have the accumulator's
+    layout (C2).
+  }];
+  let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
+                       Index:$b_stage, Optional<Device_FragmentType>:$c,
+                       UnitAttr:$transposed);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = [{
+    $a (`rows` $a_row^)? `by` $b `[` $b_stage `]` (`transposed` $transposed^)?
+    (`plus` $c^ `:` type($c))? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]> {
+  let summary = "Waits until at most `pending` later contractions are in flight";
+  let arguments = (ins Device_FragmentType:$fragment, I64Attr:$pending);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$fragment `pending` $pending attr-dict `:` type($result)";
+}
+
+def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "A scalar function of every element of fragments";
+  let description = [{
+    The body's arguments are one scalar per input and the element's indices in
+    `shape`; it yields one scalar per result. An input of rank 1 gives every
+    element of a row the row's value.
+
+    Constraint: inputs and results have `layout`, or its slice of axis 0 (C1).
+  }];
+  let arguments = (ins Variadic<Device_FragmentType>:$inputs, Device_LayoutAttr:$layout);
+  let results = (outs Variadic<Device_FragmentType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $inputs `)` `over` $layout attr-dict `:` functional-type($inputs, $results) $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
+  let summary = "⊕ over the columns of a fragment";
+  let description = [{
+    Every thread combines its registers of a row in order of the columns, then the
+    lanes that share the row combine theirs pairwise, nearest first.
+  }];
+  let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$monoid $fragment attr-dict `:` type($fragment) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Device_YieldOp : Device_Op<"yield", [Terminator, Pure, HasParent<"MapOp">]> {
+  let summary = "Ends a map";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict (`:` type($values)^)?";
 }
 
 #endif // MOA_DIALECTS_DEVICE_IR_DEVICE_TD

@@ -98,4 +98,80 @@ LogicalResult StoreOp::verify() {
                                       getArray().getType())));
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult SpecializeOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t threads = 128 * (getWarpgroups() + 1);
+  if (!kernel || static_cast<int64_t>(kernel.getThreads()) != threads)
+    return emitOpError("expects a block of ")
+           << threads << " threads, one warpgroup per consumer and one more (C1)";
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  if (getArray().getType().getElementType() != getRing().getType().getElementType())
+    return emitOpError("expects the ring's element type ")
+           << getRing().getType().getElementType() << " (C1), but got "
+           << getArray().getType().getElementType();
+  unsigned rank = getArray().getType().getRank();
+  if (getCoordinates().size() + 1 != rank || getRowAxis() + 1 >= rank)
+    return emitOpError("expects coordinates of all axes but the last (C2), but got ")
+           << getCoordinates().size() << " for rank " << rank;
+  return verifyParameter(*this, getArray(), /*output=*/false);
+}
+
+LogicalResult ContractOp::verify() {
+  FragmentType result = getResult().getType();
+  RingType b = getB().getType();
+  int64_t depth = getTransposed() ? b.getColumns() : b.getRows();
+  int64_t columns = getTransposed() ? b.getRows() : b.getColumns();
+  int64_t rows = 0, inner = 0;
+  if (auto fragment = dyn_cast<FragmentType>(getA().getType())) {
+    rows = fragment.getShape()[0];
+    inner = fragment.getShape()[1];
+    if (fragment.getLayout() != LayoutAttr::getAccumulator(getContext(), inner))
+      return emitOpError("expects operand a in the accumulator's layout (C2)");
+  } else if (auto ring = dyn_cast<RingType>(getA().getType())) {
+    rows = 64;
+    inner = ring.getColumns();
+    if (!getARow())
+      return emitOpError("expects the first of the 64 rows of a (C1)");
+  }
+  if (inner != depth || result.getShape() != ArrayRef<int64_t>({rows, columns}))
+    return emitOpError("expects extents that agree (C1), but got ")
+           << rows << " x " << inner << " by " << depth << " x " << columns;
+  if (result.getLayout() != LayoutAttr::getAccumulator(getContext(), columns) ||
+      (getC() && getC().getType() != result))
+    return emitOpError("expects c and the result in the accumulator's layout (C2)");
+  return success();
+}
+
+LogicalResult MapOp::verify() {
+  LayoutAttr whole = getLayout();
+  auto fits = [&](Type type) {
+    auto fragment = cast<FragmentType>(type);
+    return fragment.getLayout() == whole ||
+           (whole.getRank() == 2 && fragment.getLayout() == whole.getSlice(0));
+  };
+  if (!llvm::all_of(getInputs().getTypes(), fits) || !llvm::all_of(getResultTypes(), fits))
+    return emitOpError("expects inputs and results in its layout or its rows' (C1)");
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getInputs().size() + whole.getRank())
+    return emitOpError("expects one argument per input and axis (C2), but got ")
+           << block.getNumArguments();
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (!yield || yield.getValues().size() != getNumResults())
+    return emitOpError("expects one value per result (C3)");
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  if (getResult().getType().getLayout() != getFragment().getType().getLayout().getSlice(0))
+    return emitOpError("expects the layout of the fragment's rows (C1)");
+  return success();
+}
+
 } // namespace moa::device

@@ -1,0 +1,101 @@
+//===- DeviceTypes.td - fragments, tiles, barriers ----------*- tablegen -*-===//
+#ifndef MOA_DIALECTS_DEVICE_IR_DEVICETYPES_TD
+#define MOA_DIALECTS_DEVICE_IR_DEVICETYPES_TD
+
+include "dialects/Device/IR/DeviceBase.td"
+
+def Device_LayoutAttr : AttrDef<Device_Dialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "Which warp, lane and register of a warpgroup holds an element";
+  let description = [{
+    Dimension lifting of a tile's axes: every axis is a mixed-radix number whose
+    digits, from the outermost in, are `place: size by stride`. The element with
+    those digits is in the warp, lane and register whose numbers are the sums of
+    digit · stride over the digits bound to each. `replicas` are digits of no axis:
+    the element is held once for each of their values.
+
+        #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4],
+                       [register: 16 by 4, lane: 4 by 1, register: 2 by 1]>
+
+    is the accumulator of wgmma m64n128: row 16·warp + 8·r₁ + lane/4, column
+    8·r₂ + 2·(lane mod 4) + r₀, in register 4·r₂ + 2·r₁ + r₀ (PTX ISA 8.0, 9.7.14).
+
+    Constraints: of every place the digits, ordered by stride, count without a
+    gap: each stride is the product of the sizes below it (C1), so that (element,
+    replica) ↔ (warp, lane, register) is a bijection; there are 4 warps and 32
+    lanes (C2).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$ranks,
+                        ArrayRefParameter<"int64_t">:$places,
+                        ArrayRefParameter<"int64_t">:$sizes,
+                        ArrayRefParameter<"int64_t">:$strides);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    struct Digit {
+      Place place;
+      int64_t size, stride, weight; ///< weight: of the digit in its axis
+    };
+    /// Number of axes; ranks has one more entry, the replicas'.
+    unsigned getRank() const { return getRanks().size() - 1; }
+    /// The digits of an axis from the outermost in, or of the replicas.
+    ::llvm::SmallVector<Digit> getDigits(unsigned axis) const;
+    int64_t getExtent(unsigned axis) const;
+    /// Registers of one thread.
+    int64_t getNumRegisters() const;
+    /// The layout of one value per index of `axis`, replicated over the rest of
+    /// the threads: what a reduction along the other axes leaves.
+    LayoutAttr getSlice(unsigned axis) const;
+    /// The accumulator of wgmma m64nNk16, and equally, for 16-bit elements, its
+    /// operand A in registers.
+    static LayoutAttr getAccumulator(::mlir::MLIRContext *context, int64_t columns);
+  }];
+}
+
+def Device_FragmentType : TypeDef<Device_Dialect, "Fragment"> {
+  let mnemonic = "fragment";
+  let summary = "A tile in the registers of a warpgroup";
+  let description = [{
+    `!device.fragment<[64, 128], f32, #device.layout<…>>`; the layout has the
+    tile's axes and extents (C1).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
+                        "::mlir::Type":$elementType, "LayoutAttr":$layout);
+  let assemblyFormat = "`<` `[` $shape `]` `,` $elementType `,` $layout `>`";
+  let genVerifyDecl = 1;
+}
+
+def Device_RingType : TypeDef<Device_Dialect, "Ring"> {
+  let mnemonic = "ring";
+  let summary = "Tiles in shared memory, one per stage of a pipeline";
+  let description = [{
+    `!device.ring<2, [128, 64], bf16>`: `stages` tiles of rows × columns of 16-bit
+    elements. A tile is stored as [columns / 64][rows][64] with the 128-byte
+    swizzle: the 16-byte unit u of row r stands at u xor (r mod 8).
+
+    Constraints: columns are a multiple of 64 (C1), rows of 8 (C2), elements have
+    16 bits (C3).
+  }];
+  let parameters = (ins "int64_t":$stages, ArrayRefParameter<"int64_t">:$shape,
+                        "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $stages `,` `[` $shape `]` `,` $elementType `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRows() const { return getShape()[0]; }
+    int64_t getColumns() const { return getShape()[1]; }
+    int64_t getStageBytes() const { return getRows() * getColumns() * 2; }
+  }];
+}
+
+def Device_BarriersType : TypeDef<Device_Dialect, "Barriers"> {
+  let mnemonic = "barriers";
+  let summary = "Barriers in shared memory, one per stage";
+  let description = [{
+    `!device.barriers<2, 1>`: `stages` mbarriers, each completed by `arrivals`
+    arrivals and the bytes announced to it.
+  }];
+  let parameters = (ins "int64_t":$stages, "int64_t":$arrivals);
+  let assemblyFormat = "`<` $stages `,` $arrivals `>`";
+}
+
+#endif // MOA_DIALECTS_DEVICE_IR_DEVICETYPES_TD
