@@ -83,6 +83,16 @@ class MoaRun(mt.KernelTest):
                 done = self.random(name, *words)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_no_heads(self):
+        words = ("N=5", "M=7", "scale=1", "--random", 1, "--set", "T=f32")
+        for sizes in (("B=1", "H=0", "G=0"), ("B=0", "H=4", "G=0")):
+            for more in (["--check"], ["--check=all"], ["--target=reference"]):
+                done = mt.tool("moa-run", mt.example("gqa_causal"), *sizes, *words, *more)
+                self.assertEqual(done.returncode, 0, done.stderr)
+        done = mt.tool("moa-run", mt.example("gqa_causal"), "B=1", "H=4", "G=0", *words)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("divides by zero", done.stderr)
+
     def test_random_arrays_depend_on_the_seed_only(self):
         texts = []
         for seed in ("7", "7", "8"):

@@ -274,6 +274,37 @@ TEST(Compiler, SymbolsThatOnlyAResultHas) {
   EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("symbol 'N' has no value"));
 }
 
+// A constraint that divides by zero says nothing where nothing is computed.
+TEST(Compiler, EmptyOutputsNeedNoQuotients) {
+  Compilation unit = Compiler().compileText(R"(
+kernel shared[H, G, N](q : f32[H, N], k : f32[G, N]) -> y : f32[H, N]
+  require H % G == 0
+{ y = [h < H] q[h] * k[h / (H/G)] }
+)");
+  std::optional<Kernel> kernel = unit.load();
+  ASSERT_TRUE(kernel) << unit.renderDiagnostics();
+  struct Case {
+    int64_t heads, groups, size;
+    bool good;
+  };
+  std::vector<float> q(8), k(8), y(8);
+  for (Case c : {Case{0, 0, 3, true}, {4, 0, 0, true}, {4, 2, 2, true},
+                 {4, 0, 2, false}, {4, 3, 2, false}}) {
+    std::vector<int64_t> rows = {c.heads, c.size}, shared = {c.groups, c.size};
+    EXPECT_EQ(unit.bindSymbols("shared", {rows, shared}).has_value(), c.good);
+    std::vector<ReferenceArray> inputs = {
+        {rows, std::vector<double>(c.heads * c.size)},
+        {shared, std::vector<double>(c.groups * c.size)}};
+    for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted})
+      EXPECT_EQ(unit.evaluate("shared", level, inputs).has_value(), c.good);
+    Tensor tq(q.data(), rows), tk(k.data(), shared), ty(y.data(), rows);
+    std::string message;
+    int32_t code =
+        (*kernel)({&tq.tensor, &tk.tensor, &ty.tensor}, {}, &message);
+    EXPECT_EQ(code == 0, c.good) << message;
+  }
+}
+
 // Integers compute in 64 bits and wrap where they are stored; the least of
 // nothing is the greatest integer of 64 bits, which wraps to -1.
 TEST(Compiler, IntegerResultsWrapAtTheirWidth) {
