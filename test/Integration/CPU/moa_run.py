@@ -56,6 +56,11 @@ class MoaRun(mt.KernelTest):
                 self.assertEqual(results["O"].dtype, dtype)
                 self.compare(results, dtype, mt.BOUNDS[kind], kind)
 
+    def test_16_bit_floats(self):
+        results, _ = self.run_files("f16", np.float16, "--check=all")
+        self.assertEqual(results["O"].dtype, np.float16)
+        self.compare(results, np.float16, 4e-4, "f16")
+
     def test_reference_target(self):
         results, _ = self.run_files("f64", np.float64, "--target=reference")
         self.compare(results, np.float64, 1e-14, "reference")
