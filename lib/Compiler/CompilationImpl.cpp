@@ -33,6 +33,8 @@ Compilation::Impl::Impl(CompilerOptions options)
     : options(std::move(options)),
       context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
+  // Messages are for users; moa-opt shows the op too.
+  context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
     log.add(diagnostic);
     return success();

@@ -150,6 +150,29 @@ class Run(unittest.TestCase):
                     np.testing.assert_array_equal(np.load(self.path("y.npy")), expected)
                     self.assertEqual(np.load(self.path("z.npy")), -1)
 
+    def test_the_widest_integer(self):
+        # 2^63 - 1 is 2^63 in float64, where the interpreter's results come out.
+        self.write("kernel k[N](x : i64[N]) -> z : i64 { z = min/ mask(false, x) }")
+        for target in ("cpu", "reference"):
+            done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3",
+                           f"--target={target}", "-o", "z=" + self.path("z.npy"), "--check")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(np.load(self.path("z.npy")), 2 ** 63 - 1)
+
+    def test_outputs_spare_the_specification(self):
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=4", "M=9",
+                       "k=1", "a=1", "-o", "y=" + self.path("scale.moa"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("this file is an input", done.stderr)
+        with open(self.path("scale.moa"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), SPEC)
+        same = self.path("same.npy")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=4", "M=9",
+                       "k=1", "a=1", "-o", "y=" + same, "-o", "s=" + same)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("two outputs go to this file", done.stderr)
+        self.assertFalse(os.path.exists(same))
+
     def test_warnings_are_shown(self):
         self.write("kernel half[N](x : f32[N]) -> y : f32[N] { y = 1/2 * x }")
         done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3")
@@ -178,7 +201,8 @@ class Run(unittest.TestCase):
                                (["N=x", "M=9"], "'x' is no value of the symbol N"),
                                (["N=1", "N=2"], "'N' is given twice"),
                                (["N"], "expects NAME=VALUE"),
-                               (["D=3"], "constant is set by --set D=3"),
+                               (["D=3"], "is set by --set D=3"),
+                               (["T=f16"], "is set by --set T=f16"),
                                (["-o", "y.npy"], "-o takes NAME=FILE.npy"),
                                (["--check=some"], "--check takes a number of rows"),
                                (["--check=-1"], "--check takes a number of rows"),

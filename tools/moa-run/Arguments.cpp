@@ -80,6 +80,15 @@ public:
 private:
   Error fromUnit() { return createStringError(""); }
 
+  /// A number or a word may be meant for a parameter of compile time.
+  static std::string hintAtSetting(StringRef name, StringRef value) {
+    if (!all_of(value, [](char c) { return isAlnum(c); }))
+      return "";
+    return ("; a compile-time constant or an element type is set by --set " +
+            name + "=" + value)
+        .str();
+  }
+
   Error checkNames() {
     for (const auto &[name, value] : words) {
       bool known = is_contained(info.symbols, name);
@@ -88,11 +97,7 @@ private:
       if (!known)
         return createStringError(
             "kernel '" + info.name + "' has no input or run-time symbol '" +
-            name + "': " + info.text +
-            (value.find_first_not_of("0123456789") == std::string::npos
-                 ? "; a compile-time constant is set by --set " + name + "=" +
-                       value
-                 : ""));
+            name + "': " + info.text + hintAtSetting(name, value));
     }
     return Error::success();
   }

@@ -379,6 +379,20 @@ TEST(Compiler, AFunctionIsNoKernel) {
   EXPECT_EQ(text.find("see current operation"), std::string::npos) << text;
 }
 
+TEST(Compiler, ErrorsOfVerifiersShowNoOp) {
+  std::string text = *Compiler().compileText(kRowSums).print(Level::MoA);
+  size_t at = text.find("moa.reduce");
+  ASSERT_NE(at, std::string::npos);
+  at = text.find("axis 1", at);
+  ASSERT_NE(at, std::string::npos) << text;
+  Compilation unit =
+      Compiler().compileText(text.replace(at, 6, "axis 7"), "rows.mlir");
+  EXPECT_FALSE(unit.ok());
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("rows.mlir:"));
+  EXPECT_THAT(unit.renderDiagnostics(),
+              testing::Not(HasSubstr("see current operation")));
+}
+
 TEST(Compiler, FlopsCountPresentTerms) {
   Compilation unit = Compiler().compileText(R"(
 kernel product[N, M; D = 4](a : f32[N, D], b : f32[D, M]) -> (c : f32[N, M])
