@@ -5,6 +5,17 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${MOA_BUILD_DIR:-$root/build}
+if [ ! -d "$build/bin" ]; then
+  echo "run.sh: there is no build in $build; run ./build.sh build first" >&2
+  exit 1
+fi
+for program in moa-bench-cpu moa-bench-cpu-parts; do
+  if [ ! -x "$build/bin/$program" ]; then
+    echo "run.sh: $build/bin/$program is missing; ./build.sh build makes it where" \
+         "OpenBLAS and Google Benchmark are installed" >&2
+    exit 1
+  fi
+done
 
 # Old OpenBLAS does not recognise every processor, and a wrong guess halves its
 # speed: name the kernels that fit.

@@ -11,9 +11,15 @@
 //   std::optional<std::string> onf = unit.print(moa::Level::ONF);
 //   std::optional<moa::Kernel> kernel = unit.load("sdpa");
 //
-// Nothing here throws. A function that returns an empty optional has added at
-// least one error to the diagnostics of its compilation. Work is done on demand
-// and kept: printing a level runs the passes up to it once.
+// Nothing here throws. A function that returns an empty optional has added an
+// error to the diagnostics of its compilation. Work is done on demand and kept:
+// printing a level runs the passes up to it once.
+//
+// Errors are of two kinds. An error in the specification or the options, or one
+// of a pass, ends the compilation: ok() is false from then on and every
+// question is answered by an error. An error in a question (a kernel that does
+// not exist, shapes that disagree, a level above the input's, arrays that do
+// not fit) is one more diagnostic, and the compilation goes on.
 //
 // A Compilation may be used by one thread at a time; different ones, and the
 // kernels loaded from them, are independent.
@@ -47,6 +53,8 @@ struct CompilerOptions {
   std::vector<std::string> settings;
   /// A schedule as printed by Compilation::schedule(); empty: the cost model's.
   std::string schedule;
+  /// The file the schedule comes from, named in errors about it.
+  std::string scheduleFile;
   /// An LLVM processor name; empty: this machine's.
   std::string processor;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied.
@@ -88,7 +96,9 @@ struct KernelInfo {
   std::vector<ParameterInfo> parameters; ///< inputs, then outputs
 };
 
-/// A scalar argument; converted to the parameter's type, rounding to nearest.
+/// A scalar argument, converted to the parameter's type. Floats round to
+/// nearest; for an integer parameter a float is cut to its integral part (of 64
+/// bits at most; NaN is 0), and integers wrap at the parameter's width.
 class Scalar {
 public:
   Scalar(double value) : isFloat(true), real(value) {}
@@ -96,9 +106,14 @@ public:
   Scalar(int value) : Scalar(int64_t(value)) {}
   Scalar(bool value) : Scalar(int64_t(value)) {}
   double asDouble() const { return isFloat ? real : double(integer); }
-  int64_t asInteger() const { return isFloat ? int64_t(real) : integer; }
+  int64_t asInteger() const { return isFloat ? truncate(real) : integer; }
 
 private:
+  static int64_t truncate(double value) {
+    if (value >= 0x1p63)
+      return INT64_MAX;
+    return value >= -0x1p63 ? int64_t(value) : value < 0 ? INT64_MIN : 0;
+  }
   bool isFloat;
   double real = 0;
   int64_t integer = 0;
@@ -138,6 +153,8 @@ private:
 };
 
 /// An array of the reference interpreter, row-major. Booleans are 0 and 1.
+/// Integers are float64 too, so those beyond 2^53, which only i64 has, are
+/// rounded where they cross this interface.
 struct ReferenceArray {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -158,7 +175,7 @@ public:
   Compilation &operator=(Compilation &&);
   ~Compilation();
 
-  /// False once an error has been reported.
+  /// False once the specification, the options or a pass turned out wrong.
   bool ok() const;
   const std::vector<Diagnostic> &diagnostics() const;
   /// The diagnostics as text: file, line, column, the source line and a caret.
@@ -181,7 +198,8 @@ public:
   /// The schedule of the lifted level, to be edited and fed back.
   std::optional<std::string> schedule();
   /// Data movement, workspace, schedule and what the derivation found. With
-  /// values of all symbols, numbers stand beside the polynomials.
+  /// values of all symbols, numbers stand beside the polynomials; values of
+  /// only some are an error.
   std::optional<std::string>
   report(ReportFormat format,
          const std::map<std::string, int64_t> &symbols = {});
@@ -202,20 +220,23 @@ public:
   shapes(const std::string &kernel,
          const std::map<std::string, int64_t> &symbols);
   /// All outputs by the reference interpreter on a level up to Lifted. `inputs`
-  /// has one array per input parameter, scalars included. Below the moa level
-  /// every computed float is moved relatively by `roundoff`, up or down as a
-  /// hash decides (Monte Carlo arithmetic): how far the result moves tells how
-  /// much of an error is the problem's conditioning.
+  /// has one array per input parameter, scalars included; `symbols` gives the
+  /// values that no input's shape determines, and may give others. Below the
+  /// moa level every computed float is moved relatively by `roundoff`, up or
+  /// down as a hash decides (Monte Carlo arithmetic): how far the result moves
+  /// tells how much of an error is the problem's conditioning.
   std::optional<std::vector<ReferenceArray>>
   evaluate(const std::string &kernel, Level level,
-           const std::vector<ReferenceArray> &inputs, double roundoff = 0);
+           const std::vector<ReferenceArray> &inputs, double roundoff = 0,
+           const std::map<std::string, int64_t> &symbols = {});
   /// Chosen elements of one output; cheap for single rows of large problems on
   /// the levels DNF and ONF.
   std::optional<std::vector<double>>
   evaluateElements(const std::string &kernel, Level level,
                    const std::vector<ReferenceArray> &inputs, unsigned output,
                    const std::vector<std::vector<int64_t>> &indices,
-                   double roundoff = 0);
+                   double roundoff = 0,
+                   const std::map<std::string, int64_t> &symbols = {});
   /// Floating-point operations of a run: two for every term of every sum of
   /// products, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every

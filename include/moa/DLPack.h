@@ -1,11 +1,10 @@
-/*===- DLPack.h - the descriptor kernels take -----------------------*- C
--*-===*\
+/*===- DLPack.h - the descriptor kernels take ---------------------*- C -*-===*\
  *
  * DLPack's tensor descriptor (https://dmlc.github.io/dlpack), as far as
-compiled
- * kernels use it. Include dlpack.h before this file to use the original.
+ * compiled kernels use it. Include dlpack.h before this file to use the
+ * original.
  *
-\*===------------------------------------------------------------------------===*/
+\*===----------------------------------------------------------------------===*/
 #ifndef MOA_DLPACK_H
 #define MOA_DLPACK_H
 

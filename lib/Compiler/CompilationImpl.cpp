@@ -33,10 +33,19 @@ Compilation::Impl::Impl(CompilerOptions options)
     : options(std::move(options)),
       context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
+  // Messages are for users; moa-opt shows the op too.
+  context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) {
     log.add(diagnostic);
     return success();
   });
+}
+
+bool Compilation::Impl::isOpen() {
+  if (!log.hasErrors())
+    return true;
+  log.addQueryError("there is no answer: the compilation has failed");
+  return false;
 }
 
 bool Compilation::Impl::timed(const char *stage,
@@ -156,7 +165,10 @@ bool Compilation::Impl::findEntryLevel() {
               ? Level::Lifted
               : Level::ONF);
     else
-      return op.emitError("expects kernels only"), false;
+      return emitError(op.getLoc())
+                 << "expects kernels of moa, dnf or onf only, but got '"
+                 << op.getName() << "'",
+             false;
   }
   if (found.size() != 1) {
     log.addError(fileName + (found.empty()
@@ -214,7 +226,7 @@ bool Compilation::Impl::readSignatures() {
   for (Operation &op : *modules[entry]->getBody()) {
     auto signature = getSignature(&op);
     if (!signature) {
-      op.emitError(llvm::toString(signature.takeError()));
+      emitError(op.getLoc()) << llvm::toString(signature.takeError());
       return false;
     }
     infos.push_back(makeInfo(*signature));
@@ -250,8 +262,8 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   if (log.hasErrors())
     return {};
   if (level < entry || level > Level::Lifted) {
-    log.addError(llvm::Twine("the input stands below the level ") +
-                 getLevelName(level));
+    log.addQueryError(llvm::Twine("the input stands below the level ") +
+                      getLevelName(level));
     return {};
   }
   ModuleOp above = getModule(static_cast<Level>(static_cast<int>(level) - 1));
@@ -282,10 +294,9 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
   std::vector<std::string> names;
   for (const KernelInfo &info : infos)
     names.push_back(info.name);
-  log.addError(name.empty() ? "a kernel must be named; there are " +
-                                  llvm::join(names, ", ")
-                            : "no kernel is called '" + name + "'; there are " +
-                                  llvm::join(names, ", "));
+  log.addQueryError((name.empty() ? "a kernel must be named"
+                                  : "no kernel is called '" + name + "'") +
+                    "; there are " + llvm::join(names, ", "));
   return std::nullopt;
 }
 
@@ -346,6 +357,8 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
   Unit &unit = units[kernel];
   if (unit.ir[packed])
     return unit.ir[packed].get();
+  if (!checkEntryName(signatures[kernel], log))
+    return nullptr;
   ModuleOp module = getKernelModule(kernel, Level::LLVM);
   llvm::TargetMachine *target = module ? getMachine(packed) : nullptr;
   if (!target)

@@ -66,6 +66,15 @@ struct Compilation::Impl {
     log.addError(llvm::toString(value.takeError()));
     return std::nullopt;
   }
+  /// The same for a question: the compilation goes on.
+  template <typename T> std::optional<T> answer(llvm::Expected<T> value) {
+    if (value)
+      return std::move(*value);
+    log.addQueryError(llvm::toString(value.takeError()));
+    return std::nullopt;
+  }
+  /// Whether a question can be answered; an error if the compilation has ended.
+  bool isOpen();
   /// Runs a stage and adds its time.
   bool timed(const char *stage, llvm::function_ref<bool()> work);
   /// Writes a file into the dump directory, if there is one: NAME is the
@@ -96,6 +105,7 @@ private:
   llvm::TargetMachine *getMachine(bool host);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
   bool lift(mlir::ModuleOp module);
+  void addScheduleError(const llvm::Twine &message);
   bool readSchedules(std::map<std::string, Schedule> &given);
   bool schedule(onf::KernelOp kernel, const Machine &machine,
                 const std::map<std::string, Schedule> &given);
@@ -113,6 +123,9 @@ private:
   std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
+
+/// Whether C can call a kernel of this name; an error if not (EntryNames.cpp).
+bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log);
 
 /// The report of one compilation (Report.cpp).
 std::optional<std::string>

@@ -98,7 +98,7 @@ static bool printKernel(Compilation::Impl &impl, unsigned kernel, Level level,
 }
 
 std::optional<std::string> Compilation::print(Level level) {
-  if (!ok())
+  if (!impl->isOpen())
     return std::nullopt;
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -128,6 +128,8 @@ std::optional<std::string> Compilation::print(Level level) {
 }
 
 std::optional<std::string> Compilation::mathematics() {
+  if (!impl->isOpen())
+    return std::nullopt;
   std::string text;
   for (const KernelInfo &kernel : kernels()) {
     text += "kernel " + kernel.text + "\n";
@@ -142,11 +144,11 @@ std::optional<std::string> Compilation::mathematics() {
               " normal form\n\n" + printMathematics(op) + "\n";
     }
   }
-  return ok() ? std::optional<std::string>(text) : std::nullopt;
+  return text;
 }
 
 std::optional<std::vector<char>> Compilation::object() {
-  if (!ok())
+  if (!impl->isOpen())
     return std::nullopt;
   const llvm::SmallVectorImpl<char> *bytes = impl->getObject(/*packed=*/false);
   if (!bytes)
@@ -155,18 +157,21 @@ std::optional<std::vector<char>> Compilation::object() {
 }
 
 std::optional<std::string> Compilation::header() {
-  if (!ok())
+  if (!impl->isOpen())
     return std::nullopt;
   std::string guard = "MOA_KERNELS";
-  for (const KernelSignature &signature : impl->signatures)
+  for (const KernelSignature &signature : impl->signatures) {
+    if (!checkEntryName(signature, impl->log))
+      return std::nullopt;
     guard += "_" + llvm::StringRef(signature.name).upper();
+  }
   return cpu::printHeader(impl->signatures, guard + "_H");
 }
 
 std::optional<std::string>
 Compilation::report(ReportFormat format,
                     const std::map<std::string, int64_t> &symbols) {
-  return ok() ? printReport(*impl, format, symbols) : std::nullopt;
+  return impl->isOpen() ? printReport(*impl, format, symbols) : std::nullopt;
 }
 
 } // namespace moa

@@ -77,10 +77,14 @@ void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
   errors += list.back().severity == Severity::Error;
 }
 
-void DiagnosticLog::addError(const Twine &message) {
+void DiagnosticLog::addQueryError(const Twine &message) {
   Diagnostic diagnostic;
   diagnostic.message = message.str();
   list.push_back(std::move(diagnostic));
+}
+
+void DiagnosticLog::addError(const Twine &message) {
+  addQueryError(message);
   ++errors;
 }
 

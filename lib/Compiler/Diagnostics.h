@@ -19,7 +19,11 @@ public:
   /// Lines of this file are shown under its messages.
   void addSource(llvm::StringRef file, llvm::StringRef text);
   void add(mlir::Diagnostic &diagnostic);
+  /// An error that ends the compilation.
   void addError(const llvm::Twine &message);
+  /// An error in a question to the compilation, which goes on.
+  void addQueryError(const llvm::Twine &message);
+  /// Whether the compilation has ended.
   bool hasErrors() const { return errors > 0; }
   const std::vector<Diagnostic> &get() const { return list; }
   std::string render(bool remarks) const;

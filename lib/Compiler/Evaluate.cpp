@@ -5,8 +5,10 @@
 
 namespace moa {
 
-static KernelInputs makeInputs(const std::vector<ReferenceArray> &arrays) {
+static KernelInputs makeInputs(const std::vector<ReferenceArray> &arrays,
+                               const std::map<std::string, int64_t> &symbols) {
   KernelInputs inputs;
+  inputs.symbols = symbols;
   for (const ReferenceArray &array : arrays)
     inputs.arrays.push_back({array.shape, array.data});
   return inputs;
@@ -22,17 +24,17 @@ std::optional<std::map<std::string, int64_t>>
 Compilation::bindSymbols(const std::string &kernel,
                          const std::vector<std::vector<int64_t>> &shapes,
                          const std::map<std::string, int64_t> &given) {
-  mlir::Operation *op = ok() ? getTopOp(*impl, kernel) : nullptr;
+  mlir::Operation *op = impl->isOpen() ? getTopOp(*impl, kernel) : nullptr;
   if (!op)
     return std::nullopt;
-  return impl->take(moa::bindSymbols(op, shapes, given));
+  return impl->answer(moa::bindSymbols(op, shapes, given));
 }
 
 std::optional<std::vector<std::vector<int64_t>>>
 Compilation::shapes(const std::string &kernel,
                     const std::map<std::string, int64_t> &symbols) {
   std::optional<unsigned> index =
-      ok() ? impl->findKernel(kernel) : std::nullopt;
+      impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
   if (!index)
     return std::nullopt;
   auto value = [&](llvm::StringRef name) -> std::optional<int64_t> {
@@ -46,7 +48,7 @@ Compilation::shapes(const std::string &kernel,
     for (const SymExpr &extent : parameter.extents) {
       std::optional<int64_t> size = extent.evaluate(value);
       if (!size || *size < 0) {
-        impl->log.addError(
+        impl->log.addQueryError(
             parameter.name + " : " + parameter.getTypeText() +
             (size ? ": the extent " + extent.str() + " = " +
                         std::to_string(*size) + " is negative"
@@ -63,12 +65,15 @@ Compilation::shapes(const std::string &kernel,
 std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
                       const std::vector<ReferenceArray> &inputs,
-                      double roundoff) {
-  mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
+                      double roundoff,
+                      const std::map<std::string, int64_t> &symbols) {
+  mlir::Operation *op =
+      impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   InterpretOptions options;
   options.roundoff = roundoff;
-  auto arrays = op ? impl->take(interpret(op, makeInputs(inputs), options))
-                   : std::nullopt;
+  auto arrays =
+      op ? impl->answer(interpret(op, makeInputs(inputs, symbols), options))
+         : std::nullopt;
   if (!arrays)
     return std::nullopt;
   std::vector<ReferenceArray> result;
@@ -80,14 +85,16 @@ Compilation::evaluate(const std::string &kernel, Level level,
 std::optional<std::vector<double>> Compilation::evaluateElements(
     const std::string &kernel, Level level,
     const std::vector<ReferenceArray> &inputs, unsigned output,
-    const std::vector<std::vector<int64_t>> &indices, double roundoff) {
-  mlir::Operation *op = ok() ? impl->getKernelOp(kernel, level) : nullptr;
+    const std::vector<std::vector<int64_t>> &indices, double roundoff,
+    const std::map<std::string, int64_t> &symbols) {
+  mlir::Operation *op =
+      impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
   InterpretOptions options;
   options.roundoff = roundoff;
-  return impl->take(
-      interpretElements(op, makeInputs(inputs), output, indices, options));
+  return impl->answer(interpretElements(op, makeInputs(inputs, symbols), output,
+                                        indices, options));
 }
 
 } // namespace moa

@@ -226,7 +226,8 @@ std::optional<double>
 Compilation::flops(const std::string &kernel,
                    const std::map<std::string, int64_t> &symbols,
                    const std::vector<Scalar> &scalars) {
-  Operation *op = ok() ? impl->getKernelOp(kernel, Level::Lifted) : nullptr;
+  Operation *op =
+      impl->isOpen() ? impl->getKernelOp(kernel, Level::Lifted) : nullptr;
   if (!op)
     return std::nullopt;
   return FlopCounter(cast<onf::KernelOp>(op), symbols, scalars).count();

@@ -127,7 +127,8 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
 //===----------------------------------------------------------------------===//
 
 std::optional<Kernel> Compilation::load(const std::string &name) {
-  std::optional<unsigned> index = ok() ? impl->findKernel(name) : std::nullopt;
+  std::optional<unsigned> index =
+      impl->isOpen() ? impl->findKernel(name) : std::nullopt;
   const llvm::SmallVectorImpl<char> *bytes =
       index ? impl->getObject(/*packed=*/true) : nullptr;
   if (!bytes)

@@ -3,8 +3,10 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <set>
 
 using namespace mlir;
 
@@ -168,18 +170,28 @@ static llvm::json::Array remarksToJSON(const DiagnosticLog &log) {
   return remarks;
 }
 
-/// Values must be of symbols that some kernel has.
+/// Values must be of symbols that some kernel has, and of all of them.
 static bool checkSymbols(Compilation::Impl &unit, const SymbolValues &symbols) {
   for (const auto &[name, value] : symbols) {
     bool known = false;
     for (const KernelInfo &info : unit.infos)
       known |= llvm::is_contained(info.symbols, name);
     if (!known) {
-      unit.log.addError("no kernel has a symbol '" + name + "'");
+      unit.log.addQueryError("no kernel has a symbol '" + name + "'");
       return false;
     }
   }
-  return true;
+  std::set<std::string> missing;
+  for (const KernelInfo &info : unit.infos)
+    for (const std::string &name : info.symbols)
+      if (!symbols.empty() && !symbols.count(name))
+        missing.insert(name);
+  if (missing.empty())
+    return true;
+  unit.log.addQueryError(
+      "numbers need values of all symbols; there is none of " +
+      llvm::join(missing, ", "));
+  return false;
 }
 
 std::optional<std::string> printReport(Compilation::Impl &unit,

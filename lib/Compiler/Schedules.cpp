@@ -5,6 +5,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Support/JSON.h"
 
@@ -12,13 +13,22 @@ using namespace mlir;
 
 namespace moa {
 
+/// An error about the schedule the user gave, which may come from a file.
+void Compilation::Impl::addScheduleError(const llvm::Twine &message) {
+  log.addError(
+      (options.scheduleFile.empty() ? "" : options.scheduleFile + ": ") +
+      message);
+}
+
 /// The schedules the user gave, by kernel: one JSON object, or a list of them.
 bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
   if (options.schedule.empty())
     return true;
-  auto value = take(llvm::json::parse(options.schedule));
-  if (!value)
+  auto value = llvm::json::parse(options.schedule);
+  if (!value) {
+    addScheduleError("schedule: " + llvm::toString(value.takeError()));
     return false;
+  }
   std::vector<std::string> texts = {options.schedule};
   if (llvm::json::Array *list = value->getAsArray()) {
     texts.clear();
@@ -26,12 +36,20 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
       texts.push_back(llvm::formatv("{0}", entry).str());
   }
   for (const std::string &text : texts) {
-    auto schedule = take(parseSchedule(text));
-    if (!schedule)
+    auto schedule = parseSchedule(text);
+    if (!schedule) {
+      addScheduleError(llvm::toString(schedule.takeError()));
       return false;
+    }
     std::string name = schedule->kernel;
-    if (!findKernel(name))
+    std::vector<std::string> names;
+    for (const KernelInfo &info : infos)
+      names.push_back(info.name);
+    if (!llvm::is_contained(names, name)) {
+      addScheduleError("schedule: no kernel is called '" + name +
+                       "'; there are " + llvm::join(names, ", "));
       return false;
+    }
     given[name] = std::move(*schedule);
   }
   return true;
@@ -64,11 +82,18 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
   auto found = given.find(kernel.getSymName().str());
   Schedule schedule =
       found != given.end() ? found->second : chooseSchedule(kernel, machine);
-  if (found != given.end())
-    if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
-      log.addError(llvm::toString(std::move(error)));
+  if (found != given.end()) {
+    if (schedule.machine != machine.name) {
+      addScheduleError("schedule: it is for the machine '" + schedule.machine +
+                       "', but this is '" + machine.name +
+                       "'; print one for this machine, or change the name");
       return false;
     }
+    if (llvm::Error error = checkSchedule(kernel, schedule, machine)) {
+      addScheduleError(llvm::toString(std::move(error)));
+      return false;
+    }
+  }
   if (failed(moa::lift(kernel, schedule)))
     return false;
   schedules.push_back(std::move(schedule));
@@ -101,7 +126,8 @@ const std::vector<Schedule> *Compilation::Impl::getSchedules() {
   if (!getModule(Level::Lifted))
     return nullptr;
   if (schedules.empty()) {
-    log.addError("the input is lifted already; there is no schedule to print");
+    log.addQueryError(
+        "the input is lifted already; there is no schedule to print");
     return nullptr;
   }
   return &schedules;
@@ -109,7 +135,7 @@ const std::vector<Schedule> *Compilation::Impl::getSchedules() {
 
 std::optional<std::string> Compilation::schedule() {
   const std::vector<Schedule> *schedules =
-      ok() ? impl->getSchedules() : nullptr;
+      impl->isOpen() ? impl->getSchedules() : nullptr;
   if (!schedules)
     return std::nullopt;
   if (schedules->size() == 1)

@@ -362,6 +362,21 @@ FailureOr<const Term *> Elaborator::hoist(const Expr &expr) {
               .first->second;
 }
 
+/// An index form whose extents follow from uses of its own gives its shape to
+/// the forms beside it; one with an open axis does not.
+LogicalResult Elaborator::findContextOfForm(const Expr &form, Cell &shape) {
+  auto determined = isDetermined(form);
+  if (failed(determined) || !*determined)
+    return determined;
+  auto term = hoist(form);
+  if (failed(term))
+    return failure();
+  if (llvm::all_of((*term)->cell,
+                   [](const Axis &axis) { return axis.extent.has_value(); }))
+    shape = (*term)->cell;
+  return success();
+}
+
 LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
   if (!needsContext(expr)) {
     auto term = hoist(expr);
@@ -370,8 +385,10 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
     shape = (*term)->cell;
     return success();
   }
-  if (expr.kind == ExprKind::IndexForm || expr.kind == ExprKind::Name)
+  if (expr.kind == ExprKind::Name)
     return success();
+  if (expr.kind == ExprKind::IndexForm)
+    return findContextOfForm(expr, shape);
   for (const ExprPtr &arg : expr.args)
     if (shape.empty() && failed(findContext(*arg, shape)))
       return failure();

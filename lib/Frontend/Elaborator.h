@@ -63,6 +63,7 @@ private:
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
   /// The shape of the first operand that has one of itself; its term is kept.
   mlir::LogicalResult findContext(const Expr &expr, Cell &shape);
+  mlir::LogicalResult findContextOfForm(const Expr &form, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
   mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr,

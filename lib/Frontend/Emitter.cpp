@@ -123,7 +123,7 @@ static std::string indexFormText(const Term &small, const Term &large,
     }
     form += (form.empty() ? "" : ", ") + axis;
   }
-  std::string name = small.name.empty() ? "x" : small.name;
+  std::string name = small.name.empty() ? "m" : small.name;
   return "[" + form + "] " + name + "[" + subscripts + "]";
 }
 
@@ -155,8 +155,12 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
     error << "; say which axes belong together in an index form";
     return;
   }
-  error << "; say which axes it has, as in '"
-        << indexFormText(small, large, *places) << "'";
+  if (small.name.empty())
+    error << "; give the operand of shape " << shapeText(small.cell)
+          << " a name, 'm = ...', and say which axes it has, as in '";
+  else
+    error << "; say which axes it has, as in '";
+  error << indexFormText(small, large, *places) << "'";
   bool isOperator = !llvm::isAlpha(what.front());
   bool leads = llvm::all_of(llvm::enumerate(small.cell), [&](auto entry) {
     return entry.value().extent == large.cell[entry.index()].extent;

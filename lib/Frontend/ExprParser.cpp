@@ -139,12 +139,20 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
           << op.text << " x'";
       return nullptr;
     }
+    if (op.is("@")) {
+      (void)refuseProduct(op);
+      return nullptr;
+    }
     unsigned precedence = precedenceOf(op);
     if (precedence == 0 || precedence < minimum)
       return left;
     if (precedence == Comparison && failed(checkComparison(*left, op)))
       return nullptr;
     next();
+    if (op.is("*") && peek().is("*")) {
+      error(op) << "there is no operator '**'; a power is 'pow(x, y)'";
+      return nullptr;
+    }
     bool isInner = op.kind == Token::InnerProduct;
     auto expr = std::make_unique<Expr>(
         isInner ? ExprKind::Inner : ExprKind::Binary, op.loc);
@@ -163,13 +171,21 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   return left;
 }
 
+/// '@' without cell ranks stands for a product of matrices elsewhere.
+LogicalResult ExprParser::refuseProduct(const Token &at) {
+  return error(at) << "'@' gives the cell ranks of a function or an operator, "
+                      "as in 'f @ (2,1)'; a product of matrices is 'a +.* b'";
+}
+
 /// '@' '(' integer {',' integer} ')' after an operator or a function.
 LogicalResult ExprParser::parseRanks(Expr &expr) {
+  const Token &at = peek();
   if (!eat("@"))
     return success();
   Token open;
-  if (failed(expect("(", "before the cell ranks, as in 'f @ (2,1)'", &open)))
-    return failure();
+  if (!peek().is("("))
+    return refuseProduct(at);
+  open = next();
   expr.ranks.emplace();
   do {
     if (peek().kind != Token::Integer)

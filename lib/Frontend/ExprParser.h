@@ -47,6 +47,7 @@ private:
   ExprPtr makeIndexForm(ExprPtr list);
   mlir::LogicalResult parseSubscripts(Expr &index);
   mlir::LogicalResult parseRanks(Expr &expr);
+  mlir::LogicalResult refuseProduct(const Token &at);
   mlir::LogicalResult checkComparison(const Expr &left, const Token &op);
   /// Computes the depth; null with an error when it is beyond the limit.
   ExprPtr finish(ExprPtr expr);

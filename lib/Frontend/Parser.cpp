@@ -276,6 +276,9 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     }
     if (peek().kind == Token::End)
       return close("}", open);
+    for (StringRef word : {"assume", "within"})
+      if (peek().is(word))
+        return error(peek()) << "'" << word << "' does not exist yet";
     if (peek().kind != Token::Identifier)
       return error(peek())
              << "expected an operator, a definition or '}', but found "

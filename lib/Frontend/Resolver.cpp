@@ -492,12 +492,33 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
                                   << didYouMean(expr.name, candidates);
 }
 
+/// How the language writes what other languages have a function for, or "".
+static StringRef getOwnSpelling(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("sum", "'+/ x' along the last axis, 'reduce(+, x, n)' along axis n")
+      .Cases({"prod", "product"}, "'*/ x' along the last axis")
+      .Cases({"amax", "maximum"},
+             "'max/ x' along the last axis, 'max(x, y)' of two")
+      .Cases({"amin", "minimum"},
+             "'min/ x' along the last axis, 'min(x, y)' of two")
+      .Case("all", "'and/ p' along the last axis")
+      .Case("any", "'or/ p' along the last axis")
+      .Cases({"dot", "matmul", "einsum"}, "'a +.* b'")
+      .Case("power", "'pow(x, y)'")
+      .Case("where", "'select(p, x, y)'")
+      .Cases({"arange", "range"}, "'iota(n)'")
+      .Default("");
+}
+
 LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {
   if (names.versions.count(expr.name) || names.params.count(expr.name))
     return reporter.error(expr.loc)
            << "'" << expr.name
            << "' is an array, not a function; index it with '" << expr.name
            << "[...]'";
+  if (StringRef own = getOwnSpelling(expr.name); !own.empty())
+    return reporter.error(expr.loc)
+           << "unknown function '" << expr.name << "'; write " << own;
   std::vector<std::string> candidates = getBuiltinNames();
   for (const auto &table : functions)
     for (const auto &entry : table)

@@ -190,15 +190,33 @@ static std::optional<int64_t> solveLinear(const SymExpr &expr, StringRef unknown
   return (value - *rest) / (*one - *rest);
 }
 
-static Error checkConstraint(StringRef text, const Symbols &symbols) {
+bool moa::interp::writesNothing(const Kernel &kernel, const Symbols &symbols) {
+  return llvm::all_of(kernel.resultTypes, [&](ArrayType type) {
+    auto shape = evaluateShape(type, symbols);
+    if (shape)
+      return countOf(*shape) == 0;
+    llvm::consumeError(shape.takeError());
+    return false;
+  });
+}
+
+/// A constraint that divides by zero says nothing; it is refused if there is
+/// something to compute.
+static Error checkConstraint(const Kernel &kernel, StringRef text,
+                             const Symbols &symbols) {
   static const char *const kOperators[] = {"==", "!=", "<=", ">=", "<", ">"};
   for (StringRef op : kOperators) {
     auto [left, right] = text.split(op);
     if (left.size() == text.size())
       continue;
     auto a = evaluate(left, symbols), b = evaluate(right, symbols);
-    if (!a || !b)
-      return llvm::joinErrors(a.takeError(), b.takeError());
+    if (!a || !b) {
+      Error error = llvm::joinErrors(a.takeError(), b.takeError());
+      if (!writesNothing(kernel, symbols))
+        return error;
+      llvm::consumeError(std::move(error));
+      return Error::success();
+    }
     bool holds = op == "==" ? *a == *b : op == "!=" ? *a != *b
                : op == "<=" ? *a <= *b : op == ">=" ? *a >= *b
                : op == "<" ? *a < *b : *a > *b;
@@ -218,7 +236,7 @@ static Error checkConstraints(const Kernel &kernel, const Symbols &symbols) {
     SmallVector<StringRef> parts;
     StringRef(constraint).split(parts, "&&");
     for (StringRef part : parts)
-      if (Error error = checkConstraint(part.trim(), symbols))
+      if (Error error = checkConstraint(kernel, part.trim(), symbols))
         return error;
   }
   return Error::success();

@@ -220,7 +220,7 @@ struct WhereNode final : Node {
 struct Output {
   std::vector<int64_t> domain;
   Body body;
-  Form form;
+  Form form, stored; // of the value, and of the array's elements
 };
 
 class DNFInterpreter final : GraphBuilder {
@@ -435,6 +435,8 @@ Error DNFInterpreter::buildKernel(dnf::KernelOp op) {
       return domain.takeError();
     output.domain = std::move(*domain);
     output.form = Form::of(definition.getType());
+    output.stored =
+        Form::of(kernel.resultTypes[definition.getResult()].getElementType());
     if (Error error = buildBody(definition.getBody(), output.domain, output.body))
       return error;
   }
@@ -451,7 +453,7 @@ double DNFInterpreter::element(Output &output, ArrayRef<int64_t> index) {
     machine.set(node, ofInt(i));
   if (!output.body.present(machine))
     return 0;
-  return toDouble(machine.get(output.body.value), output.form);
+  return toStored(machine.get(output.body.value), output.form, output.stored);
 }
 
 Expected<std::vector<Array>> DNFInterpreter::run(dnf::KernelOp op,

@@ -21,8 +21,9 @@
 
 namespace moa {
 
-/// An array in row-major order. Booleans are 0 and 1, integers are exact up to
-/// 2^53. A scalar has an empty shape and one element.
+/// An array in row-major order. Booleans are 0 and 1. Integers are float64 here
+/// too: those of i64 beyond 2^53 are rounded where they enter and leave. A
+/// scalar has an empty shape and one element.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> data;

@@ -29,6 +29,10 @@ llvm::Expected<int64_t> evaluate(llvm::StringRef text, const Symbols &symbols);
 llvm::Expected<std::vector<int64_t>> evaluateShape(ArrayType type,
                                                    const Symbols &symbols);
 
+/// Whether every output is empty: then nothing is computed, and what divides by
+/// zero says nothing.
+bool writesNothing(const Kernel &kernel, const Symbols &symbols);
+
 /// Checks number, sizes and integer values of the arguments and solves the
 /// symbols.
 llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel,

@@ -6,7 +6,8 @@ using namespace moa;
 using namespace moa::interp;
 
 Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form)
-    : name(name.str()), shape(extents), strides(extents.size()), form(form) {
+    : name(name.str()), shape(extents), strides(extents.size()), form(form),
+      element(form) {
   int64_t size = 1;
   for (size_t k = shape.size(); k-- > 0;) {
     size += 1; // the gap

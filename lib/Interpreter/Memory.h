@@ -33,14 +33,16 @@ public:
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
   bool isWritten(int64_t address) const { return marks[address] != 0; }
-  double read(int64_t address) const { return toDouble(cells[address], form); }
+  double read(int64_t address) const {
+    return toStored(cells[address], form, element);
+  }
   /// Elements in row-major order; `missing` receives the index of the first
   /// element never written, if any.
   Array gather(std::vector<int64_t> *missing) const;
 
   const std::string &getName() const { return name; }
   const std::vector<int64_t> &getShape() const { return shape; }
-  /// Outputs hold values of the type that is stored.
+  /// Outputs keep values of the type that is stored until they are read.
   void setForm(Form stored) { form = stored; }
 
 private:
@@ -48,7 +50,7 @@ private:
 
   std::string name;
   std::vector<int64_t> shape, strides;
-  Form form;
+  Form form, element; // of the cells, and of the array's elements
   std::vector<Cell> cells;
   std::vector<uint8_t> marks; // kGap, or the number of writes
 };

@@ -88,7 +88,7 @@ private:
   /// out[i] = in[f(i)], where f writes an index of `in`.
   void view(Operation *op, const Whole &in, Whole &out,
             llvm::function_ref<void(ArrayRef<int64_t>, MutableArrayRef<int64_t>)> f);
-  Expected<Array> output(const Whole &value, const std::string &name);
+  Expected<Array> output(const Whole &value, unsigned number);
 
   const Kernel &kernel;
   const Symbols &symbols;
@@ -460,16 +460,18 @@ Error MoAInterpreter::execute(Operation *op) {
   return Error::success();
 }
 
-Expected<Array> MoAInterpreter::output(const Whole &value, const std::string &name) {
+Expected<Array> MoAInterpreter::output(const Whole &value, unsigned number) {
   Array array;
   array.shape = value.shape;
   array.data.resize(value.data.size());
   Form form = Form::of(value.element);
+  Form stored = Form::of(kernel.resultTypes[number].getElementType());
   for (size_t k = 0; k < value.data.size(); ++k) {
     State state = value.state(k);
     if (state == Undefined)
-      return makeError(faults[value.data[k].i] + " (needed by output '" + name + "')");
-    array.data[k] = state == Absent ? 0 : toDouble(value.data[k], form);
+      return makeError(faults[value.data[k].i] + " (needed by output '" +
+                       kernel.resultNames[number] + "')");
+    array.data[k] = state == Absent ? 0 : toStored(value.data[k], form, stored);
   }
   return array;
 }
@@ -501,7 +503,7 @@ Expected<std::vector<Array>> MoAInterpreter::run(KernelOp op,
   std::vector<Array> outputs;
   auto result = cast<ReturnOp>(block.getTerminator());
   for (auto [k, value] : llvm::enumerate(result.getValues())) {
-    auto array = output(at(value), kernel.resultNames[k]);
+    auto array = output(at(value), k);
     if (!array)
       return array.takeError();
     outputs.push_back(std::move(*array));

@@ -35,6 +35,13 @@ struct Form {
 int64_t wrap(int64_t value, unsigned width);
 Cell fromDouble(double value, Form form);
 double toDouble(Cell cell, Form form);
+/// What an array with elements of the form `to` holds of a value: an integer is
+/// cut to the width of an integer element.
+inline double toStored(Cell cell, Form from, Form to) {
+  if (from.isFloat() || to.isFloat())
+    return toDouble(cell, from);
+  return toDouble(ofInt(wrap(cell.i, to.width)), to);
+}
 /// The value of a float, integer or boolean attribute.
 std::optional<Cell> ofAttribute(mlir::Attribute attr);
 

@@ -1,6 +1,8 @@
 //===- OutputFiles.cpp - files that appear all or not at all --------------===//
 
 #include "lib/Support/OutputFiles.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -17,6 +19,23 @@ static Error fail(StringRef path, const Twine &reason) {
   return createStringError("cannot write " + path + ": " + reason);
 }
 
+/// Whether two paths name one file, which may not exist yet.
+static bool isSameFile(StringRef a, StringRef b) {
+  bool same = false;
+  if (!sys::fs::equivalent(a, b, same))
+    return same;
+  // The directory exists, or nothing can be written there.
+  auto resolve = [](StringRef path) {
+    StringRef directory = sys::path::parent_path(path);
+    SmallString<128> place;
+    if (sys::fs::real_path(directory.empty() ? "." : directory, place))
+      place = directory;
+    sys::path::append(place, sys::path::filename(path));
+    return place;
+  };
+  return resolve(a) == resolve(b);
+}
+
 Error OutputFiles::add(StringRef path, StringRef contents) {
   sys::fs::file_status status;
   bool exists = path != "-" && !sys::fs::status(path, status);
@@ -27,6 +46,12 @@ Error OutputFiles::add(StringRef path, StringRef contents) {
   }
   if (exists && sys::fs::is_directory(status))
     return fail(path, "this is a directory");
+  for (const std::string &input : inputs)
+    if (input != "-" && isSameFile(input, path))
+      return fail(path, "this file is an input");
+  for (const Entry &entry : entries)
+    if (isSameFile(entry.name, path))
+      return fail(path, "two outputs go to this file");
   SmallString<128> place(path);
   if (exists && sys::fs::is_symlink_file(path))
     if (std::error_code error = sys::fs::real_path(path, place))
@@ -45,7 +70,7 @@ Error OutputFiles::add(StringRef path, StringRef contents) {
       return fail(path, reason);
     }
   }
-  entries.push_back({place.str().str(), std::move(*file)});
+  entries.push_back({path.str(), place.str().str(), std::move(*file)});
   return Error::success();
 }
 

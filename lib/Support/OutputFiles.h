@@ -10,7 +10,8 @@
 
 namespace moa {
 
-/// Collects the outputs of a tool. Every file is written under a temporary name
+/// Collects the outputs of a tool. No two go to one file, and none to a file
+/// that the tool reads. Every file is written under a temporary name
 /// beside its own; `commit` renames them. What is not committed is removed. A
 /// link is followed; what exists and is no regular file (a device, a pipe) is
 /// written by `commit`, and so is "-", standard output.
@@ -20,15 +21,18 @@ public:
   OutputFiles(const OutputFiles &) = delete;
   ~OutputFiles();
 
+  /// Names a file the tool reads; "-" and what does not exist are ignored.
+  void protect(llvm::StringRef path) { inputs.push_back(path.str()); }
   llvm::Error add(llvm::StringRef path, llvm::StringRef contents);
   llvm::Error commit();
 
 private:
   struct Entry {
-    std::string path;
+    std::string name, path; // as given, and with links followed
     llvm::sys::fs::TempFile file;
   };
   std::vector<Entry> entries;
+  std::vector<std::string> inputs;
   /// Paths that are written in place, and their contents; "-" among them.
   std::vector<std::pair<std::string, std::string>> streams;
 };

@@ -24,8 +24,7 @@ class Run(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
-        with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
-            file.write(SPEC)
+        self.write(SPEC)
         rng = np.random.default_rng(3)
         self.x = rng.standard_normal((5, 7))
         self.keep = np.array([1, 0, 1, 1, 0, 0, 1], np.bool_)
@@ -33,6 +32,10 @@ class Run(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.directory, name)
+
+    def write(self, specification):
+        with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
+            file.write(specification)
 
     def run_on(self, kind, x, *extra, keep="keep.npy"):
         np.save(self.path("x.npy"), x)
@@ -119,12 +122,98 @@ class Run(unittest.TestCase):
         np.testing.assert_array_equal(outputs[0], outputs[1])
         self.assertFalse(np.array_equal(outputs[0], outputs[2]))
 
+    def test_too_large_an_output(self):
+        self.write("kernel outer[N](x : f32[N]) -> O : f32[N, N] { O = outer(*, x, x) }")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3000000")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("O : f32[N, N]: an array of shape [3000000, 3000000] takes "
+                      "32.7 TiB", done.stderr)
+        self.assertNotIn("Stack dump", done.stderr)
+
+    def test_symbols_of_results(self):
+        self.write("kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }")
+        np.save(self.path("x.npy"), self.x[0].astype(np.float32))
+        for target in ("cpu", "reference"):
+            done = mt.tool("moa-run", self.path("scale.moa"), "x=" + self.path("x.npy"),
+                           "N=3", f"--target={target}", "--check", "-o", "O=" + self.path("o.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            np.testing.assert_array_equal(np.load(self.path("o.npy")),
+                                          np.tile(self.x[0].astype(np.float32), (3, 1)))
+
+    def test_narrow_integers_wrap(self):
+        for bits in (8, 16, 32):
+            self.write(f"kernel k[N](x : i{bits}[N]) -> (y : i{bits}[N], z : i{bits})"
+                       " { y = x * 50 z = min/ mask(false, x) }")
+            x = np.array([3, -3, 2 ** (bits - 1) - 1, -2 ** (bits - 1)], f"i{bits // 8}")
+            np.save(self.path("x.npy"), x)
+            for target in ("cpu", "reference"):
+                for rows in ("2", "all"):
+                    done = mt.tool("moa-run", self.path("scale.moa"), f"--check={rows}",
+                                   "x=" + self.path("x.npy"), f"--target={target}",
+                                   "-o", "y=" + self.path("y.npy"),
+                                   "-o", "z=" + self.path("z.npy"))
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    expected = (x.astype(np.int64) * 50).astype(x.dtype)
+                    np.testing.assert_array_equal(np.load(self.path("y.npy")), expected)
+                    self.assertEqual(np.load(self.path("z.npy")), -1)
+
+    def test_the_widest_integer(self):
+        # 2^63 - 1 is 2^63 in float64, where the interpreter's results come out.
+        self.write("kernel k[N](x : i64[N]) -> z : i64 { z = min/ mask(false, x) }")
+        for target in ("cpu", "reference"):
+            done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3",
+                           f"--target={target}", "-o", "z=" + self.path("z.npy"), "--check")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(np.load(self.path("z.npy")), 2 ** 63 - 1)
+
+    def test_outputs_spare_the_specification(self):
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=4", "M=9",
+                       "k=1", "a=1", "-o", "y=" + self.path("scale.moa"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("this file is an input", done.stderr)
+        with open(self.path("scale.moa"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), SPEC)
+        same = self.path("same.npy")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=4", "M=9",
+                       "k=1", "a=1", "-o", "y=" + same, "-o", "s=" + same)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("two outputs go to this file", done.stderr)
+        self.assertFalse(os.path.exists(same))
+
+    def test_warnings_are_shown(self):
+        self.write("kernel half[N](x : f32[N]) -> y : f32[N] { y = 1/2 * x }")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: '/' on integers floors: 1 / 2 is 0", done.stderr)
+
+    def test_a_failed_check_writes_the_outputs(self):
+        # The compiled kernel adds infinities of both signs, in any order.
+        self.write("kernel s[N](x : f32[N]) -> y : f32 { y = +/ x }")
+        np.save(self.path("x.npy"), np.array([3e38, 3e38, -3e38, -3e38] * 3, np.float32))
+        done = mt.tool("moa-run", self.path("scale.moa"), "x=" + self.path("x.npy"),
+                       "--check", "-o", "y=" + self.path("y.npy"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the result is not within the bound", done.stderr)
+        self.assertTrue(os.path.exists(self.path("y.npy")))
+
+    def test_other_element_types(self):
+        done = self.run_on("f32", self.x)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the elements are of type f8; save x.astype(numpy.float32)",
+                      done.stderr)
+
     def test_missing_values(self):
         for words, message in ((["M=9"], "the symbol N has no value; give N=SIZE"),
                                (["N=1", "M=9", "a=1"], "give k=VALUE"),
                                (["N=x", "M=9"], "'x' is no value of the symbol N"),
                                (["N=1", "N=2"], "'N' is given twice"),
-                               (["N"], "expects NAME=VALUE")):
+                               (["N"], "expects NAME=VALUE"),
+                               (["D=3"], "is set by --set D=3"),
+                               (["T=f16"], "is set by --set T=f16"),
+                               (["-o", "y.npy"], "-o takes NAME=FILE.npy"),
+                               (["--check=some"], "--check takes a number of rows"),
+                               (["--check=-1"], "--check takes a number of rows"),
+                               (["--check=0"], "--check takes a number of rows")):
             base = [] if "a=1" in words else ["k=1", "a=1"]
             done = mt.tool("moa-run", self.path("scale.moa"), *words, *base,
                            "--random", 1)

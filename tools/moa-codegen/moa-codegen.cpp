@@ -7,9 +7,10 @@
 
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
+#include "tools/Schedule.h"
+#include "tools/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -29,7 +30,8 @@ static cl::opt<std::string>
            cl::desc("What to generate code for: cpu gives an object file, cuda "
                     "CUDA C++"),
            cl::cat(category));
-static cl::opt<std::string> arch("arch", cl::value_desc("name"),
+// Hidden while there is no GPU target.
+static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::Hidden,
                                  cl::desc("The GPU architecture"),
                                  cl::cat(category));
 static cl::opt<std::string>
@@ -166,6 +168,9 @@ static bool makeArtefacts(moa::Compilation &unit,
 
 static Error write(const std::vector<Artefact> &artefacts) {
   moa::OutputFiles files;
+  files.protect(input);
+  if (!schedule.empty() && schedule != "print")
+    files.protect(schedule);
   for (const Artefact &artefact : artefacts)
     if (Error error = files.add(artefact.path, artefact.contents))
       return error;
@@ -184,6 +189,7 @@ static void printTimes(const moa::Compilation &unit) {
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
+  moa::setVersionPrinter();
   cl::ParseCommandLineOptions(argc, argv,
                               "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())
@@ -193,12 +199,9 @@ int main(int argc, char **argv) {
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.processor = processor;
   options.dumpDirectory = dumpDirectory;
-  if (!schedule.empty() && schedule != "print") {
-    auto text = MemoryBuffer::getFile(schedule);
-    if (!text)
-      return fail(schedule + ": " + text.getError().message());
-    options.schedule = (*text)->getBuffer().str();
-  }
+  if (!schedule.empty() && schedule != "print")
+    if (Error error = moa::readSchedule(schedule, options))
+      return fail(toString(std::move(error)));
   moa::Compilation unit = moa::Compiler(options).compileFile(input);
   std::vector<Artefact> artefacts;
   bool made = unit.ok() && makeArtefacts(unit, artefacts) && unit.ok();

@@ -8,6 +8,7 @@
 
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/Registration.h"
+#include "tools/Version.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/FileUtilities.h"
@@ -44,6 +45,7 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  moa::setVersionPrinter();
   mlir::DialectRegistry registry;
   moa::registerDialects(registry);
   moa::registerPasses();

@@ -43,12 +43,13 @@ static int64_t getBytes(const std::vector<Value> &values) {
 int64_t Arguments::getInputBytes() const { return getBytes(arrays); }
 int64_t Arguments::getOutputBytes() const { return getBytes(outputs); }
 
-Expected<Words> splitWords(const std::vector<std::string> &words) {
+Expected<Words> splitWords(const std::vector<std::string> &words,
+                           const Twine &expectation) {
   Words result;
   for (const std::string &word : words) {
     auto [name, value] = StringRef(word).split('=');
     if (name.empty() || value.empty())
-      return createStringError("expects NAME=VALUE, but got '" + word + "'");
+      return createStringError(expectation + ", but got '" + word + "'");
     if (!result.emplace(name.str(), value.str()).second)
       return createStringError("'" + name + "' is given twice");
   }
@@ -79,15 +80,24 @@ public:
 private:
   Error fromUnit() { return createStringError(""); }
 
+  /// A number or a word may be meant for a parameter of compile time.
+  static std::string hintAtSetting(StringRef name, StringRef value) {
+    if (!all_of(value, [](char c) { return isAlnum(c); }))
+      return "";
+    return ("; a compile-time constant or an element type is set by --set " +
+            name + "=" + value)
+        .str();
+  }
+
   Error checkNames() {
     for (const auto &[name, value] : words) {
       bool known = is_contained(info.symbols, name);
       for (const ParameterInfo &parameter : info.parameters)
         known |= parameter.name == name && !parameter.isOutput;
       if (!known)
-        return createStringError("kernel '" + info.name +
-                                 "' has no input or symbol '" + name +
-                                 "': " + info.text);
+        return createStringError(
+            "kernel '" + info.name + "' has no input or run-time symbol '" +
+            name + "': " + info.text + hintAtSetting(name, value));
     }
     return Error::success();
   }
@@ -157,15 +167,11 @@ private:
     if (!shapes)
       return fromUnit();
     for (size_t position : missing) {
-      int64_t bytes = 8;
-      for (int64_t extent : (*shapes)[position])
-        if (MulOverflow(bytes, extent, bytes) || bytes > (int64_t(1) << 46))
-          return createStringError(info.parameters[position].name +
-                                   " is too large to make");
-      auto value = std::make_unique<Value>(info.parameters[position],
-                                           (*shapes)[position]);
-      fillRandom(*value, *seed * 1000003 + position);
-      inputs[position] = std::move(value);
+      auto value = Value::make(info.parameters[position], (*shapes)[position]);
+      if (!value)
+        return value.takeError();
+      inputs[position] = std::make_unique<Value>(std::move(*value));
+      fillRandom(*inputs[position], *seed * 1000003 + position);
     }
     return Error::success();
   }
@@ -185,8 +191,12 @@ private:
     if (!all)
       return fromUnit();
     for (size_t k = 0; k < info.parameters.size(); ++k)
-      if (info.parameters[k].isOutput)
-        result.outputs.emplace_back(info.parameters[k], (*all)[k]);
+      if (info.parameters[k].isOutput) {
+        auto output = Value::make(info.parameters[k], (*all)[k]);
+        if (!output)
+          return output.takeError();
+        result.outputs.push_back(std::move(*output));
+      }
     return std::move(result);
   }
 

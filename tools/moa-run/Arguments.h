@@ -26,9 +26,11 @@ private:
 };
 
 /// Words NAME=VALUE by name; the value of an array is a .npy file, of a scalar
-/// a number, of a symbol an integer.
+/// a number, of a symbol an integer. `expectation` begins the error of a word
+/// that is none.
 using Words = std::map<std::string, std::string>;
-llvm::Expected<Words> splitWords(const std::vector<std::string> &words);
+llvm::Expected<Words> splitWords(const std::vector<std::string> &words,
+                                 const llvm::Twine &expectation);
 
 /// Reads files, makes what is missing from `seed` if there is one, and binds
 /// the symbols. Empty after an error of the unit, which is in its diagnostics.

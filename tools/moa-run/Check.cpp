@@ -124,8 +124,9 @@ getIndices(const std::vector<int64_t> &shape, int64_t row,
 
 static std::optional<OutputError>
 checkRows(Compilation &unit, const KernelInfo &info,
-          const std::vector<ReferenceArray> &inputs, const Value &output,
-          unsigned position, int64_t rows, std::mt19937_64 &generator) {
+          const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
+          const Value &output, unsigned position, int64_t rows,
+          std::mt19937_64 &generator) {
   OutputError error;
   error.name = output.getInfo().name;
   error.tolerance = getTolerance(info, output.getInfo());
@@ -147,7 +148,7 @@ checkRows(Compilation &unit, const KernelInfo &info,
       for (int64_t row : batch)
         llvm::append_range(indices, getIndices(shape, row, columns));
       auto some = unit.evaluateElements(info.name, Level::DNF, inputs, position,
-                                        indices, roundoff);
+                                        indices, roundoff, symbols);
       if (!some)
         return std::nullopt;
       llvm::append_range(values, *some);
@@ -178,10 +179,10 @@ checkRows(Compilation &unit, const KernelInfo &info,
 /// Every element, on the moa level.
 static std::optional<std::vector<OutputError>>
 checkAll(Compilation &unit, const KernelInfo &info,
-         const std::vector<ReferenceArray> &inputs,
+         const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
          const std::vector<Value> &outputs) {
   Progress progress("running the interpreter");
-  auto expected = unit.evaluate(info.name, Level::MoA, inputs);
+  auto expected = unit.evaluate(info.name, Level::MoA, inputs, 0, symbols);
   if (!expected)
     return std::nullopt;
   std::vector<OutputError> errors;
@@ -203,7 +204,7 @@ checkAll(Compilation &unit, const KernelInfo &info,
         return error.relative <= error.tolerance || error.tolerance == 0;
       }))
     return errors;
-  auto moved = unit.evaluate(info.name, Level::DNF, inputs, getRoundoff(info));
+  auto moved = unit.evaluate(info.name, Level::DNF, inputs, getRoundoff(info), symbols);
   if (!moved)
     return std::nullopt;
   for (auto [k, error] : llvm::enumerate(errors))
@@ -214,14 +215,14 @@ checkAll(Compilation &unit, const KernelInfo &info,
 
 std::optional<std::vector<OutputError>>
 checkOutputs(Compilation &unit, const KernelInfo &info,
-             const std::vector<ReferenceArray> &inputs,
+             const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
              const std::vector<Value> &outputs, int64_t rows, uint64_t seed) {
   if (rows == 0)
-    return checkAll(unit, info, inputs, outputs);
+    return checkAll(unit, info, inputs, symbols, outputs);
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {
-    auto error = checkRows(unit, info, inputs, outputs[k], k, rows, generator);
+    auto error = checkRows(unit, info, inputs, symbols, outputs[k], k, rows, generator);
     if (!error)
       return std::nullopt;
     errors.push_back(*error);

@@ -8,6 +8,8 @@
 
 namespace moa {
 
+using SymbolValues = std::map<std::string, int64_t>;
+
 /// How far one output is from the interpreter's.
 struct OutputError {
   std::string name;
@@ -44,7 +46,7 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 /// after an error of the interpreter, which is in the unit's diagnostics.
 std::optional<std::vector<OutputError>>
 checkOutputs(Compilation &unit, const KernelInfo &info,
-             const std::vector<ReferenceArray> &inputs,
+             const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
              const std::vector<Value> &outputs, int64_t rows, uint64_t seed);
 
 } // namespace moa

@@ -5,11 +5,14 @@
 #include "lib/Support/Npy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemAlloc.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -67,6 +70,16 @@ static double loadElement(StringRef npy, const char *from) {
   return double(load<int64_t>(from));
 }
 
+/// The integer of a type that is nearest to a number cut to its integral part.
+template <typename T> static T saturate(double value) {
+  constexpr double limit = -double(std::numeric_limits<T>::min());
+  if (std::isnan(value))
+    return 0;
+  if (value >= limit)
+    return std::numeric_limits<T>::max();
+  return value <= -limit ? std::numeric_limits<T>::min() : T(value);
+}
+
 static void storeElement(StringRef npy, char *to, double value) {
   if (npy == "f8")
     return store(to, value);
@@ -79,12 +92,29 @@ static void storeElement(StringRef npy, char *to, double value) {
   if (npy == "b1")
     return store(to, char(value != 0));
   if (npy == "i1")
-    return store(to, int8_t(value));
+    return store(to, saturate<int8_t>(value));
   if (npy == "i2")
-    return store(to, int16_t(value));
+    return store(to, saturate<int16_t>(value));
   if (npy == "i4")
-    return store(to, int32_t(value));
-  store(to, int64_t(value));
+    return store(to, saturate<int32_t>(value));
+  store(to, saturate<int64_t>(value));
+}
+
+static std::string getTypeText(const ParameterInfo &info) {
+  return info.elementType +
+         (info.extents.empty() ? "" : "[" + join(info.extents, ", ") + "]");
+}
+
+std::string formatBytes(double bytes) {
+  static const char *const units[] = {"B",   "KiB", "MiB", "GiB",
+                                      "TiB", "PiB", "EiB"};
+  unsigned unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
+    bytes /= 1024;
+  std::string text;
+  raw_string_ostream(text) << format(unit ? "%.1f " : "%.0f ", bytes)
+                           << units[unit];
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,15 +123,35 @@ static void storeElement(StringRef npy, char *to, double value) {
 
 void Value::Free::operator()(char *memory) const { std::free(memory); }
 
-Value::Value(const ParameterInfo &info, std::vector<int64_t> shape)
-    : info(info), shape(std::move(shape)) {
-  for (int64_t extent : this->shape)
-    numElements *= extent;
-  size_t bytes = alignTo(std::max<int64_t>(getNumBytes(), 1), 64);
-  data.reset(static_cast<char *>(std::aligned_alloc(64, bytes)));
-  if (!data)
-    report_bad_alloc_error("no memory for an array");
-  std::memset(data.get(), 0xff, bytes);
+/// The bytes of memory this machine has.
+static double getPhysicalMemory() {
+  return double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+}
+
+Expected<Value> Value::make(const ParameterInfo &info,
+                            std::vector<int64_t> shape) {
+  double bytes = double(getStorage(info.elementType).size);
+  for (int64_t extent : shape)
+    bytes *= double(extent);
+  Value value;
+  value.info = info;
+  value.shape = std::move(shape);
+  if (bytes < getPhysicalMemory()) {
+    value.numElements = int64_t(bytes) / getStorage(info.elementType).size;
+    size_t size = alignTo(std::max<int64_t>(int64_t(bytes), 1), 64);
+    value.data.reset(static_cast<char *>(std::aligned_alloc(64, size)));
+    if (value.data)
+      std::memset(value.data.get(), 0xff, size);
+  }
+  if (value.data)
+    return value;
+  std::vector<std::string> extents;
+  for (int64_t extent : value.shape)
+    extents.push_back(std::to_string(extent));
+  return createStringError(info.name + " : " + getTypeText(info) +
+                           ": an array of shape [" + join(extents, ", ") +
+                           "] takes " + formatBytes(bytes) +
+                           ", which this machine's memory cannot hold");
 }
 
 int64_t Value::getNumBytes() const {
@@ -158,8 +208,17 @@ static std::optional<StringRef> getReadType(StringRef element, StringRef file) {
   return std::nullopt;
 }
 
-static std::string getTypeText(const ParameterInfo &info) {
-  return info.elementType + "[" + join(info.extents, ", ") + "]";
+/// How NumPy names the type that a parameter's elements are saved as.
+static StringRef getDType(StringRef element) {
+  return StringSwitch<StringRef>(element)
+      .Case("f64", "numpy.float64")
+      .Cases({"f32", "bf16"}, "numpy.float32")
+      .Case("f16", "numpy.float16")
+      .Case("bool", "numpy.bool_")
+      .Case("i8", "numpy.int8")
+      .Case("i16", "numpy.int16")
+      .Case("i32", "numpy.int32")
+      .Default("numpy.int64");
 }
 
 Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
@@ -174,8 +233,12 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
     return refuse("the array has rank " + Twine(file->shape.size()));
   std::optional<StringRef> type = getReadType(info.elementType, file->type);
   if (!type)
-    return refuse("the elements are of type " + file->type);
-  Value value(info, file->shape);
+    return refuse("the elements are of type " + file->type +
+                  "; save x.astype(" + getDType(info.elementType) + ")");
+  auto made = Value::make(info, file->shape);
+  if (!made)
+    return made.takeError();
+  Value value = std::move(*made);
   if (*type == getStorage(info.elementType).npy) {
     std::memcpy(value.getData(), file->bytes.data(), file->bytes.size());
     return value;
@@ -257,7 +320,7 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
 }
 
 double getRounded(const ParameterInfo &info, const Scalar &scalar) {
-  Value value(info, {});
+  Value value = cantFail(Value::make(info, {}));
   value.set(0, scalar.asDouble());
   return value.get(0);
 }

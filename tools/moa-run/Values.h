@@ -12,8 +12,10 @@ namespace moa {
 /// One argument or result: memory at a multiple of 64 bytes, row-major.
 class Value {
 public:
-  /// An array of the parameter's element type, all bits set: floats are NaN.
-  Value(const ParameterInfo &info, std::vector<int64_t> shape);
+  /// An array of the parameter's element type, all bits set: floats are NaN. An
+  /// error with the size when this machine's memory cannot hold it.
+  static llvm::Expected<Value> make(const ParameterInfo &info,
+                                    std::vector<int64_t> shape);
 
   const ParameterInfo &getInfo() const { return info; }
   const std::vector<int64_t> &getShape() const { return shape; }
@@ -22,7 +24,8 @@ public:
   char *getData() { return data.get(); }
   const char *getData() const { return data.get(); }
 
-  /// One element as float64, and back with rounding to nearest.
+  /// One element as float64, and back: floats round to nearest, integers are
+  /// cut to their integral part and stop at the ends of their type; NaN is 0.
   double get(int64_t index) const;
   void set(int64_t index, double value);
 
@@ -34,6 +37,7 @@ public:
   std::string getNpy() const;
 
 private:
+  Value() = default;
   struct Free {
     void operator()(char *memory) const;
   };
@@ -42,6 +46,9 @@ private:
   int64_t numElements = 1;
   std::unique_ptr<char, Free> data;
 };
+
+/// "1.5 MiB".
+std::string formatBytes(double bytes);
 
 /// The elements of a .npy file as the parameter takes them. Types must agree,
 /// but: bf16 is read from V2 and u2 (its bits) and rounded from f4 and f8; f16

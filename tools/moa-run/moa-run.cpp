@@ -7,11 +7,12 @@
 #include "Arguments.h"
 #include "Check.h"
 #include "lib/Support/OutputFiles.h"
+#include "tools/Schedule.h"
+#include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -48,10 +49,12 @@ static cl::opt<uint64_t>
 static cl::opt<std::string>
     check("check", cl::ValueOptional, cl::value_desc("rows|all"),
           cl::desc("Compare sampled rows (16) or all with the interpreter; "
-                   "fail beyond the tolerance"),
+                   "fail beyond the tolerance of the element types"),
           cl::cat(category));
 static cl::opt<unsigned> repeat("repeat", cl::init(1), cl::value_desc("n"),
-                                cl::desc("Run n times, show the median"),
+                                cl::desc("Time n runs after one to warm up, "
+                                         "show their median; default: one "
+                                         "run"),
                                 cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::init("cpu"), cl::value_desc("cpu|reference"),
@@ -76,20 +79,28 @@ int fail(const Twine &message) {
   return 1;
 }
 
-/// An error of our own, or (empty) those of the unit.
-int fail(const moa::Compilation &unit, Error error) {
-  std::string message = toString(std::move(error));
-  errs() << unit.renderDiagnostics();
-  return message.empty() || !unit.ok() ? 1 : fail(message);
+/// The rows that --check asks for, 0 for all.
+Expected<int64_t> getCheckedRows() {
+  int64_t rows = 16;
+  if (check == "all")
+    return 0;
+  if (!check.empty() && (StringRef(check).getAsInteger(10, rows) || rows < 1))
+    return createStringError("--check takes a number of rows from 1, or 'all', "
+                             "not '" +
+                             check + "'");
+  return rows;
 }
 
 /// One run of the tool, after the flags are known to be sound.
 class Run {
 public:
-  explicit Run(moa::Compilation unit) : unit(std::move(unit)) {}
+  Run(moa::Compilation unit, int64_t checkedRows)
+      : unit(std::move(unit)), checkedRows(checkedRows) {}
   int execute();
 
 private:
+  /// Empty errors are those of the unit, which are in its diagnostics.
+  Error run();
   Error choose();
   Error checkOutputNames();
   Error runCompiled();
@@ -101,6 +112,7 @@ private:
   Error unitError() { return createStringError(""); }
 
   moa::Compilation unit;
+  int64_t checkedRows;
   moa::KernelInfo info;
   moa::Words files;
   moa::Arguments arguments;
@@ -125,7 +137,8 @@ Error Run::choose() {
 }
 
 Error Run::checkOutputNames() {
-  auto words = moa::splitWords({outputList.begin(), outputList.end()});
+  auto words = moa::splitWords({outputList.begin(), outputList.end()},
+                               "-o takes NAME=FILE.npy");
   if (!words)
     return words.takeError();
   files = std::move(*words);
@@ -152,17 +165,6 @@ void Run::printCompileTimes(double load) {
                    lowered, jit, load);
 }
 
-static std::string formatBytes(double bytes) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  unsigned unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
-    bytes /= 1024;
-  std::string text;
-  raw_string_ostream(text) << format(unit ? "%.1f " : "%.0f ", bytes)
-                           << units[unit];
-  return text;
-}
-
 void Run::printSpeed(double first, std::vector<double> times) {
   double median = first;
   if (!times.empty()) {
@@ -177,8 +179,8 @@ void Run::printSpeed(double first, std::vector<double> times) {
   if (auto flops = unit.flops(info.name, arguments.symbols, arguments.scalars))
     outs() << format(", %.1f GFLOP/s", *flops / median * 1e-9);
   double bytes = arguments.getInputBytes() + arguments.getOutputBytes();
-  outs() << "\nbytes    " << formatBytes(arguments.getInputBytes()) << " in, "
-         << formatBytes(arguments.getOutputBytes()) << " out"
+  outs() << "\nbytes    " << moa::formatBytes(arguments.getInputBytes())
+         << " in, " << moa::formatBytes(arguments.getOutputBytes()) << " out"
          << format(", %.2f GB/s\n", bytes / median * 1e-9);
 }
 
@@ -205,7 +207,7 @@ Error Run::runCompiled() {
         return createStringError("the kernel refused the call, code " +
                                  Twine(code) + ": " + message);
       (k ? times.emplace_back() : first) = getSeconds(start);
-      progress.advance(k + 1, repeat);
+      progress.advance(k + 1, more + 1);
     }
   }
   printCompileTimes(load);
@@ -218,8 +220,9 @@ Error Run::runReference() {
   std::optional<std::vector<moa::ReferenceArray>> results;
   {
     moa::Progress progress("running the interpreter");
-    results = unit.evaluate(info.name, moa::Level::MoA,
-                            arguments.getReferences(info));
+    results =
+        unit.evaluate(info.name, moa::Level::MoA, arguments.getReferences(info),
+                      /*roundoff=*/0, arguments.symbols);
   }
   if (!results)
     return unitError();
@@ -231,13 +234,10 @@ Error Run::runReference() {
 }
 
 Error Run::checkResults(bool &good) {
-  int64_t rows = 16;
-  if (check == "all")
-    rows = 0;
-  else if (!check.empty() && StringRef(check).getAsInteger(10, rows))
-    return createStringError("--check takes a number of rows or 'all'");
-  auto errors = moa::checkOutputs(unit, info, arguments.getReferences(info),
-                                  arguments.outputs, rows, randomSeed + 1);
+  auto errors =
+      moa::checkOutputs(unit, info, arguments.getReferences(info),
+                                  arguments.symbols, arguments.outputs,
+                                  checkedRows, randomSeed + 1);
   if (!errors)
     return unitError();
   for (const moa::OutputError &error : *errors) {
@@ -259,6 +259,8 @@ Error Run::checkResults(bool &good) {
 
 Error Run::writeOutputs() {
   moa::OutputFiles out;
+  out.protect(input);
+  out.protect(schedule);
   for (const moa::Value &output : arguments.outputs) {
     auto file = files.find(output.getInfo().name);
     if (file != files.end())
@@ -268,16 +270,17 @@ Error Run::writeOutputs() {
   return out.commit();
 }
 
-int Run::execute() {
+Error Run::run() {
   if (!unit.ok())
-    return fail(unit, Error::success());
+    return unitError();
   if (Error error = choose())
-    return fail(unit, std::move(error));
+    return error;
   if (Error error = checkOutputNames())
-    return fail(unit, std::move(error));
-  auto words = moa::splitWords({wordList.begin(), wordList.end()});
+    return error;
+  auto words =
+      moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
-    return fail(unit, words.takeError());
+    return words.takeError();
   std::optional<uint64_t> seed;
   if (randomSeed.getNumOccurrences())
     seed = randomSeed;
@@ -285,26 +288,36 @@ int Run::execute() {
     moa::Progress progress("preparing the arrays");
     auto made = moa::makeArguments(unit, info, *words, seed);
     if (!made)
-      return fail(unit, made.takeError());
+      return made.takeError();
     arguments = std::move(*made);
   }
   if (Error error = target == "reference" ? runReference() : runCompiled())
-    return fail(unit, std::move(error));
+    return error;
+  if (Error error = writeOutputs())
+    return error;
   bool good = true;
   if (check.getNumOccurrences())
     if (Error error = checkResults(good))
-      return fail(unit, std::move(error));
+      return error;
   outs().flush();
-  if (!good)
-    return fail("the result is not within the bound");
-  if (Error error = writeOutputs())
-    return fail(unit, std::move(error));
-  return 0;
+  return good ? Error::success()
+              : createStringError("the result is not within the bound");
+}
+
+int Run::execute() {
+  Error error = run();
+  bool failed = bool(error);
+  std::string message = toString(std::move(error));
+  errs() << unit.renderDiagnostics();
+  if (!message.empty())
+    fail(message);
+  return failed;
 }
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
+  moa::setVersionPrinter();
   cl::ParseCommandLineOptions(argc, argv,
                               "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference")
@@ -312,14 +325,14 @@ int main(int argc, char **argv) {
                 "'; there are cpu and reference");
   if (repeat == 0)
     return fail("--repeat takes a number from 1");
+  auto checkedRows = getCheckedRows();
+  if (!checkedRows)
+    return fail(toString(checkedRows.takeError()));
   moa::CompilerOptions options;
   options.settings.assign(settings.begin(), settings.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
-  if (!schedule.empty()) {
-    auto text = MemoryBuffer::getFile(schedule);
-    if (!text)
-      return fail(schedule + ": " + text.getError().message());
-    options.schedule = (*text)->getBuffer().str();
-  }
-  return Run(moa::Compiler(options).compileFile(input)).execute();
+  if (!schedule.empty())
+    if (Error error = moa::readSchedule(schedule, options))
+      return fail(toString(std::move(error)));
+  return Run(moa::Compiler(options).compileFile(input), *checkedRows).execute();
 }

@@ -56,6 +56,11 @@ class MoaRun(mt.KernelTest):
                 self.assertEqual(results["O"].dtype, dtype)
                 self.compare(results, dtype, mt.BOUNDS[kind], kind)
 
+    def test_16_bit_floats(self):
+        results, _ = self.run_files("f16", np.float16, "--check=all")
+        self.assertEqual(results["O"].dtype, np.float16)
+        self.compare(results, np.float16, 4e-4, "f16")
+
     def test_reference_target(self):
         results, _ = self.run_files("f64", np.float64, "--target=reference")
         self.compare(results, np.float64, 1e-14, "reference")
@@ -82,6 +87,16 @@ class MoaRun(mt.KernelTest):
             with self.subTest(example=name):
                 done = self.random(name, *words)
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_no_heads(self):
+        words = ("N=5", "M=7", "scale=1", "--random", 1, "--set", "T=f32")
+        for sizes in (("B=1", "H=0", "G=0"), ("B=0", "H=4", "G=0")):
+            for more in (["--check"], ["--check=all"], ["--target=reference"]):
+                done = mt.tool("moa-run", mt.example("gqa_causal"), *sizes, *words, *more)
+                self.assertEqual(done.returncode, 0, done.stderr)
+        done = mt.tool("moa-run", mt.example("gqa_causal"), "B=1", "H=4", "G=0", *words)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("divides by zero", done.stderr)
 
     def test_random_arrays_depend_on_the_seed_only(self):
         texts = []

@@ -2,6 +2,7 @@
 
 #include "moa/Compiler.h"
 #include "gmock/gmock.h"
+#include <cmath>
 
 using namespace moa;
 using testing::HasSubstr;
@@ -200,6 +201,196 @@ TEST(Compiler, BindsAndChecksSymbols) {
   EXPECT_EQ(shapes->back(), (std::vector<int64_t>{3}));
   EXPECT_FALSE(unit.bindSymbols("row_sums", {{3, 5}, {}}));
   EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("M"));
+}
+
+TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
+  Compilation unit = Compiler().compileText(kRowSums, "rows.moa");
+  std::vector<ReferenceArray> inputs = {{{2, 2}, {1, 2, 3, 4}}, {{}, {2}}};
+  size_t count = unit.diagnostics().size();
+  auto isOneMoreError = [&](bool answered) {
+    EXPECT_FALSE(answered);
+    EXPECT_TRUE(unit.ok());
+    EXPECT_EQ(unit.diagnostics().size(), ++count);
+    EXPECT_EQ(unit.diagnostics().back().severity, Severity::Error);
+  };
+  isOneMoreError(bool(unit.bindSymbols("row_sums", {{3, 5}, {}})));
+  isOneMoreError(bool(unit.bindSymbols("none", {})));
+  isOneMoreError(bool(unit.shapes("row_sums", {})));
+  isOneMoreError(bool(unit.evaluate("row_sums", Level::DNF, {})));
+  isOneMoreError(
+      bool(unit.evaluateElements("row_sums", Level::DNF, inputs, 7, {{0}})));
+  isOneMoreError(bool(unit.load("none")));
+  isOneMoreError(bool(unit.flops("none", {})));
+  isOneMoreError(bool(unit.report(ReportFormat::Text, {{"Q", 1}})));
+  isOneMoreError(bool(unit.report(ReportFormat::Text, {{"N", 1}})));
+  EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("none of M"));
+  EXPECT_TRUE(unit.bindSymbols("row_sums", {{3, 4}, {}}));
+  EXPECT_TRUE(unit.evaluate("row_sums", Level::ONF, inputs));
+  EXPECT_TRUE(unit.load()) << unit.renderDiagnostics();
+
+  // A level above the input's is no error of the input either.
+  Compilation lower =
+      Compiler().compileText(*unit.print(Level::ONF), "onf.mlir");
+  EXPECT_FALSE(lower.print(Level::DNF));
+  EXPECT_TRUE(lower.print(Level::Lifted)) << lower.renderDiagnostics();
+}
+
+TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
+  Compilation unit = Compiler().compileText("kernel k", "k.moa");
+  size_t count = unit.diagnostics().size();
+  auto isOneMoreError = [&](bool answered) {
+    EXPECT_FALSE(answered);
+    EXPECT_EQ(unit.diagnostics().size(), ++count);
+  };
+  isOneMoreError(bool(unit.print(Level::MoA)));
+  isOneMoreError(bool(unit.print(Level::LLVM)));
+  isOneMoreError(bool(unit.mathematics()));
+  isOneMoreError(bool(unit.object()));
+  isOneMoreError(bool(unit.header()));
+  isOneMoreError(bool(unit.schedule()));
+  isOneMoreError(bool(unit.report(ReportFormat::Text)));
+  isOneMoreError(bool(unit.load("k")));
+  isOneMoreError(bool(unit.bindSymbols("k", {})));
+  isOneMoreError(bool(unit.shapes("k", {})));
+  isOneMoreError(bool(unit.evaluate("k", Level::MoA, {})));
+  isOneMoreError(bool(unit.evaluateElements("k", Level::MoA, {}, 0, {})));
+  isOneMoreError(bool(unit.flops("k", {})));
+}
+
+TEST(Compiler, SymbolsThatOnlyAResultHas) {
+  Compilation unit = Compiler().compileText(
+      "kernel rows[N, L](x : f32[L]) -> O : f32[N, L] { O = [_, l] x[l] }");
+  std::vector<ReferenceArray> inputs = {{{2}, {5, 7}}};
+  for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
+    auto outputs = unit.evaluate("rows", level, inputs, 0, {{"N", 2}});
+    ASSERT_TRUE(outputs) << unit.renderDiagnostics();
+    EXPECT_EQ((*outputs)[0].data, (std::vector<double>{5, 7, 5, 7}));
+    auto element = unit.evaluateElements("rows", level, inputs, 0, {{1, 1}}, 0,
+                                         {{"N", 2}});
+    ASSERT_TRUE(element) << unit.renderDiagnostics();
+    EXPECT_EQ(*element, (std::vector<double>{7}));
+  }
+  EXPECT_FALSE(unit.evaluate("rows", Level::MoA, inputs));
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("symbol 'N' has no value"));
+}
+
+// A constraint that divides by zero says nothing where nothing is computed.
+TEST(Compiler, EmptyOutputsNeedNoQuotients) {
+  Compilation unit = Compiler().compileText(R"(
+kernel shared[H, G, N](q : f32[H, N], k : f32[G, N]) -> y : f32[H, N]
+  require H % G == 0
+{ y = [h < H] q[h] * k[h / (H/G)] }
+)");
+  std::optional<Kernel> kernel = unit.load();
+  ASSERT_TRUE(kernel) << unit.renderDiagnostics();
+  struct Case {
+    int64_t heads, groups, size;
+    bool good;
+  };
+  std::vector<float> q(8), k(8), y(8);
+  for (Case c : {Case{0, 0, 3, true}, {4, 0, 0, true}, {4, 2, 2, true},
+                 {4, 0, 2, false}, {4, 3, 2, false}}) {
+    std::vector<int64_t> rows = {c.heads, c.size}, shared = {c.groups, c.size};
+    EXPECT_EQ(unit.bindSymbols("shared", {rows, shared}).has_value(), c.good);
+    std::vector<ReferenceArray> inputs = {
+        {rows, std::vector<double>(c.heads * c.size)},
+        {shared, std::vector<double>(c.groups * c.size)}};
+    for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted})
+      EXPECT_EQ(unit.evaluate("shared", level, inputs).has_value(), c.good);
+    Tensor tq(q.data(), rows), tk(k.data(), shared), ty(y.data(), rows);
+    std::string message;
+    int32_t code =
+        (*kernel)({&tq.tensor, &tk.tensor, &ty.tensor}, {}, &message);
+    EXPECT_EQ(code == 0, c.good) << message;
+  }
+}
+
+// Integers compute in 64 bits and wrap where they are stored; the least of
+// nothing is the greatest integer of 64 bits, which wraps to -1.
+TEST(Compiler, IntegerResultsWrapAtTheirWidth) {
+  for (auto [type, expected] : {std::pair("i8", std::vector<double>{-18, 18}),
+                                {"i16", {2798, -2798}},
+                                {"i32", {-1530524946, 1530524946}}}) {
+    Compilation unit = Compiler().compileText(
+        std::string("kernel k[N](x : i32[N]) -> (y : ") + type +
+        "[N], none : " + type + ") { y = x * 50  none = min/ mask(false, x) }");
+    ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
+    std::vector<ReferenceArray> inputs = {{{2}, {55288847, -55288847}}};
+    for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {
+      auto outputs = unit.evaluate("k", level, inputs);
+      ASSERT_TRUE(outputs) << unit.renderDiagnostics();
+      EXPECT_EQ((*outputs)[0].data, expected) << getLevelName(level);
+      EXPECT_EQ((*outputs)[1].data, (std::vector<double>{-1}));
+    }
+  }
+}
+
+TEST(Compiler, ScalarsOutOfRangeSaturate) {
+  EXPECT_EQ(Scalar(1e300).asInteger(), INT64_MAX);
+  EXPECT_EQ(Scalar(-1e300).asInteger(), INT64_MIN);
+  EXPECT_EQ(Scalar(std::nan("")).asInteger(), 0);
+  EXPECT_EQ(Scalar(-2.75).asInteger(), -2);
+}
+
+TEST(Compiler, NamesThatCHasAreRefused) {
+  for (const char *name : {"double", "exp", "memcpy", "DLTensor", "int32_t",
+                           "MOA_OK", "omp_get_max_threads", "__x", "_Bool"}) {
+    Compilation unit =
+        Compiler().compileText(std::string("kernel ") + name +
+                               "[N](x : f32[N]) -> y : f32[N] { y = x }");
+    EXPECT_TRUE(unit.print(Level::ONF)) << unit.renderDiagnostics();
+    EXPECT_FALSE(unit.header()) << name;
+    EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("cannot be called"));
+  }
+}
+
+TEST(Compiler, ErrorsOfAScheduleNameItsFile) {
+  CompilerOptions options;
+  options.scheduleFile = "mine.json";
+  auto message = [&](const std::string &schedule) {
+    options.schedule = schedule;
+    Compilation unit = Compiler(options).compileText(kRowSums);
+    EXPECT_FALSE(unit.print(Level::Lifted));
+    EXPECT_FALSE(unit.ok());
+    return unit.renderDiagnostics();
+  };
+  std::string good = *Compiler().compileText(kRowSums).schedule();
+  auto edited = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_THAT(message("{"), HasSubstr("mine.json: schedule: "));
+  EXPECT_THAT(message(edited("row_sums", "sums")),
+              HasSubstr("mine.json: schedule: no kernel is called 'sums'"));
+  EXPECT_THAT(message(edited("\"machine\": \"", "\"machine\": \"other-")),
+              HasSubstr("mine.json: schedule: it is for the machine 'other-"));
+  EXPECT_THAT(message(edited("\"core\"", "\"cores\"")),
+              HasSubstr("mine.json: schedule: unknown key 'cores'"));
+}
+
+TEST(Compiler, AFunctionIsNoKernel) {
+  Compilation unit = Compiler().compileText(
+      "module {\n  func.func @f() { return }\n}", "f.mlir");
+  EXPECT_FALSE(unit.ok());
+  std::string text = unit.renderDiagnostics();
+  EXPECT_THAT(text,
+              HasSubstr("f.mlir:2:3: error: expects kernels of moa, dnf or "
+                        "onf only, but got 'func.func'"));
+  EXPECT_EQ(text.find("see current operation"), std::string::npos) << text;
+}
+
+TEST(Compiler, ErrorsOfVerifiersShowNoOp) {
+  std::string text = *Compiler().compileText(kRowSums).print(Level::MoA);
+  size_t at = text.find("moa.reduce");
+  ASSERT_NE(at, std::string::npos);
+  at = text.find("axis 1", at);
+  ASSERT_NE(at, std::string::npos) << text;
+  Compilation unit =
+      Compiler().compileText(text.replace(at, 6, "axis 7"), "rows.mlir");
+  EXPECT_FALSE(unit.ok());
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("rows.mlir:"));
+  EXPECT_THAT(unit.renderDiagnostics(),
+              testing::Not(HasSubstr("see current operation")));
 }
 
 TEST(Compiler, FlopsCountPresentTerms) {

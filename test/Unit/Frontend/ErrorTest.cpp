@@ -59,6 +59,13 @@ INSTANTIATE_TEST_SUITE_P(Lexical, ErrorTest, ::testing::ValuesIn(lexical),
                          nameOf);
 
 const ErrorCase syntax[] = {
+    {"PowerOperator", KERNEL("O = x ** 2"),
+     "3:7: error: there is no operator '**'; a power is 'pow(x, y)'"},
+    {"ProductOperator", KERNEL("O = x @ y"),
+     "3:7: error: '@' gives the cell ranks",
+     "a product of matrices is 'a +.* b'"},
+    {"ProductOfParentheses", KERNEL("O = (x) @ y"),
+     "3:9: error: '@' gives the cell ranks"},
     {"Empty", "", "1:1: error: the specification has no kernel"},
     {"TopLevel", "kernal k",
      "1:1: error: expected 'kernel' or 'def', but found 'kernal'; did you "
@@ -136,6 +143,10 @@ const ErrorCase absent[] = {
      "3:12: error: 'f' is not a named monoid (+ * max min and or)"},
     {"Assume", "kernel k(x : f32) -> y : f32 assume 1 == 1 { y = x }",
      "1:30: error: 'assume' does not exist yet"},
+    {"AssumeInBody", KERNEL("assume N > 1\nO = x"),
+     "3:1: error: 'assume' does not exist yet"},
+    {"WithinInBody", KERNEL("O = x within 1e-3"),
+     "3:7: error: 'within' does not exist yet"},
 };
 INSTANTIATE_TEST_SUITE_P(NotYet, ErrorTest, ::testing::ValuesIn(absent),
                          nameOf);
@@ -145,6 +156,10 @@ const ErrorCase names[] = {
      "4:5: error: unknown name 'scres'; did you mean 'scores'?"},
     {"UnknownFunction", KERNEL("O = sofmax(x)"),
      "3:5: error: unknown function 'sofmax'; did you mean 'softmax'?"},
+    {"SumOfOtherLanguages", KERNEL("O = sum(x)"),
+     "3:5: error: unknown function 'sum'; write '+/ x'"},
+    {"ProductOfOtherLanguages", KERNEL("O = matmul(x, y)"),
+     "3:5: error: unknown function 'matmul'; write 'a +.* b'"},
     {"FunctionAsValue", KERNEL("O = softmax"),
      "3:5: error: 'softmax' is a function; call it with its arguments"},
     {"ArrayAsFunction", KERNEL("O = x(0)"),
@@ -257,6 +272,10 @@ const ErrorCase shapes[] = {
      "combine; say which axes it has, as in '[i, j, _] m[i, j]' or by cell "
      "ranks, '- @ (1,0)'",
      "spec.moa:3:9: note: this has shape [B, N]"},
+    {"PointwiseRankUnnamed", KERNEL("O = x - max/ x"),
+     "3:7: error: '-' combines shapes [B, N, 64] and [B, N], but only equal "
+     "shapes and scalars combine; give the operand of shape [B, N] a name, "
+     "'m = ...', and say which axes it has, as in '[i, j, _] m[i, j]'"},
     {"PointwiseExtent", KERNEL("O = x + y"),
      "3:7: error: '+' combines shapes [B, N, 64] and [B, M, 64], but only "
      "equal shapes and "

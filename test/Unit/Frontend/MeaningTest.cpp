@@ -47,6 +47,15 @@ Values eval(const std::string &type, const std::string &expr,
   return outputs.empty() ? Values() : outputs[0].data;
 }
 
+TEST(Meaning, AnIndexFormTakesItsExtentsFromTheOneBesideIt) {
+  auto outputs = run("kernel k[H, N](S : f64[H, N, N], g : f64[H]) -> y : "
+                     "f64[H, N] {\n  y = +/ mask([_, i, j] j <= i, [h, i, j] "
+                     "S[h, i, j] * pow(g[h], i - j))\n}",
+                     {{{1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}}, {{1}, {2}}});
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_THAT(outputs[0].data, ElementsAre(1, 4 * 2 + 5, 7 * 4 + 8 * 2 + 9));
+}
+
 TEST(Meaning, Pointwise) {
   EXPECT_THAT(eval("f64[M, N]", "x * s + 1"), ElementsAre(3, 5, 7, 9, 11, 13));
   EXPECT_THAT(eval("f64[M, N]", "max(x, 3) - min(x, 2)"),

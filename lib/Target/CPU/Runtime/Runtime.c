@@ -229,11 +229,32 @@ static int32_t checkExtents(Call *call, int64_t index, Message *message) {
   return MOA_OK;
 }
 
+static int isEmpty(const DLTensor *tensor) {
+  for (int32_t axis = 0; axis < tensor->ndim; ++axis)
+    if (tensor->shape[axis] == 0)
+      return 1;
+  return 0;
+}
+
+/* Whether every output is empty. */
+static int writesNothing(const Call *call) {
+  for (int64_t k = 0; k < call->kernel->numArrays; ++k)
+    if (call->kernel->arrays[k].isOutput && !isEmpty(call->tensors[k]))
+      return 0;
+  return 1;
+}
+
+/* A constraint that divides by zero says nothing; it is refused if there is
+ * something to compute. */
 static int32_t checkConstraints(Call *call, Message *message) {
   char text[256];
   for (int64_t k = 0; k < call->kernel->numConstraints; ++k) {
     const MoaConstraint *constraint = &call->kernel->constraints[k];
     int64_t a = 0, b = 0;
+    if ((evaluate(call, &constraint->lhs, &a) == MOA_CONSTRAINT ||
+         evaluate(call, &constraint->rhs, &b) == MOA_CONSTRAINT) &&
+        writesNothing(call))
+      continue;
     int32_t code = evaluateOrRefuse(call, &constraint->lhs, &a, message);
     if (!code)
       code = evaluateOrRefuse(call, &constraint->rhs, &b, message);
@@ -246,13 +267,6 @@ static int32_t checkConstraints(Call *call, Message *message) {
                     bindings(call, text, sizeof text));
   }
   return MOA_OK;
-}
-
-static int isEmpty(const DLTensor *tensor) {
-  for (int32_t axis = 0; axis < tensor->ndim; ++axis)
-    if (tensor->shape[axis] == 0)
-      return 1;
-  return 0;
 }
 
 /* Strides in elements: the descriptor's, or row-major where it has none and on

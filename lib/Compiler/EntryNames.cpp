@@ -1,0 +1,51 @@
+//===- EntryNames.cpp - what a kernel may be called in C ------------------===//
+
+#include "lib/Compiler/CompilationImpl.h"
+#include "lib/Target/CPU/EntryPoints.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+namespace moa {
+
+/// Names that the headers declare which the emitted one includes or replaces.
+static bool isDeclared(llvm::StringRef name) {
+  static const llvm::StringSet<> names = {
+      "DLDataType", "DLDevice",  "DLTensor",  "NULL",     "int16_t",
+      "int32_t",    "int64_t",   "int8_t",    "intmax_t", "intptr_t",
+      "offsetof",   "ptrdiff_t", "size_t",    "uint16_t", "uint32_t",
+      "uint64_t",   "uint8_t",   "uintmax_t", "uintptr_t"};
+  return names.contains(name) || name.starts_with("MOA_");
+}
+
+/// Functions that compiled kernels call or a C program may: those of the C
+/// library as LLVM knows them, and OpenMP's.
+static bool isLibraryFunction(llvm::StringRef name) {
+  static const llvm::TargetLibraryInfoImpl library{
+      llvm::Triple(llvm::sys::getDefaultTargetTriple())};
+  llvm::LibFunc function;
+  return library.getLibFunc(name, function) || name.starts_with("omp_");
+}
+
+/// Names that C keeps for its implementations.
+static bool isImplementationName(llvm::StringRef name) {
+  return name.size() > 1 && name[0] == '_' &&
+         (name[1] == '_' || llvm::isUpper(name[1]));
+}
+
+bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log) {
+  llvm::StringRef name = signature.name;
+  const char *why = cpu::isReservedWord(name) ? "it is a word of C or C++"
+                    : isDeclared(name)        ? "the header declares this name"
+                    : isLibraryFunction(name)
+                        ? "it is a function of a C library"
+                    : isImplementationName(name) ? "C reserves such names"
+                                                 : nullptr;
+  if (why)
+    log.addError("a kernel cannot be called '" + name + "' in C: " + why);
+  return !why;
+}
+
+} // namespace moa

@@ -1,0 +1,50 @@
+# RUN: %python %s %moa_source_root README.md docs/Tools.md
+"""The commands that the pages print run as they stand, from the root of a checkout
+whose build directory is fresh but for the programs."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+root, pages = pathlib.Path(sys.argv[1]), sys.argv[2:]
+binaries = pathlib.Path(os.environ["MOA_BINARY_ROOT"], "bin")
+
+# Blocks of indented lines in which a tool of the project, the C compiler, or a
+# Python program stands.
+BLOCK = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.M)
+COMMAND = re.compile(r"^(build/bin/|python3 - <<|cc )", re.M)
+
+
+def commands(page):
+    text = (root / page).read_text(encoding="utf-8")
+    blocks = (re.sub(r"^    ", "", block, flags=re.M) for block in BLOCK.findall(text))
+    return [block for block in blocks if COMMAND.search(block)]
+
+
+failed = []
+for page in pages:
+    found = commands(page)
+    assert len(found) >= 3, (page, found)
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        (directory / "examples").symlink_to(root / "examples")
+        (directory / "build").mkdir()
+        (directory / "build" / "bin").symlink_to(binaries)
+        # `python3` is the interpreter of the tests, which has NumPy.
+        (directory / "path").mkdir()
+        (directory / "path" / "python3").symlink_to(sys.executable)
+        environment = {**os.environ,
+                       "PATH": f"{directory / 'path'}:{os.environ['PATH']}"}
+        for block in found:
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", block],
+                                  cwd=directory, env=environment,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  encoding="utf-8")
+            if done.returncode:
+                failed.append(f"{page}:\n{block}\n{done.stdout}")
+        left = {path.name for path in directory.iterdir()}
+        assert left == {"build", "examples", "path"}, left
+print("\n".join(failed))
+sys.exit(bool(failed))
