@@ -69,6 +69,7 @@ private:
   bool enabled(llvm::StringRef rule) const { return !disabled.contains(rule); }
   Expr normalise(Expr e);
   Expr normaliseReduce(Expr e);
+  bool repairable(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<int64_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
