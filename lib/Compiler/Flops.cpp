@@ -1,10 +1,13 @@
 //===- Flops.cpp - floating-point operations of a run ---------------------===//
 //
 // What a GFLOP/s figure is the numerator of: two operations, a multiplication
-// and an addition, for every present term of every sum of products. Terms that
-// the intervals of the lifted level exclude do not count; a mask that bounds no
-// interval counts as if nothing were absent. A kernel without a sum of products
-// counts one operation per term of every reduction.
+// and an addition, for every present term of every sum of products. A sum of
+// products counts once for each combination of the indices that it depends on,
+// however often the loops compute it again: the figure is the work asked for
+// over the time it took. Terms that the intervals of the lifted level exclude
+// do not count; a mask that bounds no interval counts as if nothing were absent.
+// A kernel without a sum of products counts one operation per term of every
+// reduction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +15,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,7 +23,120 @@ using namespace mlir;
 
 namespace moa {
 
+/// The extent that a loop, a fold or a carried axis runs its index over.
+static StringRef getExtentOf(BlockArgument index) {
+  Operation *owner = index.getOwner()->getParentOp();
+  unsigned number = index.getArgNumber();
+  if (auto fold = dyn_cast<onf::FoldOp>(owner))
+    return fold.getExtent();
+  ArrayAttr extents = isa<onf::ForOp>(owner)
+                          ? cast<onf::ForOp>(owner).getExtents()
+                          : cast<onf::AccOp>(owner).getExtents();
+  return cast<StringAttr>(extents[number]).getValue();
+}
+
+static bool isIndex(BlockArgument argument) {
+  return isa<onf::ForOp, onf::FoldOp>(argument.getOwner()->getParentOp()) ||
+         (isa<onf::AccOp>(argument.getOwner()->getParentOp()) &&
+          argument.getType().isIndex());
+}
+
+/// What decides the value of a state's terms: what it adds, and the guard.
+static SmallVector<Value> getRoots(onf::AccOp acc) {
+  SmallVector<Value> roots{
+      cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
+  for (Operation &op : *acc->getBlock())
+    if (auto guard = dyn_cast<onf::GuardOp>(op))
+      roots.push_back(guard.getCondition());
+  return roots;
+}
+
+/// The indices that the terms of a state depend on, its fold's and its own.
+static llvm::SetVector<BlockArgument> getIndices(onf::AccOp acc) {
+  llvm::SetVector<BlockArgument> indices;
+  DenseSet<Operation *> seen;
+  SmallVector<Value> work = getRoots(acc);
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (isIndex(argument))
+        indices.insert(argument);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (seen.insert(op).second)
+      op->walk([&](Operation *inner) {
+        seen.insert(inner);
+        work.append(inner->operand_begin(), inner->operand_end());
+      });
+  }
+  // Indices of the folds that were read are bound there.
+  indices.remove_if([&](BlockArgument index) {
+    return seen.contains(index.getOwner()->getParentOp());
+  });
+  indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
+  for (BlockArgument argument : acc.getValue().getArguments())
+    indices.insert(argument);
+  return indices;
+}
+
 namespace {
+/// A text that is the same for states whose terms are the same function of
+/// indices over the same extents, wherever they stand. Values are numbered in
+/// the order in which a walk from the term meets them.
+class Identity {
+public:
+  std::string of(onf::AccOp acc) {
+    os << stringifyMonoid(acc.getMonoid());
+    for (Value root : getRoots(acc))
+      value(root);
+    value(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
+    for (BlockArgument argument : acc.getValue().getArguments())
+      value(argument);
+    return text;
+  }
+
+private:
+  void value(Value v) {
+    auto [it, fresh] = numbers.try_emplace(v, numbers.size());
+    os << " " << it->second;
+    if (!fresh)
+      return;
+    if (auto argument = dyn_cast<BlockArgument>(v)) {
+      if (isIndex(argument))
+        os << "<" << getExtentOf(argument);
+      else
+        os << "=" << argument.getArgNumber();
+      return;
+    }
+    os << "=(";
+    operation(v.getDefiningOp());
+    os << " #" << cast<OpResult>(v).getResultNumber() << ")";
+  }
+
+  void operation(Operation *op) {
+    if (auto acc = dyn_cast<onf::AccOp>(op)) {
+      os << "acc " << stringifyMonoid(acc.getMonoid());
+      for (Value root : getRoots(acc))
+        value(root);
+      return;
+    }
+    if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+      os << "fold " << fold.getExtent();
+      for (Value state : fold.getBody().front().getTerminator()->getOperands())
+        value(state);
+      return;
+    }
+    os << op->getName() << op->getAttrDictionary();
+    for (Value operand : op->getOperands())
+      value(operand);
+  }
+
+  std::string text;
+  llvm::raw_string_ostream os{text};
+  llvm::DenseMap<Value, unsigned> numbers;
+};
+
 class FlopCounter {
 public:
   FlopCounter(onf::KernelOp kernel,
@@ -45,16 +162,18 @@ public:
 
 private:
   double countNests() {
+    std::map<std::string, double> sums;
+    kernel.walk([&](onf::AccOp acc) {
+      if (productsOnly && !isProduct(acc))
+        return;
+      double &most = sums[Identity().of(acc)];
+      most = std::max(most, countTerms(acc));
+    });
     double total = 0;
-    for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>())
-      for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
-        total += getTermFlops(fold) * countTerms(nest, fold);
+    for (auto &[identity, terms] : sums)
+      total += (productsOnly ? 2 : 1) * terms;
     return total;
   }
-
-  //===--------------------------------------------------------------------===//
-  // One term
-  //===--------------------------------------------------------------------===//
 
   int64_t getExtent(StringRef text) const {
     std::optional<SymExpr> expr = SymExpr::parse(text);
@@ -72,25 +191,6 @@ private:
       return false;
     auto yield = cast<onf::YieldOp>(acc.getValue().front().back());
     return bool(yield.getValues()[0].getDefiningOp<arith::MulFOp>());
-  }
-
-  /// Operations per index of a fold: of its accs and of the folds inside.
-  double getTermFlops(onf::FoldOp fold) const {
-    double total = 0;
-    for (Operation &op : fold.getBody().front()) {
-      if (auto inner = dyn_cast<onf::FoldOp>(op))
-        total += getTermFlops(inner) * getExtent(inner.getExtent());
-      auto acc = dyn_cast<onf::AccOp>(op);
-      if (!acc)
-        continue;
-      double each = productsOnly ? (isProduct(acc) ? 2 : 0) : 1;
-      for (onf::FoldOp inner : acc.getValue().getOps<onf::FoldOp>())
-        each += getTermFlops(inner) * getExtent(inner.getExtent());
-      for (auto extent : acc.getExtents().getAsValueRange<StringAttr>())
-        each *= getExtent(extent);
-      total += each;
-    }
-    return total;
   }
 
   //===--------------------------------------------------------------------===//
@@ -194,25 +294,48 @@ private:
     return count;
   }
 
-  /// Present terms of a fold over all rows of its nest.
-  double countTerms(onf::ForOp nest, onf::FoldOp fold) const {
-    double others = 1;
-    ArrayAttr extents = nest.getExtents();
-    for (auto extent : extents.getAsValueRange<StringAttr>())
-      others *= getExtent(extent);
-    int64_t extent = getExtent(fold.getExtent());
+  /// Present terms of a fold in the nest `nest` over the rows of its last axis;
+  /// nothing if they are not known.
+  std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold) const {
     SmallVector<int64_t> operands;
     for (Value operand : fold.getBounds())
       if (std::optional<int64_t> value = evaluate(operand))
         operands.push_back(*value);
-    if (!fold.getPiecesAttr() || extents.empty() || others == 0 ||
+    if (!fold.getPiecesAttr() || nest.getExtents().empty() ||
         operands.size() != fold.getBounds().size())
-      return others * extent;
-    int64_t rows = getExtent(cast<StringAttr>(extents[extents.size() - 1]));
+      return std::nullopt;
+    int64_t extent = getExtent(fold.getExtent());
+    int64_t rows =
+        getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
     double terms = 0;
     for (int64_t row = 0; row < rows; ++row)
       terms += countRow(fold, row, operands, extent);
-    return others / rows * terms;
+    return terms;
+  }
+
+  /// Terms of a state: the values of the indices that it depends on, its own
+  /// and those of the loops and folds around it.
+  double countTerms(onf::AccOp acc) const {
+    llvm::SetVector<BlockArgument> indices = getIndices(acc);
+    double terms = 1;
+    onf::FoldOp outermost;
+    for (Operation *op = acc; !isa<onf::ForOp>(op); op = op->getParentOp())
+      if (auto fold = dyn_cast<onf::FoldOp>(op))
+        outermost = fold;
+    auto nest = outermost->getParentOfType<onf::ForOp>();
+    BlockArgument key = outermost.getBody().getArgument(0);
+    if (!nest.getExtents().empty()) {
+      BlockArgument row = nest.getBody().getArguments().back();
+      std::optional<double> present = countPieces(nest, outermost);
+      if (present && indices.contains(key) && indices.contains(row)) {
+        terms = *present;
+        indices.remove(key);
+        indices.remove(row);
+      }
+    }
+    for (BlockArgument index : indices)
+      terms *= getExtent(getExtentOf(index));
+    return terms;
   }
 
   onf::KernelOp kernel;

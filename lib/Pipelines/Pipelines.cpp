@@ -26,7 +26,8 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createDeriveIntervalsPass());
+  if (options.intervals)
+    pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());
   pm.addPass(createVerifyLiftingPass());
   pm.addPass(onf::createONFVerify());

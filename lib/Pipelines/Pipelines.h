@@ -20,6 +20,8 @@ struct PipelineOptions {
   /// Names of laws and rules that are not applied; for tests.
   std::vector<std::string> disabledLaws;
   std::vector<std::string> disabledRules;
+  /// Without key intervals every fold visits its whole range.
+  bool intervals = true;
 };
 
 /// moa-verify, ψ-reduction, dnf-verify.
