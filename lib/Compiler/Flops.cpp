@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,120 +23,7 @@ using namespace mlir;
 
 namespace moa {
 
-/// The extent that a loop, a fold or a carried axis runs its index over.
-static StringRef getExtentOf(BlockArgument index) {
-  Operation *owner = index.getOwner()->getParentOp();
-  unsigned number = index.getArgNumber();
-  if (auto fold = dyn_cast<onf::FoldOp>(owner))
-    return fold.getExtent();
-  ArrayAttr extents = isa<onf::ForOp>(owner)
-                          ? cast<onf::ForOp>(owner).getExtents()
-                          : cast<onf::AccOp>(owner).getExtents();
-  return cast<StringAttr>(extents[number]).getValue();
-}
-
-static bool isIndex(BlockArgument argument) {
-  return isa<onf::ForOp, onf::FoldOp>(argument.getOwner()->getParentOp()) ||
-         (isa<onf::AccOp>(argument.getOwner()->getParentOp()) &&
-          argument.getType().isIndex());
-}
-
-/// What decides the value of a state's terms: what it adds, and the guard.
-static SmallVector<Value> getRoots(onf::AccOp acc) {
-  SmallVector<Value> roots{
-      cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
-  for (Operation &op : *acc->getBlock())
-    if (auto guard = dyn_cast<onf::GuardOp>(op))
-      roots.push_back(guard.getCondition());
-  return roots;
-}
-
-/// The indices that the terms of a state depend on, its fold's and its own.
-static llvm::SetVector<BlockArgument> getIndices(onf::AccOp acc) {
-  llvm::SetVector<BlockArgument> indices;
-  DenseSet<Operation *> seen;
-  SmallVector<Value> work = getRoots(acc);
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (isIndex(argument))
-        indices.insert(argument);
-      continue;
-    }
-    Operation *op = value.getDefiningOp();
-    if (seen.insert(op).second)
-      op->walk([&](Operation *inner) {
-        seen.insert(inner);
-        work.append(inner->operand_begin(), inner->operand_end());
-      });
-  }
-  // Indices of the folds that were read are bound there.
-  indices.remove_if([&](BlockArgument index) {
-    return seen.contains(index.getOwner()->getParentOp());
-  });
-  indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
-  for (BlockArgument argument : acc.getValue().getArguments())
-    indices.insert(argument);
-  return indices;
-}
-
 namespace {
-/// A text that is the same for states whose terms are the same function of
-/// indices over the same extents, wherever they stand. Values are numbered in
-/// the order in which a walk from the term meets them.
-class Identity {
-public:
-  std::string of(onf::AccOp acc) {
-    os << stringifyMonoid(acc.getMonoid());
-    for (Value root : getRoots(acc))
-      value(root);
-    value(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
-    for (BlockArgument argument : acc.getValue().getArguments())
-      value(argument);
-    return text;
-  }
-
-private:
-  void value(Value v) {
-    auto [it, fresh] = numbers.try_emplace(v, numbers.size());
-    os << " " << it->second;
-    if (!fresh)
-      return;
-    if (auto argument = dyn_cast<BlockArgument>(v)) {
-      if (isIndex(argument))
-        os << "<" << getExtentOf(argument);
-      else
-        os << "=" << argument.getArgNumber();
-      return;
-    }
-    os << "=(";
-    operation(v.getDefiningOp());
-    os << " #" << cast<OpResult>(v).getResultNumber() << ")";
-  }
-
-  void operation(Operation *op) {
-    if (auto acc = dyn_cast<onf::AccOp>(op)) {
-      os << "acc " << stringifyMonoid(acc.getMonoid());
-      for (Value root : getRoots(acc))
-        value(root);
-      return;
-    }
-    if (auto fold = dyn_cast<onf::FoldOp>(op)) {
-      os << "fold " << fold.getExtent();
-      for (Value state : fold.getBody().front().getTerminator()->getOperands())
-        value(state);
-      return;
-    }
-    os << op->getName() << op->getAttrDictionary();
-    for (Value operand : op->getOperands())
-      value(operand);
-  }
-
-  std::string text;
-  llvm::raw_string_ostream os{text};
-  llvm::DenseMap<Value, unsigned> numbers;
-};
-
 class FlopCounter {
 public:
   FlopCounter(onf::KernelOp kernel,
@@ -166,7 +53,7 @@ private:
     kernel.walk([&](onf::AccOp acc) {
       if (productsOnly && !isProduct(acc))
         return;
-      double &most = sums[Identity().of(acc)];
+      double &most = sums[describeTerms(acc)];
       most = std::max(most, countTerms(acc));
     });
     double total = 0;
@@ -316,7 +203,7 @@ private:
   /// Terms of a state: the values of the indices that it depends on, its own
   /// and those of the loops and folds around it.
   double countTerms(onf::AccOp acc) const {
-    llvm::SetVector<BlockArgument> indices = getIndices(acc);
+    llvm::SetVector<BlockArgument> indices = getTermIndices(acc);
     double terms = 1;
     onf::FoldOp outermost;
     for (Operation *op = acc; !isa<onf::ForOp>(op); op = op->getParentOp())

@@ -23,6 +23,7 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertDNFToONFPass(options.disabledRules));
   pm.addPass(onf::createONFVerify());
+  pm.addPass(createRemarkRecomputationPass());
 }
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {

@@ -26,7 +26,8 @@ struct PipelineOptions {
 
 /// moa-verify, ψ-reduction, dnf-verify.
 void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Derivation of folds and addresses, onf-verify.
+/// Derivation of folds and addresses, onf-verify; remarks on what is computed
+/// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.

@@ -166,8 +166,11 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
       Expr term = rules.rebuildProduct(body, [&](unsigned number, Expr base) {
         return number == k ? sum->operands[side] : base;
       });
-      parts[side] = normaliseReduce(exprs.reduce(e->monoid, e->extent, j, term, present,
-                                                 TypeAttr(), exprs.boundName(e)));
+      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(),
+                               exprs.boundName(e));
+      exprs.inheritPlace(e, part);
+      parts[side] = normaliseReduce(part);
+      exprs.inheritPlace(e, parts[side]);
     }
     return exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
   }
@@ -358,10 +361,14 @@ void Derivation::collectReductions(NestPlan &nest) {
 }
 
 void Derivation::remark(const AccPlan &acc) {
-  emitRemark(kernel.getLoc())
-      << "'" << acc.name << "' takes another pass over '" << acc.reduce->extent
-      << "': " << acc.repair.reason << ", blocked by "
-      << exprs.str(acc.repair.blocked);
+  auto found = exprs.places.find(acc.reduce);
+  Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
+  auto named = dyn_cast<NameLoc>(place);
+  bool isPlain = acc.name == stringifyMonoid(acc.reduce->monoid);
+  emitRemark(place) << "'" << (isPlain && named ? named.getName().str() : acc.name)
+                    << "' takes another pass over '" << acc.reduce->extent
+                    << "': " << acc.repair.reason << ", blocked by "
+                    << exprs.str(acc.repair.blocked);
 }
 
 /// The first pass in which `acc` can run: after everything it reads, or

@@ -182,8 +182,10 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
     for (Expr operand : node->operands)
       copy.operands.push_back(go(operand));
     Expr result = unique(std::move(copy));
-    if (node->kind == ExprKind::Reduce)
+    if (node->kind == ExprKind::Reduce) {
       reduceNames.try_emplace(result, boundName(node).str());
+      inheritPlace(node, result);
+    }
     return memo[node] = result;
   };
   return go(e);
@@ -214,7 +216,16 @@ StringRef ExprContext::boundName(Expr reduce) const {
   return it == reduceNames.end() ? StringRef("k") : StringRef(it->second);
 }
 
+void ExprContext::inheritPlace(Expr from, Expr to) {
+  auto it = places.find(from);
+  if (it == places.end() || to->kind != ExprKind::Reduce)
+    return;
+  Location place = it->second; // the insertion below may move it
+  places.try_emplace(to, place);
+}
+
 void ExprContext::inheritName(Expr from, Expr to) {
+  inheritPlace(from, to);
   auto it = reductionNames.find(from);
   if (it == reductionNames.end() || to->kind != ExprKind::Reduce)
     return;
@@ -387,8 +398,10 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     int64_t free = exprs.freshIndex(reduce.getName());
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
-    return exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
-                        reduce.getOperandTypeAttr(), reduce.getName());
+    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
+                               reduce.getOperandTypeAttr(), reduce.getName());
+    exprs.places.try_emplace(result, op->getLoc());
+    return result;
   }
   SmallVector<Expr> operands;
   for (Value operand : op->getOperands())

@@ -90,7 +90,11 @@ public:
   llvm::SmallVector<std::string> inputNames;
   /// Names of reductions, from the lets they were written as.
   llvm::DenseMap<Expr, std::string> reductionNames;
-  /// Gives `to` the name of `from`, if that has one and `to` has none.
+  /// Where reductions were written.
+  llvm::DenseMap<Expr, mlir::Location> places;
+  /// Gives the reduction `to` the place of `from`, unless it has one.
+  void inheritPlace(Expr from, Expr to);
+  /// The same for the place and the name.
   void inheritName(Expr from, Expr to);
   /// Readable mathematics, for remarks. Named reductions print as their names.
   std::string str(Expr e) const;
