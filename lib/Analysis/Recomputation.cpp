@@ -158,11 +158,10 @@ static StringRef getIndexName(BlockArgument index) {
   return cast<StringAttr>(names[index.getArgNumber()]).getValue();
 }
 
-/// The state's name, or the user's definition that it is a part of.
+/// The user's definition that a state is part of, else the state's own name.
 static StringRef getDefinition(onf::AccOp acc) {
   auto named = dyn_cast<NameLoc>(acc.getLoc());
-  bool isPlain = acc.getName() == stringifyMonoid(acc.getMonoid());
-  return isPlain && named ? named.getName().getValue() : acc.getName();
+  return named ? named.getName().getValue() : acc.getName();
 }
 
 static std::string describePlace(ArrayRef<BlockArgument> repeats) {

@@ -217,16 +217,19 @@ Expr Derivation::normalise(Expr e) {
 
 /// The last axis of an output is carried inside the row if some reduction does
 /// not depend on it (then it is shared by the axis), or if a sum is a product
-/// of factors with and without it (then the factors without are shared).
-std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
+/// of factors with and without it (then the factors without are shared). Else
+/// it is the last of the other axes that some reduction does not depend on.
+std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
                                                  ArrayAttr domain) {
   if (indices.size() < 2)
     return std::nullopt;
+  size_t axis = indices.size() - 1;
   int64_t last = indices.back();
+  SmallVector<Expr> reductions = outermostReductions(value);
   bool carriable = isCarriable(cast<StringAttr>(domain[domain.size() - 1]).getValue());
-  for (Expr reduce : outermostReductions(value)) {
+  for (Expr reduce : reductions) {
     if (!reduce->dependsOn(last))
-      return last;
+      return axis;
     if (!carriable || reduce->monoid != Monoid::add)
       continue;
     int64_t j = exprs.freshIndex("j");
@@ -238,8 +241,12 @@ std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> i
       (factor.base->dependsOn(last) ? with : without) = true;
     }
     if (with && without)
-      return last;
+      return axis;
   }
+  while (axis-- > 0)
+    if (llvm::any_of(reductions,
+                     [&](Expr reduce) { return !reduce->dependsOn(indices[axis]); }))
+      return axis;
   return std::nullopt;
 }
 
@@ -276,13 +283,26 @@ std::vector<NestPlan> Derivation::run() {
                                  value->type);
       value = exprs.op("arith.select", {normalise(present), value, zero}, value->type);
     }
-    auto carried = chooseCarried(value, ids, op.getDomain());
-    size_t rows = rank - (carried ? 1 : 0);
+    auto axis = chooseCarried(value, ids, op.getDomain());
+    std::optional<int64_t> carried;
+    if (axis) {
+      // The rows of a nest have the first indices, whatever axes they are.
+      llvm::DenseMap<int64_t, Expr> moved;
+      carried = *axis + 1 == rank ? ids.back() : exprs.freshIndex(exprs.indexName(ids[*axis]));
+      moved[ids[*axis]] = exprs.index(*carried);
+      for (size_t k = *axis + 1; k < rank; ++k)
+        moved[ids[k]] = exprs.index(ids[k - 1]);
+      value = exprs.replace(value, [&](Expr e) -> Expr {
+        return e->kind == ExprKind::Index ? moved.lookup(e->id) : nullptr;
+      });
+    }
     NestPlan plan;
-    for (size_t k = 0; k < rows; ++k) {
+    for (size_t k = 0; k < rank; ++k) {
+      if (axis && k == *axis)
+        continue;
+      plan.rows.push_back(ids[plan.rows.size()]);
       plan.extents.push_back(cast<StringAttr>(op.getDomain()[k]).getValue().str());
       plan.names.push_back(cast<StringAttr>(op.getNames()[k]).getValue().str());
-      plan.rows.push_back(ids[k]);
     }
     auto same = llvm::find_if(nests, [&](const NestPlan &nest) {
       return nest.extents == plan.extents;
@@ -290,7 +310,7 @@ std::vector<NestPlan> Derivation::run() {
     if (same == nests.end())
       same = nests.insert(nests.end(), std::move(plan));
     if (carried) {
-      std::string extent = cast<StringAttr>(op.getDomain()[rows]).getValue().str();
+      std::string extent = cast<StringAttr>(op.getDomain()[*axis]).getValue().str();
       // Carried axes of one nest that differ in extent are different indices.
       int64_t id = *carried;
       if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
@@ -302,7 +322,7 @@ std::vector<NestPlan> Derivation::run() {
       }
       same->carriedExtents[id] = extent;
     }
-    same->outputs.push_back({op.getResult(), value, carried, op.getLoc()});
+    same->outputs.push_back({op.getResult(), value, carried, axis.value_or(0), op.getLoc()});
   }
   for (NestPlan &nest : nests)
     planFolds(nest);
@@ -364,8 +384,7 @@ void Derivation::remark(const AccPlan &acc) {
   auto found = exprs.places.find(acc.reduce);
   Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
   auto named = dyn_cast<NameLoc>(place);
-  bool isPlain = acc.name == stringifyMonoid(acc.reduce->monoid);
-  emitRemark(place) << "'" << (isPlain && named ? named.getName().str() : acc.name)
+  emitRemark(place) << "'" << (named ? named.getName().str() : acc.name)
                     << "' takes another pass over '" << acc.reduce->extent
                     << "': " << acc.repair.reason << ", blocked by "
                     << exprs.str(acc.repair.blocked);

@@ -418,7 +418,7 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
   for (int64_t row : nest.rows)
     indices.push_back(exprs.index(row));
   if (output.carried)
-    indices.push_back(exprs.index(*output.carried));
+    indices.insert(indices.begin() + output.carriedAxis, exprs.index(*output.carried));
   StringRef name = cast<StringAttr>(source.getResultNames()[output.result]).getValue();
   LinearForm form = address(name, indices);
   SmallVector<Value> terms;
