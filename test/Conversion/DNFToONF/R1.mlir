@@ -16,7 +16,7 @@
 // CHECK-NEXT: %[[S:.*]] = arith.select %[[ANY]], %[[Q]], %{{.*}} : f32
 // CHECK-NEXT: onf.store %[[S]], %o
 
-// OFF: remark: 'o' takes another pass over 'M': terms do not vanish where it is singular, blocked by (exp(negf(m)) / l)
+// OFF: remark: 'o' takes another pass over 'M': terms do not vanish where it is singular, blocked by exp(−m)/l{{$}}
 // OFF-LABEL: onf.kernel @weighted
 // OFF: onf.fold "m" in "M" : f32, f32 {
 // OFF: onf.fold "m" in "M" : !moa.array<[4], f32> {
