@@ -57,8 +57,8 @@ struct CompilerOptions {
   std::string scheduleFile;
   /// An LLVM processor name; empty: this machine's.
   std::string processor;
-  /// Laws of ψ-reduction and rules of the fold derivation that are not applied.
-  /// For tests.
+  /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
+  /// and `intervals`, the analysis of masks. For tests.
   std::vector<std::string> disabledRules;
   /// Where every level is written as it is reached; empty: nowhere.
   std::string dumpDirectory;
@@ -238,7 +238,7 @@ public:
                    double roundoff = 0,
                    const std::map<std::string, int64_t> &symbols = {});
   /// Floating-point operations of a run: two for every term of every sum of
-  /// products, but for the terms that index masks make absent (a mask that is
+  /// products, each sum once however often the loops compute it again, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every
   /// reduction in a kernel without sums of products.
   std::optional<double> flops(const std::string &kernel,

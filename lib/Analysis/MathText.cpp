@@ -1,25 +1,19 @@
 //===- MathText.cpp - normal forms as readable mathematics ----------------===//
 #include "lib/Analysis/MathText.h"
+#include "lib/Support/MathTerm.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace moa;
 
+using Strength = MathTerm::Strength;
+
 namespace {
-
-/// Binding strength of a text: a sum inside a product needs parentheses.
-enum Strength { Or = 1, And, Compare, Sum, Product, Unary, Atom };
-
-struct Text {
-  std::string text;
-  int strength;
-};
 
 class MathPrinter {
 public:
@@ -36,21 +30,27 @@ private:
     os.indent(2 * indent) << text << '\n';
   }
 
-  Text of(Value value);
-  Text ofOp(Operation *op);
-  std::string at(Value value, int strength) {
-    Text t = of(value);
-    return t.strength < strength ? "(" + t.text + ")" : t.text;
-  }
-  Text binary(Operation *op, StringRef symbol, int strength, bool tightRight);
-  Text reduction(dnf::ReduceOp op);
+  MathTerm of(Value value);
+  MathTerm ofOp(Operation *op);
+  MathTerm ofScalar(Operation *op);
+  std::string at(Value value, Strength strength) { return of(value).at(strength); }
+  MathTerm reduction(dnf::ReduceOp op);
+  MathTerm reduction(onf::FoldOp op);
+  MathTerm reduction(Monoid monoid, BlockArgument index, StringRef hint, StringRef extent,
+                     Value present, Value term);
   std::string list(ValueRange values);
   std::string address(ValueRange terms, ArrayAttr coefficients, StringRef constant);
   std::string repair(onf::AccOp op);
   std::string name(Value value, StringRef hint);
   void nameIndices(Block &block, ArrayAttr hints);
+  void reserve(ArrayAttr inputs) {
+    for (auto input : inputs.getAsValueRange<StringAttr>())
+      reserved.insert(input);
+  }
+  void printLegend();
 
   DenseMap<Value, std::string> names;
+  llvm::StringSet<> reserved; // the names of the inputs
   llvm::StringMap<unsigned> taken;
   std::string buffer;
   llvm::raw_string_ostream os{buffer};
@@ -58,42 +58,30 @@ private:
 
 } // namespace
 
-static StringRef symbolOf(Monoid monoid) {
-  switch (monoid) {
-  case Monoid::add: return "Σ";
-  case Monoid::mul: return "Π";
-  case Monoid::max: return "max";
-  case Monoid::min: return "min";
-  case Monoid::and_: return "∀";
-  case Monoid::or_: return "∃";
-  }
-  llvm_unreachable("unknown monoid");
-}
-
 static std::string number(Attribute value) {
   if (auto integer = dyn_cast<IntegerAttr>(value))
     return integer.getType().isInteger(1) ? (integer.getValue().isZero() ? "false" : "true")
                                           : std::to_string(integer.getInt());
-  double v = cast<FloatAttr>(value).getValueAsDouble();
-  if (std::isnan(v))
-    return "NaN";
-  if (std::isinf(v))
-    return v < 0 ? "−∞" : "∞";
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%g", v);
-  return text;
+  return formatNumber(cast<FloatAttr>(value).getValueAsDouble());
 }
 
-static Text extentText(StringRef text) {
+static StringRef symbolOf(Monoid monoid) {
+  return getReductionSymbol(stringifyMonoid(monoid));
+}
+
+static MathTerm extentText(StringRef text) {
   auto expr = SymExpr::parse(text);
   bool atom = expr && (expr->getSymbol() || expr->getConstant());
-  return {text.str(), atom ? Atom : Sum};
+  return {text.str(), atom ? MathTerm::Atom : MathTerm::Sum};
 }
 
 std::string MathPrinter::name(Value value, StringRef hint) {
   std::string base = hint.empty() ? "t" : hint.str();
   unsigned &count = taken[base];
-  std::string result = count++ ? base + std::to_string(count) : base;
+  std::string result;
+  do
+    result = count++ ? base + std::to_string(count) : base;
+  while (reserved.contains(result));
   names[value] = result;
   return result;
 }
@@ -106,121 +94,99 @@ void MathPrinter::nameIndices(Block &block, ArrayAttr hints) {
 std::string MathPrinter::list(ValueRange values) {
   SmallVector<std::string> parts;
   for (Value value : values)
-    parts.push_back(at(value, 0));
+    parts.push_back(of(value).text);
   return llvm::join(parts, ", ");
 }
 
-Text MathPrinter::of(Value value) {
+MathTerm MathPrinter::of(Value value) {
   if (auto it = names.find(value); it != names.end())
-    return {it->second, Atom};
+    return {it->second};
   Operation *op = value.getDefiningOp();
-  return op ? ofOp(op) : Text{"?", Atom};
+  return op ? ofOp(op) : MathTerm{"?"};
 }
 
-Text MathPrinter::binary(Operation *op, StringRef symbol, int strength,
-                         bool tightRight) {
-  return {at(op->getOperand(0), strength) + symbol.str() +
-              at(op->getOperand(1), strength + (tightRight ? 1 : 0)),
-          strength};
+MathTerm MathPrinter::reduction(Monoid monoid, BlockArgument argument, StringRef hint,
+                                StringRef extent, Value present, Value term) {
+  std::string index = name(argument, hint);
+  std::string range = index + "<" + extentText(extent).text;
+  if (present)
+    range += " | " + of(present).text;
+  std::string text =
+      symbolOf(monoid).str() + "{" + range + "} " + at(term, MathTerm::Product);
+  --taken[hint];
+  return {text, MathTerm::Sum};
 }
 
-static StringRef comparison(Operation *op) {
-  static const StringRef integers[] = {" = ", " ≠ ", " < ", " ≤ ", " > ",
-                                       " ≥ ", " < ", " ≤ ", " > ", " ≥ "};
-  if (auto cmp = dyn_cast<arith::CmpIOp>(op))
-    return integers[static_cast<unsigned>(cmp.getPredicate())];
-  switch (cast<arith::CmpFOp>(op).getPredicate()) {
-  case arith::CmpFPredicate::OEQ: case arith::CmpFPredicate::UEQ: return " = ";
-  case arith::CmpFPredicate::ONE: case arith::CmpFPredicate::UNE: return " ≠ ";
-  case arith::CmpFPredicate::OLT: case arith::CmpFPredicate::ULT: return " < ";
-  case arith::CmpFPredicate::OLE: case arith::CmpFPredicate::ULE: return " ≤ ";
-  case arith::CmpFPredicate::OGT: case arith::CmpFPredicate::UGT: return " > ";
-  default: return " ≥ ";
-  }
-}
-
-Text MathPrinter::reduction(dnf::ReduceOp op) {
+MathTerm MathPrinter::reduction(dnf::ReduceOp op) {
   Block &body = op.getBody().front();
-  std::string index = name(body.getArgument(0), op.getName());
   auto yield = cast<dnf::YieldOp>(body.getTerminator());
-  std::string range = index + "<" + extentText(op.getExtent()).text;
-  if (yield.getPresent())
-    range += " | " + at(yield.getPresent(), 0);
-  std::string text = symbolOf(op.getMonoid()).str() + "{" + range + "} " +
-                     at(yield.getValue(), Product);
-  --taken[op.getName()];
-  return {text, Sum};
+  return reduction(op.getMonoid(), body.getArgument(0), op.getName(), op.getExtent(),
+                   yield.getPresent(), yield.getValue());
+}
+
+/// A fold inside an expression: it has one state, which reads no other.
+MathTerm MathPrinter::reduction(onf::FoldOp op) {
+  Block &body = op.getBody().front();
+  Value present;
+  for (auto guard : body.getOps<onf::GuardOp>())
+    present = guard.getCondition();
+  auto acc = *body.getOps<onf::AccOp>().begin();
+  auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
+  return reduction(acc.getMonoid(), body.getArgument(0), op.getName(), op.getExtent(),
+                   present, yield.getValues()[0]);
 }
 
 std::string MathPrinter::address(ValueRange terms, ArrayAttr coefficients,
                                  StringRef constant) {
   SmallVector<std::string> parts;
   for (auto [term, coefficient] : llvm::zip(terms, coefficients)) {
-    Text c = extentText(cast<StringAttr>(coefficient).getValue());
-    parts.push_back(at(term, Product) + "·" +
-                    (c.strength < Product ? "(" + c.text + ")" : c.text));
+    MathTerm c = extentText(cast<StringAttr>(coefficient).getValue());
+    parts.push_back(at(term, MathTerm::Product) + "·" +
+                    (c.strength < MathTerm::Product ? "(" + c.text + ")" : c.text));
   }
   if (constant != "0" || parts.empty())
     parts.push_back(constant.str());
   return llvm::join(parts, " + ");
 }
 
-Text MathPrinter::ofOp(Operation *op) {
+/// An operation of arith or math.
+MathTerm MathPrinter::ofScalar(Operation *op) {
+  SmallVector<MathTerm> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(of(operand));
+  std::string type;
+  llvm::raw_string_ostream(type) << op->getResult(0).getType();
+  auto predicate = op->getAttrOfType<IntegerAttr>("predicate");
+  return makeMathTerm(op->getName().getStringRef(), operands,
+                      op->getResult(0).getType().isInteger(1), type,
+                      predicate ? predicate.getInt() : 0);
+}
+
+MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return {number(constant.getValue()), Atom};
+    return {number(constant.getValue())};
   if (auto extent = dyn_cast<dnf::ExtentOp>(op))
     return extentText(extent.getExpr());
   if (auto extent = dyn_cast<onf::ExtentOp>(op))
     return extentText(extent.getExpr());
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
     return {of(psi.getArray()).text +
-                (psi.getIndices().empty() ? "" : "[" + list(psi.getIndices()) + "]"),
-            Atom};
+            (psi.getIndices().empty() ? "" : "[" + list(psi.getIndices()) + "]")};
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
-    return {apply.getLet().str() + "(" + list(apply.getIndices()) + ")", Atom};
+    return {apply.getLet().str() + "(" + list(apply.getIndices()) + ")"};
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return reduction(reduce);
+  if (auto fold = dyn_cast<onf::FoldOp>(op))
+    return reduction(fold);
   if (auto load = dyn_cast<onf::LoadOp>(op))
     return {of(load.getArray()).text +
-                (load.getArray().getType().getRank() == 0
-                     ? ""
-                     : "@(" + address(load.getTerms(), load.getCoefficients(),
-                                      load.getConstant()) + ")"),
-            Atom};
+            (load.getArray().getType().getRank() == 0
+                 ? ""
+                 : "@(" + address(load.getTerms(), load.getCoefficients(),
+                                  load.getConstant()) + ")")};
   if (auto element = dyn_cast<onf::AtOp>(op))
-    return {of(element.getState()).text + "[" + list(element.getIndices()) + "]", Atom};
-  if (auto where = dyn_cast<arith::SelectOp>(op))
-    return {"(" + at(where.getCondition(), 0) + " ? " + at(where.getTrueValue(), 0) +
-                " : " + at(where.getFalseValue(), 0) + ")",
-            Atom};
-  if (isa<arith::CmpIOp, arith::CmpFOp>(op))
-    return binary(op, comparison(op), Compare, true);
-  if (isa<arith::AddFOp, arith::AddIOp>(op))
-    return binary(op, " + ", Sum, false);
-  if (isa<arith::SubFOp, arith::SubIOp>(op))
-    return binary(op, " − ", Sum, true);
-  if (isa<arith::MulFOp, arith::MulIOp>(op))
-    return binary(op, "·", Product, false);
-  if (isa<arith::DivFOp>(op))
-    return binary(op, "/", Product, true);
-  if (isa<arith::FloorDivSIOp>(op))
-    return {"⌊" + at(op->getOperand(0), Product) + "/" + at(op->getOperand(1), Unary) + "⌋",
-            Atom};
-  if (isa<arith::AndIOp>(op))
-    return binary(op, " ∧ ", And, false);
-  if (isa<arith::OrIOp>(op))
-    return binary(op, " ∨ ", Or, false);
-  if (isa<arith::NegFOp>(op))
-    return {"−" + at(op->getOperand(0), Unary), Unary};
-  if (isa<arith::ExtFOp, arith::IndexCastOp, arith::SIToFPOp, arith::UIToFPOp,
-          arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastUIOp>(op))
-    return of(op->getOperand(0));
-  if (isa<arith::TruncFOp>(op)) {
-    std::string type;
-    llvm::raw_string_ostream(type) << op->getResult(0).getType();
-    return {type + "(" + list(op->getOperands()) + ")", Atom};
-  }
-  return {op->getName().stripDialect().str() + "(" + list(op->getOperands()) + ")", Atom};
+    return {of(element.getState()).text + "[" + list(element.getIndices()) + "]"};
+  return ofScalar(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,6 +196,7 @@ Text MathPrinter::ofOp(Operation *op) {
 void MathPrinter::printDNF(dnf::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   nameIndices(body, kernel.getArgNames());
+  reserve(kernel.getArgNames());
   size_t width = 0;
   SmallVector<std::pair<std::string, std::string>> lines;
   for (Operation &op : body) {
@@ -248,9 +215,9 @@ void MathPrinter::printDNF(dnf::KernelOp kernel) {
         head += "[" + list(definition.getArguments()) + "]";
     }
     auto yield = cast<dnf::YieldOp>(definition.getTerminator());
-    std::string text = at(yield.getValue(), 0);
+    std::string text = of(yield.getValue()).text;
     if (yield.getPresent())
-      text += "  if " + at(yield.getPresent(), 0) + ", else 0";
+      text += "  if " + of(yield.getPresent()).text + ", else 0";
     width = std::max(width, head.size());
     lines.emplace_back(head, text);
   }
@@ -277,12 +244,14 @@ std::string MathPrinter::repair(onf::AccOp op) {
     names[block.getArgument(2 * k + 1)] = names[ref];
   }
   auto yield = cast<onf::YieldOp>(block.getTerminator());
-  return at(yield.getValues()[0], Product);
+  return at(yield.getValues()[0], MathTerm::Product);
 }
 
 void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   Block &value = op.getValue().front();
-  std::string state = name(op.getResult(), op.getName()), head = state;
+  // A state without a name of its own is called after its monoid.
+  StringRef hint = op.getName() == "or" ? "any" : op.getName() == "and" ? "all" : op.getName();
+  std::string state = name(op.getResult(), hint), head = state;
   if (value.getNumArguments()) {
     nameIndices(value, op.getNames());
     SmallVector<std::string> ranges;
@@ -294,12 +263,23 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   if (!op.getRefs().empty())
     old += "·" + repair(op);
   auto yield = cast<onf::YieldOp>(value.getTerminator());
-  bool infix = op.getMonoid() == Monoid::add || op.getMonoid() == Monoid::mul;
-  std::string term = at(yield.getValues()[0], infix ? Sum : 0);
-  if (infix)
-    line(indent, head + " ← " + old + (op.getMonoid() == Monoid::add ? " + " : " · ") + term);
-  else
-    line(indent, head + " ← " + symbolOf(op.getMonoid()) + "(" + old + ", " + term + ")");
+  Value term = yield.getValues()[0];
+  auto infix = [&](StringRef symbol, Strength strength) {
+    line(indent, head + " ← " + old + symbol + at(term, strength));
+  };
+  switch (op.getMonoid()) {
+  case Monoid::add:
+    return infix(" + ", MathTerm::Sum);
+  case Monoid::mul:
+    return infix(" · ", MathTerm::Product);
+  case Monoid::and_:
+    return infix(" and ", MathTerm::And);
+  case Monoid::or_:
+    return infix(" or ", MathTerm::Or);
+  case Monoid::max:
+  case Monoid::min:
+    line(indent, head + " ← " + symbolOf(op.getMonoid()) + "(" + old + ", " + of(term).text + ")");
+  }
 }
 
 void MathPrinter::printFold(onf::FoldOp op, unsigned indent) {
@@ -307,7 +287,7 @@ void MathPrinter::printFold(onf::FoldOp op, unsigned indent) {
   std::string index = name(body.getArgument(0), op.getName());
   std::string head = "fold " + index + " < " + op.getExtent().str();
   for (auto guard : body.getOps<onf::GuardOp>())
-    head += " where " + at(guard.getCondition(), 0);
+    head += " where " + of(guard.getCondition()).text;
   if (op.getPieces())
     head += " (" + std::to_string(op.getPieces()->size()) + " interval(s) per tile)";
   line(indent, head + ":" + liftText(op.getLiftAttr()));
@@ -339,7 +319,7 @@ void MathPrinter::printBlock(Block &block, unsigned indent) {
       line(indent, of(store.getArray()).text + "@(" +
                        address(store.getTerms(), store.getCoefficients(),
                                store.getConstant()) +
-                       ") = " + at(store.getValue(), 0));
+                       ") = " + of(store.getValue()).text);
     } else if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType()) &&
                !op.getResult(0).hasOneUse() && !op.getResult(0).use_empty() &&
                !isa<arith::ConstantOp, arith::ExtFOp, onf::LoadOp>(op)) {
@@ -352,6 +332,7 @@ void MathPrinter::printBlock(Block &block, unsigned indent) {
 void MathPrinter::printONF(onf::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   nameIndices(body, kernel.getArgNames());
+  reserve(kernel.getArgNames());
   unsigned inputs = kernel.getArgNames().size();
   for (auto [k, hint] : llvm::enumerate(kernel.getResultNames()))
     names[body.getArgument(inputs + k)] = cast<StringAttr>(hint).getValue().str();
@@ -359,6 +340,25 @@ void MathPrinter::printONF(onf::KernelOp kernel) {
     taken.clear();
     printFor(loop, 1);
   }
+  printLegend();
+}
+
+/// Explains the notation that the text above uses.
+void MathPrinter::printLegend() {
+  static const std::pair<StringRef, StringRef> notes[] = {
+      {"@(", "A@(e): the element of A at offset e; A.s0, A.s1, … are its strides"},
+      {" ← ", "t ← …: a state, at every index of the fold; it starts at the identity"},
+      {"⁻", "m⁻: m before this index"},
+      {"interval(s) per tile", "intervals per tile: only these indices are visited"},
+      {" ? ", "(p ? a : b): a where p holds, else b"},
+      {"   lifted ", "lifted <…>: how an axis is split, outermost factor first"}};
+  std::string text = buffer;
+  StringRef gap = "\n";
+  for (auto [sign, note] : notes)
+    if (StringRef(text).contains(sign)) {
+      os << gap << "  (" << note << ")\n";
+      gap = "";
+    }
 }
 
 std::string MathPrinter::run(Operation *kernel) {

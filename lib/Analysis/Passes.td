@@ -26,4 +26,19 @@ def DeriveIntervalsPass : Pass<"onf-derive-intervals"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::moa::onf::ONFDialect"];
 }
 
+def RemarkRecomputationPass : Pass<"onf-remark-recomputation"> {
+  let summary = "Say which reductions the loops compute again, and how often";
+  let description = [{
+    A remark for every state whose elements are computed more than once: because
+    a loop around its fold does not change it, or because it is needed in two
+    passes or nests. It names the user's definition, how often as a polynomial,
+    and where.
+
+        remark: 'KV' is recomputed: each element N times, for every n < N
+
+    **Requires** the onf contract. Changes nothing. **Cost**: linear in the
+    number of operations per state.
+  }];
+}
+
 #endif // MOA_ANALYSIS_PASSES_TD

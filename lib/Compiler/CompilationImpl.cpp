@@ -68,10 +68,13 @@ bool Compilation::Impl::timed(const char *stage,
 //===----------------------------------------------------------------------===//
 
 static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3"};
+/// The analysis that finds the keys a tile of rows needs.
+static const char *const kIntervals = "intervals";
 
 bool Compilation::Impl::checkOptions() {
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
+  known.push_back(kIntervals);
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
       log.addError("no law or rule is called '" + name + "'; there are " +
@@ -84,9 +87,12 @@ bool Compilation::Impl::checkOptions() {
 PipelineOptions Compilation::Impl::getPipelineOptions() const {
   PipelineOptions result;
   for (const std::string &name : options.disabledRules)
-    (llvm::is_contained(kFoldRules, name) ? result.disabledRules
-                                          : result.disabledLaws)
-        .push_back(name);
+    if (name == kIntervals)
+      result.intervals = false;
+    else
+      (llvm::is_contained(kFoldRules, name) ? result.disabledRules
+                                            : result.disabledLaws)
+          .push_back(name);
   return result;
 }
 

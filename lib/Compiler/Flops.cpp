@@ -1,14 +1,18 @@
 //===- Flops.cpp - floating-point operations of a run ---------------------===//
 //
 // What a GFLOP/s figure is the numerator of: two operations, a multiplication
-// and an addition, for every present term of every sum of products. Terms that
-// the intervals of the lifted level exclude do not count; a mask that bounds no
-// interval counts as if nothing were absent. A kernel without a sum of products
-// counts one operation per term of every reduction.
+// and an addition, for every present term of every sum of products. A sum of
+// products counts once for each combination of the indices that it depends on,
+// however often the loops compute it again: the figure is the work asked for
+// over the time it took. Terms that the intervals of the lifted level exclude
+// do not count; a mask that bounds no interval counts as if nothing were absent.
+// A kernel without a sum of products counts one operation per term of every
+// reduction.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -45,16 +49,18 @@ public:
 
 private:
   double countNests() {
+    std::map<std::string, double> sums;
+    kernel.walk([&](onf::AccOp acc) {
+      if (productsOnly && !isProduct(acc))
+        return;
+      double &most = sums[describeTerms(acc)];
+      most = std::max(most, countTerms(acc));
+    });
     double total = 0;
-    for (onf::ForOp nest : kernel.getBody().getOps<onf::ForOp>())
-      for (onf::FoldOp fold : nest.getBody().getOps<onf::FoldOp>())
-        total += getTermFlops(fold) * countTerms(nest, fold);
+    for (auto &[identity, terms] : sums)
+      total += (productsOnly ? 2 : 1) * terms;
     return total;
   }
-
-  //===--------------------------------------------------------------------===//
-  // One term
-  //===--------------------------------------------------------------------===//
 
   int64_t getExtent(StringRef text) const {
     std::optional<SymExpr> expr = SymExpr::parse(text);
@@ -72,25 +78,6 @@ private:
       return false;
     auto yield = cast<onf::YieldOp>(acc.getValue().front().back());
     return bool(yield.getValues()[0].getDefiningOp<arith::MulFOp>());
-  }
-
-  /// Operations per index of a fold: of its accs and of the folds inside.
-  double getTermFlops(onf::FoldOp fold) const {
-    double total = 0;
-    for (Operation &op : fold.getBody().front()) {
-      if (auto inner = dyn_cast<onf::FoldOp>(op))
-        total += getTermFlops(inner) * getExtent(inner.getExtent());
-      auto acc = dyn_cast<onf::AccOp>(op);
-      if (!acc)
-        continue;
-      double each = productsOnly ? (isProduct(acc) ? 2 : 0) : 1;
-      for (onf::FoldOp inner : acc.getValue().getOps<onf::FoldOp>())
-        each += getTermFlops(inner) * getExtent(inner.getExtent());
-      for (auto extent : acc.getExtents().getAsValueRange<StringAttr>())
-        each *= getExtent(extent);
-      total += each;
-    }
-    return total;
   }
 
   //===--------------------------------------------------------------------===//
@@ -194,25 +181,48 @@ private:
     return count;
   }
 
-  /// Present terms of a fold over all rows of its nest.
-  double countTerms(onf::ForOp nest, onf::FoldOp fold) const {
-    double others = 1;
-    ArrayAttr extents = nest.getExtents();
-    for (auto extent : extents.getAsValueRange<StringAttr>())
-      others *= getExtent(extent);
-    int64_t extent = getExtent(fold.getExtent());
+  /// Present terms of a fold in the nest `nest` over the rows of its last axis;
+  /// nothing if they are not known.
+  std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold) const {
     SmallVector<int64_t> operands;
     for (Value operand : fold.getBounds())
       if (std::optional<int64_t> value = evaluate(operand))
         operands.push_back(*value);
-    if (!fold.getPiecesAttr() || extents.empty() || others == 0 ||
+    if (!fold.getPiecesAttr() || nest.getExtents().empty() ||
         operands.size() != fold.getBounds().size())
-      return others * extent;
-    int64_t rows = getExtent(cast<StringAttr>(extents[extents.size() - 1]));
+      return std::nullopt;
+    int64_t extent = getExtent(fold.getExtent());
+    int64_t rows =
+        getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
     double terms = 0;
     for (int64_t row = 0; row < rows; ++row)
       terms += countRow(fold, row, operands, extent);
-    return others / rows * terms;
+    return terms;
+  }
+
+  /// Terms of a state: the values of the indices that it depends on, its own
+  /// and those of the loops and folds around it.
+  double countTerms(onf::AccOp acc) const {
+    llvm::SetVector<BlockArgument> indices = getTermIndices(acc);
+    double terms = 1;
+    onf::FoldOp outermost;
+    for (Operation *op = acc; !isa<onf::ForOp>(op); op = op->getParentOp())
+      if (auto fold = dyn_cast<onf::FoldOp>(op))
+        outermost = fold;
+    auto nest = outermost->getParentOfType<onf::ForOp>();
+    BlockArgument key = outermost.getBody().getArgument(0);
+    if (!nest.getExtents().empty()) {
+      BlockArgument row = nest.getBody().getArguments().back();
+      std::optional<double> present = countPieces(nest, outermost);
+      if (present && indices.contains(key) && indices.contains(row)) {
+        terms = *present;
+        indices.remove(key);
+        indices.remove(row);
+      }
+    }
+    for (BlockArgument index : indices)
+      terms *= getExtent(getExtentOf(index));
+    return terms;
   }
 
   onf::KernelOp kernel;

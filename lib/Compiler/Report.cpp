@@ -2,6 +2,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/DataMovement.h"
+#include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -27,6 +28,7 @@ struct KernelReport {
   std::string name, signature;
   std::optional<DataMovementReport> movement;
   std::vector<NestSummary> nests;
+  std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
   std::string schedule;
 };
@@ -61,6 +63,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   if (!lifted)
     return std::nullopt;
   report.nests = summariseNests(cast<onf::KernelOp>(lifted));
+  report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
   ModuleOp module = unit.getKernelModule(index, Level::Vector);
@@ -105,6 +108,11 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   os << "\nloops\n";
   for (auto [k, nest] : llvm::enumerate(report.nests))
     printNest(os, nest, k);
+  if (!report.recomputed.empty())
+    os << "\nrecomputed\n";
+  for (const Recomputed &found : report.recomputed)
+    os << "  " << found.name << ": each element " << found.times.str() << " times, "
+       << found.where << "\n";
   os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
   if (!report.schedule.empty())
     os << "\nschedule\n" << report.schedule << "\n";
@@ -142,6 +150,15 @@ static llvm::json::Object toJSON(const NestSummary &nest) {
                             {"passes", std::move(folds)}};
 }
 
+static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
+  llvm::json::Array list;
+  for (const Recomputed &found : recomputed)
+    list.push_back(llvm::json::Object{{"name", found.name},
+                                      {"times", found.times.str()},
+                                      {"where", found.where}});
+  return list;
+}
+
 static llvm::json::Object toJSON(const KernelReport &report,
                                  const SymbolValues *symbols) {
   llvm::json::Array nests;
@@ -151,6 +168,7 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"kernel", report.name},
       {"signature", report.signature},
       {"nests", std::move(nests)},
+      {"recomputed", toJSON(report.recomputed)},
       {"workspace_bytes_per_thread", report.scratchBytes}};
   if (report.movement)
     object["data_movement"] = report.movement->toJSON(symbols);

@@ -105,7 +105,8 @@ bool Compilation::Impl::lift(ModuleOp module) {
   std::optional<Machine> target = getScheduleMachine();
   if (!target || !readSchedules(given))
     return false;
-  if (!runPasses(module, "lifted", [](OpPassManager &pm) {
+  if (getPipelineOptions().intervals &&
+      !runPasses(module, "lifted", [](OpPassManager &pm) {
         pm.addPass(createDeriveIntervalsPass());
       }))
     return false;

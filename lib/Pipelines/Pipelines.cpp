@@ -26,10 +26,12 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertDNFToONFPass(options.disabledRules));
   pm.addPass(onf::createONFVerify());
+  pm.addPass(createRemarkRecomputationPass());
 }
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createDeriveIntervalsPass());
+  if (options.intervals)
+    pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());
   pm.addPass(createVerifyLiftingPass());
   pm.addPass(onf::createONFVerify());

@@ -20,11 +20,14 @@ struct PipelineOptions {
   /// Names of laws and rules that are not applied; for tests.
   std::vector<std::string> disabledLaws;
   std::vector<std::string> disabledRules;
+  /// Without key intervals every fold visits its whole range.
+  bool intervals = true;
 };
 
 /// moa-verify, ψ-reduction, dnf-verify.
 void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Derivation of folds and addresses, onf-verify.
+/// Derivation of folds and addresses, onf-verify; remarks on what is computed
+/// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.

@@ -54,29 +54,81 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
 // R0 and R1
 //===----------------------------------------------------------------------===//
 
+/// Whether a factor is computed from results of earlier reductions, all of them
+/// maxima and minima.
+static bool readsExtremesOnly(Expr factor) {
+  SmallVector<Expr> results = outermostReductions(factor);
+  return !results.empty() && llvm::all_of(results, [](Expr result) {
+    return result->monoid == Monoid::max || result->monoid == Monoid::min;
+  });
+}
+
+/// Whether R3 repairs the sum of `body` when the maxima and minima over the same
+/// elements that it reads change.
+bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
+  StateSet states;
+  std::set<int64_t> rows;
+  walk(body, [&](Expr node) {
+    if (node->kind != ExprKind::Reduce || node->extent != e->extent || node->dependsOn(j) ||
+        exprs.open(node, j).second != present || !readsExtremesOnly(node))
+      return;
+    states.insert(node);
+    rows.insert(node->freeIndices.begin(), node->freeIndices.end());
+  });
+  // An axis that the states do not have may come to be carried by the sum.
+  SmallVector<int64_t> indices;
+  llvm::copy_if(body->freeIndices, std::back_inserter(indices),
+                [&](int64_t index) { return !rows.count(index); });
+  return rules
+      .repair(e, body, states, indices,
+              [&](Expr state) { return exprs.open(state, j).first; })
+      .valid();
+}
+
 /// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
-/// range the left side is 0 whatever σ is, so the right side is guarded. A
-/// result of an earlier reduction stays beside a factor that occurs twice:
-/// x²/m² leaves the range of the type where (x/m)² does not, and R3 repairs it.
+/// range the left side is 0 whatever σ is, so the right side is guarded.
+///
+/// What is left must not leave the range of the type where the sum as written
+/// would not. A result of an earlier reduction therefore stays beside a factor
+/// that occurs twice (x²/m² overflows where (x/m)² does not), and a result made
+/// of maxima and minima stays wherever R3 repairs the sum when they change,
+/// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
 Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
-  SmallVector<FoldRules::Factor> inside, outside;
-  for (const FoldRules::Factor &factor : rules.factors(body))
-    (factor.base->dependsOn(j) ? inside : outside).push_back(factor);
+  SmallVector<FoldRules::Factor> factors = rules.factors(body), outside;
+  std::string name = exprs.boundName(e).str();
+  auto sum = [&](Expr term) {
+    return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name);
+  };
+  std::set<Expr> bases;
+  bool repeated = false, readsResult = false;
+  for (const FoldRules::Factor &factor : factors)
+    if (factor.base->dependsOn(j))
+      repeated |= !bases.insert(factor.base).second;
+    else
+      readsResult |= !outermostReductions(factor.base).empty();
+  if (!enabled("R1") || (repeated && readsResult))
+    return sum(body);
+  auto without = [&](llvm::function_ref<bool(Expr)> leaves) {
+    return rules.rebuildProduct(body, [&](unsigned, Expr factor) {
+      return factor->dependsOn(j) || !leaves(factor) ? factor : nullptr;
+    });
+  };
+  // Maxima and minima stay if R3 repairs what they leave behind.
+  std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
+  Expr term = without(leaves);
+  if (!term || !repairable(e, j, term, present)) {
+    leaves = [](Expr) { return true; };
+    term = without(leaves);
+  }
+  llvm::copy_if(factors, std::back_inserter(outside), [&](const FoldRules::Factor &factor) {
+    return !factor.base->dependsOn(j) && leaves(factor.base);
+  });
+  if (outside.empty() || !term)
+    return sum(body);
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
     return factor.base->kind == ExprKind::Const;
   });
-  std::set<Expr> bases;
-  bool repeated = !llvm::all_of(inside, [&](const FoldRules::Factor &factor) {
-    return bases.insert(factor.base).second;
-  });
-  bool readsResult = false;
-  for (const FoldRules::Factor &factor : outside)
-    walk(factor.base, [&](Expr node) { readsResult |= node->kind == ExprKind::Reduce; });
-  std::string name = exprs.boundName(e).str();
-  if (outside.empty() || inside.empty() || !enabled("R1") || (repeated && readsResult))
-    return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds, name);
-  Expr rest = exprs.reduce(e->monoid, e->extent, j, rules.product(inside, e->type),
-                           present, e->rounds, name);
+  Expr rest = sum(term);
   exprs.inheritName(e, rest);
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
@@ -88,7 +140,9 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
 
 /// R0: ⊕_j (a ± b)·ξ = ⊕_j a·ξ ± ⊕_j b·ξ, when both a and b read results of
 /// earlier reductions over the same range: together they have no common
-/// repair, apart each may have its own.
+/// repair, apart each may have its own. A computed operand of a contraction is
+/// rounded once; that operand was the sum, and rounding its parts would round
+/// twice and lose what they cancel, so the parts are not rounded at all.
 Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R0"))
     return nullptr;
@@ -101,19 +155,22 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
     return found;
   };
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
-  for (auto [k, factor] : llvm::enumerate(factors)) {
-    Expr sum = factor.base;
-    if (factor.divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
+  for (unsigned k = 0; k < factors.size(); ++k) {
+    Expr sum = factors[k].base;
+    if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
         !sum->dependsOn(j) || !readsResult(sum->operands[0]) ||
         !readsResult(sum->operands[1]))
       continue;
     Expr parts[2];
     for (unsigned side : {0, 1}) {
-      SmallVector<FoldRules::Factor> list(factors);
-      list[k].base = sum->operands[side];
-      Expr part = exprs.reduce(e->monoid, e->extent, j, rules.product(list, e->type),
-                               present, e->rounds, exprs.boundName(e));
+      Expr term = rules.rebuildProduct(body, [&](unsigned number, Expr base) {
+        return number == k ? sum->operands[side] : base;
+      });
+      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(),
+                               exprs.boundName(e));
+      exprs.inheritPlace(e, part);
       parts[side] = normaliseReduce(part);
+      exprs.inheritPlace(e, parts[side]);
     }
     return exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
   }
@@ -160,16 +217,19 @@ Expr Derivation::normalise(Expr e) {
 
 /// The last axis of an output is carried inside the row if some reduction does
 /// not depend on it (then it is shared by the axis), or if a sum is a product
-/// of factors with and without it (then the factors without are shared).
-std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
+/// of factors with and without it (then the factors without are shared). Else
+/// it is the last of the other axes that some reduction does not depend on.
+std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
                                                  ArrayAttr domain) {
   if (indices.size() < 2)
     return std::nullopt;
+  size_t axis = indices.size() - 1;
   int64_t last = indices.back();
+  SmallVector<Expr> reductions = outermostReductions(value);
   bool carriable = isCarriable(cast<StringAttr>(domain[domain.size() - 1]).getValue());
-  for (Expr reduce : outermostReductions(value)) {
+  for (Expr reduce : reductions) {
     if (!reduce->dependsOn(last))
-      return last;
+      return axis;
     if (!carriable || reduce->monoid != Monoid::add)
       continue;
     int64_t j = exprs.freshIndex("j");
@@ -181,8 +241,12 @@ std::optional<int64_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> i
       (factor.base->dependsOn(last) ? with : without) = true;
     }
     if (with && without)
-      return last;
+      return axis;
   }
+  while (axis-- > 0)
+    if (llvm::any_of(reductions,
+                     [&](Expr reduce) { return !reduce->dependsOn(indices[axis]); }))
+      return axis;
   return std::nullopt;
 }
 
@@ -219,13 +283,26 @@ std::vector<NestPlan> Derivation::run() {
                                  value->type);
       value = exprs.op("arith.select", {normalise(present), value, zero}, value->type);
     }
-    auto carried = chooseCarried(value, ids, op.getDomain());
-    size_t rows = rank - (carried ? 1 : 0);
+    auto axis = chooseCarried(value, ids, op.getDomain());
+    std::optional<int64_t> carried;
+    if (axis) {
+      // The rows of a nest have the first indices, whatever axes they are.
+      llvm::DenseMap<int64_t, Expr> moved;
+      carried = *axis + 1 == rank ? ids.back() : exprs.freshIndex(exprs.indexName(ids[*axis]));
+      moved[ids[*axis]] = exprs.index(*carried);
+      for (size_t k = *axis + 1; k < rank; ++k)
+        moved[ids[k]] = exprs.index(ids[k - 1]);
+      value = exprs.replace(value, [&](Expr e) -> Expr {
+        return e->kind == ExprKind::Index ? moved.lookup(e->id) : nullptr;
+      });
+    }
     NestPlan plan;
-    for (size_t k = 0; k < rows; ++k) {
+    for (size_t k = 0; k < rank; ++k) {
+      if (axis && k == *axis)
+        continue;
+      plan.rows.push_back(ids[plan.rows.size()]);
       plan.extents.push_back(cast<StringAttr>(op.getDomain()[k]).getValue().str());
       plan.names.push_back(cast<StringAttr>(op.getNames()[k]).getValue().str());
-      plan.rows.push_back(ids[k]);
     }
     auto same = llvm::find_if(nests, [&](const NestPlan &nest) {
       return nest.extents == plan.extents;
@@ -233,7 +310,7 @@ std::vector<NestPlan> Derivation::run() {
     if (same == nests.end())
       same = nests.insert(nests.end(), std::move(plan));
     if (carried) {
-      std::string extent = cast<StringAttr>(op.getDomain()[rows]).getValue().str();
+      std::string extent = cast<StringAttr>(op.getDomain()[*axis]).getValue().str();
       // Carried axes of one nest that differ in extent are different indices.
       int64_t id = *carried;
       if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
@@ -245,7 +322,7 @@ std::vector<NestPlan> Derivation::run() {
       }
       same->carriedExtents[id] = extent;
     }
-    same->outputs.push_back({op.getResult(), value, carried, op.getLoc()});
+    same->outputs.push_back({op.getResult(), value, carried, axis.value_or(0), op.getLoc()});
   }
   for (NestPlan &nest : nests)
     planFolds(nest);
@@ -304,10 +381,13 @@ void Derivation::collectReductions(NestPlan &nest) {
 }
 
 void Derivation::remark(const AccPlan &acc) {
-  emitRemark(kernel.getLoc())
-      << "'" << acc.name << "' takes another pass over '" << acc.reduce->extent
-      << "': " << acc.repair.reason << ", blocked by "
-      << exprs.str(acc.repair.blocked);
+  auto found = exprs.places.find(acc.reduce);
+  Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
+  auto named = dyn_cast<NameLoc>(place);
+  emitRemark(place) << "'" << (named ? named.getName().str() : acc.name)
+                    << "' takes another pass over '" << acc.reduce->extent
+                    << "': " << acc.repair.reason << ", blocked by "
+                    << exprs.str(acc.repair.blocked);
 }
 
 /// The first pass in which `acc` can run: after everything it reads, or

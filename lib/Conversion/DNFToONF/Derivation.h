@@ -9,11 +9,12 @@
 namespace moa {
 
 /// One output of a nest: its value at the row indices and, if it has one, the
-/// index of the axis that is carried inside the row.
+/// axis that is carried inside the row and its index.
 struct OutputPlan {
   uint64_t result;
   Expr value;
   std::optional<int64_t> carried;
+  size_t carriedAxis = 0;
   mlir::Location loc;
 };
 
@@ -69,10 +70,11 @@ private:
   bool enabled(llvm::StringRef rule) const { return !disabled.contains(rule); }
   Expr normalise(Expr e);
   Expr normaliseReduce(Expr e);
+  bool repairable(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
-  std::optional<int64_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
-                                       mlir::ArrayAttr domain);
+  std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
+                                      mlir::ArrayAttr domain);
   void planFolds(NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);

@@ -54,6 +54,11 @@ private:
   LinearForm address(StringRef array, ArrayRef<Expr> indices);
   void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
                  SmallVectorImpl<Attribute> &coefficients);
+  /// Where a reduction was written.
+  Location placeOf(Expr reduce) {
+    auto it = exprs.places.find(reduce);
+    return it == exprs.places.end() ? loc : it->second;
+  }
   /// A placeholder whose value is bound by hand.
   Expr placeholder(Type type) { return exprs.psi(-1 - nextPlaceholder++, {}, type); }
   StringAttr str(const Twine &text) { return StringAttr::get(exprs.getContext(), text); }
@@ -174,7 +179,7 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   }
   OpBuilder &b = scopes[level]->builder;
   std::string name = exprs.boundName(e).str();
-  auto fold = onf::FoldOp::create(b, loc, TypeRange{e->type}, str(name), str(e->extent),
+  auto fold = onf::FoldOp::create(b, placeOf(e), TypeRange{e->type}, str(name), str(e->extent),
                                   onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(fold);
   int64_t j = exprs.freshIndex(name);
@@ -285,7 +290,7 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
     singular.push_back(FloatAttr::get(ref->type, value));
   }
   OpBuilder &b = scopes.back()->builder;
-  auto op = onf::AccOp::create(b, loc, type, e->monoid, str(acc.name), strings(names),
+  auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
                                strings(extents), refs, ScalarFn::mul,
                                b.getArrayAttr(singular), e->rounds);
   b.setInsertionPoint(op);
@@ -379,7 +384,7 @@ void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
                                          acc->reduce->type)
                         : acc->reduce->type);
   OpBuilder &b = scopes.back()->builder;
-  auto op = onf::FoldOp::create(b, loc, types, str(exprs.indexName(fold.index)),
+  auto op = onf::FoldOp::create(b, placeOf(fold.accs.front()->reduce), types, str(exprs.indexName(fold.index)),
                                 str(fold.extent), onf::AxisAttr(), ArrayAttr(),
                                 ValueRange{});
   b.setInsertionPoint(op);
@@ -413,7 +418,7 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
   for (int64_t row : nest.rows)
     indices.push_back(exprs.index(row));
   if (output.carried)
-    indices.push_back(exprs.index(*output.carried));
+    indices.insert(indices.begin() + output.carriedAxis, exprs.index(*output.carried));
   StringRef name = cast<StringAttr>(source.getResultNames()[output.result]).getValue();
   LinearForm form = address(name, indices);
   SmallVector<Value> terms;

@@ -182,8 +182,10 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
     for (Expr operand : node->operands)
       copy.operands.push_back(go(operand));
     Expr result = unique(std::move(copy));
-    if (node->kind == ExprKind::Reduce)
+    if (node->kind == ExprKind::Reduce) {
       reduceNames.try_emplace(result, boundName(node).str());
+      inheritPlace(node, result);
+    }
     return memo[node] = result;
   };
   return go(e);
@@ -214,7 +216,16 @@ StringRef ExprContext::boundName(Expr reduce) const {
   return it == reduceNames.end() ? StringRef("k") : StringRef(it->second);
 }
 
+void ExprContext::inheritPlace(Expr from, Expr to) {
+  auto it = places.find(from);
+  if (it == places.end() || to->kind != ExprKind::Reduce)
+    return;
+  Location place = it->second; // the insertion below may move it
+  places.try_emplace(to, place);
+}
+
 void ExprContext::inheritName(Expr from, Expr to) {
+  inheritPlace(from, to);
   auto it = reductionNames.find(from);
   if (it == reductionNames.end() || to->kind != ExprKind::Reduce)
     return;
@@ -267,52 +278,45 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-std::string ExprContext::strOp(Expr e) const {
-  static const std::pair<StringRef, StringRef> infix[] = {
-      {"arith.addf", "+"}, {"arith.subf", "-"}, {"arith.mulf", "*"},
-      {"arith.divf", "/"}, {"arith.addi", "+"}, {"arith.subi", "-"},
-      {"arith.muli", "*"}, {"arith.floordivsi", "/"}, {"arith.andi", "and"},
-      {"arith.ori", "or"}};
-  StringRef name = e->op->getStringRef();
-  for (auto [op, symbol] : infix)
-    if (name == op)
-      return "(" + str(e->operands[0]) + " " + symbol.str() + " " +
-             str(e->operands[1]) + ")";
-  if (name == "arith.extf" || name == "arith.index_cast" || name == "arith.sitofp")
-    return str(e->operands[0]);
-  SmallVector<std::string> operands;
+MathTerm ExprContext::termOfOp(Expr e) const {
+  SmallVector<MathTerm> operands;
   for (Expr operand : e->operands)
-    operands.push_back(str(operand));
-  return name.split('.').second.str() + "(" + llvm::join(operands, ", ") + ")";
+    operands.push_back(term(operand));
+  std::string type;
+  llvm::raw_string_ostream(type) << e->type;
+  auto predicate = e->attributes.getAs<IntegerAttr>("predicate");
+  return makeMathTerm(e->op->getStringRef(), operands, e->type.isInteger(1), type,
+                      predicate ? predicate.getInt() : 0);
 }
 
-std::string ExprContext::str(Expr e) const {
+MathTerm ExprContext::term(Expr e) const {
   switch (e->kind) {
   case ExprKind::Index:
-    return e->id >= 0 ? names[e->id] : "k" + std::to_string(-e->id);
-  case ExprKind::Extent:
-    return e->text;
-  case ExprKind::Const: {
-    if (auto value = dyn_cast<FloatAttr>(e->value)) {
-      std::string text;
-      llvm::raw_string_ostream os(text);
-      os << llvm::format("%g", value.getValueAsDouble());
-      return text;
-    }
-    return std::to_string(cast<IntegerAttr>(e->value).getInt());
+    return {e->id >= 0 ? names[e->id] : "k" + std::to_string(-e->id)};
+  case ExprKind::Extent: {
+    auto extent = SymExpr::parse(e->text);
+    bool atom = extent && (extent->getSymbol() || extent->getConstant());
+    return {e->text, atom ? MathTerm::Atom : MathTerm::Sum};
   }
+  case ExprKind::Const:
+    if (auto value = dyn_cast<FloatAttr>(e->value))
+      return {formatNumber(value.getValueAsDouble())};
+    return {std::to_string(cast<IntegerAttr>(e->value).getInt())};
   case ExprKind::Psi: {
     SmallVector<std::string> indices;
     for (Expr operand : e->operands)
       indices.push_back(str(operand));
-    return inputNames[e->id] + "[" + llvm::join(indices, ", ") + "]";
+    return {inputNames[e->id] +
+            (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]")};
   }
   case ExprKind::Op:
-    return strOp(e);
+    return termOfOp(e);
   case ExprKind::Reduce:
     if (auto it = reductionNames.find(e); it != reductionNames.end())
-      return it->second;
-    return (stringifyMonoid(e->monoid) + "/(" + str(e->operands[0]) + ")").str();
+      return {it->second};
+    return {(getReductionSymbol(stringifyMonoid(e->monoid)) + "{k" + Twine(e->height) + "<" +
+             e->extent + "} " + term(e->operands[0]).at(MathTerm::Product)).str(),
+            MathTerm::Sum};
   }
   llvm_unreachable("unknown expression");
 }
@@ -387,8 +391,10 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     int64_t free = exprs.freshIndex(reduce.getName());
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
-    return exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
-                        reduce.getOperandTypeAttr(), reduce.getName());
+    Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
+                               reduce.getOperandTypeAttr(), reduce.getName());
+    exprs.places.try_emplace(result, op->getLoc());
+    return result;
   }
   SmallVector<Expr> operands;
   for (Value operand : op->getOperands())

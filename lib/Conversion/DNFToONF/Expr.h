@@ -11,6 +11,7 @@
 #define MOA_CONVERSION_DNFTOONF_EXPR_H
 
 #include "dialects/DNF/IR/DNF.h"
+#include "lib/Support/MathTerm.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/Support/Allocator.h"
@@ -90,16 +91,21 @@ public:
   llvm::SmallVector<std::string> inputNames;
   /// Names of reductions, from the lets they were written as.
   llvm::DenseMap<Expr, std::string> reductionNames;
-  /// Gives `to` the name of `from`, if that has one and `to` has none.
+  /// Where reductions were written.
+  llvm::DenseMap<Expr, mlir::Location> places;
+  /// Gives the reduction `to` the place of `from`, unless it has one.
+  void inheritPlace(Expr from, Expr to);
+  /// The same for the place and the name.
   void inheritName(Expr from, Expr to);
   /// Readable mathematics, for remarks. Named reductions print as their names.
-  std::string str(Expr e) const;
+  std::string str(Expr e) const { return term(e).text; }
 
 private:
   Expr unique(ExprNode &&node);
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
-  std::string strOp(Expr e) const;
+  MathTerm term(Expr e) const;
+  MathTerm termOfOp(Expr e) const;
 
   mlir::MLIRContext *context;
   llvm::FoldingSet<ExprNode> nodes;

@@ -231,7 +231,8 @@ FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf
   SmallVector<double> v;
   for (Expr operand : e->operands) {
     auto value = evaluate(operand, leaf);
-    // A product with an exact zero vanishes whatever finite value the other has.
+    // Not even a product with zero is known while the other factor is not: that
+    // may be infinite or NaN.
     if (!value)
       return std::nullopt;
     v.push_back(*value);
@@ -389,4 +390,20 @@ Expr FoldRules::product(ArrayRef<Factor> list, Type type) {
     if (factor.divides)
       result = exprs.op("arith.divf", {result, factor.base}, type);
   return result;
+}
+
+Expr FoldRules::rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with) {
+  unsigned number = 0;
+  std::function<Expr(Expr)> go = [&](Expr node) -> Expr {
+    bool over = node->isOp("arith.divf");
+    if (!over && !node->isOp("arith.mulf"))
+      return with(number++, node);
+    Expr a = go(node->operands[0]), b = go(node->operands[1]);
+    if (!b || (!a && !over))
+      return b ? b : a;
+    if (!a)
+      a = exprs.floatConstant(1, node->type);
+    return exprs.op(*node->op, node->attributes, {a, b}, node->type);
+  };
+  return go(e);
 }

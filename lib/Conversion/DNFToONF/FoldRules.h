@@ -65,6 +65,9 @@ public:
   };
   llvm::SmallVector<Factor> factors(Expr e);
   Expr product(llvm::ArrayRef<Factor> factors, mlir::Type type);
+  /// The product `e` as it is written, with each factor, numbered as factors()
+  /// lists them, replaced by what `with` gives for it; null leaves it out.
+  Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
   bool reads(Expr e, const StateSet &states);
 

@@ -18,7 +18,7 @@
 // CHECK: arith.subf
 // CHECK: onf.store
 
-// OFF: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by ((exp((x[n, m] - m1)) / l1) - ((exp((y[n, m] - m2)) / l2) * lam[]))
+// OFF: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by exp(x[n, m] − m1)/l1 − exp(y[n, m] − m2)/l2·lam{{$}}
 // OFF: onf.fold "m" in "M" : f32, f32, f32, f32 {
 // OFF: onf.fold "m" in "M" : !moa.array<[4], f32> {
 // OFF-NOT: onf.fold

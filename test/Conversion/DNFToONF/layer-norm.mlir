@@ -7,12 +7,12 @@
 // mean, so the mean takes a pass of its own; 1/σ leaves the product by R1, so that
 // the second pass is the last. Without R1 there are three.
 
-// CHECK: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by (x[n, m] - {{.*}})
+// CHECK: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by x[n, m] − c.add/M{{$}}
 // CHECK-COUNT-2: onf.fold "m" in "M"
 // CHECK-NOT: onf.fold
 
 // R1: remark: {{.*}} it does not separate the index from earlier results
-// R1: remark: 'o' takes another pass over 'M': its ratio is not known to stay within 1, blocked by (1 / sqrt(
+// R1: remark: 'o' takes another pass over 'M': its ratio is not known to stay within 1, blocked by 1/sqrt(
 // R1-COUNT-3: onf.fold "m" in "M"
 // R1-NOT: onf.fold
 moa.kernel @layer_norm attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "w"],

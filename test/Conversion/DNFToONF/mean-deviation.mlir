@@ -6,7 +6,6 @@
 // CHECK-COUNT-2: onf.fold "m" in "M"
 // CHECK-NOT: onf.fold
 
-// expected-remark @below {{'r' takes another pass over 'M': it does not separate the index from earlier results, blocked by absf((x[n, m] - (add/(x[n, k1]) / M)))}}
 moa.kernel @mean_deviation attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
     result_names = ["r"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>):
@@ -19,6 +18,7 @@ moa.kernel @mean_deviation attributes {symbols = ["N", "M"], requires = [], arg_
       : (!moa.array<[N, M], f32>, !moa.array<[N], f32>) -> !moa.array<[N, M], f32>
   %v6 = moa.map abs(%v5) axes [array<i64: 0, 1>]
       : (!moa.array<[N, M], f32>) -> !moa.array<[N, M], f32>
+  // expected-remark @below {{'r' takes another pass over 'M': it does not separate the index from earlier results, blocked by abs(x[n, m] − (Σ{k1<M} x[n, k1])/M)}}
   %v7 = moa.reduce add %v6 axis 1 : !moa.array<[N, M], f32> -> !moa.array<[N], f32>
   moa.return %v7 : !moa.array<[N], f32>
 }

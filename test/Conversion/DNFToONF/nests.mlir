@@ -24,3 +24,26 @@ moa.kernel @nests attributes {symbols = ["N", "M", "L"], requires = [], arg_name
   %v4 = moa.reduce max %v1 axis 0 : !moa.array<[N], f32> -> !moa.array<[], f32>
   moa.return %v1, %v2, %v3, %v4 : !moa.array<[N], f32>, !moa.array<[L], f32>, !moa.array<[N], f32>, !moa.array<[], f32>
 }
+
+// A reduction of the first axis, or of one in the middle, is not computed again
+// along it: that axis is carried. The outputs share their rows.
+// CHECK-LABEL: onf.kernel @columns
+// CHECK: onf.for ["n", "m"] in ["N", "M"] {
+// CHECK-NEXT: ^bb0(%[[I:.*]]: index, %[[K:.*]]: index):
+// CHECK: onf.fold "l" in "L" : f32 {
+// CHECK-NEXT: ^bb0(%[[J:.*]]: index):
+// CHECK: onf.load %x[%[[I]], %[[J]], %[[K]]]
+// CHECK-NOT: onf.fold
+// CHECK: onf.for [{{.*}}] in ["L"] {
+// CHECK-NEXT: ^bb0(%[[C:.*]]: index):
+// CHECK: onf.load %x[%[[I]], %[[C]], %[[K]]]
+// CHECK: onf.store %{{.*}}, %a[%[[I]], %[[C]], %[[K]]]
+// CHECK: onf.store %{{.*}}, %b[%[[I]], %[[K]]]
+moa.kernel @columns attributes {symbols = ["N", "M", "L"], requires = [], arg_names = ["x"],
+    result_names = ["a", "b"], result_types = [!moa.array<[N, L, M], f32>, !moa.array<[N, M], f32>]} {
+^bb0(%x: !moa.array<[N, L, M], f32>):
+  %v1 = moa.reduce add %x axis 1 : !moa.array<[N, L, M], f32> -> !moa.array<[N, M], f32>
+  %v2 = moa.map sub(%x, %v1) axes [array<i64: 0, 1, 2>, array<i64: 0, 2>]
+      : (!moa.array<[N, L, M], f32>, !moa.array<[N, M], f32>) -> !moa.array<[N, L, M], f32>
+  moa.return %v2, %v1 : !moa.array<[N, L, M], f32>, !moa.array<[N, M], f32>
+}

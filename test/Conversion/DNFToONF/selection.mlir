@@ -6,8 +6,8 @@
 // A selection of 0 by a predicate that is free of earlier results splits by parts:
 // the repair is (1 + d) / (1 + d'), which is at most 1 because d only grows.
 
-// CHECK: remark: 's' takes another pass over 'M': it does not separate the index from earlier results, blocked by select(cmpf(
-// CHECK: remark: 's' takes another pass over 'M': terms do not vanish where it is singular, blocked by exp(negf(m))
+// CHECK: remark: 's' takes another pass over 'M': it does not separate the index from earlier results, blocked by (y[n, m] < add.add + 1 ? y[n, m]/(add.add + 1) : 0){{$}}
+// CHECK: remark: 's' takes another pass over 'M': terms do not vanish where it is singular, blocked by exp(−m){{$}}
 // CHECK-LABEL: onf.kernel @selected
 // CHECK: onf.fold "m" in "M" : f32, f32 {
 // CHECK: %[[D:.*]] = onf.acc add

@@ -1,5 +1,6 @@
 # RUN: %python %s
-"""Every law of ψ-reduction, every law of absence and every rule is needed.
+"""Every law of ψ-reduction, every law of absence, every rule and the analysis
+of key intervals is needed.
 
 Each has a witness: a specification that compiles and gives NumPy's values. When
 the law is disabled the witness does not compile, or its code takes more passes
@@ -94,6 +95,14 @@ RULES = {
     "R3": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
 }
 
+# The analysis of masks: without it every row visits every key.
+CAUSAL = kernel("O = softmax(mask([i, j] j <= i, Q +.* transpose(K))) +.* V",
+                *ATTENTION)
+
+
+def causal(Q, K, V):
+    return masked_softmax(Q @ K.T) @ V
+
 
 def emit(spec, level, *extra):
     with tempfile.TemporaryDirectory() as directory:
@@ -105,8 +114,8 @@ def emit(spec, level, *extra):
 
 class DisabledLaws(mt.KernelTest):
 
-    def check_values(self, spec, meaning):
-        compiled = mt.Kernel(spec)
+    def check_values(self, spec, meaning, *flags):
+        compiled = mt.Kernel(spec, flags)
         rng = np.random.default_rng(5)
         extents = {"N": N, "M": M}
         inputs = {p.name: rng.standard_normal([extents.get(e) or int(e)
@@ -141,7 +150,16 @@ class DisabledLaws(mt.KernelTest):
     def test_every_law_has_a_witness(self):
         refused = emit(SOFTMAX, "dnf", "--disable-rule=no-such-law").stderr
         listed = set(re.findall(r"[\w-]+", refused.split("there are", 1)[1]))
-        self.assertEqual(listed, {*WITNESSES, *RULES})
+        self.assertEqual(listed, {*WITNESSES, *RULES, "intervals"})
+
+    def test_intervals(self):
+        self.check_values(CAUSAL, causal)
+        self.check_values(CAUSAL, causal, "--disable-rule=intervals")
+        within = emit(CAUSAL, "lifted").stdout
+        without = emit(CAUSAL, "lifted", "--disable-rule=intervals").stdout
+        self.assertEqual(within.count("#onf.piece<"), 1)
+        self.assertIn("onf.guard", without)
+        self.assertNotIn("piece", without)
 
 
 for _law in WITNESSES:

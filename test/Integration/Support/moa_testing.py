@@ -141,7 +141,7 @@ def aligned(size, fill=0xA5):
 class Kernel:
     """A specification, given by its path or as text, in a shared library."""
 
-    def __init__(self, spec, **settings):
+    def __init__(self, spec, flags=(), **settings):
         directory = tempfile.mkdtemp(prefix="moa-test-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         base = os.path.join(directory, "kernel")
@@ -150,7 +150,7 @@ class Kernel:
                 file.write(spec)
             spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
-        made = tool("moa-codegen", spec, "--target=cpu", *sets, "-o", base + ".o",
+        made = tool("moa-codegen", spec, "--target=cpu", *sets, *flags, "-o", base + ".o",
                     "--header", base + ".h")
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")

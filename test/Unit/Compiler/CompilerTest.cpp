@@ -399,13 +399,50 @@ kernel product[N, M; D = 4](a : f32[N, D], b : f32[D, M]) -> (c : f32[N, M])
 { c = a +.* b }
 )");
   EXPECT_EQ(unit.flops("product", {{"N", 3}, {"M", 5}}), 2.0 * 3 * 5 * 4);
-  Compilation masked = Compiler().compileText(R"(
+  const char *lower = R"(
 kernel lower[N](a : f32[N], b : f32[N, N]) -> (c : f32[N])
 { c = +/ mask([i, j] j <= i, [i < N, j < N] a[j] * b[i, j]) }
-)");
+)";
+  Compilation masked = Compiler().compileText(lower);
   ASSERT_TRUE(masked.ok()) << masked.renderDiagnostics();
   EXPECT_EQ(masked.flops("lower", {{"N", 10}}), 2.0 * 55)
       << masked.renderDiagnostics();
+  // Without the analysis of masks every row visits every key.
+  CompilerOptions options;
+  options.disabledRules = {"intervals"};
+  Compilation visited = Compiler(options).compileText(lower);
+  EXPECT_EQ(visited.flops("lower", {{"N", 10}}), 2.0 * 100);
+}
+
+TEST(Compiler, FlopsCountEverySumOfProductsOnce) {
+  // K'V is computed again for every row of Q, which is no work asked for.
+  Compilation chain = Compiler().compileText(R"(
+kernel chain[N, M; D = 4, E = 8](Q : f32[N, D], K : f32[M, D], V : f32[M, E]) -> (O : f32[N, E])
+{ KV = transpose(K) +.* V  O = Q +.* KV }
+)");
+  ASSERT_TRUE(chain.ok()) << chain.renderDiagnostics();
+  EXPECT_EQ(chain.flops("chain", {{"N", 10}, {"M", 7}}), 2.0 * (7 * 4 * 8 + 10 * 4 * 8));
+  // One contraction that two nests read.
+  Compilation shared = Compiler().compileText(R"(
+kernel shared[N, M; D = 4](a : f32[N, D], b : f32[D, M]) -> (c : f32[N, M], best : f32[N])
+{ c = a +.* b  best = max/ c }
+)");
+  ASSERT_TRUE(shared.ok()) << shared.renderDiagnostics();
+  EXPECT_EQ(shared.flops("shared", {{"N", 3}, {"M", 5}}), 2.0 * 3 * 5 * 4);
+  // A mask reduces the contractions below it, the scores and the values.
+  Compilation causal = Compiler().compileText(R"(
+kernel causal[N; D = 4](Q : f32[N, D], K : f32[N, D], V : f32[N, D]) -> (O : f32[N, D])
+{ O = softmax(mask([i, j] j <= i, Q +.* transpose(K))) +.* V }
+)");
+  ASSERT_TRUE(causal.ok()) << causal.renderDiagnostics();
+  EXPECT_EQ(causal.flops("causal", {{"N", 10}}), 2.0 * 2 * 4 * 55);
+  // A factor that knows no row counts once for all rows.
+  Compilation keys = Compiler().compileText(R"(
+kernel keys[N, M; D = 4](x : f32[N, M], k : f32[M, D]) -> (y : f32[N])
+{ w = +/ (k * k)  y = x +.* w }
+)");
+  ASSERT_TRUE(keys.ok()) << keys.renderDiagnostics();
+  EXPECT_EQ(keys.flops("keys", {{"N", 10}, {"M", 7}}), 2.0 * (7 * 4 + 10 * 7));
 }
 
 TEST(Compiler, ReportsAndTimes) {

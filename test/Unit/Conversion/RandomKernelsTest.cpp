@@ -6,244 +6,15 @@
 // first seed, MOA_RANDOM_PRINT prints each kernel before it is lowered.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelBuilder.h"
+#include "RandomKernels.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <cstdlib>
-#include <random>
 
 using namespace moa;
 using namespace moa::test;
-using Fn = ScalarFn;
-using K = KernelBuilder;
 
 namespace {
-
-/// A value whose axes are a subset of the three axes, in increasing order.
-struct Term {
-  Value value;
-  std::vector<int64_t> axes;
-};
-
-class Generator {
-public:
-  explicit Generator(unsigned seed) : engine(seed), b({"N", "M"}) {
-    floats.push_back({b.input("x", {"N", "M"}), {0, 1}});
-    floats.push_back({b.input("y", {"M", "3"}), {1, 2}});
-    floats.push_back({b.input("z", {"N"}), {0}});
-    floats.push_back({b.input("s", {}), {}});
-    booleans.push_back({b.input("p", {"N", "M"}, "i1"), {0, 1}});
-    booleans.push_back({b.input("q", {"M"}, "i1"), {1}});
-    booleans.push_back({b.map(Fn::le, {b.iota("M"), b.iota("N")}, {{1}, {0}}), {0, 1}});
-    gathers[0] = b.input("t", {"N"}, "index", "3");
-    gathers[1] = b.input("u", {"M"}, "index", "3");
-    unsigned steps = 6 + pick(7);
-    for (unsigned k = 0; k < steps; ++k)
-      step();
-    unsigned outputs = 1 + pick(3);
-    for (unsigned k = 0; k < outputs; ++k)
-      b.output(floats[floats.size() - 1 - k].value);
-  }
-  mlir::OwningOpRef<mlir::ModuleOp> finish() { return b.finish(); }
-  const std::vector<Input> &getInputs() const { return b.getInputs(); }
-
-private:
-  unsigned pick(unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(engine); }
-  /// Later terms are likelier, so that operators build on each other.
-  Term any() {
-    unsigned n = floats.size();
-    return floats[std::max(pick(n), pick(n))];
-  }
-  Term predicate() { return booleans[pick(booleans.size())]; }
-
-  Term join(Fn fn, std::vector<Term> terms) {
-    std::vector<int64_t> all;
-    for (int64_t axis : {0, 1, 2})
-      for (const Term &term : terms)
-        if (llvm::is_contained(term.axes, axis) && !llvm::is_contained(all, axis))
-          all.push_back(axis);
-    Axes places;
-    std::vector<Value> operands;
-    for (const Term &term : terms) {
-      operands.push_back(term.value);
-      places.emplace_back();
-      for (int64_t axis : term.axes)
-        places.back().push_back(llvm::find(all, axis) - all.begin());
-    }
-    return {b.map(fn, operands, places), all};
-  }
-  Term number(double value) { return {b.constant(value), {}}; }
-  Term reduce(Monoid monoid, const Term &x, unsigned position) {
-    std::vector<int64_t> rest = x.axes;
-    rest.erase(rest.begin() + position);
-    return {b.reduce(monoid, x.value, position), rest};
-  }
-  Term withAxis() {
-    for (unsigned k = 0; k < 8; ++k)
-      if (Term x = any(); !x.axes.empty())
-        return x;
-    return floats[0];
-  }
-  Monoid monoid() {
-    static const Monoid all[] = {Monoid::add, Monoid::add, Monoid::add,
-                                 Monoid::max, Monoid::min, Monoid::mul};
-    return all[pick(6)];
-  }
-
-  /// A cascade: terms scaled by a reduction of their own range.
-  Term cascade(Term x, unsigned position) {
-    switch (pick(5)) {
-    case 0: {
-      Term d = join(Fn::sub, {x, reduce(Monoid::max, x, position)});
-      return join(pick(2) ? Fn::exp : Fn::exp2, {d});
-    }
-    case 1: {
-      Term d = join(Fn::sub, {reduce(Monoid::min, x, position), x});
-      return join(Fn::exp, {d});
-    }
-    case 2: {
-      Term q = join(Fn::div, {x, reduce(Monoid::max, join(Fn::abs, {x}), position)});
-      return pick(2) ? q : join(Fn::mul, {q, q});
-    }
-    case 3: {
-      Term e = join(Fn::exp, {x});
-      return join(Fn::div, {e, reduce(Monoid::add, e, position)});
-    }
-    default:
-      return join(Fn::sub, {x, reduce(Monoid::add, x, position)});
-    }
-  }
-
-  void add(Term term) {
-    // Magnitudes stay near one.
-    if (pick(4) == 0)
-      term = join(Fn::tanh, {term});
-    floats.push_back(term);
-  }
-
-  /// A selection along the static axis by an array of indices: on an axis of
-  /// its own, or together with that axis of the operand.
-  void gather() {
-    Term x = any();
-    if (x.axes.empty() || x.axes.back() != 2)
-      return;
-    int64_t axis = pick(2), last = x.axes.size() - 1;
-    std::vector<int64_t> rest(x.axes.begin(), x.axes.end() - 1);
-    std::string extent = axis ? "M" : "N";
-    auto found = llvm::find(rest, axis);
-    if (found != rest.end()) {
-      int64_t at = found - rest.begin();
-      x.value = b.psi(x.value, {b.iota(extent), gathers[axis]}, {at, last}, {{0}, {0}}, {extent});
-      rest.erase(found);
-    } else {
-      x.value = b.psi(x.value, {gathers[axis]}, {last}, {{0}}, {extent});
-    }
-    rest.insert(rest.begin(), axis);
-    if (rest.size() == 2 && rest[0] > rest[1]) {
-      x.value = b.transpose(x.value, {1, 0});
-      std::swap(rest[0], rest[1]);
-    }
-    add({x.value, rest});
-  }
-
-  void inner() {
-    Term x = withAxis(), y = withAxis();
-    if (x.axes.back() != y.axes.front())
-      return;
-    std::vector<int64_t> axes(x.axes.begin(), x.axes.end() - 1);
-    for (int64_t axis : llvm::drop_begin(y.axes)) {
-      if (llvm::is_contained(axes, axis))
-        return;
-      axes.push_back(axis);
-    }
-    if (llvm::is_sorted(axes))
-      add({b.inner(x.value, y.value), axes});
-  }
-
-  /// Numbers made of predicates and of indices.
-  void count() {
-    Term p = predicate();
-    if (pick(3) == 0) {
-      Value i = b.iota(pick(2) ? "3" : "M");
-      int64_t axis = K::typeOf(i).getShape()[0].getValue() == "3" ? 2 : 1;
-      return floats.push_back({b.map(Fn::mul, {b.cast(i, "f64", true), b.constant(0.25)}), {axis}});
-    }
-    if (pick(2)) {
-      unsigned position = pick(p.axes.size() ? p.axes.size() : 1);
-      if (!p.axes.empty())
-        booleans.push_back(reduce(pick(2) ? Monoid::and_ : Monoid::or_, p, position));
-      return;
-    }
-    floats.push_back({b.cast(p.value, "f64", true), p.axes});
-  }
-
-  void step() {
-    switch (pick(15)) {
-    case 12:
-      return gather();
-    case 13:
-      return inner();
-    case 14:
-      return count();
-    case 0: {
-      static const Fn fns[] = {Fn::add, Fn::sub, Fn::mul, Fn::max, Fn::min};
-      return add(join(fns[pick(5)], {any(), any()}));
-    }
-    case 1: {
-      Term below = join(Fn::add, {join(Fn::abs, {any()}), number(0.5)});
-      return add(join(Fn::div, {any(), below}));
-    }
-    case 2: {
-      static const Fn fns[] = {Fn::neg, Fn::abs, Fn::tanh, Fn::sin};
-      return add(join(fns[pick(4)], {any()}));
-    }
-    case 3: {
-      Term x = withAxis();
-      return add(reduce(monoid(), x, pick(x.axes.size())));
-    }
-    case 4:
-    case 5: {
-      Term x = withAxis();
-      return add(cascade(x, pick(x.axes.size())));
-    }
-    case 6: {
-      // A product contracted over one axis.
-      Term x = withAxis(), y = any();
-      Term product = join(Fn::mul, {x, y});
-      return add(reduce(Monoid::add, product, pick(product.axes.size())));
-    }
-    case 7:
-      return add(join(Fn::select, {predicate(), any(), pick(2) ? any() : number(0)}));
-    case 8:
-    case 9: {
-      Term p = predicate(), x = any();
-      for (int64_t axis : p.axes)
-        if (!llvm::is_contained(x.axes, axis))
-          return;
-      std::vector<int64_t> places;
-      for (int64_t axis : p.axes)
-        places.push_back(llvm::find(x.axes, axis) - x.axes.begin());
-      return add({b.mask(p.value, x.value, places), x.axes});
-    }
-    case 10: {
-      Term p = join(pick(2) ? Fn::lt : Fn::ge, {any(), any()});
-      booleans.push_back(pick(2) ? join(Fn::and_, {p, predicate()}) : p);
-      return;
-    }
-    default: {
-      Term x = withAxis();
-      int64_t position = pick(x.axes.size());
-      x.value = pick(2) ? b.reverse(x.value, position) : b.rotate(x.value, "N + 1", position);
-      return add(x);
-    }
-    }
-  }
-
-  std::mt19937 engine;
-  KernelBuilder b;
-  std::vector<Term> floats, booleans;
-  Value gathers[2];
-};
 
 bool agree(double got, double expected) {
   return std::fabs(got - expected) <= 1e-9 * std::max(1.0, std::fabs(expected));
@@ -265,16 +36,15 @@ std::string textOf(mlir::Operation *op) {
 }
 
 void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
-  Generator generator(seed);
-  auto module = generator.finish();
+  RandomKernel kernel = makeRandomKernel(seed);
   if (std::getenv("MOA_RANDOM_PRINT"))
-    llvm::errs() << textOf(*module) << "\n";
-  Levels levels(std::move(module), disabled);
+    llvm::errs() << textOf(*kernel.module) << "\n";
+  Levels levels(std::move(kernel.module), disabled);
   ASSERT_TRUE(levels.valid()) << textOf(levels.getMoA());
   bool hoists = !llvm::is_contained(disabled, "R1");
   for (const Sizes &sizes : std::vector<Sizes>{
            {{"N", 4}, {"M", 5}}, {{"N", 1}, {"M", 1}}, {{"N", 2}, {"M", 0}}, {{"N", 0}, {"M", 3}}}) {
-    KernelInputs inputs = randomInputs(levels.getMoA(), generator.getInputs(), sizes, seed);
+    KernelInputs inputs = randomInputs(levels.getMoA(), kernel.inputs, sizes, seed);
     auto expected = run(levels.getMoA(), inputs);
     expectSame(run(levels.getDNF(), inputs), expected);
     auto folded = run(levels.getONF(), inputs);
@@ -288,14 +58,9 @@ void compareLevels(unsigned seed, const std::vector<std::string> &disabled) {
   }
 }
 
-unsigned variable(const char *name, unsigned otherwise) {
-  const char *text = std::getenv(name);
-  return text ? std::strtoul(text, nullptr, 10) : otherwise;
-}
-
 void compareAll(const std::vector<std::string> &disabled) {
-  unsigned first = variable("MOA_RANDOM_SEED", 1);
-  for (unsigned k = 0; k < variable("MOA_RANDOM_KERNELS", 150); ++k) {
+  unsigned first = getVariable("MOA_RANDOM_SEED", 1);
+  for (unsigned k = 0; k < getVariable("MOA_RANDOM_KERNELS", 150); ++k) {
     SCOPED_TRACE("seed " + std::to_string(first + k));
     compareLevels(first + k, disabled);
     if (testing::Test::HasFatalFailure())
@@ -309,11 +74,11 @@ TEST(RandomKernels, LevelsAgreeWithoutR3) { compareAll({"R3"}); }
 TEST(RandomKernels, LevelsAgreeWithoutRules) { compareAll({"R0", "R1", "R2", "R3"}); }
 
 TEST(RandomKernels, TheOrderOfLawsDoesNotMatter) {
-  unsigned first = variable("MOA_RANDOM_SEED", 1);
-  for (unsigned k = 0; k < variable("MOA_RANDOM_KERNELS", 100); ++k) {
+  unsigned first = getVariable("MOA_RANDOM_SEED", 1);
+  for (unsigned k = 0; k < getVariable("MOA_RANDOM_KERNELS", 100); ++k) {
     std::string text;
     for (unsigned order : {0, 1, 2, 3}) {
-      Levels levels(Generator(first + k).finish(), {}, order);
+      Levels levels(makeRandomKernel(first + k).module, {}, order);
       ASSERT_TRUE(levels.valid());
       std::string other = textOf(levels.getDNF());
       if (order == 0)

@@ -8,6 +8,7 @@
 #include "Harness.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Interpreter.h"
+#include "lib/Support/HalfFloat.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
@@ -66,7 +67,7 @@ private:
 };
 
 size_t bytesOf(Type type) {
-  return std::max(1u, type.getIntOrFloatBitWidth() / 8);
+  return type.isIndex() ? 8 : std::max(1u, type.getIntOrFloatBitWidth() / 8);
 }
 
 template <typename T> void put(char *where, T value) {
@@ -80,19 +81,27 @@ template <typename T> T get(const char *where) {
 
 /// Writes an element and returns what it became.
 double putElement(char *where, Type type, double value) {
-  value = roundTo(value, type);
+  value = isa<FloatType>(type) ? roundTo(value, type) : std::trunc(value);
   if (type.isF64())
     put<double>(where, value);
   else if (type.isF32())
     put<float>(where, static_cast<float>(value));
   else if (type.isBF16())
     put<uint16_t>(where, toBF16(static_cast<float>(value)));
+  else if (type.isF16())
+    put<uint16_t>(where, toFloat16(value));
   else if (type.isInteger(1))
     *where = value != 0;
+  else if (type.isInteger(8))
+    put<int8_t>(where, static_cast<int8_t>(value));
+  else if (type.isInteger(16))
+    put<int16_t>(where, static_cast<int16_t>(value));
   else if (type.isInteger(32))
     put<int32_t>(where, static_cast<int32_t>(value));
-  else
+  else if (type.isInteger(64) || type.isIndex())
     put<int64_t>(where, static_cast<int64_t>(value));
+  else
+    ADD_FAILURE() << "an element type that the test does not know";
   return value;
 }
 
@@ -103,9 +112,20 @@ double getElement(const char *where, Type type) {
     return get<float>(where);
   if (type.isBF16())
     return fromBF16(get<uint16_t>(where));
+  if (type.isF16())
+    return fromFloat16(get<uint16_t>(where));
+  if (type.isInteger(1))
+    return *where;
+  if (type.isInteger(8))
+    return get<int8_t>(where);
+  if (type.isInteger(16))
+    return get<int16_t>(where);
   if (type.isInteger(32))
     return get<int32_t>(where);
-  return *where;
+  if (type.isInteger(64) || type.isIndex())
+    return static_cast<double>(get<int64_t>(where));
+  ADD_FAILURE() << "an element type that the test does not know";
+  return 0;
 }
 
 void Trial::addSlots(ArrayType type, const std::vector<int64_t> &shape, char *data,
@@ -133,6 +153,8 @@ void Trial::addInput(ArrayType type, std::mt19937 &random) {
       value = isa<FloatType>(element) ? 0.3 + std::abs(value) / 4 : 23;
     else if (element.isInteger(1))
       value = value < 0.8;
+    else if (element.isIntOrIndex() && bytesOf(element) > 1)
+      value *= 1000; // more than one byte
     array.data.push_back(
         putElement(&bytes.back()[k * bytesOf(element)], element, value));
   }

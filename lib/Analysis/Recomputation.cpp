@@ -1,0 +1,219 @@
+//===- Recomputation.cpp - reductions that the loops compute again --------===//
+#include "lib/Analysis/Recomputation.h"
+#include "lib/Analysis/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace moa {
+#define GEN_PASS_DEF_REMARKRECOMPUTATIONPASS
+#include "lib/Analysis/AnalysisPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+
+//===----------------------------------------------------------------------===//
+// States, wherever they stand
+//===----------------------------------------------------------------------===//
+
+StringRef moa::getExtentOf(BlockArgument index) {
+  Operation *owner = index.getOwner()->getParentOp();
+  unsigned number = index.getArgNumber();
+  if (auto fold = dyn_cast<onf::FoldOp>(owner))
+    return fold.getExtent();
+  ArrayAttr extents = isa<onf::ForOp>(owner)
+                          ? cast<onf::ForOp>(owner).getExtents()
+                          : cast<onf::AccOp>(owner).getExtents();
+  return cast<StringAttr>(extents[number]).getValue();
+}
+
+static bool isIndex(BlockArgument argument) {
+  return isa<onf::ForOp, onf::FoldOp>(argument.getOwner()->getParentOp()) ||
+         (isa<onf::AccOp>(argument.getOwner()->getParentOp()) &&
+          argument.getType().isIndex());
+}
+
+/// What decides the value of a state's terms: what it adds, and the guard.
+static SmallVector<Value> getRoots(onf::AccOp acc) {
+  SmallVector<Value> roots{
+      cast<onf::YieldOp>(acc.getValue().front().back()).getValues()[0]};
+  for (Operation &op : *acc->getBlock())
+    if (auto guard = dyn_cast<onf::GuardOp>(op))
+      roots.push_back(guard.getCondition());
+  return roots;
+}
+
+llvm::SetVector<BlockArgument> moa::getTermIndices(onf::AccOp acc) {
+  llvm::SetVector<BlockArgument> indices;
+  DenseSet<Operation *> seen;
+  SmallVector<Value> work = getRoots(acc);
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (isIndex(argument))
+        indices.insert(argument);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (seen.insert(op).second)
+      op->walk([&](Operation *inner) {
+        seen.insert(inner);
+        work.append(inner->operand_begin(), inner->operand_end());
+      });
+  }
+  // Indices of the folds that were read are bound there.
+  indices.remove_if([&](BlockArgument index) {
+    return seen.contains(index.getOwner()->getParentOp());
+  });
+  indices.insert(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
+  for (BlockArgument argument : acc.getValue().getArguments())
+    indices.insert(argument);
+  return indices;
+}
+
+namespace {
+/// The text of describeTerms: values are numbered in the order in which a walk
+/// from the term meets them.
+class Identity {
+public:
+  std::string of(onf::AccOp acc) {
+    os << stringifyMonoid(acc.getMonoid());
+    for (Value root : getRoots(acc))
+      value(root);
+    value(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
+    for (BlockArgument argument : acc.getValue().getArguments())
+      value(argument);
+    return text;
+  }
+
+private:
+  void value(Value v) {
+    auto [it, fresh] = numbers.try_emplace(v, numbers.size());
+    os << " " << it->second;
+    if (!fresh)
+      return;
+    if (auto argument = dyn_cast<BlockArgument>(v)) {
+      if (isIndex(argument))
+        os << "<" << getExtentOf(argument);
+      else
+        os << "=" << argument.getArgNumber();
+      return;
+    }
+    os << "=(";
+    operation(v.getDefiningOp());
+    os << " #" << cast<OpResult>(v).getResultNumber() << ")";
+  }
+
+  void operation(Operation *op) {
+    if (auto acc = dyn_cast<onf::AccOp>(op)) {
+      os << "acc " << stringifyMonoid(acc.getMonoid());
+      for (Value root : getRoots(acc))
+        value(root);
+      return;
+    }
+    if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+      os << "fold " << fold.getExtent();
+      for (Value state : fold.getBody().front().getTerminator()->getOperands())
+        value(state);
+      return;
+    }
+    os << op->getName() << op->getAttrDictionary();
+    for (Value operand : op->getOperands())
+      value(operand);
+  }
+
+  std::string text;
+  llvm::raw_string_ostream os{text};
+  llvm::DenseMap<Value, unsigned> numbers;
+};
+} // namespace
+
+std::string moa::describeTerms(onf::AccOp acc) { return Identity().of(acc); }
+
+//===----------------------------------------------------------------------===//
+// How often
+//===----------------------------------------------------------------------===//
+
+/// The indices of the loops, folds and carried axes around a state's fold for
+/// which the same value is computed again, outermost first.
+static SmallVector<BlockArgument> getRepeats(onf::AccOp acc) {
+  llvm::SetVector<BlockArgument> needed = getTermIndices(acc);
+  SmallVector<BlockArgument> repeats;
+  Operation *child = acc->getParentOp();
+  for (Operation *op = child->getParentOp(); op && !isa<onf::KernelOp>(op);
+       op = op->getParentOp())
+    for (BlockArgument index : llvm::reverse(op->getRegion(0).getArguments()))
+      if (!needed.contains(index))
+        repeats.push_back(index);
+  std::reverse(repeats.begin(), repeats.end());
+  return repeats;
+}
+
+static StringRef getIndexName(BlockArgument index) {
+  Operation *owner = index.getOwner()->getParentOp();
+  if (auto fold = dyn_cast<onf::FoldOp>(owner))
+    return fold.getName();
+  ArrayAttr names = isa<onf::ForOp>(owner) ? cast<onf::ForOp>(owner).getNames()
+                                           : cast<onf::AccOp>(owner).getNames();
+  return cast<StringAttr>(names[index.getArgNumber()]).getValue();
+}
+
+/// The user's definition that a state is part of, else the state's own name.
+static StringRef getDefinition(onf::AccOp acc) {
+  auto named = dyn_cast<NameLoc>(acc.getLoc());
+  return named ? named.getName().getValue() : acc.getName();
+}
+
+static std::string describePlace(ArrayRef<BlockArgument> repeats) {
+  std::string text;
+  for (BlockArgument index : repeats)
+    text += ((text.empty() ? "for every " : ", ") + getIndexName(index) + " < " +
+             getExtentOf(index)).str();
+  return text;
+}
+
+std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
+  llvm::MapVector<StringRef, SmallVector<onf::AccOp>> sites;
+  llvm::StringSet<> identities;
+  kernel.walk<WalkOrder::PreOrder>([&](onf::AccOp acc) {
+    // Whether a range holds anything is no work.
+    if (acc.getMonoid() != Monoid::or_)
+      sites[identities.insert(describeTerms(acc)).first->getKey()].push_back(acc);
+  });
+  std::vector<Recomputed> result;
+  for (auto &[identity, accs] : sites) {
+    Recomputed found{accs.front().getLoc(), getDefinition(accs.front()).str(), SymExpr(0), ""};
+    for (onf::AccOp acc : accs) {
+      SymExpr times(1);
+      SmallVector<BlockArgument> repeats = getRepeats(acc);
+      for (BlockArgument index : repeats)
+        times = times * *SymExpr::parse(getExtentOf(index));
+      found.times = found.times + times;
+      std::string place = describePlace(repeats);
+      if (!place.empty())
+        found.where += (found.where.empty() ? "" : ", and ") + place;
+    }
+    if (accs.size() > 1)
+      found.where = "at " + std::to_string(accs.size()) + " places" +
+                    (found.where.empty() ? "" : ", " + found.where);
+    if (found.times != SymExpr(1))
+      result.push_back(std::move(found));
+  }
+  return result;
+}
+
+namespace {
+struct RemarkRecomputationPass final
+    : moa::impl::RemarkRecomputationPassBase<RemarkRecomputationPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    getOperation()->walk([](onf::KernelOp kernel) {
+      for (const Recomputed &found : findRecomputed(kernel))
+        mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
+                                    << found.times.str() << " times, " << found.where;
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
