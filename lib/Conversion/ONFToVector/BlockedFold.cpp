@@ -9,7 +9,7 @@ using namespace moa::onf;
 
 bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
                      int64_t vectorsPerTile) {
-  auto plan = planFold(fold, laneIndex, emitter.deps);
+  auto plan = planFold(fold, laneIndex, emitter.deps, emitter.onDemand);
   if (!plan)
     return false;
   BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan)).emit();
