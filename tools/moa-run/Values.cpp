@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 using namespace llvm;
 
@@ -84,7 +85,8 @@ static void storeElement(StringRef npy, char *to, double value) {
     return store(to, int16_t(value));
   if (npy == "i4")
     return store(to, int32_t(value));
-  store(to, int64_t(value));
+  // 2^63 − 1 is 2^63 as a double.
+  store(to, value >= 0x1p63 ? std::numeric_limits<int64_t>::max() : int64_t(value));
 }
 
 //===----------------------------------------------------------------------===//

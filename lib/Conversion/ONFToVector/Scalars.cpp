@@ -81,16 +81,32 @@ Emitted Emitter::eval(Value value) {
   return evalElementwise(op);
 }
 
-/// Divisors of zero become one: code may run where its result is not used.
-static Value nonZero(Build b, Value divisor) {
-  Value zero = b.constant(divisor.getType(),
-                          IntegerAttr::get(getElementTypeOrSelf(divisor), 0));
-  Value one = b.constant(divisor.getType(),
-                         IntegerAttr::get(getElementTypeOrSelf(divisor), 1));
+/// A divisor that never traps. Zero becomes one: code may run where its result
+/// is not used. So does −1 under the least integer, whose quotient wraps to
+/// itself and leaves no remainder.
+static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) {
+  Type type = divisor.getType(), element = getElementTypeOrSelf(type);
+  auto integer = [&](const APInt &value) {
+    return b.constant(type, IntegerAttr::get(element, value));
+  };
+  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   APInt known;
-  if (matchPattern(divisor, m_ConstantInt(&known)) && !known.isZero())
-    return divisor;
-  return b.select(b.eq(divisor, zero), one, divisor);
+  bool isKnown = matchPattern(divisor, m_ConstantInt(&known));
+  Value traps;
+  if (!isKnown || known.isZero())
+    traps = b.eq(divisor, integer(APInt::getZero(width)));
+  if (isSigned && (!isKnown || known.isAllOnes()))
+    traps = b.either(traps, b.both(b.eq(divisor, integer(APInt::getAllOnes(width))),
+                                   b.eq(dividend, integer(APInt::getSignedMinValue(width)))));
+  return traps ? b.select(traps, integer(APInt(width, 1)), divisor) : divisor;
+}
+
+/// float → integer: towards zero, saturating, NaN to 0.
+static Value toInteger(Build b, Value value, Type type, bool isSigned) {
+  StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name),
+                                       ValueRange{value})
+      .getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,7 +169,16 @@ Emitted Emitter::evalElementwise(Operation *op) {
   Build b = at(depth);
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-    values[1] = nonZero(b, values[1]);
+    values[1] = safeDivisor(b, values[0], values[1],
+                            !isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op));
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
+    Type type = op->getResult(0).getType();
+    if (getElementTypeOrSelf(values[0]).getIntOrFloatBitWidth() < 32)
+      values[0] = convert(b, values[0], b.b.getF32Type());
+    Value result = toInteger(b, values[0], row ? rowType(type) : type,
+                             isa<arith::FPToSIOp>(op));
+    return remember(op->getResult(0), result, depth, known);
+  }
   if (isa<arith::TruncFOp>(op)) {
     Value narrow = convert(b, values[0], op->getResult(0).getType());
     return remember(op->getResult(0), narrow, depth, known);
@@ -187,8 +212,9 @@ Value Emitter::emitAtom(const SymExpr::Atom &atom) {
     fail(kernel, "unknown symbol '" + atom.text + "'");
     return at(0).index(1);
   }
-  Value lhs = extent(atom.lhs), rhs = nonZero(at(0), extent(atom.rhs));
+  Value lhs = extent(atom.lhs), rhs = extent(atom.rhs);
   Build b = at(0);
+  rhs = safeDivisor(b, lhs, rhs, /*isSigned=*/false); // symbols are sizes
   Value quotient = b.b.createOrFold<arith::FloorDivSIOp>(loc, lhs, rhs);
   if (atom.kind == SymExpr::Atom::Kind::FloorDiv)
     return quotient;

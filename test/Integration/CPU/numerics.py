@@ -1,0 +1,91 @@
+# RUN: %python %s
+"""Integer division, casts and logarithms at the ends of their ranges; long sums."""
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+KINDS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+
+
+class Integers(mt.KernelTest):
+
+    def test_division_does_not_trap(self):
+        """Lanes and scalars; by −1, and by 0."""
+        spec = """kernel k[N; I : int = i32](a : I[N], b : I[N], c : i64, d : i64)
+            -> (q : I[N], r : I[N], s : i64[N], t : i64[N]) {
+          q = I(a / b)
+          r = I(a % b)
+          s = [i < N] c / d
+          t = [i < N] c % d
+        }
+        """
+        for kind, dtype in KINDS.items():
+            kernel = mt.Kernel(spec, I=kind)
+            least = np.iinfo(dtype).min
+            a = np.array([least, least, 7, -7, 7, -7, 5] * 5, dtype)
+            b = np.array([-1, 1, -1, -2, 2, 4, 0] * 5, dtype)
+            n = len(a)
+            for c, d, s, t in ((-2 ** 63, -1, -2 ** 63, 0), (-7, 4, -2, 1), (9, 0, 9, 9)):
+                out = kernel.run({"a": a, "b": b, "c": c, "d": d},
+                                 {k: (n,) for k in "qrst"})
+                with self.subTest(kind=kind, c=c):
+                    np.testing.assert_array_equal(
+                        out["q"], np.array([least, least, -7, 3, 3, -2, 5] * 5, dtype))
+                    np.testing.assert_array_equal(out["r"], [0, 0, 0, -1, 1, 1, 5] * 5)
+                    np.testing.assert_array_equal(out["s"], [s] * n)
+                    np.testing.assert_array_equal(out["t"], [t] * n)
+
+    def test_casts_saturate(self):
+        spec = """kernel k[N; T : float = f32, I : int = i32](x : T[N], s : T)
+            -> (y : I[N], z : I[N]) {
+          y = I(x)
+          z = [i < N] I(s)
+        }
+        """
+        values = [np.nan, np.inf, -np.inf, 1e30, -1e30, 0.9, -0.9, 127.5, 128.0, -128.7,
+                  -129.0, 32767.9, 32768.0, 2.0 ** 31, -2.0 ** 31, 2.0 ** 62, 2.0 ** 63,
+                  -2.0 ** 63, 300.0]
+        for kind, dtype in KINDS.items():
+            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+            for source in ("f32", "f64", "bf16"):
+                kernel = mt.Kernel(spec, I=kind, T=source)
+                x = mt.decode(mt.encode(np.array(values * 3), source), source)
+                expected = [0 if np.isnan(v) else low if v <= low else
+                            high if v >= float(high) else int(v) for v in x]
+                for scalar in (np.nan, np.inf, -1e30, 5.5):
+                    out = kernel.run({"x": x, "s": scalar}, {"y": x.shape, "z": x.shape})
+                    with self.subTest(kind=kind, source=source, scalar=scalar):
+                        np.testing.assert_array_equal(out["y"], np.array(expected, dtype))
+                        one = (0 if np.isnan(scalar) else high if scalar == np.inf else
+                               low if scalar < 0 else 5)
+                        np.testing.assert_array_equal(out["z"], one)
+
+
+class Logarithms(mt.KernelTest):
+
+    def test_all_exponents(self):
+        spec = """kernel k[N](x : f32[N]) -> (y : f32[N], z : f32[N]) {
+          y = log(x)
+          z = log2(x)
+        }
+        """
+        rng = np.random.default_rng(1)
+        bits = rng.integers(0, 0x7F800000, 400000).astype(np.uint32)
+        bits[:100000] %= 0x800000  # subnormal
+        x = bits.view(np.float32)
+        x[:8] = 0, -0.0, np.inf, np.nan, -1, -1e-40, -np.inf, 1e-40
+        out = mt.Kernel(spec).run({"x": x}, {"y": x.shape, "z": x.shape})
+        with np.errstate(all="ignore"):
+            for name, function in (("y", np.log), ("z", np.log2)):
+                expected = function(x.astype(np.float64))
+                special = ~np.isfinite(expected)
+                np.testing.assert_array_equal(out[name][special], expected[special])
+                ulp = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
+                error = np.abs(out[name] - expected) / ulp
+                self.assertLess(error[~special].max(), 2.0, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
