@@ -87,5 +87,72 @@ class Logarithms(mt.KernelTest):
                 self.assertLess(error[~special].max(), 2.0, name)
 
 
+class LongSums(mt.KernelTest):
+
+    def test_one_sum(self):
+        spec = """kernel k[N](x : f32[N]) -> y : f32[1] { y = [i] +/ (x * x) }
+        """
+        kernel = mt.Kernel(spec)
+        rng = np.random.default_rng(2)
+        for n in (1, 255, 256, 257, 5000, 1000000, 20000000):
+            for x in (np.ones(n, np.float32), rng.standard_normal(n).astype(np.float32)):
+                y = kernel.run({"x": x}, {"y": (1,)})["y"][0]
+                expected = np.dot(x.astype(np.float64), x.astype(np.float64))
+                self.assertLess(abs(y - expected) / expected, 1e-6, n)
+        for value in (np.inf, np.nan):
+            x[n // 2] = value
+            np.testing.assert_equal(kernel.run({"x": x}, {"y": (1,)})["y"][0], value)
+
+    def test_repaired_sums(self):
+        """A maximum that grows in many blocks, absent elements, rows in lanes."""
+        spec = """kernel k[N, M; D = 8](x : f32[N, M], t : f32[N], V : f32[M, D])
+            -> (p : f32[N], o : f32[N, D], l : f32[N]) {
+          S = mask([i, j] x[i, j] < t[i], x)
+          p = +/ softmax(S)
+          o = softmax(S) +.* V
+          l = logsumexp(S)
+        }
+        """
+        rng = np.random.default_rng(3)
+        for n, m in ((3, 200000), (70, 3000), (5, 257)):
+            x = rng.standard_normal((n, m)) + np.linspace(0, 3, m)
+            x = x.astype(np.float32).astype(np.float64)
+            t, V = np.full(n, 4.0), rng.random((m, 8)).astype(np.float32)
+            t[-1] = -100  # nothing present
+            out = mt.Kernel(spec).results({"x": x, "t": t, "V": V},
+                                          {"p": (n,), "o": (n, 8), "l": (n,)})
+            with np.errstate(all="ignore"):
+                e = np.where(x < t[:, None], np.exp(x), 0)
+                l = np.log(e.sum(1))
+                P = np.where(e.sum(1, keepdims=True) > 0, e / e.sum(1, keepdims=True), 0)
+            for name, expected in (("p", P.sum(1)), ("o", P @ V), ("l", l)):
+                self.assertLess(mt.relative_error(out[name], expected), 2e-6, (name, m))
+
+    def test_softmax_of_a_long_row(self):
+        spec = """kernel k[N, M](x : f32[N, M]) -> y : f32[N, M] { y = softmax(x) }
+        """
+        x = np.random.default_rng(4).standard_normal((2, 1000000)).astype(np.float32)
+        y = mt.Kernel(spec).results({"x": x}, {"y": x.shape})["y"]
+        e = np.exp(x.astype(np.float64))
+        self.assertLess(mt.relative_error(y, e / e.sum(1, keepdims=True)), 1e-6)
+
+    def test_attention_over_many_keys(self):
+        spec = """kernel k[N, M; D = 16](Q : f32[N, D], K : f32[M, D], V : f32[M, D])
+            -> (O : f32[N, D], l : f32[N]) {
+          S = Q +.* transpose(K)
+          O = softmax(S) +.* V
+          l = logsumexp(S)
+        }
+        """
+        rng = np.random.default_rng(5)
+        Q, K, V = (a.astype(np.float32) for a in
+                   (rng.standard_normal((4, 16)) / 8, rng.standard_normal((500000, 16)),
+                    rng.random((500000, 16))))
+        out = mt.Kernel(spec).results({"Q": Q, "K": K, "V": V}, {"O": (4, 16), "l": (4,)})
+        e = np.exp(Q.astype(np.float64) @ K.T.astype(np.float64))
+        self.assertLess(mt.relative_error(out["O"], e / e.sum(1, keepdims=True) @ V), 2e-6)
+        self.assertLess(mt.relative_error(out["l"], np.log(e.sum(1))), 2e-6)
+
+
 if __name__ == "__main__":
     unittest.main()
