@@ -152,7 +152,11 @@ std::optional<std::string> Compilation::header() {
   std::string guard = "MOA_KERNELS";
   for (const KernelSignature &signature : impl->signatures)
     guard += "_" + llvm::StringRef(signature.name).upper();
-  return cpu::printHeader(impl->signatures, guard + "_H");
+  llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);
+  if (!machine)
+    return std::nullopt;
+  return cpu::printHeader(impl->signatures, guard + "_H",
+                          cpu::getProcessor(*machine));
 }
 
 std::optional<std::string>
