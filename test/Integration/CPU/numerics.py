@@ -1,5 +1,7 @@
 # RUN: %python %s
 """Integer division, casts and logarithms at the ends of their ranges; long sums."""
+import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -61,6 +63,20 @@ class Integers(mt.KernelTest):
                         one = (0 if np.isnan(scalar) else high if scalar == np.inf else
                                low if scalar < 0 else 5)
                         np.testing.assert_array_equal(out["z"], one)
+
+
+    def test_casts_of_the_interpreter(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "k")
+            with open(path + ".moa", "w", encoding="utf-8") as file:
+                file.write("kernel k[N](x : f64[N]) -> y : i64[N] { y = i64(x) }\n")
+            np.save(path + "x.npy", np.array([np.inf, -np.inf, np.nan, 2.0 ** 63, 5.5]))
+            for target in ("cpu", "reference"):
+                ran = mt.tool("moa-run", path + ".moa", f"--target={target}",
+                              f"x={path}x.npy", "-o", f"y={path}y.npy")
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                np.testing.assert_array_equal(
+                    np.load(path + "y.npy"), [2 ** 63 - 1, -2 ** 63, 0, 2 ** 63 - 1, 5])
 
 
 class Logarithms(mt.KernelTest):
