@@ -305,7 +305,8 @@ bool isWhole(const Demand &demand) {
 }
 
 /// Point-wise operators and contractions need an operand only where all of
-/// them are present; a selection only where it is chosen.
+/// them are present; a selection only where it is chosen, the right operand of
+/// and, or on booleans only where the left one does not decide.
 void ReadCount::visitOp(Operation *op, const Demand &from) {
   Demand demand = from;
   auto operands = operandsAt(op, demand);
@@ -314,6 +315,9 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
     requirePresence(operand, at, present);
   auto map = dyn_cast<MapOp>(op);
   bool selects = map && map.getFn() == ScalarFn::select;
+  bool isOr = map && map.getFn() == ScalarFn::or_;
+  bool isLogic = map && (isOr || map.getFn() == ScalarFn::and_) &&
+                 cast<ArrayType>(map.getType()).getElementType().isInteger(1);
   for (auto [k, entry] : llvm::enumerate(operands)) {
     auto &[operand, at] = entry;
     // Whether an element is present must be known before it is absent.
@@ -321,6 +325,8 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
     Demand next = isPredicate ? demand : present;
     if (selects && k > 0)
       next.require(condition(map.getInputs()[0], operands[0].second, k == 2));
+    if (isLogic && k > 0)
+      next.require(condition(map.getInputs()[0], operands[0].second, isOr));
     next.value = operand;
     next.index = at;
     if (isa<ReshapeOp>(op)) {

@@ -45,6 +45,8 @@ struct Compilation::Impl {
   llvm::Module *getLLVM(unsigned kernel, bool packed);
   /// Object code of all kernels.
   const llvm::SmallVectorImpl<char> *getObject(bool packed);
+  /// What code is generated for: as the options say, or this machine.
+  llvm::TargetMachine *getMachine(bool host);
 
   /// The level the input is at.
   Level getEntryLevel() const { return entry; }
@@ -102,7 +104,6 @@ private:
                  llvm::function_ref<void(mlir::OpPassManager &)> build);
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
-  llvm::TargetMachine *getMachine(bool host);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);

@@ -165,7 +165,11 @@ std::optional<std::string> Compilation::header() {
       return std::nullopt;
     guard += "_" + llvm::StringRef(signature.name).upper();
   }
-  return cpu::printHeader(impl->signatures, guard + "_H");
+  llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);
+  if (!machine)
+    return std::nullopt;
+  return cpu::printHeader(impl->signatures, guard + "_H",
+                          cpu::getProcessor(*machine));
 }
 
 std::optional<std::string>

@@ -60,6 +60,17 @@ struct SelectNode final : OperandNode {
   }
 };
 
+/// Logic: evaluates the right operand only where the left one does not decide.
+struct LogicNode final : OperandNode {
+  LogicNode(Scope *scope, Location loc, std::vector<Node *> inputs, bool decisive)
+      : OperandNode(scope, loc, std::move(inputs)), decisive(decisive) {}
+  Cell compute(Machine &m) override {
+    Cell left = m.get(operands[0]);
+    return static_cast<bool>(left.i) == decisive ? left : m.get(operands[1]);
+  }
+  bool decisive; // the value of the left operand that is the result
+};
+
 } // namespace
 
 Scope *GraphBuilder::makeScope(unsigned depth) {
@@ -126,6 +137,11 @@ Error GraphBuilder::buildOp(Operation *op) {
   if (isa<arith::SelectOp>(op)) {
     define(op->getResult(0),
            make<SelectNode>(scope, loc, nodesOf(op->getOperands())));
+    return Error::success();
+  }
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1)) {
+    define(op->getResult(0), make<LogicNode>(scope, loc, nodesOf(op->getOperands()),
+                                             isa<arith::OrIOp>(op)));
     return Error::success();
   }
   auto instr = instrOf(op);

@@ -185,8 +185,16 @@ Error MoAInterpreter::apply(IotaOp op, Whole &out) {
 // Point-wise operators and masks
 //===----------------------------------------------------------------------===//
 
-/// Absent if any operand is; else the chosen operand for select; else
-/// undefined if any operand is.
+/// True if the left operand of `and` or `or` on booleans is the result.
+static bool decides(MapOp op, const Whole &left, int64_t offset) {
+  if (!left.element.isInteger(1) || left.state(offset) != Present)
+    return false;
+  bool value = left.data[offset].i != 0;
+  return op.getFn() == ScalarFn::and_ ? !value : op.getFn() == ScalarFn::or_ && value;
+}
+
+/// Absent if any operand is; else the chosen operand for select, the left one
+/// where it decides and, or; else undefined if any operand is.
 Error MoAInterpreter::apply(MapOp op, Whole &out) {
   SmallVector<const Whole *, 3> inputs;
   SmallVector<std::vector<int64_t>, 3> strides;
@@ -218,6 +226,8 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
       return out.set(k, inputs[chosen]->state(offsets[chosen]),
                      inputs[chosen]->data[offsets[chosen]]);
     }
+    if (decides(op, *inputs[0], offsets[0]))
+      return out.set(k, Present, inputs[0]->data[offsets[0]]);
     if (undefined >= 0)
       return out.set(k, Undefined, inputs[undefined]->data[offsets[undefined]]);
     Cell operands[3], result = ofInt(0);

@@ -9,7 +9,7 @@ using namespace moa::onf;
 
 bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
                      int64_t vectorsPerTile) {
-  auto plan = planFold(fold, laneIndex, emitter.deps);
+  auto plan = planFold(fold, laneIndex, emitter.deps, emitter.onDemand);
   if (!plan)
     return false;
   BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan)).emit();
@@ -102,6 +102,8 @@ void BlockedFold::allocate() {
     buffers.state = e.scratchFor(scalar.acc.getResult().getType(), rows);
     if (!scalar.acc.getRefs().empty())
       buffers.started = e.scratchFor(booleanType(), rows);
+    if (isPureSum(scalar.acc))
+      buffers.rest = e.scratchFor(scalar.acc.getResult().getType(), rows);
     scalars.push_back(buffers);
   }
   for (auto &[value, pass] : plan.kept)
@@ -136,6 +138,8 @@ void BlockedFold::initialise() {
     fillBuffer(buffers.state, b.identity(acc.getMonoid(), type), shape.vectors);
     if (buffers.started)
       fillBuffer(buffers.started, none, shape.vectors);
+    if (buffers.rest)
+      fillBuffer(buffers.rest, b.identity(Monoid::add, type), shape.vectors);
   }
   for (auto [carrier, buffers, started] :
        llvm::zip_equal(plan.carriers, carriers, carrierStarted)) {
@@ -143,6 +147,21 @@ void BlockedFold::initialise() {
     fillBuffer(buffers.state, zero, shape.vectors * buffers.padded);
     if (started)
       fillBuffer(started, none, shape.vectors);
+  }
+}
+
+/// Adds what the sums of blocks lost.
+void BlockedFold::addRests() {
+  for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
+    if (!buffers.rest)
+      continue;
+    Type type = scalar.acc.getResult().getType();
+    e.loop(e.here().index(0), e.here().mul(vectors, shape.lanes), shape.lanes,
+           [&, &buffers = buffers](Value offset) {
+             Value sum = e.here().combine(Monoid::add, load(type, buffers.state, offset),
+                                          load(type, buffers.rest, offset));
+             store(sum, buffers.state, offset);
+           });
   }
 }
 
@@ -198,6 +217,7 @@ void BlockedFold::emit() {
     count = b.sub(b.min(b.add(base, shape.BN), upper), first);
     emitBlock(first, count);
   });
+  addRests();
   publish();
 }
 

@@ -57,6 +57,7 @@ private:
   };
   struct ScalarBuffers {
     mlir::Value state, started; // started is null without refs
+    mlir::Value rest;           // what a sum of blocks lost; null for others
   };
   /// Scopes and states of the vectors of a panel.
   struct Panel {
@@ -71,6 +72,7 @@ private:
   void allocate();
   void allocateCarrier(const Carrier &carrier);
   void initialise();
+  void addRests();
   void fillBuffer(mlir::Value pointer, mlir::Value element, int64_t count);
   void emitBlock(mlir::Value first, mlir::Value count);
   void emitMaskedBlock(mlir::Value first, mlir::Value count);

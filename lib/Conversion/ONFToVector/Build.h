@@ -109,6 +109,20 @@ struct Build {
       return mlir::arith::MinimumFOp::create(b, loc, x, y, nsz);
     return buildMonoid(b, loc, monoid, x, y);
   }
+  /// sum + term, and rest plus what that rounding lost; what is not finite
+  /// loses nothing.
+  std::pair<mlir::Value, mlir::Value> addCompensated(mlir::Value sum, mlir::Value rest,
+                                                     mlir::Value term) const {
+    auto plus = [&](mlir::Value x, mlir::Value y) { return combine(Monoid::add, x, y); };
+    auto minus = [&](mlir::Value x, mlir::Value y) -> mlir::Value {
+      return mlir::arith::SubFOp::create(b, loc, x, y);
+    };
+    mlir::Value total = plus(sum, term), added = minus(total, sum);
+    mlir::Value lost = plus(minus(sum, minus(total, added)), minus(term, added));
+    lost = plus(rest, lost);
+    mlir::Value zero = identity(Monoid::add, lost.getType());
+    return {total, select(differs(lost, lost), zero, lost)};
+  }
   mlir::Value i64(mlir::Value index) const {
     mlir::Type type = b.getI64Type();
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(index.getType()))

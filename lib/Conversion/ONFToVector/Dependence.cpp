@@ -31,6 +31,16 @@ bool roundsOperands(AccOp acc) {
   return narrow && type && narrow.getWidth() < type.getWidth();
 }
 
+bool isPureSum(AccOp acc) {
+  Type element = acc.getResult().getType();
+  if (auto array = dyn_cast<ArrayType>(element))
+    element = array.getElementType();
+  return acc.getMonoid() == Monoid::add && isa<FloatType>(element) &&
+         (acc.getRefs().empty() || acc.getCombine() == ScalarFn::mul) &&
+         llvm::all_of(acc.getResult().getUsers(),
+                      [](Operation *user) { return isa<YieldOp>(user); });
+}
+
 LoadOp getReadElement(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto load = dyn_cast<LoadOp>(op))

@@ -37,6 +37,9 @@ llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
 mlir::Value getYielded(mlir::Region &region);
 /// True if the computed operands of the state's product are to be rounded.
 bool roundsOperands(onf::AccOp acc);
+/// True for a sum of floats that nothing in its fold reads and that is repaired
+/// by factors: partial sums may be kept apart until the end.
+bool isPureSum(onf::AccOp acc);
 /// The load a value reads its element with, through widening casts; null where
 /// the value is computed.
 onf::LoadOp getReadElement(mlir::Value value);

@@ -11,6 +11,11 @@
 // indices; `eval` writes an expression at the outermost scope that binds all it
 // depends on and remembers the result there.
 //
+// Operands that are needed only where a condition holds are evaluated in a
+// *context*, the conditions on the way to them. A load that may leave its array
+// waits for the conditions of its context and reads only where they hold; what
+// is computed from it is remembered for that context and its refinements.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
 #define MOA_CONVERSION_ONFTOVECTOR_EMITTER_H
@@ -18,6 +23,7 @@
 #include "lib/Conversion/ONFToVector/ArgumentBlock.h"
 #include "lib/Conversion/ONFToVector/Build.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Conversion/ONFToVector/OnDemand.h"
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -53,6 +59,9 @@ struct Scope {
   llvm::DenseMap<mlir::Value, mlir::Value> splats;
   llvm::DenseMap<mlir::Value, LaneIndex> lanes;
   llvm::DenseMap<mlir::Value, StateBuffer> states;
+  /// The same for contexts other than the empty one.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> conditional;
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, StateBuffer> conditionalStates;
   /// In the scope of one vector of rows: its number in the tile and the first
   /// and last row it holds.
   mlir::Value vectorNumber, firstRow, lastRow;
@@ -62,10 +71,18 @@ struct Scope {
   mlir::Value present;
 };
 
-/// An emitted value and the scope it stands in.
+/// An emitted value, the scope it stands in, and the context it is right in.
 struct Emitted {
   mlir::Value value;
   unsigned depth = 0;
+  unsigned context = 0;
+};
+
+/// A context: the conditions of another one, and one more.
+struct Context {
+  unsigned parent = 0;
+  Emitted condition;
+  bool holds = true; // the condition, or its negation
 };
 
 /// The rows of one task: [base, base + rows), in `vectors` vectors.
@@ -86,7 +103,7 @@ public:
 
   Emitter(onf::KernelOp kernel, const ArgumentBlock &block, Dependence &deps,
           int64_t lanes)
-      : kernel(kernel), block(block), deps(deps), lanes(lanes) {}
+      : kernel(kernel), block(block), deps(deps), onDemand(kernel, block), lanes(lanes) {}
 
   //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
   Build at(unsigned depth) { return {stack[depth]->site->builder, loc}; }
@@ -185,6 +202,7 @@ public:
   onf::KernelOp kernel;
   const ArgumentBlock &block;
   Dependence &deps;
+  OnDemand onDemand;
   const int64_t lanes;
   mlir::Location loc = mlir::UnknownLoc::get(kernel.getContext());
   std::vector<Scope *> stack;
@@ -199,7 +217,18 @@ private:
   Emitted evalAt(onf::AtOp at);
   Emitted evalFold(onf::FoldOp fold, mlir::Value result);
   Emitted evalExtent(onf::ExtentOp op);
-  Emitted remember(mlir::Value key, mlir::Value value, unsigned depth);
+  Emitted remember(mlir::Value key, mlir::Value value, unsigned depth,
+                   unsigned context = 0);
+  /// Evaluates an operand that is needed only where `condition` is `holds`.
+  Emitted evalWhere(mlir::Value value, Emitted condition, bool holds);
+  Emitted evalOperand(mlir::Operation *op, unsigned number, llvm::ArrayRef<Emitted> before);
+  /// The context, its parent, …, but not the empty one.
+  llvm::SmallVector<unsigned> openContexts() const;
+  /// The rows that are present in the scopes down to `depth` and, for a load that
+  /// may fault, for which the context holds; null if all.
+  mlir::Value neededRows(unsigned depth, bool mayFault);
+  /// What is known of a fold's state, its depth and its context.
+  StateBuffer *findState(mlir::Value state, Emitted &where);
   /// Evaluates what a region uses from outside; the depth of the deepest.
   unsigned depthOfCaptures(mlir::Operation *op);
   std::optional<unsigned> rowDepth() const;
@@ -213,7 +242,7 @@ private:
     Emitted perLane;    // null value if no term depends on the lane
     mlir::Value stride; // the lanes' distance, null if irregular
     mlir::Value full;   // null if the lanes are always consecutive
-    unsigned depth = 0;
+    unsigned depth = 0, context = 0;
   };
   Address address(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                   llvm::StringRef constant);
@@ -227,14 +256,16 @@ private:
   mlir::Value nonEmpty(mlir::Operation *op, unsigned depth);
   std::optional<Emitted> findBound(mlir::Value value);
   mlir::Value pointerOf(mlir::Value array);
-  unsigned depthOfLoad(unsigned depth) const;
+  unsigned depthOfLoad(unsigned depth, bool mayFault) const;
   mlir::Value loadUniform(Build b, mlir::Type element, mlir::Value pointer);
   mlir::Value loadLanes(unsigned depth, mlir::Type element, mlir::Value pointer,
-                        const Address &address, mlir::Value allowed);
+                        const Address &address, mlir::Value allowed, bool mayFault);
   mlir::Value consecutive(Build b, const Address &address, mlir::Value allowed);
   /// Runs `body` with only the scopes down to `depth` open.
   void outside(unsigned depth, llvm::function_ref<void()> body);
 
+  std::vector<Context> contexts{Context()};
+  unsigned context = 0;
   llvm::StringMap<mlir::Value> extents;
   llvm::DenseMap<unsigned, mlir::Value> slots;
 };

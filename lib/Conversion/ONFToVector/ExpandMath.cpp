@@ -183,6 +183,33 @@ struct ExpandTanh : OpRewritePattern<math::TanhOp> {
   }
 };
 
+/// Logarithms of f32: MLIR's polynomial takes subnormals for the least normal
+/// number, so they are scaled by 2^23 first.
+template <typename OpTy> struct ScaleSubnormal : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "only f32 has a polynomial");
+    if (op->hasAttr("moa.scaled"))
+      return rewriter.notifyMatchFailure(op, "the argument is scaled");
+    Location loc = op.getLoc();
+    ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
+    double logOfScale = std::is_same_v<OpTy, math::Log2Op> ? 23.0 : 0x1.fe2804p+3;
+    Value x = op.getOperand();
+    Value small = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x,
+                                        builder.constant(0x1p-126));
+    Value large = arith::MulFOp::create(rewriter, loc, x, builder.constant(0x1p23));
+    auto scaled = OpTy::create(rewriter, loc,
+                               arith::SelectOp::create(rewriter, loc, small, large, x));
+    scaled->setAttr("moa.scaled", rewriter.getUnitAttr());
+    Value shift = arith::SelectOp::create(rewriter, loc, small,
+                                          builder.constant(logOfScale),
+                                          builder.constant(0.0));
+    rewriter.replaceOpWithNewOp<arith::SubFOp>(op, scaled.getResult(), shift);
+    return success();
+  }
+};
+
 template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const final {
@@ -231,7 +258,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
 
 void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>,
-               ExpandTanh>(patterns.getContext(), /*benefit=*/2);
+               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh>(patterns.getContext(), /*benefit=*/2);
 }
 
 std::unique_ptr<Pass> moa::createExpandMathPass() {

@@ -4,6 +4,10 @@
 // t ← (c ⊗ t) ⊕ F of the definition of onf.acc, with selections where a row is
 // absent, a reference is singular, or the state has not started.
 //
+// Sums of floats that nothing in the fold reads are summed in blocks of indices,
+// each from zero, and the blocks' sums are added with a compensated sum: with B
+// indices per block the error is that of about B additions, whatever the range.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -88,12 +92,26 @@ private:
   struct State {
     bool row = false, carried = false;
     int state = -1, started = -1; // positions among the loop's arguments
+    bool split = false;           // summed in blocks: `state` holds the block's sum
+    int sum = -1, rest = -1;      // positions of the sum so far and of what it lost
+    Value sumBuffer, restBuffer;  // or where they stand
   };
+  struct Repair {
+    Value factor, apply, ok; // null: none; never; always
+  };
+  static constexpr int64_t kBlock = 256;
   Values initialValues();
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args, Value present);
   Value repairFactor(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news);
   void stepCarried(unsigned k, Value factor, Value apply, Value ok);
+  bool splits(AccOp acc);
+  Values startBlocks(Values inits);
+  Values runBlock(Value from, Value to, ValueRange args);
+  Values mergeBlock(ValueRange before, ValueRange after);
+  std::pair<Value, Value> addBlock(Value sum, Value rest, Value block, const Repair &repair);
+  void finishBlocks(Values &finals);
+  Repair repairOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
   void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
   Value advance(AccOp acc, bool row, Value old, Value factor, Value apply, Value ok);
   Value match(Value value, bool row) {
@@ -191,16 +209,19 @@ void FoldEmitter::stepCarried(unsigned k, Value factor, Value apply, Value ok) {
   });
 }
 
-void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {
+/// How a state that has terms follows its references from `before` to `after`,
+/// where `ok`.
+FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRange after,
+                                          Value ok) {
   AccOp acc = accs[k];
   State &state = states[k];
   Build b = e.here();
-  Value ok = present ? match(present, state.row) : Value(), changed;
+  Value changed;
   SmallVector<Value> olds, news;
   for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
     unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
-    olds.push_back(match(args[states[number].state], state.row));
-    news.push_back(match(next[states[number].state], state.row));
+    olds.push_back(match(before[states[number].state], state.row));
+    news.push_back(match(after[states[number].state], state.row));
     changed = b.either(changed, b.differs(olds.back(), news.back()));
     auto value = dyn_cast<FloatAttr>(singular);
     if (value && !value.getValue().isNaN() &&
@@ -208,14 +229,22 @@ void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present)
       ok = b.both(ok, b.differs(news.back(),
                                 b.constant(news.back().getType(), value)));
   }
-  Value factor, apply;
+  if (acc.getRefs().empty())
+    return {Value(), Value(), ok};
+  Value apply = b.both(b.both(before[state.started], changed), ok);
+  return {match(repairFactor(acc, olds, news), state.row), apply, ok};
+}
+
+void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {
+  AccOp acc = accs[k];
+  State &state = states[k];
+  auto [factor, apply, ok] =
+      repairOf(k, args, next, present ? match(present, state.row) : Value());
   if (!acc.getRefs().empty()) {
+    Build b = e.here();
     Value started = args[state.started];
-    apply = b.both(b.both(started, changed), ok);
-    factor = match(repairFactor(acc, olds, news), state.row);
-    Value now = ok ? b.either(started, ok)
-                   : b.constant(started.getType(), b.b.getBoolAttr(true));
-    next[state.started] = now;
+    next[state.started] = ok ? b.either(started, ok)
+                             : b.constant(started.getType(), b.b.getBoolAttr(true));
   }
   if (state.carried)
     return stepCarried(k, factor, apply, ok);
@@ -248,6 +277,125 @@ Emitter::Values FoldEmitter::iterate(Value j, ValueRange args) {
       [&] { return Values(args); });
 }
 
+//===----------------------------------------------------------------------===//
+// Blocks of a sum
+//===----------------------------------------------------------------------===//
+
+bool FoldEmitter::splits(AccOp acc) {
+  auto extent = SymExpr::parse(fold.getExtent());
+  bool isShort = extent && extent->getConstant() && *extent->getConstant() <= kBlock;
+  return !isShort && isPureSum(acc);
+}
+
+/// The arguments of the loop over blocks: those of the loop over indices, and
+/// sums and rests.
+Emitter::Values FoldEmitter::startBlocks(Values inits) {
+  for (unsigned k = 0; k != accs.size(); ++k) {
+    State &state = states[k];
+    state.split = splits(accs[k]);
+    if (!state.split)
+      continue;
+    if (!state.carried) {
+      state.sum = inits.size();
+      state.rest = state.sum + 1;
+      inits.append(2, inits[state.state]);
+      continue;
+    }
+    const StateBuffer &buffer = buffers[k];
+    int64_t size = buffer.padded * (buffer.row ? e.lanes : 1);
+    state.sumBuffer = e.scratchFor(buffer.element, size);
+    state.restBuffer = e.scratchFor(buffer.element, size);
+    Value zero = e.here().identity(Monoid::add, e.typeOf(buffer.element, buffer.row));
+    overCarried(accs[k], [&](Value flat) {
+      Value offset = e.here().mul(flat, buffer.row ? e.lanes : 1);
+      for (Value pointer : {state.sumBuffer, state.restBuffer})
+        e.storeState(e.here(), zero, pointer, offset);
+    });
+  }
+  return inits;
+}
+
+Emitter::Values FoldEmitter::runBlock(Value from, Value to, ValueRange args) {
+  Values inits(args);
+  unsigned count = inits.size();
+  for (State &state : states) {
+    if (!state.split)
+      continue;
+    count -= state.carried ? 0 : 2;
+    Build b = e.here();
+    if (!state.carried)
+      inits[state.state] = b.identity(Monoid::add, inits[state.state].getType());
+    if (state.started >= 0)
+      inits[state.started] =
+          b.constant(inits[state.started].getType(), b.b.getBoolAttr(false));
+  }
+  inits.truncate(count);
+  Values after = e.loop(from, to, 1, inits, [&](Value j, ValueRange now) {
+    return iterate(j, now);
+  });
+  return mergeBlock(args, after);
+}
+
+std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block,
+                                              const Repair &repair) {
+  Build b = e.here();
+  if (repair.factor)
+    for (Value *part : {&sum, &rest})
+      *part = b.select(repair.apply, b.combine(Monoid::mul, *part, repair.factor), *part);
+  return b.addCompensated(sum, rest, block);
+}
+
+Emitter::Values FoldEmitter::mergeBlock(ValueRange before, ValueRange after) {
+  Values next(before);
+  std::copy(after.begin(), after.end(), next.begin());
+  for (unsigned k = 0; k != accs.size(); ++k) {
+    State &state = states[k];
+    if (!state.split)
+      continue;
+    Repair repair = repairOf(k, before, after, Value());
+    if (state.started >= 0)
+      next[state.started] = e.here().either(before[state.started], after[state.started]);
+    if (!state.carried) {
+      std::tie(next[state.sum], next[state.rest]) =
+          addBlock(before[state.sum], before[state.rest], after[state.state], repair);
+      continue;
+    }
+    const StateBuffer &buffer = buffers[k];
+    overCarried(accs[k], [&](Value flat) {
+      Build b = e.here();
+      Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+      auto read = [&](Value pointer) {
+        return e.loadState(b, buffer.element, buffer.row, pointer, offset);
+      };
+      auto [sum, rest] = addBlock(read(state.sumBuffer), read(state.restBuffer),
+                                  read(buffer.pointer), repair);
+      e.storeState(b, sum, state.sumBuffer, offset);
+      e.storeState(b, rest, state.restBuffer, offset);
+      e.storeState(b, b.identity(Monoid::add, sum.getType()), buffer.pointer, offset);
+    });
+  }
+  return next;
+}
+
+void FoldEmitter::finishBlocks(Values &finals) {
+  for (unsigned k = 0; k != accs.size(); ++k) {
+    State &state = states[k];
+    if (state.split && !state.carried)
+      finals[state.state] =
+          e.here().combine(Monoid::add, finals[state.sum], finals[state.rest]);
+    if (!state.split || !state.carried)
+      continue;
+    const StateBuffer &buffer = buffers[k];
+    overCarried(accs[k], [&](Value flat) {
+      Build b = e.here();
+      Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
+      Value sum = e.loadState(b, buffer.element, buffer.row, state.sumBuffer, offset);
+      Value rest = e.loadState(b, buffer.element, buffer.row, state.restBuffer, offset);
+      e.storeState(b, b.combine(Monoid::add, sum, rest), buffer.pointer, offset);
+    });
+  }
+}
+
 Emitter::Values FoldEmitter::run() {
   Values inits = initialValues();
   Value first, last;
@@ -258,9 +406,23 @@ Emitter::Values FoldEmitter::run() {
   auto [lower, upper] =
       lifted ? e.hull(fold, first, last)
              : std::make_pair(e.here().index(0), e.extent(fold.getExtent()));
-  Values finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) {
-    return iterate(j, args);
-  });
+  Values finals;
+  if (llvm::none_of(accs, [&](AccOp acc) { return splits(acc); })) {
+    finals = e.loop(lower, upper, 1, inits, [&](Value j, ValueRange args) {
+      return iterate(j, args);
+    });
+  } else {
+    inits = startBlocks(inits);
+    Build b = e.here();
+    Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kBlock));
+    start = b.mul(start, kBlock);
+    finals = e.loop(start, upper, kBlock, inits,
+                    [&, lower = lower, upper = upper](Value base, ValueRange args) {
+      Build b = e.here();
+      return runBlock(b.max(base, lower), b.min(b.add(base, kBlock), upper), args);
+    });
+    finishBlocks(finals);
+  }
   Values results;
   for (State &state : states)
     results.push_back(state.carried ? Value() : finals[state.state]);

@@ -14,9 +14,9 @@ namespace {
 
 class Planner {
 public:
-  Planner(FoldOp fold, Value laneIndex, Dependence &deps)
+  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand)
       : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
-        deps(deps) {}
+        deps(deps), onDemand(onDemand) {}
   std::optional<FoldPlan> run();
 
 private:
@@ -40,6 +40,7 @@ private:
   FoldOp fold;
   Value lane, key;
   Dependence &deps;
+  OnDemand &onDemand;
   FoldPlan plan;
   llvm::DenseMap<Value, unsigned> firstPass;
   llvm::DenseSet<Value> seen; // in the pass being visited
@@ -104,7 +105,7 @@ bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
 bool Planner::planScore(FoldOp inner) {
   SmallVector<AccOp> accs = getAccs(inner);
   auto expr = SymExpr::parse(inner.getExtent());
-  if (accs.size() != 1 || getGuard(inner) || !expr || !expr->getConstant() ||
+  if (accs.size() != 1 || getGuard(inner) || !onDemand.isUnconditional(inner) || !expr || !expr->getConstant() ||
       *expr->getConstant() < 1)
     return false;
   AccOp acc = accs[0];
@@ -205,9 +206,10 @@ bool Planner::isOfKey(Value value) {
 }
 
 /// True for a load of a row's element that moves along an index and can be made
-/// for every index, present or not: its address is affine.
+/// for every index, present or not.
 bool Planner::isRowLoad(LoadOp load, Value along) {
-  if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps))
+  if (!deps.on(load.getResult(), lane) || !runsAlong(load, along, deps) ||
+      !onDemand.isInBounds(load))
     return false;
   return llvm::all_of(load.getTerms(), [&](Value term) {
     return factorOf(term, lane, deps) && !term.getDefiningOp<LoadOp>();
@@ -233,7 +235,8 @@ void Planner::visit(Value value, unsigned pass) {
   if (!op || !fold->isProperAncestor(op) || isScore(op) || isa<AccOp>(op) ||
       !seen.insert(value).second)
     return;
-  if (isExpensive(op) && isOfKey(value) && op->getNumResults() == 1) {
+  if (isExpensive(op) && isOfKey(value) && op->getNumResults() == 1 &&
+      onDemand.isUnconditional(op)) {
     bool row = deps.on(value, lane) || usesState(value);
     if (!row) {
       plan.keyValues.insert(value);
@@ -291,8 +294,9 @@ std::optional<FoldPlan> Planner::run() {
 
 } // namespace
 
-std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps) {
-  return Planner(fold, laneIndex, deps).run();
+std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps,
+                                 OnDemand &onDemand) {
+  return Planner(fold, laneIndex, deps, onDemand).run();
 }
 
 } // namespace moa::rows

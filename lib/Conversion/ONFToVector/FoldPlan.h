@@ -15,6 +15,7 @@
 #define MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
 
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Conversion/ONFToVector/OnDemand.h"
 #include "llvm/ADT/MapVector.h"
 #include <optional>
 
@@ -76,7 +77,7 @@ struct FoldPlan {
 
 /// The plan of a fold over rows, or nothing where its form does not allow one.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
-                                 Dependence &deps);
+                                 Dependence &deps, OnDemand &onDemand);
 
 } // namespace moa::rows
 

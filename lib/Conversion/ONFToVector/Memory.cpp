@@ -103,6 +103,7 @@ Emitter::Address Emitter::address(OperandRange terms, ArrayAttr coefficients,
     Value coefficient = extent(cast<StringAttr>(text).getValue());
     Emitted emitted = eval(term);
     result.depth = std::max(result.depth, emitted.depth);
+    result.context = std::max(result.context, emitted.context);
     Build b = at(emitted.depth);
     if (!isa<VectorType>(emitted.value.getType())) {
       uniform.push_back({b.mul(emitted.value, coefficient), emitted.depth});
@@ -162,13 +163,43 @@ Value Emitter::nonEmpty(Operation *op, unsigned depth) {
   return condition;
 }
 
-/// Loads whose address a guard may protect stay inside the guarded scope.
-unsigned Emitter::depthOfLoad(unsigned depth) const {
+/// Loads that may leave their array stay where every condition is known;
+/// others leave a guarded scope only if they do not move with its index.
+unsigned Emitter::depthOfLoad(unsigned depth, bool mayFault) const {
   for (unsigned k = stack.size(); k-- > 0;)
     if (int from = stack[k]->guardedFrom;
-        from >= 0 && depth >= static_cast<unsigned>(from))
+        from >= 0 && (mayFault || depth >= static_cast<unsigned>(from)))
       depth = std::max(depth, k);
+  if (mayFault)
+    for (unsigned open : openContexts())
+      depth = std::max(depth, contexts[open].condition.depth);
   return depth;
+}
+
+Value Emitter::neededRows(unsigned depth, bool mayFault) {
+  Build b = at(depth);
+  SmallVector<unsigned> open;
+  if (mayFault)
+    open = openContexts();
+  Value needed;
+  auto require = [&](Value condition) {
+    if (needed && isa<VectorType>(needed.getType()) != isa<VectorType>(condition.getType())) {
+      needed = b.splat(needed, lanes);
+      condition = b.splat(condition, lanes);
+    }
+    needed = b.both(needed, condition);
+  };
+  for (unsigned k = 0; k <= depth; ++k)
+    if (stack[k]->present)
+      require(stack[k]->present);
+  for (unsigned k : llvm::reverse(open)) {
+    Value condition = contexts[k].condition.value;
+    if (!contexts[k].holds)
+      condition = b.differs(condition, b.constant(condition.getType(),
+                                                  b.b.getBoolAttr(true)));
+    require(condition);
+  }
+  return needed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,12 +232,14 @@ static Type gatherType(Type storage) {
 }
 
 Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
-                         const Address &address, Value allowed) {
+                         const Address &address, Value allowed, bool mayFault) {
   Type storage = storageType(element);
   unsigned align = storageBytes(element);
   Value value;
   outside(depth, [&] {
-    Value condition = consecutive(here(), address, allowed);
+    Value needed = neededRows(depth, mayFault), condition = consecutive(here(), address, allowed);
+    if (mayFault && needed)
+      condition = here().both(condition, here().all(needed));
     auto contiguous = [&]() -> Values {
       Build b = here();
       Value first = vector::ExtractOp::create(b.b, loc, address.perLane.value, 0);
@@ -217,9 +250,8 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
       Build b = here();
       Value where = b.address(storage, pointer, address.perLane.value);
       Value mask = allowed ? b.splat(allowed, lanes) : Value();
-      for (Scope *scope : stack)
-        if (scope->present)
-          mask = b.both(mask, b.splat(scope->present, lanes));
+      if (needed)
+        mask = b.both(mask, b.splat(needed, lanes));
       auto maskType = rowType(b.b.getI1Type());
       if (!mask)
         mask = b.constant(maskType, b.b.getBoolAttr(true));
@@ -231,9 +263,17 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
         lanesRead = LLVM::BitcastOp::create(b.b, loc, rowType(storage), lanesRead);
       return {lanesRead};
     };
-    value = matchPattern(condition, m_Zero())
-                ? gathered()[0]
-                : branch(condition, {rowType(storage)}, contiguous, gathered)[0];
+    auto read = [&]() -> Values {
+      return matchPattern(condition, m_Zero())
+                 ? gathered()
+                 : branch(condition, {rowType(storage)}, contiguous, gathered);
+    };
+    auto nothing = [&]() -> Values {
+      return {LLVM::ZeroOp::create(here().b, loc, rowType(storage))};
+    };
+    value = mayFault && needed
+                ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0]
+                : read()[0];
     value = fromStorage(here(), element, value);
   });
   return value;
@@ -245,16 +285,23 @@ Emitted Emitter::evalLoad(LoadOp load) {
   if (block.isScalar(number))
     return remember(load.getResult(), slot(block.getSlot(number), element), 0);
   Address where = address(load.getTerms(), load.getCoefficients(), load.getConstant());
-  unsigned depth = depthOfLoad(where.depth);
+  bool mayFault = !onDemand.isInBounds(load);
+  unsigned depth = depthOfLoad(where.depth, mayFault);
+  unsigned known = mayFault ? context : where.context;
   Value allowed = nonEmpty(load, depth), base = pointerOf(load.getArray());
   Build b = at(where.uniform.depth);
   Value pointer = b.address(storageType(element), base, where.uniform.value);
   if (where.perLane.value)
     return remember(load.getResult(),
-                    loadLanes(depth, element, pointer, where, allowed), depth);
+                    loadLanes(depth, element, pointer, where, allowed, mayFault),
+                    depth, known);
+  if (mayFault)
+    if (Value needed = neededRows(depth, mayFault))
+      allowed = at(depth).both(allowed, at(depth).any(needed));
   if (allowed)
     pointer = at(depth).select(allowed, pointer, arguments);
-  return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth);
+  return remember(load.getResult(), loadUniform(at(depth), element, pointer), depth,
+                  known);
 }
 
 std::optional<Emitter::Strided> Emitter::strided(LoadOp load, Value outer, Value first,

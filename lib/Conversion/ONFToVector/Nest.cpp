@@ -175,7 +175,7 @@ void NestEmitter::emitTile(Value firstRow) {
       bool row = llvm::any_of(fold.getResults(), [&](Value result) {
         return emitter.deps.on(result, laneIndex());
       });
-      if (!row)
+      if (!row || !emitter.onDemand.isUnconditional(fold))
         continue;
       emitter.loc = fold.getLoc();
       if (!options.blocks || !emitBlockedFold(emitter, fold, laneIndex(),

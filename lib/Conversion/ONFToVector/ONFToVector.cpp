@@ -50,7 +50,10 @@ namespace {
 ///
 /// **Requires** checked onf, lifted or not. **Establishes** the functions of
 /// ONFToVector.h; no onf op is left. **Numerics**: sums are reassociated by
-/// blocks of the reduced index; everything else is evaluated as written.
+/// blocks of the reduced index, 256 or the cache tile; sums of blocks are
+/// compensated, except those of states with axes in blocked folds, so that the
+/// relative error of a sum of terms of one sign is at most that of one block, or
+/// of one block and n / block additions. Everything else is evaluated as written.
 struct ConvertONFToVectorPass
     : PassWrapper<ConvertONFToVectorPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertONFToVectorPass)

@@ -332,15 +332,25 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
     if (scalar.pass != pass)
       continue;
     AccOp acc = scalar.acc;
-    Value state = panel.olds[k][u];
+    Value state = panel.olds[k][u], rest;
+    if (scalars[k].rest)
+      rest = load(acc.getResult().getType(), scalars[k].rest, vectorOffset(panel, u));
     if (scalars[k].started) {
       Value started = updateStarted(acc, panel, u, scalars[k].started);
       Repair fix = repair(acc, panel, u, started);
       Build b = e.here();
       Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
       state = b.select(fix.apply, b.combine(combine, state, fix.factor), state);
+      if (rest)
+        rest = b.select(fix.apply, b.combine(combine, rest, fix.factor), rest);
     }
-    Value next = e.here().combine(acc.getMonoid(), state, partial[index++]);
+    Value next;
+    if (rest) {
+      std::tie(next, rest) = e.here().addCompensated(state, rest, partial[index++]);
+      store(rest, scalars[k].rest, vectorOffset(panel, u));
+    } else {
+      next = e.here().combine(acc.getMonoid(), state, partial[index++]);
+    }
     panel.news[k][u] = next;
     panel.rows[u].values[acc.getResult()] = next;
   }

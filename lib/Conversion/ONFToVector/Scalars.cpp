@@ -13,13 +13,36 @@ std::optional<Emitted> Emitter::findBound(Value value) {
     auto found = stack[depth]->values.find(value);
     if (found != stack[depth]->values.end())
       return Emitted{found->second, depth};
+    for (unsigned open : openContexts())
+      if (Value known = stack[depth]->conditional.lookup({value, open}))
+        return Emitted{known, depth, open};
   }
   return std::nullopt;
 }
 
-Emitted Emitter::remember(Value key, Value value, unsigned depth) {
-  stack[depth]->values[key] = value;
-  return {value, depth};
+Emitted Emitter::remember(Value key, Value value, unsigned depth, unsigned known) {
+  if (known)
+    stack[depth]->conditional[{key, known}] = value;
+  else
+    stack[depth]->values[key] = value;
+  return {value, depth, known};
+}
+
+StateBuffer *Emitter::findState(Value state, Emitted &where) {
+  for (unsigned depth = stack.size(); depth-- > 0;) {
+    Scope &scope = *stack[depth];
+    where.depth = depth;
+    where.context = 0;
+    if (auto found = scope.states.find(state); found != scope.states.end())
+      return &found->second;
+    for (unsigned open : openContexts()) {
+      where.context = open;
+      auto found = scope.conditionalStates.find({state, open});
+      if (found != scope.conditionalStates.end())
+        return &found->second;
+    }
+  }
+  return nullptr;
 }
 
 bool Emitter::isRow(Value value) {
@@ -58,25 +81,81 @@ Emitted Emitter::eval(Value value) {
   return evalElementwise(op);
 }
 
-/// Divisors of zero become one: code may run where its result is not used.
-static Value nonZero(Build b, Value divisor) {
-  Value zero = b.constant(divisor.getType(),
-                          IntegerAttr::get(getElementTypeOrSelf(divisor), 0));
-  Value one = b.constant(divisor.getType(),
-                         IntegerAttr::get(getElementTypeOrSelf(divisor), 1));
+/// A divisor that never traps. Zero becomes one: code may run where its result
+/// is not used. So does −1 under the least integer, whose quotient wraps to
+/// itself and leaves no remainder.
+static Value safeDivisor(Build b, Value dividend, Value divisor, bool isSigned) {
+  Type type = divisor.getType(), element = getElementTypeOrSelf(type);
+  auto integer = [&](const APInt &value) {
+    return b.constant(type, IntegerAttr::get(element, value));
+  };
+  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   APInt known;
-  if (matchPattern(divisor, m_ConstantInt(&known)) && !known.isZero())
-    return divisor;
-  return b.select(b.eq(divisor, zero), one, divisor);
+  bool isKnown = matchPattern(divisor, m_ConstantInt(&known));
+  Value traps;
+  if (!isKnown || known.isZero())
+    traps = b.eq(divisor, integer(APInt::getZero(width)));
+  if (isSigned && (!isKnown || known.isAllOnes()))
+    traps = b.either(traps, b.both(b.eq(divisor, integer(APInt::getAllOnes(width))),
+                                   b.eq(dividend, integer(APInt::getSignedMinValue(width)))));
+  return traps ? b.select(traps, integer(APInt(width, 1)), divisor) : divisor;
+}
+
+/// float → integer: towards zero, saturating, NaN to 0.
+static Value toInteger(Build b, Value value, Type type, bool isSigned) {
+  StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+  return LLVM::CallIntrinsicOp::create(b.b, b.loc, type, b.b.getStringAttr(name),
+                                       ValueRange{value})
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Contexts
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> Emitter::openContexts() const {
+  SmallVector<unsigned> open;
+  for (unsigned k = context; k != 0; k = contexts[k].parent)
+    open.push_back(k);
+  return open;
+}
+
+Emitted Emitter::evalWhere(Value value, Emitted condition, bool holds) {
+  unsigned outer = context;
+  auto same = [&](const Context &other) {
+    return other.condition.value == condition.value && other.holds == holds;
+  };
+  bool known = llvm::any_of(openContexts(), [&](unsigned k) { return same(contexts[k]); });
+  if (!known) {
+    auto found = llvm::find_if(contexts, [&](const Context &other) {
+      return same(other) && other.parent == outer;
+    });
+    context = found - contexts.begin();
+    if (found == contexts.end())
+      contexts.push_back({outer, condition, holds});
+  }
+  Emitted result = eval(value);
+  context = outer;
+  result.context = std::min(result.context, outer);
+  return result;
+}
+
+Emitted Emitter::evalOperand(Operation *op, unsigned number, ArrayRef<Emitted> before) {
+  Value operand = op->getOperand(number);
+  if (!isOnDemand(op, number) || !onDemand.mayFault(operand))
+    return eval(operand);
+  bool holds = isa<arith::SelectOp>(op) ? number == 1 : isa<arith::AndIOp>(op);
+  return evalWhere(operand, before.front(), holds);
 }
 
 Emitted Emitter::evalElementwise(Operation *op) {
   SmallVector<Emitted> operands;
-  unsigned depth = 0;
+  unsigned depth = 0, known = 0;
   bool row = false;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(eval(operand));
+  for (unsigned k = 0; k != op->getNumOperands(); ++k) {
+    operands.push_back(evalOperand(op, k, operands));
     depth = std::max(depth, operands.back().depth);
+    known = std::max(known, operands.back().context);
     row |= isa<VectorType>(operands.back().value.getType());
   }
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0 ||
@@ -90,16 +169,25 @@ Emitted Emitter::evalElementwise(Operation *op) {
   Build b = at(depth);
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op))
-    values[1] = nonZero(b, values[1]);
+    values[1] = safeDivisor(b, values[0], values[1],
+                            !isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op));
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
+    Type type = op->getResult(0).getType();
+    if (getElementTypeOrSelf(values[0]).getIntOrFloatBitWidth() < 32)
+      values[0] = convert(b, values[0], b.b.getF32Type());
+    Value result = toInteger(b, values[0], row ? rowType(type) : type,
+                             isa<arith::FPToSIOp>(op));
+    return remember(op->getResult(0), result, depth, known);
+  }
   if (isa<arith::TruncFOp>(op)) {
     Value narrow = convert(b, values[0], op->getResult(0).getType());
-    return remember(op->getResult(0), narrow, depth);
+    return remember(op->getResult(0), narrow, depth, known);
   }
   Operation *clone = b.b.clone(*op);
   clone->setOperands(values);
   if (row)
     clone->getResult(0).setType(rowType(op->getResult(0).getType()));
-  return remember(op->getResult(0), clone->getResult(0), depth);
+  return remember(op->getResult(0), clone->getResult(0), depth, known);
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,8 +212,9 @@ Value Emitter::emitAtom(const SymExpr::Atom &atom) {
     fail(kernel, "unknown symbol '" + atom.text + "'");
     return at(0).index(1);
   }
-  Value lhs = extent(atom.lhs), rhs = nonZero(at(0), extent(atom.rhs));
+  Value lhs = extent(atom.lhs), rhs = extent(atom.rhs);
   Build b = at(0);
+  rhs = safeDivisor(b, lhs, rhs, /*isSigned=*/false); // symbols are sizes
   Value quotient = b.b.createOrFold<arith::FloorDivSIOp>(loc, lhs, rhs);
   if (atom.kind == SymExpr::Atom::Kind::FloorDiv)
     return quotient;
@@ -189,47 +278,47 @@ unsigned Emitter::depthOfCaptures(Operation *op) {
 }
 
 Emitted Emitter::evalFold(FoldOp fold, Value result) {
-  for (unsigned depth = stack.size(); depth-- > 0;) {
-    auto found = stack[depth]->states.find(result);
-    if (found == stack[depth]->states.end())
-      continue;
-    StateBuffer &state = found->second;
+  Emitted where;
+  if (StateBuffer *found = findState(result, where)) {
+    StateBuffer state = *found;
     if (isa<ArrayType>(result.getType()))
-      return {state.pointer, depth};
-    unsigned row = std::max(depth, rowDepth().value_or(0));
+      return {state.pointer, where.depth, where.context};
+    unsigned row = std::max(where.depth, rowDepth().value_or(0));
     if (!stack[row]->vectorNumber) {
       fail(fold, "result used where no row is known");
       return {at(0).index(0), 0};
     }
     Value offset = at(row).mul(stack[row]->vectorNumber, lanes);
     Value value = loadState(at(row), state.element, true, state.pointer, offset);
-    return remember(result, value, row);
+    return remember(result, value, row, where.context);
   }
-  unsigned depth = depthOfCaptures(fold);
+  bool mayFault = onDemand.mayFault(fold);
+  unsigned depth = depthOfCaptures(fold), known = mayFault ? context : 0;
+  if (mayFault)
+    depth = depthOfLoad(depth, mayFault);
   outside(depth, [&] {
     SmallVector<StateBuffer> buffers = allocateStates(fold);
     Values finals = emitFold(fold, buffers);
     for (auto [value, final, buffer] :
          llvm::zip_equal(fold.getResults(), finals, buffers)) {
       if (final)
-        remember(value, final, depth);
+        remember(value, final, depth, known);
+      else if (known)
+        stack[depth]->conditionalStates[{value, known}] = buffer;
       else
         stack[depth]->states[value] = buffer;
     }
   });
-  return {findBound(result).value_or(Emitted{}).value, depth};
+  return {findBound(result).value_or(Emitted{}).value, depth, known};
 }
 
 Emitted Emitter::evalAt(AtOp at) {
   if (auto fold = at.getState().getDefiningOp<FoldOp>()) {
-    unsigned depth = evalFold(fold, at.getState()).depth;
+    Emitted where = evalFold(fold, at.getState());
+    unsigned depth = where.depth, known = where.context;
     StateBuffer state;
-    for (Scope *scope : llvm::reverse(stack))
-      if (auto found = scope->states.find(at.getState());
-          found != scope->states.end()) {
-        state = found->second;
-        break;
-      }
+    if (StateBuffer *found = findState(at.getState(), where))
+      state = *found;
     if (state.tiled && !rowDepth()) {
       fail(at, "result used where no row is known");
       return {this->at(0).index(0), 0};
@@ -240,6 +329,7 @@ Emitted Emitter::evalAt(AtOp at) {
     for (Value index : at.getIndices()) {
       indices.push_back(eval(index));
       depth = std::max(depth, indices.back().depth);
+      known = std::max(known, indices.back().context);
     }
     Build b = this->at(depth);
     Value flat = b.index(0);
@@ -256,7 +346,7 @@ Emitted Emitter::evalAt(AtOp at) {
       offset = b.mul(flat, lanes);
     }
     Value value = loadState(b, state.element, state.row, state.pointer, offset);
-    return remember(at.getResult(), value, depth);
+    return remember(at.getResult(), value, depth, known);
   }
   fail(at, "expects the result of a fold");
   return remember(at.getResult(), this->at(0).index(0), 0);

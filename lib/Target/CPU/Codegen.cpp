@@ -122,6 +122,7 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   options.numNests = getIntAttr(source, "moa.nests");
   options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
   options.packed = packed;
+  options.processor = getProcessor(machine);
   if (Error error = addEntryPoints(*module, signature, options))
     return error;
   StringRef stem = signature.name;

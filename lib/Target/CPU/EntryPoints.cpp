@@ -121,7 +121,10 @@ public:
                           number(options.numNests),
                           nests(),
                           number(numSlots),
-                          number((options.scratchBytes + 63) / 64 * 64)};
+                          number((options.scratchBytes + 63) / 64 * 64),
+                          text(options.processor.name),
+                          number(options.processor.features.size()),
+                          features()};
     Constant *table = global(ConstantStruct::getAnon(fields), "table");
     return error ? nullptr : table;
   }
@@ -223,6 +226,15 @@ private:
     return list(rows, "nests");
   }
 
+  Constant *features() {
+    std::vector<Constant *> rows;
+    for (const Feature &feature : options.processor.features)
+      rows.push_back(ConstantStruct::getAnon(
+          {text(feature.name), number(feature.leaf), number(feature.subleaf),
+           number(feature.reg), number(feature.bit), number(feature.state)}));
+    return list(rows, "features");
+  }
+
   llvm::Module &module;
   LLVMContext &context;
   const KernelSignature &signature;
@@ -303,6 +315,11 @@ private:
     function =
         Function::Create(type, GlobalValue::ExternalLinkage, name, module);
     function->addFnAttr(Attribute::NoUnwind);
+    // Like the run-time code, these run on any processor and may refuse.
+    Function *runtime = module.getFunction("moaLaunch");
+    for (const char *name : {"target-cpu", "target-features"})
+      if (runtime && runtime->hasFnAttribute(name))
+        function->addFnAttr(runtime->getFnAttribute(name));
     if (function->getName() != name)
       error = llvm::joinErrors(
           std::move(error),

@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_CPU_ENTRYPOINTS_H
 #define MOA_TARGET_CPU_ENTRYPOINTS_H
 
+#include "lib/Target/CPU/Features.h"
 #include "lib/Target/Signature.h"
 #include "llvm/Support/Error.h"
 
@@ -12,6 +13,7 @@ class Module;
 namespace moa::cpu {
 
 struct EntryPointOptions {
+  Processor processor; ///< the nests are compiled for
   int64_t numNests = 0;
   int64_t scratchBytes = 0; ///< of one thread
   /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
@@ -33,7 +35,7 @@ bool isReservedWord(llvm::StringRef name);
 /// The C header that declares the entry points of the kernels. Its text
 /// depends on the arguments only.
 std::string printHeader(const std::vector<KernelSignature> &kernels,
-                        llvm::StringRef guard);
+                        llvm::StringRef guard, const Processor &processor);
 
 } // namespace moa::cpu
 

@@ -53,7 +53,8 @@ enum {
   MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
   MOA_OVERLAP = 10,        /* an output overlaps another array */
   MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
-  MOA_OVERFLOW = 12        /* a size exceeds 64 bits */
+  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
+  MOA_PROCESSOR = 13       /* it lacks instructions that the code uses */
 };
 #endif
 )";
@@ -145,14 +146,38 @@ static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result,
   os << line << "\n";
 }
 
+/// The processor and its extensions in lines of at most 80 columns.
+static void printProcessor(llvm::raw_ostream &os, const Processor &processor) {
+  os << " *\n * Compiled for the processor " << processor.name;
+  if (processor.features.empty()) {
+    os << ".\n";
+    return;
+  }
+  os << ". On one that lacks any of these,\n * every entry point returns "
+        "MOA_PROCESSOR:";
+  size_t column = 80;
+  for (const Feature &feature : processor.features) {
+    llvm::StringRef name = feature.name;
+    if (column + 1 + name.size() > 80) {
+      os << "\n *  ";
+      column = 4;
+    }
+    os << " " << name;
+    column += 1 + name.size();
+  }
+  os << "\n";
+}
+
 std::string printHeader(const std::vector<KernelSignature> &kernels,
-                        llvm::StringRef guard) {
+                        llvm::StringRef guard, const Processor &processor) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "/* Kernels compiled from a specification by MoA for CPUs.\n *\n";
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
-  os << kNotes << " */\n";
+  os << kNotes;
+  printProcessor(os, processor);
+  os << " */\n";
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {

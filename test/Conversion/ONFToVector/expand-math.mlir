@@ -43,3 +43,15 @@ func.func @erf(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.erf %x : vector<16xf32>
   return %y : vector<16xf32>
 }
+
+// Subnormal arguments are scaled by 2^23 = 8388608.
+// CHECK-LABEL: func.func @log2_of_subnormals
+// CHECK-DAG: arith.constant dense<1.17549435E-38>
+// CHECK-DAG: arith.constant dense<0x4B000000>
+// CHECK-DAG: arith.constant dense<2.300000e+01>
+// CHECK: arith.cmpf olt
+// CHECK-NOT: math.log2
+func.func @log2_of_subnormals(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.log2 %x : vector<16xf32>
+  return %y : vector<16xf32>
+}

@@ -1,5 +1,7 @@
 # RUN: %python %s
 """The C entry points: descriptors of every kind, and refusals that write nothing."""
+import ctypes
+import platform
 import unittest
 
 import numpy as np
@@ -240,6 +242,22 @@ class EntryPoints(mt.KernelTest):
         self.assertEqual(launch(values, workspace[8:], size), mt.WORKSPACE)
         self.assertEqual(launch(values, np.empty(0, np.uint8), size), mt.WORKSPACE)
         self.assertEqual((self.o.tobytes(), self.lse.tobytes()), before)
+
+    def test_processor(self):
+        """Code for another processor refuses; it does not run into an instruction."""
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = file.read()
+        if platform.machine() != "x86_64" or "avx512_fp16" in flags:
+            self.skipTest("no processor this one is not")
+        own, type(self).kernel = self.kernel, mt.Kernel(
+            mt.example("gqa_causal"), "sapphirerapids", T="f32", D=D)
+        try:
+            self.assertIn("processor sapphirerapids", self.kernel.header)
+            self.refuse(self.values(), mt.PROCESSOR, "sapphirerapids", "avx512fp16")
+            prepare = self.kernel.entry("_prepare", ctypes.c_int32)
+            self.assertEqual(prepare(0), mt.PROCESSOR)
+        finally:
+            type(self).kernel = own
 
     def test_message_is_cut_to_its_buffer(self):
         text = mt.ctypes.create_string_buffer(b"x" * 31, 32)

@@ -22,7 +22,7 @@ LIBOMP = os.environ.get("MOA_LIBOMP", "/usr/lib/llvm-22/lib/libomp.so")
 
 # The codes of the header that every kernel comes with.
 OK, NULL_DESCRIPTOR, RANK, DTYPE, SHAPE, CONSTRAINT, STRIDES = range(7)
-ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW = range(7, 13)
+ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW, PROCESSOR = range(7, 14)
 
 # Relative L2 error against float64 that each element type may have.
 BOUNDS = {"f64": 1e-14, "f32": 2e-6, "bf16": 3e-3}
@@ -141,7 +141,7 @@ def aligned(size, fill=0xA5):
 class Kernel:
     """A specification, given by its path or as text, in a shared library."""
 
-    def __init__(self, spec, flags=(), **settings):
+    def __init__(self, spec, flags=(), processor=None, **settings):
         directory = tempfile.mkdtemp(prefix="moa-test-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         base = os.path.join(directory, "kernel")
@@ -150,6 +150,8 @@ class Kernel:
                 file.write(spec)
             spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        if processor:
+            sets.append(f"--mcpu={processor}")
         made = tool("moa-codegen", spec, "--target=cpu", *sets, *flags, "-o", base + ".o",
                     "--header", base + ".h")
         if made.returncode:

@@ -162,6 +162,23 @@ TEST(DNF, SelectIgnoresTheOtherBranch) {
   EXPECT_EQ(run(text.get(), dnfInputs())[0].data, std::vector<double>({30, 10, -1}));
 }
 
+TEST(DNF, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
+  for (bool isAnd : {true, false}) {
+    KernelText text(dnf(std::string(kGather) + R"mlir(
+    %n = dnf.extent "N"
+    %p = arith.cmpi )mlir" + (isAnd ? "slt" : "sge") + R"mlir(, %j, %n : index
+    %c = arith.constant 20.0 : f32
+    %q = arith.cmpf olt, %v, %c : f32
+    %l = arith.)mlir" + (isAnd ? "andi" : "ori") + R"mlir( %p, %q : i1
+    %one = arith.constant 1.0 : f32
+    %z = arith.constant -1.0 : f32
+    %r = arith.select %l, %one, %z : f32
+    dnf.yield %r : f32 })mlir"));
+    EXPECT_EQ(run(text.get(), dnfInputs())[0].data,
+              std::vector<double>({-1, 1, isAnd ? -1.0 : 1.0}));
+  }
+}
+
 TEST(DNF, AbsentOutputsAreZeroAndNotEvaluated) {
   KernelText text(dnf(std::string(kGather) + R"mlir(
     %n = dnf.extent "N"

@@ -128,6 +128,25 @@ TEST(Operators, SelectIgnoresTheOtherBranch) {
             V({1, 4, -1}));
 }
 
+TEST(Operators, LogicIgnoresTheRightOperandWhereTheLeftDecides) {
+  // i ≥ 2 or a[i, 0] > 1 and its dual: a[2, 0] does not exist and is not needed.
+  auto logic = [](const std::string &decisive, const std::string &fn) {
+    return eval(R"(%i = moa.iota "3" -> !i
+      %z = moa.extent "0" -> !z
+      %two = moa.extent "2" -> !z
+      %e = moa.psi %a[%i, %z] dims [0, 1] axes [array<i64: 0>, array<i64>] frame 1 : (!a, !i, !z) -> !v
+      %q = moa.map )" + decisive + R"((%i, %two) axes [array<i64: 0>, array<i64>] : (!i, !z) -> !b
+      %one = moa.constant 1.0 : f64 -> !x
+      %c = moa.map gt(%e, %one) axes [array<i64: 0>, array<i64>] : (!v, !x) -> !b
+      %l = moa.map )" + fn + R"((%q, %c) axes [array<i64: 0>, array<i64: 0>] : (!b, !b) -> !b
+      %m = moa.constant -1.0 : f64 -> !x
+      %r = moa.map select(%l, %one, %m) axes [array<i64: 0>, array<i64>, array<i64>] : (!b, !x, !x) -> !r)",
+                "!v");
+  };
+  EXPECT_EQ(logic("ge", "or"), V({-1, 1, 1}));
+  EXPECT_EQ(logic("lt", "and"), V({-1, 1, -1}));
+}
+
 TEST(Operators, MaskMakesElementsAbsent) {
   const std::string masked = "%m = moa.mask %p, %a axes [1] : (!b, !a) -> !a\n";
   EXPECT_EQ(eval(masked + "%r = moa.map exp(%m) axes [array<i64: 0, 1>] : (!a) -> !r",

@@ -90,7 +90,11 @@ TEST_F(Signatures, HeaderDeclaresTheEntryPoints) {
   auto signature =
       read(R"("N")", {"[N], f32", "[], i1", "[N], i1", "[], bf16"});
   ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
-  std::string header = cpu::printHeader({*signature}, "GUARD_H");
+  cpu::Processor processor{"abacus", {}};
+  for (int k = 0; k < 20; ++k)
+    processor.features.push_back({"beads", 7, 0, 0, 0, 0});
+  std::string header = cpu::printHeader({*signature}, "GUARD_H", processor);
+  EXPECT_THAT(header, HasSubstr(" * Compiled for the processor abacus. "));
   EXPECT_THAT(
       header,
       HasSubstr("int32_t f(const DLTensor *a0, const DLTensor *a2, bool "

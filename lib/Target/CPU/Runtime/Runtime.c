@@ -14,6 +14,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 /* Where the reason of a refusal goes; text may be NULL. */
 typedef struct {
@@ -40,6 +43,66 @@ static int32_t refuse(Message *message, int32_t code, const char *format, ...) {
     va_end(arguments);
   }
   return code;
+}
+
+/*===----------------------------------------------------------------------===*\
+ * The processor. This file is compiled for the baseline, and so are the entry
+ * points; the nests run only on a processor that has their instructions.
+\*===----------------------------------------------------------------------===*/
+
+#ifdef __x86_64__
+/* Which registers the system saves, as XGETBV has it. */
+static uint32_t savedState(void) {
+  uint32_t words[4] = {0}, low, high;
+  __get_cpuid_count(1, 0, &words[0], &words[1], &words[2], &words[3]);
+  if (!(words[kECX] >> 27 & 1))
+    return 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+static int hasFeature(const MoaFeature *feature, uint32_t saved) {
+  uint32_t words[4] = {0};
+  if (feature->subleaf) {
+    __get_cpuid_count((uint32_t)feature->leaf, 0, &words[0], &words[1], &words[2],
+                      &words[3]);
+    if (words[kEAX] < feature->subleaf)
+      return 0;
+  }
+  if (!__get_cpuid_count((uint32_t)feature->leaf, (uint32_t)feature->subleaf,
+                         &words[0], &words[1], &words[2], &words[3]))
+    return 0;
+  return (words[feature->reg] >> feature->bit & 1) &&
+         (saved & feature->state) == feature->state;
+}
+#else
+static uint32_t savedState(void) { return 0; }
+static int hasFeature(const MoaFeature *feature, uint32_t saved) {
+  return feature && !saved;
+}
+#endif
+
+/* Asks once: CPUID is slow on virtual machines. */
+static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
+  static int32_t known; /* 1: has everything; 0: not asked yet, or it has not */
+  if (__atomic_load_n(&known, __ATOMIC_RELAXED))
+    return MOA_OK;
+  char missing[256] = "";
+  size_t used = 0;
+  uint32_t saved = savedState();
+  for (int64_t k = 0; k < kernel->numFeatures; ++k) {
+    if (hasFeature(&kernel->features[k], saved) || used >= sizeof missing)
+      continue;
+    int count = snprintf(missing + used, sizeof missing - used, " %s",
+                         kernel->features[k].name);
+    used += count > 0 ? (size_t)count : 0;
+  }
+  if (used)
+    return refuse(message, MOA_PROCESSOR,
+                  "%s: compiled for %s; this processor lacks%s", kernel->name,
+                  kernel->processor, missing);
+  __atomic_store_n(&known, 1, __ATOMIC_RELAXED);
+  return MOA_OK;
 }
 
 /*===----------------------------------------------------------------------===*\
@@ -390,7 +453,7 @@ static int32_t checkOverlap(Call *call, Message *message) {
 /* Binds and checks everything but the workspace. */
 static int32_t examine(Call *call, Message *message) {
   const MoaKernel *kernel = call->kernel;
-  int32_t code = MOA_OK;
+  int32_t code = checkProcessor(kernel, message);
   for (int64_t k = 0; k < kernel->numArrays && !code; ++k)
     code = checkDescriptor(&kernel->arrays[k], call->tensors[k], message);
   if (!code)
@@ -586,9 +649,12 @@ int32_t moaCheck(const MoaKernel *kernel, const DLTensor *const *tensors,
 
 /* NAME_prepare: starts the threads, so that the first call does not. */
 int32_t moaPrepare(const MoaKernel *kernel, int32_t device) {
-  (void)kernel;
+  Message message = {0, 0};
   if (device != 0)
     return MOA_DEVICE;
+  int32_t code = checkProcessor(kernel, &message);
+  if (code)
+    return code;
   int64_t started = 0;
 #pragma omp parallel reduction(+ : started)
   started += 1;

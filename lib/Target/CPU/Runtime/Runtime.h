@@ -48,7 +48,8 @@ enum {
   MOA_NULL_DATA = 9,
   MOA_OVERLAP = 10,
   MOA_WORKSPACE = 11,
-  MOA_OVERFLOW = 12
+  MOA_OVERFLOW = 12,
+  MOA_PROCESSOR = 13
 };
 
 /* Postfix code of integer expressions. Push and Symbol take one operand, Shape
@@ -100,6 +101,19 @@ typedef struct {
   void (*run)(const int64_t *args, void *scratch, int64_t begin, int64_t end);
 } MoaNest;
 
+/* One bit of CPUID (leaf, subleaf, register), and the registers that the system
+ * must save. */
+enum { kEAX = 0, kEBX = 1, kECX = 2, kEDX = 3 };
+enum { kNoState = 0, kAVXState = 0x6, kAVX512State = 0xe6 };
+typedef struct {
+  const char *name;
+  int64_t leaf;
+  int64_t subleaf;
+  int64_t reg;
+  int64_t bit;
+  int64_t state;
+} MoaFeature;
+
 typedef struct {
   const char *name;
   int64_t numArrays;
@@ -115,6 +129,9 @@ typedef struct {
   const MoaNest *nests;
   int64_t numSlots;
   int64_t scratchBytes; /* one thread's */
+  const char *processor;
+  int64_t numFeatures; /* what the code uses beyond the baseline */
+  const MoaFeature *features;
 } MoaKernel;
 
 #endif /* MOA_TARGET_CPU_RUNTIME_RUNTIME_H */

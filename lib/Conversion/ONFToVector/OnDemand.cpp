@@ -1,0 +1,291 @@
+//===- OnDemand.cpp - which elements a kernel needs -----------------------===//
+#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+bool isOnDemand(Operation *op, unsigned operand) {
+  if (isa<arith::SelectOp>(op))
+    return operand != 0;
+  return isa<arith::AndIOp, arith::OrIOp>(op) && operand == 1 &&
+         op->getResult(0).getType().isInteger(1);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges of index expressions
+//===----------------------------------------------------------------------===//
+
+static SymExpr atomExpr(const SymExpr::Atom &atom) {
+  switch (atom.kind) {
+  case SymExpr::Atom::Kind::Symbol: return SymExpr::symbol(atom.text);
+  case SymExpr::Atom::Kind::FloorDiv: return SymExpr::floorDiv(atom.lhs, atom.rhs);
+  case SymExpr::Atom::Kind::Mod: return SymExpr::mod(atom.lhs, atom.rhs);
+  }
+  llvm_unreachable("unknown atom");
+}
+
+/// A polynomial without negative coefficients, of symbols that are not negative.
+static bool isNonNegative(const SymExpr &expr) {
+  return llvm::all_of(expr.getTerms(), [](const auto &term) {
+    return term.second >= 0 && llvm::all_of(term.first, [](const auto &factor) {
+      return factor.first->kind == SymExpr::Atom::Kind::Symbol ||
+             (isNonNegative(factor.first->lhs) && isNonNegative(factor.first->rhs));
+    });
+  });
+}
+
+/// The factor of a symbol in every term of an expression that is linear in the
+/// symbols of `names`; nothing where a term has none of them.
+static std::optional<std::map<std::string, SymExpr>>
+splitStrides(const SymExpr &expr, const std::set<std::string> &names) {
+  std::map<std::string, SymExpr> parts;
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    SymExpr rest(coefficient);
+    std::string stride;
+    for (const auto &[atom, power] : monomial) {
+      bool found = stride.empty() && power == 1 && names.count(atom->text);
+      if (found)
+        stride = atom->text;
+      for (unsigned k = found; k < power; ++k)
+        rest = rest * atomExpr(*atom);
+    }
+    if (stride.empty())
+      return std::nullopt;
+    parts[stride] = parts[stride] + rest;
+  }
+  return parts;
+}
+
+OnDemand::MaybeRange OnDemand::scaled(MaybeRange range, const SymExpr &factor) {
+  if (!range)
+    return std::nullopt;
+  if (isNonNegative(factor))
+    return Range{range->low * factor, range->high * factor};
+  if (isNonNegative(-factor))
+    return Range{range->high * factor, range->low * factor};
+  return std::nullopt;
+}
+
+OnDemand::MaybeRange OnDemand::rangeOfIndex(BlockArgument index) {
+  Operation *parent = index.getOwner()->getParentOp();
+  std::string text;
+  if (auto loop = dyn_cast<ForOp>(parent))
+    text = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+  else if (auto fold = dyn_cast<FoldOp>(parent))
+    text = fold.getExtent();
+  else if (auto acc = dyn_cast<AccOp>(parent);
+           acc && index.getOwner()->getParent() == &acc.getValue())
+    text = cast<StringAttr>(acc.getExtents()[index.getArgNumber()]).getValue();
+  auto extent = SymExpr::parse(text);
+  if (!extent)
+    return std::nullopt;
+  return Range{SymExpr(0), *extent - SymExpr(1)};
+}
+
+/// True if a constraint or the numbers say so.
+bool OnDemand::divides(const SymExpr &divisor, const SymExpr &value) {
+  SymExpr rest = SymExpr::mod(value, divisor);
+  if (rest.isZero())
+    return true;
+  return llvm::any_of(kernel.getRequires().getAsRange<StringAttr>(), [&](StringAttr text) {
+    auto [left, right] = text.getValue().split("==");
+    auto expr = SymExpr::parse(left.trim());
+    return right.trim() == "0" && expr && *expr == rest;
+  });
+}
+
+/// ⌊v / c⌋ of 0 ≤ v < n: at most n/c − 1 if c divides n, which it also does as
+/// c = n/d for a divisor d of n; then n/c is d.
+OnDemand::MaybeRange OnDemand::rangeOfQuotient(Value dividend, const SymExpr &divisor) {
+  MaybeRange range = rangeOf(dividend);
+  if (!range || !range->low.isZero() || !isNonNegative(divisor))
+    return std::nullopt;
+  SymExpr size = range->high + SymExpr(1);
+  if (divides(divisor, size))
+    return Range{SymExpr(0), SymExpr::floorDiv(size, divisor) - SymExpr(1)};
+  const auto &terms = divisor.getTerms();
+  if (terms.size() != 1 || terms.begin()->second != 1 || terms.begin()->first.size() != 1)
+    return std::nullopt;
+  const auto &[atom, power] = terms.begin()->first.front();
+  if (power != 1 || atom->kind != SymExpr::Atom::Kind::FloorDiv || atom->lhs != size ||
+      !divides(atom->rhs, size))
+    return std::nullopt;
+  return Range{SymExpr(0), atom->rhs - SymExpr(1)};
+}
+
+OnDemand::MaybeRange OnDemand::rangeOf(Value value) {
+  if (auto index = dyn_cast<BlockArgument>(value))
+    return rangeOfIndex(index);
+  Operation *op = value.getDefiningOp();
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return Range{number.getSExtValue(), number.getSExtValue()};
+  if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
+    auto expr = SymExpr::parse(extent.getExpr());
+    return expr ? MaybeRange(Range{*expr, *expr}) : std::nullopt;
+  }
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp>(op) ||
+      !value.getType().isIndex())
+    return std::nullopt;
+  MaybeRange x = rangeOf(op->getOperand(0)), y = rangeOf(op->getOperand(1));
+  if (!x || !y)
+    return std::nullopt;
+  if (isa<arith::AddIOp>(op))
+    return Range{x->low + y->low, x->high + y->high};
+  if (isa<arith::SubIOp>(op))
+    return Range{x->low - y->high, x->high - y->low};
+  if (isa<arith::FloorDivSIOp>(op))
+    return y->low == y->high ? rangeOfQuotient(op->getOperand(0), y->low) : std::nullopt;
+  if (y->low == y->high)
+    return scaled(x, y->low);
+  return x->low == x->high ? scaled(y, x->low) : std::nullopt;
+}
+
+bool OnDemand::computeInBounds(LoadOp load) {
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  if (block.isScalar(number))
+    return true;
+  auto array = cast<ArrayType>(load.getArray().getType());
+  std::set<std::string> names;
+  for (unsigned axis = 0; axis != array.getRank(); ++axis)
+    names.insert((block.getName(number) + ".s" + Twine(axis)).str());
+  std::map<std::string, Range> sums;
+  auto add = [&](StringRef text, MaybeRange range) {
+    auto expr = SymExpr::parse(text);
+    auto parts = expr ? splitStrides(*expr, names) : std::nullopt;
+    if (!parts)
+      return false;
+    for (const auto &[stride, factor] : *parts) {
+      MaybeRange part = scaled(range, factor);
+      if (!part)
+        return false;
+      sums[stride] = {sums[stride].low + part->low, sums[stride].high + part->high};
+    }
+    return true;
+  };
+  auto constant = SymExpr::parse(load.getConstant());
+  auto parts = constant ? splitStrides(*constant, names) : std::nullopt;
+  if (!parts)
+    return false;
+  for (const auto &[stride, value] : *parts)
+    sums[stride] = {value, value};
+  for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients()))
+    if (!add(cast<StringAttr>(text).getValue(), rangeOf(term)))
+      return false;
+  for (unsigned axis = 0; axis != array.getRank(); ++axis) {
+    Range range = sums[(block.getName(number) + ".s" + Twine(axis)).str()];
+    if (!isNonNegative(range.low) ||
+        !isNonNegative(array.getExtent(axis) - SymExpr(1) - range.high))
+      return false;
+  }
+  return true;
+}
+
+bool OnDemand::isInBounds(LoadOp load) {
+  auto [entry, isNew] = inBounds.try_emplace(load, false);
+  if (isNew)
+    entry->second = computeInBounds(load);
+  return entry->second;
+}
+
+//===----------------------------------------------------------------------===//
+// What is needed
+//===----------------------------------------------------------------------===//
+
+bool OnDemand::mayFault(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && mayFault(op);
+}
+
+bool OnDemand::mayFault(Operation *op) {
+  auto found = faults.find(op);
+  if (found != faults.end())
+    return found->second;
+  faults[op] = false; // states read one another
+  bool result = false;
+  op->walk([&](Operation *inner) {
+    auto load = dyn_cast<LoadOp>(inner);
+    result |= load && !isInBounds(load);
+    for (Value operand : inner->getOperands())
+      if (Operation *source = operand.getDefiningOp(); source && !op->isAncestor(source))
+        result |= mayFault(source);
+  });
+  return faults[op] = result;
+}
+
+/// The extent E of a condition E > 0.
+static std::optional<SymExpr> getNonEmpty(Value condition) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  Value low = compare.getRhs(), high = compare.getLhs();
+  if (compare.getPredicate() == arith::CmpIPredicate::slt)
+    std::swap(low, high);
+  else if (compare.getPredicate() != arith::CmpIPredicate::sgt)
+    return std::nullopt;
+  auto extent = high.getDefiningOp<onf::ExtentOp>();
+  return extent && matchPattern(low, m_Zero()) ? SymExpr::parse(extent.getExpr())
+                                               : std::nullopt;
+}
+
+/// Folds over `extent` that a value is computed from where extent > 0. Over
+/// nothing they read nothing.
+void OnDemand::collectFolds(Value value, const SymExpr &extent,
+                            llvm::DenseSet<Operation *> &seen,
+                            SmallVectorImpl<Operation *> &folds) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !seen.insert(op).second)
+    return;
+  if (auto fold = dyn_cast<FoldOp>(op)) {
+    auto own = SymExpr::parse(fold.getExtent());
+    if (own && *own == extent)
+      folds.push_back(fold);
+    return;
+  }
+  for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
+    auto same = isOnDemand(op, k) ? getNonEmpty(op->getOperand(0)) : extent;
+    if (same && *same == extent)
+      collectFolds(operand, extent, seen, folds);
+  }
+}
+
+void OnDemand::collectNeeded() {
+  collected = true;
+  SmallVector<Operation *> work;
+  auto need = [&](Operation *op) {
+    if (op && needed.insert(op).second)
+      work.push_back(op);
+  };
+  kernel.walk([&](StoreOp store) { need(store); });
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
+      SmallVector<Operation *> folds;
+      llvm::DenseSet<Operation *> seen;
+      if (!isOnDemand(op, k))
+        need(operand.getDefiningOp());
+      else if (auto extent = getNonEmpty(op->getOperand(0)))
+        collectFolds(operand, *extent, seen, folds);
+      for (Operation *fold : folds)
+        need(fold);
+    }
+    if (isa<FoldOp, AccOp>(op))
+      for (Region &region : op->getRegions())
+        for (Operation &inner : region.getOps())
+          if (isa<AccOp, GuardOp, YieldOp>(inner))
+            need(&inner);
+  }
+}
+
+bool OnDemand::isAlwaysNeeded(Operation *op) {
+  if (!collected)
+    collectNeeded();
+  return needed.contains(op);
+}
+
+} // namespace moa::rows

@@ -1,0 +1,32 @@
+//===- Features.h - what code needs of a processor --------------*- C++ -*-===//
+#ifndef MOA_TARGET_CPU_FEATURES_H
+#define MOA_TARGET_CPU_FEATURES_H
+
+#include <string>
+#include <vector>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace moa::cpu {
+
+/// One bit of what the instruction CPUID reports, and the register state that
+/// the system must save for it (Runtime.h).
+struct Feature {
+  const char *name;
+  unsigned leaf, subleaf, reg, bit, state;
+};
+
+/// A processor by its LLVM name, and the extensions that code for it may use.
+struct Processor {
+  std::string name;
+  std::vector<Feature> features;
+};
+
+/// What the machine generates code for. Without features on other than x86.
+Processor getProcessor(const llvm::TargetMachine &machine);
+
+} // namespace moa::cpu
+
+#endif // MOA_TARGET_CPU_FEATURES_H
