@@ -157,7 +157,7 @@ def Device_CopyOp : Device_Op<"copy"> {
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, I64Attr:$row_axis,
-                       Device_RingType:$ring, Index:$stage,
+                       Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
                        Device_BarriersType:$barriers, Index:$slot);
   let assemblyFormat = [{
     $array `[` $coordinates `]` `rows` $row_axis `to` $ring `[` $stage `]`

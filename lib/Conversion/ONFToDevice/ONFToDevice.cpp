@@ -1,6 +1,6 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
-#include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -155,9 +155,16 @@ struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<Module
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());
     unsigned number = 0;
-    for (auto nest : kernel.getBody().getOps<onf::ForOp>())
-      if (failed(lowerRows(nest, program, number++, /*threads=*/128)))
+    for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+      std::string why;
+      auto plan = planTiles(nest, why);
+      if (!plan)
+        nest.emitRemark("runs with one thread per row, without tensor cores: ") << why;
+      if (failed(plan ? lowerTiles(*plan, program, number)
+                      : lowerRows(nest, program, number, /*threads=*/128)))
         return failure();
+      ++number;
+    }
     kernel.erase();
     return success();
   }

@@ -262,10 +262,14 @@ Value ScalarCode::evalLoad(onf::LoadOp load) {
 }
 
 Value ScalarCode::evalAt(onf::AtOp at) {
+  // In a map over the state's elements the state is the element.
+  Value state = eval(at.getState());
+  if (!isa<MemRefType>(state.getType()))
+    return state;
   Values indices;
   for (Value index : at.getIndices())
     indices.push_back(eval(index));
-  return memref::LoadOp::create(b, loc, eval(at.getState()), indices);
+  return memref::LoadOp::create(b, loc, state, indices);
 }
 
 void ScalarCode::store(onf::StoreOp op) {

@@ -39,6 +39,9 @@ public:
   Values branch(mlir::Value condition, mlir::TypeRange types,
                 llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// A further scope for values bound and written until it is closed.
+  void open() { scopes.emplace_back(); }
+  void close() { scopes.pop_back(); }
 
   //===--- Arithmetic -----------------------------------------------------===//
   /// `value` in another float or integer type, rounded once to nearest.
@@ -54,6 +57,9 @@ public:
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 
+  /// Whether evaluating the value here would read memory or run a fold.
+  bool isCostly(mlir::Value value);
+
 private:
   mlir::Value lookup(mlir::Value value);
   mlir::Value evalOp(mlir::Operation *op);
@@ -61,8 +67,6 @@ private:
   mlir::Value evalAt(onf::AtOp at);
   mlir::Value offset(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                      llvm::StringRef constant);
-  /// Whether evaluating the value here would read memory or run a fold.
-  bool isCostly(mlir::Value value);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
   mlir::IRMapping arrays;

@@ -12,10 +12,20 @@
 
 namespace moa::cuda {
 
+/// The descriptor of tiles of an array: `rows` along `rowAxis` and 64 elements of
+/// the last axis per box.
+struct TensorMap {
+  std::string name;
+  unsigned array = 0, rowAxis = 0;
+  int64_t rows = 0;
+};
+
 /// What one launch passes to its kernel, in this order: pointers of arrays,
-/// values of scalars, symbols and strides.
+/// descriptors of tiles, values of scalars, symbols and strides.
 struct KernelParameters {
-  std::vector<unsigned> arrays, scalars; // numbers of the program's arguments
+  std::vector<unsigned> arrays; // numbers of the program's arguments
+  std::vector<TensorMap> maps;
+  std::vector<unsigned> scalars;
   std::vector<std::string> symbols;      // `N`, `Q.s2`
 };
 
@@ -24,7 +34,7 @@ struct KernelText {
   std::string name;
   std::string text;
   SymExpr blocks;
-  int64_t threads = 0;
+  int64_t threads = 0, sharedBytes = 0;
   KernelParameters parameters;
 };
 

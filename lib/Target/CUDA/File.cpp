@@ -1,6 +1,7 @@
 //===- File.cpp - a whole CUDA C++ file -----------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/HostText.h"
+#include "lib/Target/CUDA/TileHelpers.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace moa::cuda {
@@ -31,11 +32,11 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   text += "// Written by a compiler; this file carries no licence obligation. Compile with\n"
           "//   nvcc -gencode arch=compute_90a,code=sm_90a\n\n"
           "#include <cmath>\n#include <cstdarg>\n#include <cstddef>\n#include <cstdint>\n"
-          "#include <cstdio>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
-          "#include <cuda_runtime.h>\n\n";
+          "#include <cstdio>\n#include <cstring>\n#include <cuda.h>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
+          "#include <cuda_runtime.h>\n#include <cudaTypedefs.h>\n\n";
   text += kDeclarations;
   if (!helpers.empty())
-    text += "\n" + printHelpers(helpers);
+    text += "\n" + printHelpers(helpers) + "\n" + printTileHelpers(helpers);
   return text + kernelTexts + "\n" + kHostFunctions + hostTexts;
 }
 

@@ -127,7 +127,15 @@ private:
     for (const Parameter *array : signature.getArrays())
       list += (list.empty() ? "" : ", ") + ("&c->" + nameOf(*array));
     os << "  Array *const arrays[] = {" << list << "};\n"
-       << "  return check_memory(arrays, " << signature.getArrays().size() << ", m);\n}\n\n";
+       << "  if (int32_t code = check_memory(arrays, " << signature.getArrays().size()
+       << ", m))\n    return code;\n";
+    std::set<std::string> described;
+    for (const KernelText &kernel : kernels)
+      for (const TensorMap &map : kernel.parameters.maps)
+        if (described.insert(map.name).second)
+          os << "  if (int32_t code = check_tiles(c->" << names.of(map.array)
+             << ", m))\n    return code;\n";
+    os << "  return MOA_OK;\n}\n\n";
   }
 
   void printFunction(const std::string &result, const std::string &name,
@@ -169,12 +177,22 @@ private:
   void printLaunch(const KernelText &kernel) {
     os << "  if (int32_t code = check_blocks(" << checked(expression(kernel.blocks)) << "))\n"
        << "    return code;\n"
-       << "  if (const int64_t blocks = (" << checked(expression(kernel.blocks)) << ").value)\n"
-       << "    " << kernel.name << "<<<unsigned(blocks), " << kernel.threads << ", 0, "
-       << "cudaStream_t(stream)>>>(\n       ";
+       << "  if (const int64_t blocks = (" << checked(expression(kernel.blocks)) << ").value) {\n";
+    for (const TensorMap &map : kernel.parameters.maps)
+      os << "    CUtensorMap " << map.name << ";\n    if (int32_t code = describe_tiles(&" << map.name
+         << ", &m, c->" << names.of(map.array) << ", " << map.rowAxis << ", " << map.rows << "))\n"
+         << "      return code;\n";
+    if (kernel.sharedBytes)
+      os << "    if (cudaFuncSetAttribute(" << kernel.name
+         << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
+         << ") != cudaSuccess)\n      return MOA_LAUNCH;\n";
+    os << "    " << kernel.name << "<<<unsigned(blocks), " << kernel.threads << ", "
+       << kernel.sharedBytes << ", cudaStream_t(stream)>>>(\n       ";
     std::vector<std::string> arguments;
     for (unsigned number : kernel.parameters.arrays)
       arguments.push_back(argument(number));
+    for (const TensorMap &map : kernel.parameters.maps)
+      arguments.push_back(map.name);
     for (unsigned number : kernel.parameters.scalars)
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.parameters.symbols)
@@ -190,6 +208,7 @@ private:
     }
     if (arguments.empty())
       os << ");\n";
+    os << "  }\n";
   }
   void printEntries() {
     const std::string &name = signature.name;

@@ -46,7 +46,7 @@ enum {
   MOA_OVERLAP = 10,        // an output overlaps another array
   MOA_WORKSPACE = 11,      // NULL, too small, or misaligned
   MOA_OVERFLOW = 12,       // a size exceeds 64 bits, or a grid its limit
-  MOA_LAUNCH = 13          // the driver refused a launch
+  MOA_LAUNCH = 14          // the driver refused a launch
 };
 #endif
 )moa";
@@ -259,6 +259,57 @@ int32_t check_memory(Array *const *arrays, int count, Message *m) {
                       (void *)x.begin);
     }
   return MOA_OK;
+}
+
+// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
+[[maybe_unused]] int32_t check_tiles(const Array &a, Message *m) {
+  if (is_empty(a))
+    return MOA_OK;
+  const int last = a.tensor->ndim - 1;
+  if (a.s[last] > 1)
+    return refuse(m, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a.name, last,
+                  (long long)a.s[last]);
+  if (uintptr_t(a.begin) % 16)
+    return refuse(m, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a.name, (void *)a.begin);
+  for (int axis = 0; axis < last; ++axis)
+    if (a.tensor->shape[axis] > 1 && (a.s[axis] * a.bytes % 16 || a.s[axis] == 0))
+      return refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d is not a positive multiple of 16 bytes", a.name,
+                    (long long)a.s[axis], axis);
+  for (int axis = 0; axis <= last; ++axis)
+    if (a.tensor->shape[axis] > INT32_MAX)
+      return refuse(m, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
+                    (long long)a.tensor->shape[axis], axis);
+  return MOA_OK;
+}
+
+// Tiles of `rows` indices of one axis and 64 of the last.
+[[maybe_unused]] int32_t describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, int rows) {
+  memset(map, 0, sizeof *map);
+  if (is_empty(a))
+    return MOA_OK; // no tile is copied
+  static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  if (!encode && (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                                   cudaEnableDefault, &found) != cudaSuccess ||
+                  found != cudaDriverEntryPointSuccess))
+    return refuse(m, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
+  const int rank = a.tensor->ndim;
+  cuuint64_t extents[5], strides[5];
+  cuuint32_t box[5], ones[5];
+  for (int k = 0; k < rank; ++k) {
+    const int axis = rank - 1 - k;
+    extents[k] = cuuint64_t(a.tensor->shape[axis]);
+    ones[k] = 1;
+    box[k] = k == 0 ? 64 : axis == row_axis ? rows : 1;
+    if (k)
+      strides[k - 1] = a.s[axis] ? cuuint64_t(a.s[axis] * a.bytes) : 16;
+  }
+  const bool bf16 = a.tensor->dtype.code == 4;
+  const CUresult made =
+      encode(map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, a.begin, extents,
+             strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return made == CUDA_SUCCESS ? int32_t(MOA_OK) : refuse(m, MOA_LAUNCH, "%s: no tiles of this array", a.name);
 }
 
 // Loads the code of this file onto a device.

@@ -1,334 +1,332 @@
 //===- KernelPrinter.cpp - device kernels as CUDA C++ ---------------------===//
-//
-// A value that is used once, in its own block, is written where it is used; other
-// values are named constants. Values that a loop carries are variables, and a
-// conditional that ends in the next values of its loop assigns them in place.
-//
-//===----------------------------------------------------------------------===//
-#include "lib/Target/CUDA/Cuda.h"
-#include "lib/Target/CUDA/Expressions.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/raw_ostream.h"
+#include "lib/Target/CUDA/KernelPrinter.h"
 
 using namespace mlir;
 
 namespace moa::cuda {
-namespace {
 
 // Beyond this an expression is cut and a part of it named.
-constexpr size_t kLongExpression = 72;
+static constexpr size_t kLongExpression = 72;
 
-class KernelPrinter {
-public:
-  KernelPrinter(device::KernelOp kernel, const Names &names, std::set<std::string> &helpers)
-      : kernel(kernel), program(cast<device::ProgramOp>(kernel->getParentOp())),
-        names(names), helpers(helpers), os(body) {}
+llvm::Expected<KernelText> KernelPrinter::print() {
+  depth = 1;
+  printBlock(kernel.getBody().front());
+  if (!error.empty())
+    return llvm::createStringError(error);
+  KernelText result;
+  result.name = kernel.getSymName().str();
+  result.blocks = *SymExpr::parse(kernel.getBlocks());
+  result.threads = kernel.getThreads();
+  result.parameters = getParameters();
+  result.sharedBytes = sharedBytes;
+  result.text = printSignature(result) + body + "}\n";
+  return result;
+}
 
-  llvm::Expected<KernelText> print() {
-    depth = 1;
-    printBlock(kernel.getBody().front());
-    if (!error.empty())
-      return llvm::createStringError(error);
-    KernelText result;
-    result.name = kernel.getSymName().str();
-    result.blocks = *SymExpr::parse(kernel.getBlocks());
-    result.threads = kernel.getThreads();
-    result.parameters = getParameters();
-    result.text = printSignature(result) + body + "}\n";
-    return result;
+std::string KernelPrinter::fresh(Location loc, const char *fallback) {
+  std::string wish = fallback;
+  if (auto named = dyn_cast<NameLoc>(loc))
+    wish = named.getName().str();
+  wish = getIdentifier(wish);
+  std::string name = wish;
+  for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
+    name = wish + "_" + std::to_string(k);
+  return name;
+}
+
+Expr KernelPrinter::value(Value v) {
+  auto found = values.find(v);
+  if (found != values.end())
+    return found->second;
+  if (auto constant = v.getDefiningOp<arith::ConstantOp>())
+    return {printConstant(constant.getValue()), Expr::unary};
+  if (auto symbol = v.getDefiningOp<device::SymbolOp>())
+    return symbolText(symbol);
+  if (error.empty())
+    error = "a value is used before it is written";
+  return {"0"};
+}
+
+Expr KernelPrinter::symbolText(device::SymbolOp op) {
+  SymExpr expr = *SymExpr::parse(op.getExpr());
+  std::set<std::string> atoms;
+  expr.collectSymbols(atoms);
+  symbols.insert(atoms.begin(), atoms.end());
+  std::string text = names.expression(expr);
+  for (const char *helper : {"floor_div", "floor_mod"})
+    if (text.find(helper) != std::string::npos)
+      helpers.insert(helper);
+  bool plain = expr.getTerms().size() <= 1 && text.find_first_of("*-") == std::string::npos;
+  return {text, plain ? Expr::primary : Expr::sum};
+}
+
+bool KernelPrinter::isSeparated(Operation &op, Operation *user) {
+  for (Operation *next = op.getNextNode(); next && next != user; next = next->getNextNode())
+    if (next->getNumRegions() != 0)
+      return true;
+  return user->getNumRegions() != 0 && isa<scf::ForOp>(user);
+}
+
+bool KernelPrinter::isInline(Operation &op) {
+  return isa<arith::ConstantOp, device::SymbolOp>(op);
+}
+
+void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
+  Value result = op.getResult(0);
+  bool once = result.hasOneUse() &&
+              (*result.getUsers().begin())->getBlock() == op.getBlock() &&
+              !isa<scf::YieldOp>(*result.getUsers().begin()) &&
+              !isSeparated(op, *result.getUsers().begin());
+  if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
+    once = false;
+  if (mayInline && once && expr.text.size() < kLongExpression) {
+    values[result] = std::move(expr);
+    return;
   }
+  std::string name = fresh(op.getLoc(), "t");
+  write("const " + getValueType(result.getType()).str() + " " + name + " = " + expr.text +
+        ";");
+  values[result] = {name};
+}
 
-private:
-  //===--- Names ----------------------------------------------------------===//
-  std::string fresh(Location loc, const char *fallback) {
-    std::string wish = fallback;
-    if (auto named = dyn_cast<NameLoc>(loc))
-      wish = named.getName().str();
-    wish = getIdentifier(wish);
-    std::string name = wish;
-    for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
-      name = wish + "_" + std::to_string(k);
-    return name;
-  }
-  std::string line(size_t indent) { return std::string(2 * indent, ' '); }
-  void write(const std::string &text) { os << line(depth) << text << "\n"; }
+void KernelPrinter::printBlock(Block &block) {
+  for (Operation &op : block)
+    if (!isInline(op) && !isa<scf::YieldOp, device::YieldOp>(op))
+      printStatement(op);
+}
 
-  //===--- Values ---------------------------------------------------------===//
-  Expr value(Value v) {
-    auto found = values.find(v);
-    if (found != values.end())
-      return found->second;
-    if (auto constant = v.getDefiningOp<arith::ConstantOp>())
-      return {printConstant(constant.getValue()), Expr::unary};
-    if (auto symbol = v.getDefiningOp<device::SymbolOp>())
-      return symbolText(symbol);
+void KernelPrinter::printStatement(Operation &op) {
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case<scf::ForOp>([&](auto loop) { printFor(loop); })
+      .Case<scf::IfOp>([&](auto branch) { printIf(branch); })
+      .Case<memref::AllocaOp>([&](auto local) { printLocal(local); })
+      .Case<memref::LoadOp>([&](auto load) {
+        define(op, {element(load.getMemref(), load.getIndices())}, /*mayInline=*/false);
+      })
+      .Case<memref::StoreOp>([&](auto store) {
+        write(element(store.getMemref(), store.getIndices()) + " = " +
+              value(store.getValue()).text + ";");
+      })
+      .Case<device::LoadOp>([&](auto load) {
+        std::string text = access(load.getArray(), load.getOffset());
+        bool truth = load.getResult().getType().isInteger(1);
+        define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
+      })
+      .Case<device::StoreOp>([&](auto store) {
+        write(access(store.getArray(), store.getOffset()) + " = " +
+              value(store.getValue()).text + ";");
+      })
+      .Case<device::ScalarOp>([&](auto scalar) {
+        unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
+        scalars.insert(number);
+        values[scalar.getResult()] = {names.of(number)};
+      })
+      .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
+            device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
+            device::ContractOp, device::AwaitOp, device::MapOp, device::ReduceOp>(
+          [&](auto tile) { printTile(tile); })
+      .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
+      .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
+      .Default([&](Operation *) { printScalar(op); });
+}
+
+void KernelPrinter::printScalar(Operation &op) {
+  std::vector<Expr> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(value(operand));
+  auto expr = printOperation(&op, operands, helpers);
+  if (!expr) {
     if (error.empty())
-      error = "a value is used before it is written";
-    return {"0"};
+      error = "no CUDA C++ for '" + op.getName().getStringRef().str() + "'";
+    return;
   }
-  Expr symbolText(device::SymbolOp op) {
-    SymExpr expr = *SymExpr::parse(op.getExpr());
-    std::set<std::string> atoms;
-    expr.collectSymbols(atoms);
-    symbols.insert(atoms.begin(), atoms.end());
-    std::string text = names.expression(expr);
-    for (const char *helper : {"floor_div", "floor_mod"})
-      if (text.find(helper) != std::string::npos)
-        helpers.insert(helper);
-    bool plain = expr.getTerms().size() <= 1 && text.find_first_of("*-") == std::string::npos;
-    return {text, plain ? Expr::primary : Expr::sum};
-  }
-  /// Whether a loop or conditional, which may change variables, stands between.
-  static bool isSeparated(Operation &op, Operation *user) {
-    for (Operation *next = op.getNextNode(); next && next != user; next = next->getNextNode())
-      if (next->getNumRegions() != 0)
-        return true;
-    return user->getNumRegions() != 0 && isa<scf::ForOp>(user);
-  }
-  static bool isInline(Operation &op) {
-    return isa<arith::ConstantOp, device::SymbolOp>(op);
-  }
-  /// Keeps an expression for its one use, or names it.
-  void define(Operation &op, Expr expr, bool mayInline = true) {
-    Value result = op.getResult(0);
-    bool once = result.hasOneUse() &&
-                (*result.getUsers().begin())->getBlock() == op.getBlock() &&
-                !isa<scf::YieldOp>(*result.getUsers().begin()) &&
-                !isSeparated(op, *result.getUsers().begin());
-    if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
-      once = false;
-    if (mayInline && once && expr.text.size() < kLongExpression) {
-      values[result] = std::move(expr);
-      return;
-    }
-    std::string name = fresh(op.getLoc(), "t");
-    write("const " + getValueType(result.getType()).str() + " " + name + " = " + expr.text +
-          ";");
-    values[result] = {name};
-  }
+  define(op, *expr);
+}
 
-  //===--- Statements -----------------------------------------------------===//
-  void printBlock(Block &block) {
-    for (Operation &op : block)
-      if (!isInline(op) && !isa<scf::YieldOp>(op))
-        printStatement(op);
-  }
-  void printStatement(Operation &op) {
-    llvm::TypeSwitch<Operation *>(&op)
-        .Case<scf::ForOp>([&](auto loop) { printFor(loop); })
-        .Case<scf::IfOp>([&](auto branch) { printIf(branch); })
-        .Case<memref::AllocaOp>([&](auto local) { printLocal(local); })
-        .Case<memref::LoadOp>([&](auto load) {
-          define(op, {element(load.getMemref(), load.getIndices())}, /*mayInline=*/false);
-        })
-        .Case<memref::StoreOp>([&](auto store) {
-          write(element(store.getMemref(), store.getIndices()) + " = " +
-                value(store.getValue()).text + ";");
-        })
-        .Case<device::LoadOp>([&](auto load) {
-          std::string text = access(load.getArray(), load.getOffset());
-          bool truth = load.getResult().getType().isInteger(1);
-          define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
-        })
-        .Case<device::StoreOp>([&](auto store) {
-          write(access(store.getArray(), store.getOffset()) + " = " +
-                value(store.getValue()).text + ";");
-        })
-        .Case<device::ScalarOp>([&](auto scalar) {
-          unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
-          scalars.insert(number);
-          values[scalar.getResult()] = {names.of(number)};
-        })
-        .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
-        .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
-        .Default([&](Operation *) { printScalar(op); });
-  }
-  void printScalar(Operation &op) {
-    std::vector<Expr> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(value(operand));
-    auto expr = printOperation(&op, operands, helpers);
-    if (!expr) {
-      if (error.empty())
-        error = "no CUDA C++ for '" + op.getName().getStringRef().str() + "'";
-      return;
-    }
-    define(op, *expr);
-  }
-  std::string access(Value array, Value offset) {
-    unsigned number = cast<BlockArgument>(array).getArgNumber();
-    arrays.insert(number);
-    return names.of(number) + "[" + value(offset).text + "]";
-  }
-  std::string element(Value local, OperandRange indices) {
-    std::string text = value(local).text;
-    for (Value index : indices)
-      text += "[" + value(index).text + "]";
-    return text;
-  }
-  void printLocal(memref::AllocaOp local) {
-    std::string name = fresh(local.getLoc(), "local");
-    std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
-    for (int64_t extent : local.getType().getShape())
-      text += "[" + std::to_string(extent) + "]";
-    write(text + ";");
-    values[local.getResult()] = {name};
-  }
+std::string KernelPrinter::access(Value array, Value offset) {
+  unsigned number = cast<BlockArgument>(array).getArgNumber();
+  arrays.insert(number);
+  return names.of(number) + "[" + value(offset).text + "]";
+}
 
-  /// Text for values assigned together: none may read a variable that an earlier
-  /// assignment has changed.
-  void assign(ValueRange targets, ValueRange sources) {
-    std::vector<std::string> changed, texts;
-    for (Value target : targets)
-      changed.push_back(values[target].text);
-    for (auto [k, source] : llvm::enumerate(sources)) {
-      Expr expr = value(source);
-      bool isVariable = llvm::is_contained(changed, expr.text) && expr.text != changed[k];
-      bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
-      if (isVariable || !isConstant) {
-        std::string name = fresh(source.getLoc(), "next");
-        write("const " + getValueType(source.getType()).str() + " " + name + " = " +
-              expr.text + ";");
-        expr = {name};
-      }
-      texts.push_back(expr.text);
-    }
-    for (size_t k = 0; k != texts.size(); ++k)
-      if (texts[k] != changed[k])
-        write(changed[k] + " = " + texts[k] + ";");
-  }
+std::string KernelPrinter::element(Value local, OperandRange indices) {
+  std::string text = value(local).text;
+  for (Value index : indices)
+    text += "[" + value(index).text + "]";
+  return text;
+}
 
-  /// Loops whose bodies index private arrays must be unrolled: registers have no
-  /// addresses.
-  bool mustUnroll(scf::ForOp loop) {
-    bool found = false;
-    loop.walk([&](Operation *op) {
-      for (Value index : op->getOperands())
-        found |= isa<memref::LoadOp, memref::StoreOp>(op) && index == loop.getInductionVar();
-    });
-    return found;
-  }
-  void printFor(scf::ForOp loop) {
-    for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
-      std::string name = fresh(arg.getLoc(), "state");
-      write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
-      values[arg] = {name};
-    }
-    if (mustUnroll(loop))
-      write("#pragma unroll");
-    std::string i = fresh(loop.getInductionVar().getLoc(), "i");
-    write("for (int64_t " + i + " = " + value(loop.getLowerBound()).text + "; " + i + " < " +
-          value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {");
-    values[loop.getInductionVar()] = {i};
-    ++depth;
-    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-    aliasConditional(loop, yield);
-    printBlock(*loop.getBody());
-    assign(loop.getRegionIterArgs(), yield.getOperands());
-    --depth;
-    write("}");
-    for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
-      values[result] = values[arg];
-  }
-  /// if (c) { …next values… } else { the old ones } assigns the loop's variables.
-  void aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
-    for (auto [k, operand] : llvm::enumerate(yield.getOperands())) {
-      auto branch = operand.getDefiningOp<scf::IfOp>();
-      if (!branch || branch->getBlock() != loop.getBody() || !operand.hasOneUse())
+void KernelPrinter::printLocal(memref::AllocaOp local) {
+  std::string name = fresh(local.getLoc(), "local");
+  std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
+  for (int64_t extent : local.getType().getShape())
+    text += "[" + std::to_string(extent) + "]";
+  write(text + ";");
+  values[local.getResult()] = {name};
+}
+
+void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
+  std::vector<std::string> changed, texts;
+  for (Value target : targets)
+    changed.push_back(values[target].text);
+  for (auto [k, source] : llvm::enumerate(sources)) {
+    Expr expr = value(source);
+    bool isVariable = llvm::is_contained(changed, expr.text) && expr.text != changed[k];
+    bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
+    if (isVariable || !isConstant) {
+      if (isa<device::FragmentType>(source.getType())) {
+        std::string from = expr.text;
+        expr = {declareFragment(source, Value(), "next")};
+        write("copy(" + expr.text + ", " + from + ");");
+        texts.push_back(expr.text);
         continue;
-      unsigned number = cast<OpResult>(operand).getResultNumber();
-      BlockArgument arg = loop.getRegionIterArg(k);
-      bool readLater = llvm::any_of(arg.getUsers(), [&](Operation *user) {
-        Operation *here = loop.getBody()->findAncestorOpInBlock(*user);
-        return here && branch->isBeforeInBlock(here) && !isa<scf::YieldOp>(here);
-      });
-      if (!readLater && branch.elseYield().getOperand(number) == arg)
-        values[operand] = values[arg];
-    }
-  }
-  void printIf(scf::IfOp branch) {
-    for (Value result : branch.getResults())
-      if (!values.count(result)) {
-        std::string name = fresh(branch.getLoc(), "r");
-        write(getValueType(result.getType()).str() + " " + name + ";");
-        values[result] = {name};
       }
-    write("if (" + value(branch.getCondition()).text + ") {");
-    auto side = [&](Block &block, scf::YieldOp yield) {
-      ++depth;
-      printBlock(block);
-      assign(branch.getResults(), yield.getOperands());
-      --depth;
-    };
-    side(*branch.thenBlock(), branch.thenYield());
-    bool needed = branch.elseBlock() &&
-                  (!llvm::hasSingleElement(*branch.elseBlock()) ||
-                   llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()),
-                                [&](auto pair) {
-                                  auto [result, source] = pair;
-                                  auto known = values.find(source);
-                                  return known == values.end() ||
-                                         known->second.text != values[result].text;
-                                }));
-    if (needed) {
-      write("} else {");
-      side(*branch.elseBlock(), branch.elseYield());
+      std::string name = fresh(source.getLoc(), "next");
+      write("const " + getValueType(source.getType()).str() + " " + name + " = " +
+            expr.text + ";");
+      expr = {name};
     }
-    write("}");
+    texts.push_back(expr.text);
   }
+  for (size_t k = 0; k != texts.size(); ++k)
+    if (texts[k] != changed[k]) {
+      bool isArray = isa<device::FragmentType>(targets[k].getType());
+      write(isArray ? "copy(" + changed[k] + ", " + texts[k] + ");"
+                    : changed[k] + " = " + texts[k] + ";");
+      if (isArray)
+        helpers.insert("copy");
+    }
+}
 
-  //===--- Signature ------------------------------------------------------===//
-  KernelParameters getParameters() {
-    KernelParameters parameters;
-    parameters.arrays.assign(arrays.begin(), arrays.end());
-    parameters.scalars.assign(scalars.begin(), scalars.end());
-    parameters.symbols.assign(symbols.begin(), symbols.end());
-    return parameters;
-  }
-  std::string printSignature(const KernelText &text) {
-    std::vector<std::string> words;
-    size_t inputs = program.getArgNames().size();
-    auto typeOf = [&](unsigned number) {
-      return cast<ArrayType>(program.getBody().getArgument(number).getType()).getElementType();
-    };
-    for (unsigned number : text.parameters.arrays)
-      words.push_back((number < inputs ? "const " : "") + getStorageType(typeOf(number)).str() +
-                      " *__restrict__ " + names.of(number));
-    for (unsigned number : text.parameters.scalars)
-      words.push_back(getValueType(typeOf(number)).str() + " " + names.of(number));
-    for (const std::string &symbol : text.parameters.symbols)
-      words.push_back("int64_t " + names.of(symbol));
-    std::string result = "__global__ void __launch_bounds__(" + std::to_string(text.threads) +
-                         ") " + text.name + "(\n";
-    std::string row = "   ";
-    for (auto [k, word] : llvm::enumerate(words)) {
-      std::string item = " " + word + (k + 1 == words.size() ? "" : ",");
-      if (row.size() + item.size() > 110) {
-        result += row + "\n";
-        row = "   ";
+bool KernelPrinter::mustUnroll(scf::ForOp loop) {
+  bool found = false;
+  loop.walk([&](Operation *op) {
+    for (Value index : op->getOperands())
+      found |= isa<memref::LoadOp, memref::StoreOp>(op) && index == loop.getInductionVar();
+  });
+  return found;
+}
+
+void KernelPrinter::printFor(scf::ForOp loop) {
+  for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
+    if (isa<device::FragmentType>(arg.getType())) {
+      // The array of an initial value that is nothing else becomes the state.
+      std::string from = value(init).text;
+      bool own = init.hasOneUse() && init.getDefiningOp<device::FillOp>();
+      declareFragment(arg, own ? init : Value(), "state");
+      if (!own) {
+        write("copy(" + values[arg].text + ", " + from + ");");
+        helpers.insert("copy");
       }
-      row += item;
+      continue;
     }
-    return result + row + ") {\n";
+    std::string name = fresh(arg.getLoc(), "state");
+    write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
+    values[arg] = {name};
   }
+  if (mustUnroll(loop))
+    write("#pragma unroll");
+  std::string i = fresh(loop.getInductionVar().getLoc(), "i");
+  write("for (int64_t " + i + " = " + value(loop.getLowerBound()).text + "; " + i + " < " +
+        value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {");
+  values[loop.getInductionVar()] = {i};
+  ++depth;
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  aliasConditional(loop, yield);
+  printBlock(*loop.getBody());
+  assign(loop.getRegionIterArgs(), yield.getOperands());
+  --depth;
+  write("}");
+  for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
+    values[result] = values[arg];
+}
 
-  device::KernelOp kernel;
-  device::ProgramOp program;
-  const Names &names;
-  std::set<std::string> &helpers;
-  std::string body;
-  llvm::raw_string_ostream os;
-  size_t depth = 0;
-  std::string error;
-  llvm::DenseMap<Value, Expr> values;
-  std::set<std::string> used, symbols;
-  std::set<unsigned> arrays, scalars;
-};
+void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
+  for (auto [k, operand] : llvm::enumerate(yield.getOperands())) {
+    auto branch = operand.getDefiningOp<scf::IfOp>();
+    if (!branch || branch->getBlock() != loop.getBody() || !operand.hasOneUse())
+      continue;
+    unsigned number = cast<OpResult>(operand).getResultNumber();
+    BlockArgument arg = loop.getRegionIterArg(k);
+    bool readLater = llvm::any_of(arg.getUsers(), [&](Operation *user) {
+      Operation *here = loop.getBody()->findAncestorOpInBlock(*user);
+      return here && branch->isBeforeInBlock(here) && !isa<scf::YieldOp>(here);
+    });
+    if (!readLater && branch.elseYield().getOperand(number) == arg)
+      values[operand] = values[arg];
+  }
+}
 
-} // namespace
+void KernelPrinter::printIf(scf::IfOp branch) {
+  for (Value result : branch.getResults())
+    if (!values.count(result) && isa<device::FragmentType>(result.getType())) {
+      declareFragment(result, Value(), "r");
+    } else if (!values.count(result)) {
+      std::string name = fresh(branch.getLoc(), "r");
+      write(getValueType(result.getType()).str() + " " + name + ";");
+      values[result] = {name};
+    }
+  write("if (" + value(branch.getCondition()).text + ") {");
+  auto side = [&](Block &block, scf::YieldOp yield) {
+    ++depth;
+    printBlock(block);
+    assign(branch.getResults(), yield.getOperands());
+    --depth;
+  };
+  side(*branch.thenBlock(), branch.thenYield());
+  bool needed = branch.elseBlock() &&
+                (!llvm::hasSingleElement(*branch.elseBlock()) ||
+                 llvm::any_of(llvm::zip(branch.getResults(), branch.elseYield().getOperands()),
+                              [&](auto pair) {
+                                auto [result, source] = pair;
+                                auto known = values.find(source);
+                                return known == values.end() ||
+                                       known->second.text != values[result].text;
+                              }));
+  if (needed) {
+    write("} else {");
+    side(*branch.elseBlock(), branch.elseYield());
+  }
+  write("}");
+}
+
+KernelParameters KernelPrinter::getParameters() {
+  KernelParameters parameters;
+  parameters.arrays.assign(arrays.begin(), arrays.end());
+  parameters.scalars.assign(scalars.begin(), scalars.end());
+  parameters.symbols.assign(symbols.begin(), symbols.end());
+  parameters.maps = maps;
+  return parameters;
+}
+
+std::string KernelPrinter::printSignature(const KernelText &text) {
+  std::vector<std::string> words;
+  size_t inputs = program.getArgNames().size();
+  auto typeOf = [&](unsigned number) {
+    return cast<ArrayType>(program.getBody().getArgument(number).getType()).getElementType();
+  };
+  for (unsigned number : text.parameters.arrays)
+    words.push_back((number < inputs ? "const " : "") + getStorageType(typeOf(number)).str() +
+                    " *__restrict__ " + names.of(number));
+  for (const TensorMap &map : text.parameters.maps)
+    words.push_back("const __grid_constant__ CUtensorMap " + map.name);
+  for (unsigned number : text.parameters.scalars)
+    words.push_back(getValueType(typeOf(number)).str() + " " + names.of(number));
+  for (const std::string &symbol : text.parameters.symbols)
+    words.push_back("int64_t " + names.of(symbol));
+  std::string result = "__global__ void __launch_bounds__(" + std::to_string(text.threads) +
+                       (text.sharedBytes ? ", 1) " : ") ") + text.name + "(\n";
+  std::string row = "   ";
+  for (auto [k, word] : llvm::enumerate(words)) {
+    std::string item = " " + word + (k + 1 == words.size() ? "" : ",");
+    if (row.size() + item.size() > 110) {
+      result += row + "\n";
+      row = "   ";
+    }
+    row += item;
+  }
+  return result + row + ") {\n";
+}
 
 llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
                                                      const Names &names,

@@ -250,7 +250,7 @@ class EntryPoints(mt.KernelTest):
         if platform.machine() != "x86_64" or "avx512_fp16" in flags:
             self.skipTest("no processor this one is not")
         own, type(self).kernel = self.kernel, mt.Kernel(
-            mt.example("gqa_causal"), "sapphirerapids", T="f32", D=D)
+            mt.example("gqa_causal"), processor="sapphirerapids", T="f32", D=D)
         try:
             self.assertIn("processor sapphirerapids", self.kernel.header)
             self.refuse(self.values(), mt.PROCESSOR, "sapphirerapids", "avx512fp16")

@@ -16,7 +16,7 @@ job=$1 directory=$2
 shift 2
 
 case $job in
-emit) exec "$python" "$here/emit.py" "$directory" "$@" ;;
+emit) exec "$python" "$here/../Support/emit.py" "$directory" "$@" ;;
 test) ;;
 *) echo "run.sh: expects emit or test" >&2; exit 2 ;;
 esac

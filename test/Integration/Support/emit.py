@@ -1,10 +1,10 @@
 """Writes the CUDA C++ of every form the integration tests run, for a machine
 that has a GPU but not the compiler:
 
-    python3 test/Integration/GPU/emit.py DIRECTORY [FORM ...]
+    python3 test/Integration/Support/emit.py DIRECTORY [FORM ...]
 
 needs MOA_SOURCE_ROOT, MOA_BINARY_ROOT and test/Integration/Support on PYTHONPATH;
-run.sh beside this file sets them.
+test/Integration/GPU/run.sh sets them.
 """
 import importlib
 import os

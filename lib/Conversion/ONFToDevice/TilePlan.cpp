@@ -1,0 +1,181 @@
+//===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Conversion/ONFToVector/OnDemand.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace {
+
+// Of one block on sm_90a.
+constexpr int64_t kSharedBytes = 227 * 1024;
+
+class Planner {
+public:
+  Planner(ForOp nest, std::string &why)
+      : block(nest->getParentOfType<onf::KernelOp>()),
+        onDemand(nest->getParentOfType<onf::KernelOp>(), block), why(why) {
+    plan.nest = nest;
+  }
+  std::optional<TilePlan> run();
+
+private:
+  bool refuse(const Twine &reason) {
+    why = reason.str();
+    return false;
+  }
+  bool findFold();
+  bool findOperand(const rows::Factors &factors, Value index, Value inner,
+                   SmallVectorImpl<TileOperand> &operands);
+  bool findOperands();
+  bool checkEpilogue();
+  bool chooseShape();
+
+  TilePlan plan;
+  rows::Dependence deps;
+  ArgumentBlock block;
+  rows::OnDemand onDemand;
+  std::string &why;
+  Type element; // of all operands
+};
+
+bool Planner::findFold() {
+  Block &body = plan.nest.getBody().front();
+  if (body.getNumArguments() == 0)
+    return refuse("the nest has no axes");
+  auto folds = llvm::to_vector(body.getOps<FoldOp>());
+  if (folds.size() != 1)
+    return refuse("the nest has " + Twine(folds.size()) + " folds");
+  plan.fold = folds[0];
+  auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand);
+  if (!folded || folded->scores.empty() || folded->carriers.empty())
+    return refuse("the fold is no chain of contractions");
+  plan.folded = std::move(*folded);
+  return true;
+}
+
+/// X[…] with one term per axis, `inner` the last and `index` one of the others;
+/// the rest are the same for the whole block.
+bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
+                          SmallVectorImpl<TileOperand> &operands) {
+  if (factors.values.size() != 1 || !factors.divisors.empty() || factors.narrow)
+    return refuse("an operand of a contraction is computed");
+  LoadOp load = rows::getReadElement(factors.values[0]);
+  if (!load)
+    return refuse("an operand of a contraction is computed");
+  Type type = load.getResult().getType();
+  if (!type.isBF16() && !type.isF16())
+    return refuse("an operand of a contraction does not have 16 bits");
+  if (element && element != type)
+    return refuse("the operands have different types");
+  element = type;
+  unsigned rank = load.getArray().getType().getRank();
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
+  if (load.getTerms().size() != rank || rank < 2 || rank > 5 || load.getConstant() != "0")
+    return refuse("an operand is not addressed axis by axis");
+  TileOperand operand{load, 0};
+  unsigned found = 0;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    Value term = load.getTerms()[axis];
+    StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
+    if (stride != (name + ".s" + Twine(axis)).str())
+      return refuse("an operand is not addressed axis by axis");
+    if (axis + 1 == rank) {
+      if (term != inner)
+        return refuse("an operand's last axis is not the contraction's");
+    } else if (term == index) {
+      operand.rowAxis = axis;
+      ++found;
+    } else if (deps.on(term, index) || deps.on(term, inner) ||
+               deps.on(term, plan.nest.getBody().getArguments().back()) ||
+               deps.on(term, plan.fold.getBody().getArgument(0))) {
+      return refuse("an operand's address depends on more than its row");
+    }
+  }
+  if (found != 1)
+    return refuse("an operand has no axis of rows");
+  operands.push_back(operand);
+  return true;
+}
+
+bool Planner::findOperands() {
+  Value row = plan.nest.getBody().getArguments().back();
+  Value key = plan.fold.getBody().getArgument(0);
+  for (const rows::Score &score : plan.folded.scores) {
+    Value inner = score.fold.getBody().getArgument(0);
+    if (!score.type.isF32() || score.extent > 256)
+      return refuse("a contraction is longer than 256");
+    if (!findOperand(score.row, row, inner, plan.rowOperands) ||
+        !findOperand(score.key, key, inner, plan.keyOperands))
+      return false;
+  }
+  for (const rows::Carrier &carrier : plan.folded.carriers) {
+    if (!carrier.type.isF32() || carrier.extents.size() != 1 || carrier.extents[0] > 256)
+      return refuse("a state carries more than one axis of 256");
+    if (!findOperand(carrier.key, key, carrier.acc.getValue().getArgument(0),
+                     plan.carried))
+      return false;
+    if (carrier.row.narrow != element)
+      return refuse("a computed operand is not rounded to the other's type");
+  }
+  return true;
+}
+
+/// Loops behind the fold run over the axis of one carrier.
+bool Planner::checkEpilogue() {
+  for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
+    if (loop.getExtents().size() != 1)
+      return refuse("an output loop has several axes");
+    StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
+    bool known = llvm::any_of(plan.folded.carriers, [&](const rows::Carrier &carrier) {
+      return extent == std::to_string(carrier.extents[0]);
+    });
+    WalkResult inner = loop.getBody().walk([](Operation *op) {
+      return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (!known || inner.wasInterrupted())
+      return refuse("an output loop is not over the axis of a state");
+  }
+  return true;
+}
+
+static int64_t padded(int64_t columns) { return llvm::alignTo(columns, 64); }
+
+bool Planner::chooseShape() {
+  int64_t widest = 64, deep = 0, wide = 0;
+  for (const rows::Score &score : plan.folded.scores) {
+    deep += padded(score.extent);
+    widest = std::max(widest, padded(score.extent));
+  }
+  for (const rows::Carrier &carrier : plan.folded.carriers) {
+    wide += padded(carrier.extents[0]);
+    widest = std::max(widest, padded(carrier.extents[0]));
+  }
+  TileShape &shape = plan.shape;
+  shape.warpgroups = widest <= 64 ? 3 : 2;
+  int64_t limit = shape.warpgroups == 3 ? 160 : 240;
+  for (shape.keys = 128; shape.keys >= 16; shape.keys /= 2) {
+    int64_t bytes = 2 * (shape.rows() * deep + shape.stages * shape.keys * (deep + wide)) + 1024;
+    // Accumulators, the rounded operand, and what addresses and statistics need.
+    int64_t scores = static_cast<int64_t>(plan.folded.scores.size()) * shape.keys / 2;
+    int64_t registers = wide / 2 + scores + shape.keys / 4 + 40;
+    if (bytes <= kSharedBytes && registers <= limit)
+      return true;
+  }
+  return refuse("no tile fits into shared memory and registers");
+}
+
+std::optional<TilePlan> Planner::run() {
+  if (!findFold() || !findOperands() || !checkEpilogue() || !chooseShape())
+    return std::nullopt;
+  return plan;
+}
+
+} // namespace
+
+std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
+  return Planner(nest, why).run();
+}

@@ -1,0 +1,770 @@
+//===- Tiles.cpp - folds with contractions on the tensor cores ------------===//
+//
+// A producer copies tiles of the keys' operands into rings. Every consumer
+// warpgroup runs, for its 64 rows and each tile of keys,
+//
+//   scores    S = rows · keysᵀ                              contract
+//   passes    states without axes: ⊕ over the tile's keys   map, reduce
+//   carriers  O = c · O + P · G                             map, contract
+//
+// where the states of one tile are merged into the running ones with the repairs
+// of their definition. There are two versions of the code for a tile: one for
+// keys that every row of the block sees, and one that evaluates the guard.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace {
+
+using rows::Carrier;
+using rows::Score;
+using Values = ScalarCode::Values;
+using device::BarriersType;
+using device::FragmentType;
+using device::LayoutAttr;
+using device::RingType;
+
+int64_t padded(int64_t columns) { return llvm::alignTo(columns, 64); }
+
+/// A ring, with the barriers that say when a stage is full and when empty.
+struct Ring {
+  Value tiles, full, empty;
+};
+
+class TileKernel {
+public:
+  TileKernel(const TilePlan &plan, device::ProgramOp program, unsigned number)
+      : plan(plan), program(program), number(number), b(program.getContext()) {}
+  LogicalResult run();
+
+private:
+  //===--- The block ------------------------------------------------------===//
+  std::string tiles();
+  StringRef extent(unsigned axis) {
+    return cast<StringAttr>(plan.nest.getExtents()[axis]).getValue();
+  }
+  Ring makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows,
+                int64_t columns, Type element, bool withEmpty);
+  void bindBlock(ScalarCode &code);
+  std::pair<Value, Value> interval(ScalarCode &code, AffineMap lower, AffineMap upper);
+  void findRange(ScalarCode &code);
+  Value isFull(ScalarCode &code, Value first);
+  Value hasAllRows(ScalarCode &code);
+  void copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring,
+            Value stage);
+  std::pair<Value, Value> stageOf(ScalarCode &code, Value tile);
+  void produce(ScalarCode &code);
+
+  //===--- A consumer -----------------------------------------------------===//
+  /// The states without axes, a fragment of rows each, and whether those with
+  /// references have started.
+  struct State {
+    Value value, started;
+  };
+  void consume(ScalarCode &code);
+  Values initialise(ScalarCode &code);
+  Values iterate(ScalarCode &code, Value tile, ValueRange args);
+  Values passes(ScalarCode &code, ValueRange scores, ValueRange args, Value first,
+                bool masked);
+  Values scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsigned k,
+                    ValueRange scores, ArrayRef<State> olds, SmallVectorImpl<State> &news,
+                    Value first, bool masked);
+  Value weights(ScalarCode &code, const Carrier &carrier, ValueRange scores,
+                ArrayRef<State> news, Value first, bool masked);
+  Value factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds, ArrayRef<State> news,
+                Value started);
+  void finish(ScalarCode &code, ValueRange finals);
+
+  //===--- Maps -----------------------------------------------------------===//
+  Type elementOf(Value fragment) {
+    return cast<FragmentType>(fragment.getType()).getElementType();
+  }
+  FragmentType rowType(Type element) {
+    LayoutAttr layout = LayoutAttr::getAccumulator(b.getContext(), 64).getSlice(0);
+    return FragmentType::get(b.getContext(), {64}, element, layout);
+  }
+  FragmentType tileType(int64_t columns, Type element) {
+    return FragmentType::get(b.getContext(), {64, columns}, element,
+                             LayoutAttr::getAccumulator(b.getContext(), columns));
+  }
+  /// A map over rows, or over rows and `columns`. The body gets the inputs'
+  /// elements and the element's indices.
+  Values map(ScalarCode &code, ValueRange inputs, int64_t columns, ArrayRef<Type> elements,
+             llvm::function_ref<Values(ValueRange, ValueRange)> body);
+  void bindElement(ScalarCode &code, ValueRange at, Value first);
+  /// `value` where the element is present and `keep` holds, else `none`; what
+  /// `value` reads is read only there. In tiles that are not masked every element
+  /// is present.
+  Value guarded(ScalarCode &code, bool masked, ValueRange at, Value keep, Value none,
+                ValueRange reads, llvm::function_ref<Value()> value);
+  unsigned numberOf(Value ref) {
+    for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
+      if (scalar.acc == ref.getDefiningOp())
+        return k;
+    llvm_unreachable("references are states without axes of the same fold");
+  }
+  Value regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs);
+  Value identity(ScalarCode &code, Monoid monoid, Type type) {
+    return code.constant(cast<TypedAttr>(getIdentity(monoid, type)));
+  }
+
+  const TilePlan &plan;
+  device::ProgramOp program;
+  unsigned number;
+  OpBuilder b;
+  SmallVector<Ring> rowRings, keyRings, carriedRings;
+  bool readsMemory = false; // the states or the guard, beside the operands
+  Value firstRow, lastRow, rowBase;    // of the block, clamped; of the warpgroup
+  Value firstTile, endTile, warpgroup; // of keys
+};
+
+//===----------------------------------------------------------------------===//
+// The block
+//===----------------------------------------------------------------------===//
+
+std::string TileKernel::tiles() {
+  SymExpr rows = *SymExpr::parse(extent(plan.nest.getExtents().size() - 1));
+  int64_t tile = plan.shape.rows();
+  return SymExpr::floorDiv(rows + SymExpr(tile - 1), SymExpr(tile)).str();
+}
+
+Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows,
+                          int64_t columns, Type element, bool withEmpty) {
+  MLIRContext *context = b.getContext();
+  Ring ring;
+  auto type = RingType::get(context, stages, {rows, padded(columns)}, element);
+  auto named = [&](const char *what) { return code.named(name.str() + what); };
+  ring.tiles = device::SharedOp::create(b, named("_ring"), type);
+  ring.full =
+      device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1));
+  // One arrival per consuming warp.
+  if (withEmpty)
+    ring.empty = device::BarriersOp::create(
+        b, named("_empty"), BarriersType::get(context, stages, 4 * plan.shape.warpgroups));
+  return ring;
+}
+
+void TileKernel::bindBlock(ScalarCode &code) {
+  int64_t rank = plan.nest.getExtents().size();
+  Block &body = plan.nest.getBody().front();
+  auto nameOf = [&](unsigned axis) {
+    return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
+  };
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
+    if (left == 0)
+      return rest;
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
+    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
+                                  radix);
+    return result;
+  };
+  Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
+  firstRow = arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile,
+                                   code.index(plan.shape.rows()));
+  Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
+  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)),
+                                     code.index(1));
+  lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
+  for (int64_t axis = rank - 2; axis >= 0; --axis)
+    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis, nameOf(axis)));
+}
+
+std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower,
+                                             AffineMap upper) {
+  Values operands{firstRow, lastRow};
+  for (Value bound : plan.fold.getBounds())
+    operands.push_back(code.eval(bound));
+  Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
+  if (auto values = affine::expandAffineMap(b, code.loc, lower, operands))
+    for (Value value : *values)
+      low = b.createOrFold<arith::MaxSIOp>(code.loc, low, value);
+  if (auto values = affine::expandAffineMap(b, code.loc, upper, operands))
+    for (Value value : *values)
+      high = b.createOrFold<arith::MinSIOp>(code.loc, high, value);
+  return {low, high};
+}
+
+/// The tiles of keys that some row of the block needs.
+void TileKernel::findRange(ScalarCode &code) {
+  Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
+  if (plan.fold.getPieces()) {
+    Value from, to;
+    for (auto piece : plan.fold.getPieces()->getAsRange<PieceAttr>()) {
+      auto [l, h] = interval(code, piece.getVisitLower(), piece.getVisitUpper());
+      from = from ? b.createOrFold<arith::MinSIOp>(code.loc, from, l) : l;
+      to = to ? b.createOrFold<arith::MaxSIOp>(code.loc, to, h) : h;
+    }
+    low = from ? from : code.index(0);
+    high = to ? to : code.index(0);
+  }
+  Value size = code.index(plan.shape.keys), zero = code.index(0);
+  // A tile range of no tile is empty whatever its ends are.
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
+  firstTile = arith::DivUIOp::create(
+      b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
+  Value up = arith::AddIOp::create(b, code.loc, high, code.index(plan.shape.keys - 1));
+  Value end = arith::DivUIOp::create(
+      b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
+  endTile = arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile);
+}
+
+/// Whether every row of the block sees every key of the tile.
+Value TileKernel::isFull(ScalarCode &code, Value first) {
+  Value end = arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys));
+  bool guarded = !plan.fold.getBody().front().getOps<GuardOp>().empty();
+  auto within = [&](Value from, Value to) {
+    Value low = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, from, first);
+    Value high = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end, to);
+    return code.both(low, high);
+  };
+  if (!guarded)
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end,
+                                 code.symbol(plan.fold.getExtent()));
+  Value full;
+  if (plan.fold.getPieces())
+    for (auto piece : plan.fold.getPieces()->getAsRange<PieceAttr>()) {
+      if (!piece.getFull())
+        continue;
+      auto [from, to] = interval(code, piece.getFullLower(), piece.getFullUpper());
+      Value inside = within(from, to);
+      full = full ? b.createOrFold<arith::OrIOp>(code.loc, full, inside) : inside;
+    }
+  return full ? full : code.constant(b.getBoolAttr(false));
+}
+
+/// Rows beyond the last may compute anything but not read.
+Value TileKernel::hasAllRows(ScalarCode &code) {
+  Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end,
+                               code.symbol(extent(plan.nest.getExtents().size() - 1)));
+}
+
+/// Stage and parity of the n-th tile of the block.
+std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value tile) {
+  Value n = arith::SubIOp::create(b, code.loc, tile, firstTile);
+  Value stages = code.index(plan.shape.stages);
+  Value stage = arith::RemUIOp::create(b, code.named("stage"), n, stages);
+  Value round = arith::DivUIOp::create(b, code.loc, n, stages);
+  Value parity = arith::RemUIOp::create(b, code.named("parity"), round, code.index(2));
+  return {stage, parity};
+}
+
+void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
+                      const Ring &ring, Value stage) {
+  Values coordinates;
+  for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
+    coordinates.push_back(axis == operand.rowAxis ? first : code.eval(term));
+  Value array = program.getBody().getArgument(
+      cast<BlockArgument>(operand.load.getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates,
+                         b.getI64IntegerAttr(operand.rowAxis), ring.tiles, stage, ring.full,
+                         stage);
+}
+
+void TileKernel::produce(ScalarCode &code) {
+  for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
+    copy(code, operand, firstRow, ring, code.index(0));
+  code.loop(firstTile, endTile, "tile", [&](Value tile) {
+    auto [stage, parity] = stageOf(code, tile);
+    Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
+    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
+                                        tile, code.index(plan.shape.keys));
+    auto fill = [&](ArrayRef<TileOperand> operands, ArrayRef<Ring> rings) {
+      for (auto [operand, ring] : llvm::zip_equal(operands, rings)) {
+        device::WaitOp::create(b, code.loc, ring.empty, stage, free);
+        copy(code, operand, first, ring, stage);
+      }
+    };
+    fill(plan.keyOperands, keyRings);
+    fill(plan.carried, carriedRings);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+Values TileKernel::map(ScalarCode &code, ValueRange inputs, int64_t columns,
+                       ArrayRef<Type> elements,
+                       llvm::function_ref<Values(ValueRange, ValueRange)> body) {
+  FragmentType whole = columns ? tileType(columns, b.getF32Type()) : rowType(b.getF32Type());
+  SmallVector<Type> results;
+  for (Type element : elements)
+    results.push_back(columns ? tileType(columns, element) : rowType(element));
+  auto op = device::MapOp::create(b, code.loc, results, inputs, whole.getLayout());
+  OpBuilder::InsertionGuard guard(b);
+  Block &block = op.getBody().emplaceBlock();
+  for (Value input : inputs)
+    block.addArgument(elementOf(input), input.getLoc());
+  for (unsigned axis = 0; axis < whole.getShape().size(); ++axis)
+    block.addArgument(b.getIndexType(), code.loc);
+  b.setInsertionPointToEnd(&block);
+  code.open();
+  ValueRange arguments = block.getArguments();
+  Values values = body(arguments.take_front(inputs.size()),
+                       arguments.drop_front(inputs.size()));
+  device::YieldOp::create(b, code.loc, values);
+  code.close();
+  return Values(op.getResults());
+}
+
+void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
+  code.bind(plan.nest.getBody().getArguments().back(),
+            arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  if (at.size() > 1)
+    code.bind(plan.fold.getBody().getArgument(0),
+              arith::AddIOp::create(b, code.loc, first, at[1]));
+}
+
+Value TileKernel::guarded(ScalarCode &code, bool masked, ValueRange at, Value keep,
+                          Value none, ValueRange reads,
+                          llvm::function_ref<Value()> value) {
+  Value present;
+  if (masked) {
+    auto below = [&](Value index, StringRef end) {
+      return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(index),
+                                   code.symbol(end))
+          .getResult();
+    };
+    unsigned last = plan.nest.getExtents().size() - 1;
+    present = below(plan.fold.getBody().getArgument(0), plan.fold.getExtent());
+    auto guards = plan.fold.getBody().front().getOps<GuardOp>();
+    if (!guards.empty()) {
+      Value condition = (*guards.begin()).getCondition();
+      bool reading = code.isCostly(condition);
+      if (reading || readsMemory)
+        present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
+      if (reading)
+        present = code.branch(present, {b.getI1Type()},
+                              [&] { return Values{code.eval(condition)}; },
+                              [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
+      else
+        present = code.both(present, code.eval(condition));
+    } else if (readsMemory) {
+      present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
+    }
+  }
+  bool reading = masked && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
+  keep = code.both(present, keep);
+  if (reading)
+    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; },
+                       [&] { return Values{none}; })[0];
+  Value result = value();
+  if (!keep)
+    return result;
+  return arith::SelectOp::create(b, code.loc, keep, result, none);
+}
+
+Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
+  Value ok;
+  for (auto [ref, singular] : llvm::zip_equal(refs, acc.getSingular())) {
+    auto value = dyn_cast<FloatAttr>(singular);
+    if (value && !value.getValue().isNaN() && value.getType() == ref.getType())
+      ok = code.both(ok, code.differs(ref, code.constant(value)));
+  }
+  return ok;
+}
+
+//===----------------------------------------------------------------------===//
+// A consumer
+//===----------------------------------------------------------------------===//
+
+// Loop arguments: per scalar its value, then per scalar with references whether
+// it has started, per carrier its fragment, per carrier with references whether it
+// has started.
+Values TileKernel::initialise(ScalarCode &code) {
+  Values inits;
+  auto fill = [&](Value value, FragmentType type, const Twine &name) {
+    inits.push_back(device::FillOp::create(b, code.named(name.str()), type, value));
+  };
+  Value none = code.constant(b.getBoolAttr(false));
+  for (const rows::Scalar &scalar : plan.folded.scalars) {
+    AccOp acc = scalar.acc;
+    Type type = acc.getResult().getType();
+    fill(identity(code, acc.getMonoid(), type), rowType(type), acc.getName());
+  }
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    if (AccOp acc = scalar.acc; !acc.getRefs().empty())
+      fill(none, rowType(b.getI1Type()), acc.getName() + "_started");
+  for (const Carrier &carrier : plan.folded.carriers)
+    fill(identity(code, Monoid::add, carrier.type),
+         tileType(padded(carrier.extents[0]), carrier.type), AccOp(carrier.acc).getName());
+  for (const Carrier &carrier : plan.folded.carriers)
+    if (AccOp acc = carrier.acc; !acc.getRefs().empty())
+      fill(none, rowType(b.getI1Type()), acc.getName() + "_started");
+  return inits;
+}
+
+/// One state without axes: the tile's keys combined, then merged.
+Values TileKernel::scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsigned k,
+                              ValueRange scores, ArrayRef<State> olds,
+                              SmallVectorImpl<State> &news, Value first, bool masked) {
+  AccOp acc = scalar.acc;
+  Type type = acc.getResult().getType();
+  Values inputs(scores);
+  for (Value ref : acc.getRefs())
+    inputs.push_back(news[numberOf(ref)].value);
+  Value terms = map(code, inputs, plan.shape.keys, {type}, [&](ValueRange in, ValueRange at) {
+    bindElement(code, at, first);
+    for (auto [score, value] : llvm::zip(plan.folded.scores, in))
+      code.bind(FoldOp(score.fold).getResult(0), value);
+    Values refs(in.drop_front(scores.size()));
+    for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
+      code.bind(ref, value);
+    Value term = rows::getYielded(acc.getValue());
+    return Values{guarded(code, masked, at, regular(code, acc, refs),
+                          identity(code, acc.getMonoid(), type), {term},
+                          [&] { return code.eval(term); })};
+  })[0];
+  Value partial = device::ReduceOp::create(
+      b, code.loc, rowType(type),
+      MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
+  Values merged{olds[k].value, partial};
+  for (Value ref : acc.getRefs()) {
+    merged.push_back(olds[numberOf(ref)].value);
+    merged.push_back(news[numberOf(ref)].value);
+  }
+  if (acc.getRefs().empty())
+    return map(code, merged, 0, {type}, [&](ValueRange in, ValueRange) {
+      return Values{code.combine(acc.getMonoid(), in[0], in[1])};
+    });
+  Value factor = factors(code, acc, olds, news, olds[k].started);
+  Values inputsOf{olds[k].value, partial, factor, olds[k].started};
+  for (Value ref : acc.getRefs())
+    inputsOf.push_back(news[numberOf(ref)].value);
+  return map(code, inputsOf, 0, {type, b.getI1Type()}, [&](ValueRange in, ValueRange) {
+    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+    Value moved = code.combine(combine, in[0], in[2]);
+    Value ok = regular(code, acc, Values(in.drop_front(4)));
+    Value started = ok ? b.createOrFold<arith::OrIOp>(code.loc, in[3], ok)
+                       : code.constant(b.getBoolAttr(true));
+    return Values{code.combine(acc.getMonoid(), moved, in[1]), started};
+  });
+}
+
+/// c(d, d′) where the state has started and a reference has changed, else the
+/// identity of ⊗.
+Value TileKernel::factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds,
+                          ArrayRef<State> news, Value started) {
+  Values inputs{started};
+  for (Value ref : acc.getRefs()) {
+    inputs.push_back(olds[numberOf(ref)].value);
+    inputs.push_back(news[numberOf(ref)].value);
+  }
+  Type type = rows::getYielded(acc.getRepair()).getType();
+  return map(code, inputs, 0, {type}, [&](ValueRange in, ValueRange) {
+    Value apply = in[0], changed;
+    Values refs;
+    for (unsigned k = 0; k != acc.getRefs().size(); ++k) {
+      Value old = in[1 + 2 * k], now = in[2 + 2 * k];
+      code.bind(acc.getRepair().getArgument(2 * k), old);
+      code.bind(acc.getRepair().getArgument(2 * k + 1), now);
+      Value moved = code.differs(old, now);
+      changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+      refs.push_back(now);
+    }
+    apply = code.both(code.both(apply, changed), regular(code, acc, refs));
+    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+    Value factor = code.eval(rows::getYielded(acc.getRepair()));
+    return Values{arith::SelectOp::create(b, code.loc, apply, factor,
+                                          identity(code, combine, type))};
+  })[0];
+}
+
+/// The row operand P of a carrier, rounded to 16 bits; 0 where absent.
+Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, ValueRange scores,
+                          ArrayRef<State> news, Value first, bool masked) {
+  AccOp acc = carrier.acc;
+  Values inputs(scores);
+  for (Value ref : acc.getRefs())
+    inputs.push_back(news[numberOf(ref)].value);
+  Type narrow = carrier.row.narrow;
+  return map(code, inputs, plan.shape.keys, {narrow}, [&](ValueRange in, ValueRange at) {
+    bindElement(code, at, first);
+    for (auto [score, value] : llvm::zip(plan.folded.scores, in))
+      code.bind(FoldOp(score.fold).getResult(0), value);
+    Values refs(in.drop_front(scores.size()));
+    for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
+      code.bind(ref, value);
+    Values reads(carrier.row.values.begin(), carrier.row.values.end());
+    llvm::append_range(reads, carrier.row.divisors);
+    Value none = identity(code, Monoid::add, carrier.type);
+    Value weight = guarded(code, masked, at, regular(code, acc, refs), none, reads, [&] {
+      Value product;
+      for (Value factor : carrier.row.values) {
+        Value value = code.eval(factor);
+        product = product ? code.combine(Monoid::mul, product, value) : value;
+      }
+      if (!product)
+        product = code.constant(cast<TypedAttr>(FloatAttr::get(carrier.type, 1.0)));
+      for (Value divisor : carrier.row.divisors)
+        product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
+      return product;
+    });
+    return Values{code.convert(weight, narrow)};
+  })[0];
+}
+
+/// The states behind one tile, and the weights of the carriers: [scalars, started
+/// of scalars, factors and started of carriers with references, weights].
+Values TileKernel::passes(ScalarCode &code, ValueRange scores, ValueRange args, Value first,
+                          bool masked) {
+  unsigned count = plan.folded.scalars.size(), next = count;
+  SmallVector<State> olds(count), news(count);
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+    AccOp acc = scalar.acc;
+    olds[k].value = args[k];
+    if (!acc.getRefs().empty())
+      olds[k].started = args[next++];
+  }
+  news = olds;
+  next += plan.folded.carriers.size();
+  Values ofCarriers, weightsOf;
+  SmallVector<Value> started;
+  for (const Carrier &carrier : plan.folded.carriers)
+    started.push_back(AccOp(carrier.acc).getRefs().empty() ? Value() : args[next++]);
+  for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
+    for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+      if (scalar.pass != pass)
+        continue;
+      Values step = scalarStep(code, scalar, k, scores, olds, news, first, masked);
+      news[k] = {step[0], step.size() > 1 ? step[1] : Value()};
+    }
+  }
+  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+    weightsOf.push_back(weights(code, carrier, scores, news, first, masked));
+    AccOp acc = carrier.acc;
+    if (acc.getRefs().empty())
+      continue;
+    ofCarriers.push_back(factors(code, acc, olds, news, started[k]));
+    Values inputs{started[k]};
+    for (Value ref : acc.getRefs())
+      inputs.push_back(news[numberOf(ref)].value);
+    ofCarriers.push_back(map(code, inputs, 0, {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+      Value ok = regular(code, acc, Values(in.drop_front()));
+      return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
+                       : code.constant(b.getBoolAttr(true))};
+    })[0]);
+  }
+  Values results;
+  for (const State &state : news)
+    results.push_back(state.value);
+  for (const State &state : news)
+    if (state.started)
+      results.push_back(state.started);
+  results.append(ofCarriers);
+  results.append(weightsOf);
+  return results;
+}
+
+Values TileKernel::iterate(ScalarCode &code, Value tile, ValueRange args) {
+  auto [stage, parity] = stageOf(code, tile);
+  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile,
+                                      code.index(plan.shape.keys));
+  Value rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+  Values scores;
+  for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
+    device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
+    Value product = device::ContractOp::create(
+        b, code.named("S"), tileType(plan.shape.keys, score.type), rowRings[k].tiles, rowOffset,
+        keyRings[k].tiles, stage, Value(), /*transposed=*/true);
+    scores.push_back(device::AwaitOp::create(b, code.loc, product.getType(), product, 0));
+    device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
+  }
+  Value full = isFull(code, first);
+  if (readsMemory)
+    full = code.both(full, hasAllRows(code));
+  SmallVector<Type> types;
+  auto probe = [&](bool masked) { return passes(code, scores, args, first, masked); };
+  // The types of the results are those of the states and weights.
+  unsigned states = 0;
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    types.push_back(args[states++].getType()), (void)scalar;
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    if (!AccOp(scalar.acc).getRefs().empty())
+      types.push_back(args[states++].getType());
+  for (const Carrier &carrier : plan.folded.carriers)
+    if (!AccOp(carrier.acc).getRefs().empty()) {
+      types.push_back(rowType(carrier.type));
+      types.push_back(rowType(b.getI1Type()));
+    }
+  for (const Carrier &carrier : plan.folded.carriers)
+    types.push_back(tileType(plan.shape.keys, carrier.row.narrow));
+  Values step = code.branch(full, types, [&] { return probe(false); },
+                            [&] { return probe(true); });
+  // The carriers.
+  Values next(ArrayRef<Value>(step).take_front(states)), started;
+  unsigned position = states, weight = step.size() - plan.folded.carriers.size();
+  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+    Value state = args[states + k];
+    if (!AccOp(carrier.acc).getRefs().empty()) {
+      Value factor = step[position++];
+      started.push_back(step[position++]);
+      Monoid combine = Monoid::mul;
+      state = map(code, {state, factor}, padded(carrier.extents[0]), {carrier.type},
+                  [&](ValueRange in, ValueRange) {
+                    return Values{code.combine(combine, in[0], in[1])};
+                  })[0];
+    }
+    device::WaitOp::create(b, code.loc, carriedRings[k].full, stage, parity);
+    Value sum = device::ContractOp::create(b, code.loc, state.getType(), step[weight + k],
+                                           Value(), carriedRings[k].tiles, stage, state,
+                                           /*transposed=*/false);
+    next.push_back(device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0));
+    device::ArriveOp::create(b, code.loc, carriedRings[k].empty, stage);
+  }
+  next.append(started);
+  return next;
+}
+
+/// What stands behind the fold, for each row or each element of a carrier.
+void TileKernel::finish(ScalarCode &code, ValueRange finals) {
+  unsigned count = plan.folded.scalars.size(), carriers = count;
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    carriers += !AccOp(scalar.acc).getRefs().empty();
+  SmallVector<AccOp> accs = rows::getAccs(plan.fold);
+  auto resultOf = [&](AccOp acc) -> Value {
+    return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
+  };
+  StringRef rows = extent(plan.nest.getExtents().size() - 1);
+  auto write = [&](Block &block, std::optional<unsigned> carrier, Value loopIndex) {
+    Values inputs(finals.take_front(count));
+    int64_t columns = 0;
+    if (carrier) {
+      inputs.push_back(finals[carriers + *carrier]);
+      columns = padded(plan.folded.carriers[*carrier].extents[0]);
+    }
+    map(code, inputs, columns, {}, [&](ValueRange in, ValueRange at) {
+      code.bind(plan.nest.getBody().getArguments().back(),
+                arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+      Value inside = arith::CmpIOp::create(
+          b, code.loc, arith::CmpIPredicate::slt,
+          code.eval(plan.nest.getBody().getArguments().back()), code.symbol(rows));
+      for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
+        code.bind(resultOf(scalar.acc), in[k]);
+      if (carrier) {
+        code.bind(loopIndex, at[1]);
+        const Carrier &which = plan.folded.carriers[*carrier];
+        code.bind(resultOf(which.acc), in[count]);
+        if (columns != which.extents[0])
+          inside = code.both(inside, arith::CmpIOp::create(
+                                         b, code.loc, arith::CmpIPredicate::slt, at[1],
+                                         code.index(which.extents[0])));
+      }
+      code.when(inside, [&] {
+        for (auto store : block.getOps<StoreOp>())
+          code.store(store);
+      });
+      return Values();
+    });
+  };
+  Block &body = plan.nest.getBody().front();
+  if (!body.getOps<StoreOp>().empty())
+    write(body, std::nullopt, Value());
+  for (auto loop : body.getOps<ForOp>()) {
+    // The one carrier this loop reads.
+    std::optional<unsigned> which;
+    loop.walk([&](AtOp at) {
+      for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
+        if (resultOf(carrier.acc) == at.getState())
+          which = k;
+    });
+    write(loop.getBody().front(), which.value_or(0), loop.getBody().getArgument(0));
+  }
+}
+
+void TileKernel::consume(ScalarCode &code) {
+  warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType());
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+  rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
+  for (const Ring &ring : rowRings)
+    device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
+  Values inits = initialise(code);
+  std::vector<std::string> names{"tile"};
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    names.push_back(AccOp(scalar.acc).getName().str());
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    if (AccOp acc = scalar.acc; !acc.getRefs().empty())
+      names.push_back(acc.getName().str() + "_started");
+  for (const Carrier &carrier : plan.folded.carriers)
+    names.push_back(AccOp(carrier.acc).getName().str());
+  for (const Carrier &carrier : plan.folded.carriers)
+    if (AccOp acc = carrier.acc; !acc.getRefs().empty())
+      names.push_back(acc.getName().str() + "_started");
+  Values finals = code.loop(firstTile, endTile, inits, names, [&](Value tile, ValueRange args) {
+    return iterate(code, tile, args);
+  });
+  finish(code, finals);
+}
+
+LogicalResult TileKernel::run() {
+  b.setInsertionPointToEnd(&program.getBody().front());
+  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  SymExpr blocks = *SymExpr::parse(tiles());
+  for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
+    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  int64_t threads = 128 * (plan.shape.warpgroups + 1);
+  auto kernel =
+      device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  auto source = plan.nest->getParentOfType<onf::KernelOp>();
+  IRMapping arrays;
+  arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
+  ScalarCode code(b, arrays);
+  code.loc = plan.nest.getLoc();
+  plan.fold.walk([&](LoadOp load) {
+    bool isOperand = false;
+    for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
+      for (const TileOperand &operand : *list)
+        isOperand |= operand.load == load;
+    readsMemory |= !isOperand && load.getArray().getType().getRank() != 0;
+  });
+  auto nameOf = [&](Value array) {
+    unsigned argument = cast<BlockArgument>(array).getArgNumber();
+    return cast<StringAttr>(program.getArgNames()[argument]).getValue();
+  };
+  auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
+                   int64_t stages, int64_t rows, bool withEmpty,
+                   llvm::function_ref<int64_t(unsigned)> columns) {
+    for (auto [k, operand] : llvm::enumerate(operands))
+      list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, rows, columns(k),
+                              operand.load.getResult().getType(), withEmpty));
+  };
+  auto depth = [&](unsigned k) { return plan.folded.scores[k].extent; };
+  rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, depth);
+  rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, depth);
+  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true,
+        [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
+  bindBlock(code);
+  findRange(code);
+  bool wide = plan.shape.warpgroups == 3;
+  auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
+                                            wide ? 160 : 240, wide ? 32 : 24);
+  auto fill = [&](Region &region, llvm::function_ref<void()> body) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&region.emplaceBlock());
+    code.open();
+    body();
+    code.close();
+  };
+  fill(roles.getConsumer(), [&] { consume(code); });
+  fill(roles.getProducer(), [&] { produce(code); });
+  return failure(code.failed);
+}
+
+} // namespace
+
+LogicalResult moa::lowerTiles(const TilePlan &plan, device::ProgramOp program,
+                              unsigned number) {
+  return TileKernel(plan, program, number).run();
+}

@@ -1,0 +1,203 @@
+//===- TileHelpers.cpp - device functions for tiles -----------------------===//
+//
+// One instruction sequence each. Encodings follow the PTX ISA 8.6: mbarrier
+// (9.7.13.15), cp.async.bulk.tensor (9.7.9.25), wgmma and its matrix descriptors
+// (9.7.15).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Target/CUDA/TileHelpers.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace moa::cuda {
+
+static const std::pair<const char *, const char *> kHelpers[] = {
+    {"shared_address", R"(__device__ __forceinline__ uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+)"},
+    {"init_barriers", R"(__device__ __forceinline__ void init_barriers(uint64_t *bars, int count, int arrivals) {
+  for (int k = 0; k < count; ++k)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bars + k)), "r"(arrivals) : "memory");
+}
+// Makes the barriers known to the copy engine.
+__device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+)"},
+    {"registers", R"(template <int COUNT> __device__ __forceinline__ void acquire_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+template <int COUNT> __device__ __forceinline__ void release_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+)"},
+    {"wait", R"(// Waits until the barrier has completed the phase of this parity.
+__device__ __forceinline__ void wait(uint64_t *bar, int64_t parity) {
+  uint32_t done;
+  do {
+    asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t}"
+                 : "=r"(done)
+                 : "r"(shared_address(bar)), "r"(uint32_t(parity))
+                 : "memory");
+  } while (!done);
+}
+)"},
+    {"arrive", R"(// One arrival per warp.
+__device__ __forceinline__ void arrive(uint64_t *bar) {
+  if (threadIdx.x % 32 == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+)"},
+    {"fill", R"(template <class T, int R> __device__ __forceinline__ void fill(T (&x)[R], T value) {
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    x[r] = value;
+}
+)"},
+    {"copy", R"(template <class T, int R> __device__ __forceinline__ void copy(T (&to)[R], const T (&from)[R]) {
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    to[r] = from[r];
+}
+)"},
+    {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
+// contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
+__device__ __forceinline__ uint64_t tile_by_rows(const void *tile) {
+  return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | uint64_t(64) << 32 | uint64_t(1) << 62;
+}
+template <int ROWS> __device__ __forceinline__ uint64_t tile_by_columns(const void *tile) {
+  return tile_by_rows(tile) | uint64_t(ROWS * 8) << 16;
+}
+template <int ROWS> __device__ __forceinline__ uint64_t row_step(int k) { return k / 4 * (ROWS * 8) + k % 4 * 2; }
+__device__ __forceinline__ uint64_t column_step(int k) { return k * 128; }
+)"},
+    {"contract", R"(__device__ __forceinline__ void start_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+)"},
+    {"await_products", R"(// Waits for all but PENDING groups of products; what they wrote is read after this only.
+template <int PENDING, int R> __device__ __forceinline__ void await_products(float (&sum)[R]) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    asm volatile("" : "+f"(sum[r])::"memory");
+}
+)"},
+    {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
+template <int R> __device__ __forceinline__ void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
+}
+)"},
+    {"pack_f16", R"(// Rounds pairs of neighbours to 16 bits.
+template <int R> __device__ __forceinline__ void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+    asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
+}
+)"},
+};
+
+std::string requestContraction(int64_t columns, bool isBF16, bool fromRegisters,
+                               bool byColumns, std::set<std::string> &helpers) {
+  std::string name = "wgmma_" + std::to_string(columns) + (isBF16 ? "_bf16" : "_f16") +
+                     (fromRegisters ? "_registers" : "") + (byColumns ? "_by_columns" : "");
+  helpers.insert(name);
+  return name;
+}
+
+/// One wgmma with its accumulators as operands.
+static std::string printContraction(llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> words;
+  name.split(words, '_');
+  int columns = 0;
+  words[1].getAsInteger(10, columns);
+  bool registers = name.contains("_registers"), byColumns = name.contains("_by_columns");
+  std::string type = words[2].str();
+  int sums = columns / 2;
+  std::string text = "__device__ __forceinline__ void " + name.str() + "(float (&d)[" +
+                     std::to_string(sums) + "], " +
+                     (registers ? "const uint32_t *a" : "uint64_t a") +
+                     ", uint64_t b, int add) {\n";
+  int first = sums + (registers ? 4 : 1);
+  std::string asmText = "  asm volatile(\"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %" +
+                        std::to_string(first + 1) + ", 0;\\n\\t\"\n" +
+                        "               \"wgmma.mma_async.sync.aligned.m64n" +
+                        std::to_string(columns) + "k16.f32." + type + "." + type + " \"\n";
+  std::string row = "               \"{";
+  for (int k = 0; k < sums; ++k) {
+    row += "%" + std::to_string(k) + (k + 1 == sums ? "}, " : ", ");
+    if (row.size() > 100) {
+      asmText += row + "\"\n";
+      row = "               \"";
+    }
+  }
+  if (registers)
+    row += "{%" + std::to_string(sums) + ", %" + std::to_string(sums + 1) + ", %" +
+           std::to_string(sums + 2) + ", %" + std::to_string(sums + 3) + "}";
+  else
+    row += "%" + std::to_string(sums);
+  row += ", %" + std::to_string(first) + ", p, 1, 1, " + (registers ? "" : "0, ") +
+         (byColumns ? "1" : "0") + ";\\n\\t}\"";
+  asmText += row + "\n               : ";
+  row.clear();
+  for (int k = 0; k < sums; ++k) {
+    row += "\"+f\"(d[" + std::to_string(k) + "])" + (k + 1 == sums ? "" : ", ");
+    if (row.size() > 90 && k + 1 != sums) {
+      asmText += row + "\n                 ";
+      row.clear();
+    }
+  }
+  asmText += row + "\n               : ";
+  if (registers)
+    asmText += "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])";
+  else
+    asmText += "\"l\"(a)";
+  return text + asmText + ", \"l\"(b), \"r\"(add));\n}\n";
+}
+
+/// copy_tile_4d: one tile of an array of rank 4, in boxes of 64 columns.
+static std::string printCopy(llvm::StringRef name) {
+  int rank = 0;
+  name.substr(10, 1).getAsInteger(10, rank);
+  std::string arguments, indices, operands;
+  for (int axis = 0; axis + 1 < rank; ++axis)
+    arguments += ", int64_t i" + std::to_string(axis);
+  for (int k = 0; k < rank; ++k)
+    indices += (k ? ", %" : "%") + std::to_string(3 + k);
+  operands = "\"r\"(64 * half)";
+  for (int axis = rank - 2; axis >= 0; --axis)
+    operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
+  std::string dimension = std::to_string(rank) + "d";
+  return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
+         "template <int ROWS, int COLUMNS>\n"
+         "__device__ __forceinline__ void " + name.str() +
+         "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + arguments + ") {\n"
+         "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(shared_address(bar)),\n"
+         "               \"n\"(ROWS * COLUMNS * 2)\n               : \"memory\");\n"
+         "#pragma unroll\n"
+         "  for (int half = 0; half < COLUMNS / 64; ++half)\n"
+         "    asm volatile(\"cp.async.bulk.tensor." + dimension +
+         ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {" + indices +
+         "}], [%2];\" ::\"r\"(\n                     shared_address(to) + half * ROWS * 128),\n"
+         "                 \"l\"(map), \"r\"(shared_address(bar)), " + operands +
+         "\n                 : \"memory\");\n}\n";
+}
+
+std::string printTileHelpers(const std::set<std::string> &helpers) {
+  std::string text;
+  auto add = [&](const std::string &definition) {
+    text += (text.empty() ? "" : "\n") + definition;
+  };
+  for (auto [name, definition] : kHelpers)
+    if (helpers.count(name) ||
+        (llvm::StringRef(name) == "shared_address" && helpers.count("init_barriers")))
+      add(definition);
+  for (const std::string &name : helpers) {
+    if (llvm::StringRef(name).starts_with("wgmma_"))
+      add(printContraction(name));
+    if (llvm::StringRef(name).starts_with("copy_tile_"))
+      add(printCopy(name));
+  }
+  return text;
+}
+
+} // namespace moa::cuda
