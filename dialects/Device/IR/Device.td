@@ -80,6 +80,17 @@ def Device_ScalarOp : Device_Op<"scalar", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
+  let summary = "2^x by the hardware's approximation";
+  let description = [{
+    Relative error at most 2^-22, subnormal results flushed to zero
+    (ex2.approx.ftz.f32, PTX ISA 9.7.3.20).
+  }];
+  let arguments = (ins F32:$operand);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
 def Device_LoadOp : Device_Op<"load"> {
   let summary = "One element of an input in global memory";
   let description = [{

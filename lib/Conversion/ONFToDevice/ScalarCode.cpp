@@ -194,7 +194,32 @@ static bool isNarrow(Operation *op) {
          llvm::any_of(op->getResultTypes(), narrow);
 }
 
+/// e^a = 2^(a · log2 e). A difference whose first term is a product takes one
+/// fused multiply-add: x·y − c becomes x·(y·log2 e) − c·log2 e.
+Value ScalarCode::approximateExp(Value argument) {
+  Value log2e = constant(b.getF32FloatAttr(1.44269504088896341f));
+  auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, log2e); };
+  Value exponent;
+  auto difference = argument.getDefiningOp<arith::SubFOp>();
+  if (difference && !lookup(argument)) {
+    Value reference = scaled(eval(difference.getRhs()));
+    Value minus = arith::NegFOp::create(b, loc, reference);
+    auto product = difference.getLhs().getDefiningOp<arith::MulFOp>();
+    if (product && !lookup(difference.getLhs())) {
+      Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
+      exponent = math::FmaOp::create(b, loc, x, y, minus);
+    } else {
+      exponent = math::FmaOp::create(b, loc, eval(difference.getLhs()), log2e, minus);
+    }
+  } else {
+    exponent = scaled(eval(argument));
+  }
+  return device::Exp2Op::create(b, loc, exponent);
+}
+
 Value ScalarCode::evalOp(Operation *op) {
+  if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
+    return approximateExp(exp.getOperand());
   if (auto load = dyn_cast<onf::LoadOp>(op))
     return evalLoad(load);
   if (auto at = dyn_cast<onf::AtOp>(op))

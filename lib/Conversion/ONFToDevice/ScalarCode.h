@@ -54,6 +54,9 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
   bool failed = false;
+  /// Exponentials of f32 by the hardware's approximation: what they are made for
+  /// is rounded to 16 bits.
+  bool approximate = false;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 
@@ -65,6 +68,7 @@ private:
   mlir::Value evalOp(mlir::Operation *op);
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
+  mlir::Value approximateExp(mlir::Value argument);
   mlir::Value offset(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                      llvm::StringRef constant);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);

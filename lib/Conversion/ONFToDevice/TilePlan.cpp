@@ -108,6 +108,8 @@ bool Planner::findOperands() {
     Value inner = score.fold.getBody().getArgument(0);
     if (!score.type.isF32() || score.extent > 256)
       return refuse("a contraction is longer than 256");
+    if (score.extent % 8 != 0)
+      return refuse("a contraction's length is no multiple of 8, which the copy engine needs");
     if (!findOperand(score.row, row, inner, plan.rowOperands) ||
         !findOperand(score.key, key, inner, plan.keyOperands))
       return false;
@@ -115,6 +117,8 @@ bool Planner::findOperands() {
   for (const rows::Carrier &carrier : plan.folded.carriers) {
     if (!carrier.type.isF32() || carrier.extents.size() != 1 || carrier.extents[0] > 256)
       return refuse("a state carries more than one axis of 256");
+    if (carrier.extents[0] % 8 != 0)
+      return refuse("an axis of a state is no multiple of 8, which the copy engine needs");
     if (!findOperand(carrier.key, key, carrier.acc.getValue().getArgument(0),
                      plan.carried))
       return false;

@@ -57,11 +57,12 @@ private:
   void bindBlock(ScalarCode &code);
   std::pair<Value, Value> interval(ScalarCode &code, AffineMap lower, AffineMap upper);
   void findRange(ScalarCode &code);
-  Value isFull(ScalarCode &code, Value first);
+  void findFullRange(ScalarCode &code);
+  Value tileAt(ScalarCode &code, Value position, bool masked);
   Value hasAllRows(ScalarCode &code);
   void copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring,
             Value stage);
-  std::pair<Value, Value> stageOf(ScalarCode &code, Value tile);
+  std::pair<Value, Value> stageOf(ScalarCode &code, Value n);
   void produce(ScalarCode &code);
 
   //===--- A consumer -----------------------------------------------------===//
@@ -69,15 +70,21 @@ private:
   /// references have started.
   struct State {
     Value value, started;
+    Value terms; // of the tile that has been merged last
   };
   void consume(ScalarCode &code);
   Values initialise(ScalarCode &code);
-  Values iterate(ScalarCode &code, Value tile, ValueRange args);
+  Values iterate(ScalarCode &code, Value n, ValueRange args, bool masked, bool overlapped);
+  unsigned countScalarStates();
+  unsigned unrepaired();
+  void startCarriers(ScalarCode &code, Value n, Values &sums, ValueRange weightsOf);
+  void finishCarriers(ScalarCode &code, Value n, Values &sums);
   Values passes(ScalarCode &code, ValueRange scores, ValueRange args, Value first,
                 bool masked);
   Values scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsigned k,
                     ValueRange scores, ArrayRef<State> olds, SmallVectorImpl<State> &news,
                     Value first, bool masked);
+  std::optional<unsigned> findTerms(const Carrier &carrier, ArrayRef<State> news);
   Value weights(ScalarCode &code, const Carrier &carrier, ValueRange scores,
                 ArrayRef<State> news, Value first, bool masked);
   Value factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds, ArrayRef<State> news,
@@ -124,7 +131,8 @@ private:
   SmallVector<Ring> rowRings, keyRings, carriedRings;
   bool readsMemory = false; // the states or the guard, beside the operands
   Value firstRow, lastRow, rowBase;    // of the block, clamped; of the warpgroup
-  Value firstTile, endTile, warpgroup; // of keys
+  Value firstTile, endTile, firstFull, endFull; // tiles of keys
+  Value numTiles, numMasked, warpgroup;
 };
 
 //===----------------------------------------------------------------------===//
@@ -218,28 +226,50 @@ void TileKernel::findRange(ScalarCode &code) {
   endTile = arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile);
 }
 
-/// Whether every row of the block sees every key of the tile.
-Value TileKernel::isFull(ScalarCode &code, Value first) {
-  Value end = arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys));
-  bool guarded = !plan.fold.getBody().front().getOps<GuardOp>().empty();
-  auto within = [&](Value from, Value to) {
-    Value low = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, from, first);
-    Value high = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end, to);
-    return code.both(low, high);
+/// The tiles of keys that every row of the block sees, a stretch of the others.
+void TileKernel::findFullRange(ScalarCode &code) {
+  bool isGuarded = !plan.fold.getBody().front().getOps<GuardOp>().empty();
+  Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
+  if (isGuarded) {
+    high = low; // none is known to be
+    auto pieces = plan.fold.getPieces();
+    if (pieces && pieces->size() == 1)
+      if (auto piece = cast<PieceAttr>((*pieces)[0]); piece.getFull())
+        std::tie(low, high) = interval(code, piece.getFullLower(), piece.getFullUpper());
+  }
+  Value zero = code.index(0), size = code.index(plan.shape.keys);
+  auto at = [&](Value key, int64_t add, StringRef name) -> Value {
+    Value positive = b.createOrFold<arith::MaxSIOp>(code.loc, key, zero);
+    Value sum = b.createOrFold<arith::AddIOp>(code.loc, positive, code.index(add));
+    return arith::DivUIOp::create(b, code.named(name), sum, size);
   };
-  if (!guarded)
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end,
-                                 code.symbol(plan.fold.getExtent()));
-  Value full;
-  if (plan.fold.getPieces())
-    for (auto piece : plan.fold.getPieces()->getAsRange<PieceAttr>()) {
-      if (!piece.getFull())
-        continue;
-      auto [from, to] = interval(code, piece.getFullLower(), piece.getFullUpper());
-      Value inside = within(from, to);
-      full = full ? b.createOrFold<arith::OrIOp>(code.loc, full, inside) : inside;
-    }
-  return full ? full : code.constant(b.getBoolAttr(false));
+  auto between = [&](Value value, Value least, Value most, StringRef name) -> Value {
+    Value up = b.createOrFold<arith::MaxSIOp>(code.loc, value, least);
+    return arith::MinSIOp::create(b, code.named(name), up, most);
+  };
+  firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
+  endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
+  if (readsMemory) {
+    Value all = hasAllRows(code);
+    firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
+    endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
+  }
+  numTiles = arith::SubIOp::create(b, code.named("tiles"), endTile, firstTile);
+  Value full = arith::SubIOp::create(b, code.loc, endFull, firstFull);
+  numMasked = arith::SubIOp::create(b, code.named("masked_tiles"), numTiles, full);
+}
+
+/// The tile at a position: first those in front of the full ones and behind them,
+/// then the full ones.
+Value TileKernel::tileAt(ScalarCode &code, Value position, bool masked) {
+  auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
+  auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
+  if (!masked)
+    return add(firstFull, sub(position, numMasked));
+  Value front = sub(firstFull, firstTile);
+  Value inFront = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, front);
+  return arith::SelectOp::create(b, code.named("tile"), inFront, add(firstTile, position),
+                                 add(endFull, sub(position, front)));
 }
 
 /// Rows beyond the last may compute anything but not read.
@@ -250,8 +280,7 @@ Value TileKernel::hasAllRows(ScalarCode &code) {
 }
 
 /// Stage and parity of the n-th tile of the block.
-std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value tile) {
-  Value n = arith::SubIOp::create(b, code.loc, tile, firstTile);
+std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
   Value stages = code.index(plan.shape.stages);
   Value stage = arith::RemUIOp::create(b, code.named("stage"), n, stages);
   Value round = arith::DivUIOp::create(b, code.loc, n, stages);
@@ -274,8 +303,12 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
 void TileKernel::produce(ScalarCode &code) {
   for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
     copy(code, operand, firstRow, ring, code.index(0));
-  code.loop(firstTile, endTile, "tile", [&](Value tile) {
-    auto [stage, parity] = stageOf(code, tile);
+  code.loop(code.index(0), numTiles, "n", [&](Value n) {
+    auto [stage, parity] = stageOf(code, n);
+    Value isMasked =
+        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, n, numMasked);
+    Value tile = arith::SelectOp::create(b, code.named("tile"), isMasked,
+                                         tileAt(code, n, true), tileAt(code, n, false));
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
     Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                         tile, code.index(plan.shape.keys));
@@ -429,6 +462,7 @@ Values TileKernel::scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsi
   Value partial = device::ReduceOp::create(
       b, code.loc, rowType(type),
       MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
+  news[k].terms = terms;
   Values merged{olds[k].value, partial};
   for (Value ref : acc.getRefs()) {
     merged.push_back(olds[numberOf(ref)].value);
@@ -481,15 +515,32 @@ Value TileKernel::factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds,
   })[0];
 }
 
-/// The row operand P of a carrier, rounded to 16 bits; 0 where absent.
+/// A state without axes that adds what this carrier multiplies with.
+std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, ArrayRef<State> news) {
+  AccOp acc = carrier.acc;
+  if (carrier.row.values.size() != 1 || !carrier.row.divisors.empty())
+    return std::nullopt;
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+    AccOp other = scalar.acc;
+    if (news[k].terms && other.getMonoid() == Monoid::add &&
+        rows::getYielded(other.getValue()) == carrier.row.values[0] &&
+        llvm::equal(other.getRefs(), acc.getRefs()) &&
+        other.getSingular() == acc.getSingular())
+      return k;
+  }
+  return std::nullopt;
+}
+
+/// The row operand P of a carrier before it is rounded; 0 where absent.
 Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, ValueRange scores,
                           ArrayRef<State> news, Value first, bool masked) {
   AccOp acc = carrier.acc;
   Values inputs(scores);
   for (Value ref : acc.getRefs())
     inputs.push_back(news[numberOf(ref)].value);
-  Type narrow = carrier.row.narrow;
-  return map(code, inputs, plan.shape.keys, {narrow}, [&](ValueRange in, ValueRange at) {
+  if (auto k = findTerms(carrier, news))
+    return news[*k].terms;
+  return map(code, inputs, plan.shape.keys, {carrier.type}, [&](ValueRange in, ValueRange at) {
     bindElement(code, at, first);
     for (auto [score, value] : llvm::zip(plan.folded.scores, in))
       code.bind(FoldOp(score.fold).getResult(0), value);
@@ -511,7 +562,7 @@ Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, ValueRange s
         product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
       return product;
     });
-    return Values{code.convert(weight, narrow)};
+    return Values{weight};
   })[0];
 }
 
@@ -538,7 +589,8 @@ Values TileKernel::passes(ScalarCode &code, ValueRange scores, ValueRange args, 
       if (scalar.pass != pass)
         continue;
       Values step = scalarStep(code, scalar, k, scores, olds, news, first, masked);
-      news[k] = {step[0], step.size() > 1 ? step[1] : Value()};
+      news[k].value = step[0];
+      news[k].started = step.size() > 1 ? step[1] : Value();
     }
   }
   for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
@@ -567,64 +619,98 @@ Values TileKernel::passes(ScalarCode &code, ValueRange scores, ValueRange args, 
   return results;
 }
 
-Values TileKernel::iterate(ScalarCode &code, Value tile, ValueRange args) {
-  auto [stage, parity] = stageOf(code, tile);
-  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tile,
-                                      code.index(plan.shape.keys));
-  Value rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
-  Values scores;
+/// The states after the tile at a position, and its weights. The weights of the
+/// tile before, the last of `args`, are multiplied with their operand here, where
+/// `overlapped` while this tile's states are computed.
+Values TileKernel::iterate(ScalarCode &code, Value n, ValueRange args, bool masked,
+                           bool overlapped) {
+  unsigned carriers = plan.folded.carriers.size(), scalars = countScalarStates();
+  bool isFirst = args.size() == scalars + 2 * carriers - unrepaired();
+  auto [stage, parity] = stageOf(code, n);
+  Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
+                                      tileAt(code, n, masked), code.index(plan.shape.keys));
+  Values scores, sums;
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
-    Value product = device::ContractOp::create(
+    Value rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+    scores.push_back(device::ContractOp::create(
         b, code.named("S"), tileType(plan.shape.keys, score.type), rowRings[k].tiles, rowOffset,
-        keyRings[k].tiles, stage, Value(), /*transposed=*/true);
-    scores.push_back(device::AwaitOp::create(b, code.loc, product.getType(), product, 0));
+        keyRings[k].tiles, stage, Value(), /*transposed=*/true));
+  }
+  Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
+  for (unsigned k = 0; k != carriers; ++k)
+    sums.push_back(args[scalars + k]);
+  auto add = [&] { startCarriers(code, last, sums, args.take_back(carriers)); };
+  auto settle = [&] { finishCarriers(code, last, sums); };
+  if (overlapped && !isFirst)
+    add();
+  for (auto [k, score] : llvm::enumerate(scores)) {
+    int64_t pending = scores.size() - 1 - k + (overlapped && !isFirst ? carriers : 0);
+    score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
     device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
   }
-  Value full = isFull(code, first);
-  if (readsMemory)
-    full = code.both(full, hasAllRows(code));
-  SmallVector<Type> types;
-  auto probe = [&](bool masked) { return passes(code, scores, args, first, masked); };
-  // The types of the results are those of the states and weights.
-  unsigned states = 0;
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    types.push_back(args[states++].getType()), (void)scalar;
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    if (!AccOp(scalar.acc).getRefs().empty())
-      types.push_back(args[states++].getType());
-  for (const Carrier &carrier : plan.folded.carriers)
-    if (!AccOp(carrier.acc).getRefs().empty()) {
-      types.push_back(rowType(carrier.type));
-      types.push_back(rowType(b.getI1Type()));
-    }
-  for (const Carrier &carrier : plan.folded.carriers)
-    types.push_back(tileType(plan.shape.keys, carrier.row.narrow));
-  Values step = code.branch(full, types, [&] { return probe(false); },
-                            [&] { return probe(true); });
-  // The carriers.
-  Values next(ArrayRef<Value>(step).take_front(states)), started;
-  unsigned position = states, weight = step.size() - plan.folded.carriers.size();
+  if (!overlapped && !isFirst) {
+    add();
+    settle();
+  }
+  Values step = passes(code, scores, args, first, masked);
+  if (overlapped && !isFirst)
+    settle();
+  // What has been added is repaired, then the weights are rounded.
+  Values next(ArrayRef<Value>(step).take_front(scalars)), started, weightsOf;
+  unsigned position = scalars;
   for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-    Value state = args[states + k];
     if (!AccOp(carrier.acc).getRefs().empty()) {
       Value factor = step[position++];
       started.push_back(step[position++]);
-      Monoid combine = Monoid::mul;
-      state = map(code, {state, factor}, padded(carrier.extents[0]), {carrier.type},
-                  [&](ValueRange in, ValueRange) {
-                    return Values{code.combine(combine, in[0], in[1])};
-                  })[0];
+      sums[k] = map(code, {sums[k], factor}, padded(carrier.extents[0]), {carrier.type},
+                    [&](ValueRange in, ValueRange) {
+                      return Values{code.combine(Monoid::mul, in[0], in[1])};
+                    })[0];
     }
+    Type narrow = carrier.row.narrow;
+    Value weight = step[step.size() - carriers + k];
+    weightsOf.push_back(map(code, weight, plan.shape.keys, {narrow},
+                            [&](ValueRange in, ValueRange) {
+                              return Values{code.convert(in[0], narrow)};
+                            })[0]);
+  }
+  next.append(sums);
+  next.append(started);
+  next.append(weightsOf);
+  return next;
+}
+
+unsigned TileKernel::countScalarStates() {
+  unsigned count = plan.folded.scalars.size();
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    count += !AccOp(scalar.acc).getRefs().empty();
+  return count;
+}
+
+/// Carriers without references.
+unsigned TileKernel::unrepaired() {
+  return llvm::count_if(plan.folded.carriers, [](const Carrier &carrier) {
+    return AccOp(carrier.acc).getRefs().empty();
+  });
+}
+
+/// Starts O + P · G of the tile at a position.
+void TileKernel::startCarriers(ScalarCode &code, Value n, Values &sums, ValueRange weightsOf) {
+  auto [stage, parity] = stageOf(code, n);
+  for (auto [k, sum] : llvm::enumerate(sums)) {
     device::WaitOp::create(b, code.loc, carriedRings[k].full, stage, parity);
-    Value sum = device::ContractOp::create(b, code.loc, state.getType(), step[weight + k],
-                                           Value(), carriedRings[k].tiles, stage, state,
-                                           /*transposed=*/false);
-    next.push_back(device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0));
+    sum = device::ContractOp::create(b, code.loc, sum.getType(), weightsOf[k], Value(),
+                                     carriedRings[k].tiles, stage, sum, /*transposed=*/false);
+  }
+}
+
+void TileKernel::finishCarriers(ScalarCode &code, Value n, Values &sums) {
+  auto [stage, parity] = stageOf(code, n);
+  for (auto [k, sum] : llvm::enumerate(sums)) {
+    sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, sums.size() - 1 - k);
     device::ArriveOp::create(b, code.loc, carriedRings[k].empty, stage);
   }
-  next.append(started);
-  return next;
 }
 
 /// What stands behind the fold, for each row or each element of a carrier.
@@ -690,7 +776,7 @@ void TileKernel::consume(ScalarCode &code) {
   for (const Ring &ring : rowRings)
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
   Values inits = initialise(code);
-  std::vector<std::string> names{"tile"};
+  std::vector<std::string> names{"n"};
   for (const rows::Scalar &scalar : plan.folded.scalars)
     names.push_back(AccOp(scalar.acc).getName().str());
   for (const rows::Scalar &scalar : plan.folded.scalars)
@@ -701,9 +787,37 @@ void TileKernel::consume(ScalarCode &code) {
   for (const Carrier &carrier : plan.folded.carriers)
     if (AccOp acc = carrier.acc; !acc.getRefs().empty())
       names.push_back(acc.getName().str() + "_started");
-  Values finals = code.loop(firstTile, endTile, inits, names, [&](Value tile, ValueRange args) {
-    return iterate(code, tile, args);
-  });
+  for (const Carrier &carrier : plan.folded.carriers)
+    names.push_back("weights_of_" + AccOp(carrier.acc).getName().str());
+  unsigned carriers = plan.folded.carriers.size(), scalars = countScalarStates();
+  SmallVector<Type> types;
+  for (Value init : inits)
+    types.push_back(init.getType());
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, numTiles,
+                                     code.index(0));
+  Values finals = code.branch(some, types, [&] {
+    Value one = code.index(1);
+    // The first tile's states; its code serves masked and full tiles.
+    Values state = iterate(code, code.index(0), inits, /*masked=*/true, false);
+    auto run = [&](Value from, Value to, bool masked) {
+      // Code that branches must not run beside products that are in flight.
+      bool overlapped = !(masked && readsMemory);
+      state = code.loop(from, to, state, names, [&](Value n, ValueRange args) {
+        return iterate(code, n, args, masked, overlapped);
+      });
+    };
+    Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
+    run(one, begin, true);
+    run(begin, numTiles, false);
+    Values sums(ArrayRef<Value>(state).slice(scalars, carriers));
+    Value last = arith::SubIOp::create(b, code.loc, numTiles, one);
+    startCarriers(code, last, sums, ValueRange(state).take_back(carriers));
+    finishCarriers(code, last, sums);
+    for (unsigned k = 0; k != carriers; ++k)
+      state[scalars + k] = sums[k];
+    state.truncate(inits.size());
+    return state;
+  }, [&] { return inits; });
   finish(code, finals);
 }
 
@@ -721,6 +835,7 @@ LogicalResult TileKernel::run() {
   IRMapping arrays;
   arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
   ScalarCode code(b, arrays);
+  code.approximate = true;
   code.loc = plan.nest.getLoc();
   plan.fold.walk([&](LoadOp load) {
     bool isOperand = false;
@@ -747,6 +862,7 @@ LogicalResult TileKernel::run() {
         [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
   bindBlock(code);
   findRange(code);
+  findFullRange(code);
   bool wide = plan.shape.warpgroups == 3;
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
                                             wide ? 160 : 240, wide ? 32 : 24);

@@ -24,6 +24,13 @@ __device__ __forceinline__ float min_nan(float a, float b) {
 }
 __device__ __forceinline__ double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 )"},
+    {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+)"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> __device__ __forceinline__ bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},

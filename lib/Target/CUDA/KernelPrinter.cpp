@@ -125,6 +125,10 @@ void KernelPrinter::printStatement(Operation &op) {
             device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::MapOp, device::ReduceOp>(
           [&](auto tile) { printTile(tile); })
+      .Case<device::Exp2Op>([&](auto exp) {
+        helpers.insert("exp2_approximate");
+        define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
+      })
       .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
       .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
       .Default([&](Operation *) { printScalar(op); });

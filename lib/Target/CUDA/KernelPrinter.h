@@ -3,8 +3,7 @@
 // A value that is used once, in its own block, is written where it is used; other
 // values are named constants. Values that a loop carries are variables, and a
 // conditional that ends in the next values of its loop assigns them in place.
-// Fragments are arrays of a thread's registers; those of 16-bit floats are kept as
-// floats and rounded where they are used.
+// Fragments are arrays of a thread's registers; those of 16-bit floats are packed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_KERNELPRINTER_H
@@ -71,6 +70,7 @@ private:
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
   void printMap(device::MapOp op);
+  bool printRounding(device::MapOp op);
   void printReduce(device::ReduceOp op);
   /// A register array for a fragment, or the one of a value that ends here.
   std::string declareFragment(mlir::Value fragment, mlir::Value reuse, const char *fallback);

@@ -124,6 +124,12 @@ void KernelPrinter::printCopy(device::CopyOp op) {
 // Fragments
 //===----------------------------------------------------------------------===//
 
+/// Fragments of 16-bit floats are packed in pairs of neighbours.
+static bool isNarrow(Value fragment) {
+  Type element = cast<FragmentType>(fragment.getType()).getElementType();
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+}
+
 std::string KernelPrinter::declareFragment(Value fragment, Value reuse, const char *fallback) {
   auto type = cast<FragmentType>(fragment.getType());
   if (reuse) {
@@ -132,9 +138,10 @@ std::string KernelPrinter::declareFragment(Value fragment, Value reuse, const ch
   }
   std::string name = fresh(fragment.getLoc(), fallback);
   Type element = type.getElementType();
-  bool narrow = isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
-  write((narrow ? "float" : getValueType(element).str()) + " " + name + "[" +
-        std::to_string(type.getLayout().getNumRegisters()) + "];");
+  int64_t registers = type.getLayout().getNumRegisters();
+  bool narrow = isNarrow(fragment);
+  write((narrow ? "uint32_t" : getValueType(element).str()) + " " + name + "[" +
+        std::to_string(narrow ? registers / 2 : registers) + "];");
   values[fragment] = {name};
   return name;
 }
@@ -203,11 +210,7 @@ void KernelPrinter::printContract(device::ContractOp op) {
           " + " + step + ", " + first + ");");
   } else {
     int64_t inner = cast<FragmentType>(op.getA().getType()).getShape()[1];
-    std::string packed = fresh(op.getLoc(), "packed");
-    helpers.insert(isBF16 ? "pack_bf16" : "pack_f16");
-    write("uint32_t " + packed + "[" + std::to_string(inner / 4) + "];");
-    write(std::string(isBF16 ? "pack_bf16(" : "pack_f16(") + packed + ", " +
-          value(op.getA()).text + ");");
+    std::string packed = value(op.getA()).text;
     write("start_products();");
     write("#pragma unroll");
     write("for (int k = 0; k < " + std::to_string(inner / 16) + "; ++k)");
@@ -299,7 +302,30 @@ static RegisterLoops makeLoops(const LayoutAttr &layout,
   return result;
 }
 
+/// A map that only rounds to 16 bits.
+bool KernelPrinter::printRounding(device::MapOp op) {
+  Block &block = op.getBody().front();
+  if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0)))
+    return false;
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
+  if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
+    return false;
+  bool isBF16 = yield.getValues()[0].getType().isBF16();
+  std::string name = declareFragment(op.getResult(0), Value(), "packed");
+  helpers.insert(isBF16 ? "pack_bf16" : "pack_f16");
+  write(std::string(isBF16 ? "pack_bf16(" : "pack_f16(") + name + ", " +
+        value(op.getInputs()[0]).text + ");");
+  return true;
+}
+
 void KernelPrinter::printMap(device::MapOp op) {
+  if (printRounding(op))
+    return;
+  for (Value fragment : llvm::concat<Value>(SmallVector<Value>(op.getInputs()),
+                                            SmallVector<Value>(op.getResults())))
+    if (isNarrow(fragment) && error.empty())
+      error = "a map of 16-bit fragments that does more than round them";
   LayoutAttr layout = op.getLayout();
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
@@ -330,11 +356,6 @@ void KernelPrinter::printMap(device::MapOp op) {
     auto type = cast<FragmentType>(input.getType());
     bool isRow = type.getLayout() != layout;
     std::string text = value(input).text + "[" + (isRow ? loops.row : loops.element) + "]";
-    bool narrow = isa<FloatType>(type.getElementType()) &&
-                  type.getElementType().getIntOrFloatBitWidth() == 16;
-    if (narrow)
-      text = (type.getElementType().isBF16() ? "__float2bfloat16_rn(" : "__float2half_rn(") +
-             text + ")";
     values[arg] = {text};
   }
   for (auto [axis, arg] : llvm::enumerate(
@@ -353,13 +374,8 @@ void KernelPrinter::printMap(device::MapOp op) {
   }
   printBlock(block);
   std::vector<std::string> texts;
-  for (Value source : yield.getValues()) {
-    // A rounded element is kept as it is and rounded where it is used.
-    if (auto rounded = source.getDefiningOp<arith::TruncFOp>();
-        rounded && source.getType().getIntOrFloatBitWidth() == 16 && source.hasOneUse())
-      source = rounded.getIn();
+  for (Value source : yield.getValues())
     texts.push_back(value(source).text);
-  }
   for (auto [result, text] : llvm::zip(op.getResults(), texts))
     write(values[result].text + "[" +
           (cast<FragmentType>(result.getType()).getLayout() == layout ? loops.element : loops.row) +
