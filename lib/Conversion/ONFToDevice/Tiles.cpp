@@ -58,7 +58,7 @@ private:
   std::pair<Value, Value> interval(ScalarCode &code, AffineMap lower, AffineMap upper);
   void findRange(ScalarCode &code);
   void findFullRange(ScalarCode &code);
-  Value tileAt(ScalarCode &code, Value position, bool masked);
+  Value tileAt(ScalarCode &code, Value position, std::optional<bool> masked);
   Value hasAllRows(ScalarCode &code);
   void copy(ScalarCode &code, const TileOperand &operand, Value first, const Ring &ring,
             Value stage);
@@ -260,11 +260,17 @@ void TileKernel::findFullRange(ScalarCode &code) {
 }
 
 /// The tile at a position: first those in front of the full ones and behind them,
-/// then the full ones.
-Value TileKernel::tileAt(ScalarCode &code, Value position, bool masked) {
+/// then the full ones. `masked` says which, if that is known.
+Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> masked) {
+  if (!masked) {
+    Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position,
+                                           numMasked);
+    return arith::SelectOp::create(b, code.named("tile"), isMasked,
+                                   tileAt(code, position, true), tileAt(code, position, false));
+  }
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
   auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
-  if (!masked)
+  if (!*masked)
     return add(firstFull, sub(position, numMasked));
   Value front = sub(firstFull, firstTile);
   Value inFront = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, front);
@@ -305,10 +311,7 @@ void TileKernel::produce(ScalarCode &code) {
     copy(code, operand, firstRow, ring, code.index(0));
   code.loop(code.index(0), numTiles, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
-    Value isMasked =
-        arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, n, numMasked);
-    Value tile = arith::SelectOp::create(b, code.named("tile"), isMasked,
-                                         tileAt(code, n, true), tileAt(code, n, false));
+    Value tile = tileAt(code, n, std::nullopt);
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
     Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                         tile, code.index(plan.shape.keys));
@@ -628,7 +631,8 @@ Values TileKernel::iterate(ScalarCode &code, Value n, ValueRange args, bool mask
   bool isFirst = args.size() == scalars + 2 * carriers - unrepaired();
   auto [stage, parity] = stageOf(code, n);
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
-                                      tileAt(code, n, masked), code.index(plan.shape.keys));
+                                      tileAt(code, n, isFirst ? std::nullopt : std::optional(masked)),
+                                      code.index(plan.shape.keys));
   Values scores, sums;
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
