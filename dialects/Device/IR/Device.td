@@ -229,6 +229,24 @@ def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]>
   let assemblyFormat = "$fragment `pending` $pending attr-dict `:` type($result)";
 }
 
+def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
+  let summary = "Zeroes the rows of a stage that no consumer marks";
+  let description = [{
+    Every consumer warpgroup executes this with a fragment of booleans `seen`, 64 by
+    the stage's rows; row j of the stage is overwritten with zeros unless
+    seen[i, j] holds for some i of some warpgroup. Afterwards all consumers see the
+    result. A factor 0 is not enough to keep such a row out of a contraction: it may
+    hold NaN.
+
+    Constraint: `seen` has a column per row of the ring, at most 128 (C1).
+  }];
+  let arguments = (ins Device_RingType:$ring, Index:$stage, Device_FragmentType:$seen);
+  let assemblyFormat = [{
+    $ring `[` $stage `]` `unless` $seen attr-dict `:` type($ring) `,` type($seen)
+  }];
+  let hasVerifier = 1;
+}
+
 def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "A scalar function of every element of fragments";
   let description = [{

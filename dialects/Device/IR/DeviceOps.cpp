@@ -149,6 +149,16 @@ LogicalResult ContractOp::verify() {
   return success();
 }
 
+LogicalResult ClearUnseenOp::verify() {
+  FragmentType seen = getSeen().getType();
+  int64_t rows = getRing().getType().getRows();
+  if (!seen.getElementType().isInteger(1) || rows > 128 ||
+      seen.getLayout() != LayoutAttr::getAccumulator(getContext(), rows))
+    return emitOpError("expects booleans for up to 128 rows of the ring (C1), but got ")
+           << seen << " for " << rows << " rows";
+  return success();
+}
+
 LogicalResult MapOp::verify() {
   LayoutAttr whole = getLayout();
   auto fits = [&](Type type) {

@@ -113,6 +113,8 @@ private:
   /// is present.
   Value guarded(ScalarCode &code, bool masked, ValueRange at, Value keep, Value none,
                 ValueRange reads, llvm::function_ref<Value()> value);
+  Value isPresent(ScalarCode &code);
+  void clearUnseen(ScalarCode &code, Value first, Value stage, Value parity);
   unsigned numberOf(Value ref) {
     for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
       if (scalar.acc == ref.getDefiningOp())
@@ -177,6 +179,11 @@ void TileKernel::bindBlock(ScalarCode &code) {
     return result;
   };
   Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
+  // Later rows often see more keys; the longest blocks start first.
+  if (plan.fold.getPieces()) {
+    Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
+    tile = arith::SubIOp::create(b, code.named("tile"), last, tile);
+  }
   firstRow = arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile,
                                    code.index(plan.shape.rows()));
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
@@ -365,31 +372,7 @@ void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
 Value TileKernel::guarded(ScalarCode &code, bool masked, ValueRange at, Value keep,
                           Value none, ValueRange reads,
                           llvm::function_ref<Value()> value) {
-  Value present;
-  if (masked) {
-    auto below = [&](Value index, StringRef end) {
-      return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(index),
-                                   code.symbol(end))
-          .getResult();
-    };
-    unsigned last = plan.nest.getExtents().size() - 1;
-    present = below(plan.fold.getBody().getArgument(0), plan.fold.getExtent());
-    auto guards = plan.fold.getBody().front().getOps<GuardOp>();
-    if (!guards.empty()) {
-      Value condition = (*guards.begin()).getCondition();
-      bool reading = code.isCostly(condition);
-      if (reading || readsMemory)
-        present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
-      if (reading)
-        present = code.branch(present, {b.getI1Type()},
-                              [&] { return Values{code.eval(condition)}; },
-                              [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
-      else
-        present = code.both(present, code.eval(condition));
-    } else if (readsMemory) {
-      present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
-    }
-  }
+  Value present = masked ? isPresent(code) : Value();
   bool reading = masked && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
   keep = code.both(present, keep);
   if (reading)
@@ -399,6 +382,27 @@ Value TileKernel::guarded(ScalarCode &code, bool masked, ValueRange at, Value ke
   if (!keep)
     return result;
   return arith::SelectOp::create(b, code.loc, keep, result, none);
+}
+
+/// Whether the key is one of the fold's and the row sees it.
+Value TileKernel::isPresent(ScalarCode &code) {
+  auto below = [&](Value index, StringRef end) {
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(index),
+                                 code.symbol(end))
+        .getResult();
+  };
+  unsigned last = plan.nest.getExtents().size() - 1;
+  Value present = below(plan.fold.getBody().getArgument(0), plan.fold.getExtent());
+  if (readsMemory)
+    present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
+  auto guards = plan.fold.getBody().front().getOps<GuardOp>();
+  if (guards.empty())
+    return present;
+  Value condition = (*guards.begin()).getCondition();
+  if (!code.isCostly(condition))
+    return code.both(present, code.eval(condition));
+  return code.branch(present, {b.getI1Type()}, [&] { return Values{code.eval(condition)}; },
+                     [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
 }
 
 Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
@@ -660,6 +664,8 @@ Values TileKernel::iterate(ScalarCode &code, Value n, ValueRange args, bool mask
   Values step = passes(code, scores, args, first, masked);
   if (overlapped && !isFirst)
     settle();
+  if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
+    clearUnseen(code, first, stage, parity);
   // What has been added is repaired, then the weights are rounded.
   Values next(ArrayRef<Value>(step).take_front(scalars)), started, weightsOf;
   unsigned position = scalars;
@@ -683,6 +689,23 @@ Values TileKernel::iterate(ScalarCode &code, Value n, ValueRange args, bool mask
   next.append(started);
   next.append(weightsOf);
   return next;
+}
+
+/// Elements of carried operands that no row of the block sees must not meet the
+/// weights, not even with weight 0.
+void TileKernel::clearUnseen(ScalarCode &code, Value first, Value stage, Value parity) {
+  Value seen = map(code, {}, plan.shape.keys, {b.getI1Type()}, [&](ValueRange, ValueRange at) {
+    bindElement(code, at, first);
+    unsigned last = plan.nest.getExtents().size() - 1;
+    Value isRow = arith::CmpIOp::create(
+        b, code.loc, arith::CmpIPredicate::slt,
+        code.eval(plan.nest.getBody().getArgument(last)), code.symbol(extent(last)));
+    return Values{code.both(isRow, isPresent(code))};
+  })[0];
+  for (const Ring &ring : carriedRings) {
+    device::WaitOp::create(b, code.loc, ring.full, stage, parity);
+    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen);
+  }
 }
 
 unsigned TileKernel::countScalarStates() {

@@ -71,6 +71,7 @@ private:
   void printAwait(device::AwaitOp op);
   void printMap(device::MapOp op);
   bool printRounding(device::MapOp op);
+  void printClear(device::ClearUnseenOp op);
   void printReduce(device::ReduceOp op);
   /// A register array for a fragment, or the one of a value that ends here.
   std::string declareFragment(mlir::Value fragment, mlir::Value reuse, const char *fallback);
@@ -94,6 +95,7 @@ private:
   std::vector<TensorMap> maps;
   /// Bytes of shared memory handed out, and the barriers in it.
   int64_t sharedBytes = 0;
+  std::string clearWords; // where clear_unseen collects its bits
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };
 

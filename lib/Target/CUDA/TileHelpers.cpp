@@ -80,6 +80,34 @@ template <int PENDING, int R> __device__ __forceinline__ void await_products(flo
     asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
+    {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+template <int COLUMNS, int CONSUMERS, int R>
+__device__ __forceinline__ void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
+  constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;
+  uint32_t bits = 0;
+#pragma unroll
+  for (int c = 0; c < R / 4; ++c)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
+      bits |= uint32_t(seen[4 * c + e] || seen[4 * c + 2 + e]) << (2 * c + e);
+#pragma unroll
+  for (int lanes = 4; lanes < 32; lanes *= 2)
+    bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
+  const auto together = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
+  if (threadIdx.x < 4)
+    words[threadIdx.x] = 0;
+  together();
+  if (threadIdx.x % 32 < 4)
+    atomicOr(&words[threadIdx.x % 32], bits);
+  together();
+  for (int row = threadIdx.x; row < ROWS; row += THREADS)
+    if (!(words[row % 8 / 2] >> (row / 8 * 2 + row % 2) & 1))
+      for (int unit = 0; unit < COLUMNS / 8; ++unit)
+        *(uint4 *)(tile + (unit / 8 * ROWS + row) * 128 + unit % 8 * 16) = make_uint4(0, 0, 0, 0);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  together();
+}
+)"},
     {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
 template <int R> __device__ __forceinline__ void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
 #pragma unroll

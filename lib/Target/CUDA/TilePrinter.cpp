@@ -29,6 +29,7 @@ void KernelPrinter::printTile(Operation *op) {
       })
       .Case<device::FillOp>([&](auto fill) { printFill(fill); })
       .Case<device::ContractOp>([&](auto contract) { printContract(contract); })
+      .Case<device::ClearUnseenOp>([&](auto clear) { printClear(clear); })
       .Case<device::AwaitOp>([&](auto await) { printAwait(await); })
       .Case<device::MapOp>([&](auto map) { printMap(map); })
       .Case<device::ReduceOp>([&](auto reduce) { printReduce(reduce); });
@@ -118,6 +119,20 @@ void KernelPrinter::printCopy(device::CopyOp op) {
         ">(" + value(op.getRing()).text + " + " + value(op.getStage()).at(Expr::product) + " * " +
         std::to_string(ring.getStageBytes()) + ", &" + map.name + ", " +
         slot(op.getBarriers(), op.getSlot()) + coordinates + ");");
+}
+
+void KernelPrinter::printClear(device::ClearUnseenOp op) {
+  RingType ring = op.getRing().getType();
+  if (clearWords.empty()) {
+    clearWords = "(uint32_t *)(shared + " + std::to_string(llvm::alignTo(sharedBytes, 16)) + ")";
+    sharedBytes = llvm::alignTo(sharedBytes, 16) + 16;
+  }
+  auto roles = op->getParentOfType<device::SpecializeOp>();
+  helpers.insert({"clear_unseen"});
+  write("clear_unseen<" + std::to_string(ring.getColumns()) + ", " +
+        std::to_string(roles.getWarpgroups()) + ">(" + value(op.getRing()).text + " + " +
+        value(op.getStage()).at(Expr::product) + " * " + std::to_string(ring.getStageBytes()) +
+        ", " + clearWords + ", " + value(op.getSeen()).text + ");");
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,7 @@ class UnseenValues(mt.KernelTest):
     def compare(self, spec, kind, inputs, unseen, shapes):
         """`unseen` is a boolean array over [batch, groups, keys]."""
         path = spec if "\n" in spec else mt.example(spec)
-        kernel = mt.Kernel(path, T=kind, D=inputs["Q"].shape[-1])
+        kernel = mt.make_kernel(path, T=kind, D=inputs["Q"].shape[-1])
         clean = kernel.run(inputs, shapes)
         for value in clean.values():
             decoded = mt.decode(value, kind if value.dtype != np.float32 else "f32")
@@ -83,7 +83,7 @@ class UnseenValues(mt.KernelTest):
         n, m = 70, 6
         inputs = arrays(np.random.default_rng(4), 1, 2, 1, n, m, 64)
         for kind in ("f32", "bf16", "f64"):
-            kernel = mt.Kernel(mt.example("gqa_causal"), T=kind, D=64)
+            kernel = mt.make_kernel(mt.example("gqa_causal"), T=kind, D=64)
             shapes = {"O": (1, 2, n, 64), "lse": (1, 2, n)}
             results = kernel.results(inputs, shapes)
             empty = n - m
@@ -94,7 +94,7 @@ class UnseenValues(mt.KernelTest):
     def test_a_seen_nan_is_not_hidden(self):
         inputs = arrays(np.random.default_rng(5), 1, 1, 1, 4, 4, 64)
         inputs["K"][0, 0, 3] = np.nan
-        kernel = mt.Kernel(mt.example("causal"), T="f32", D=64)
+        kernel = mt.make_kernel(mt.example("causal"), T="f32", D=64)
         output = kernel.results(inputs, {"O": (1, 1, 4, 64)})["O"]
         self.assertTrue(np.isnan(output[0, 0, 3]).all())
         self.assertTrue(np.isfinite(output[0, 0, :3]).all())
@@ -104,7 +104,7 @@ class UnseenValues(mt.KernelTest):
         inputs = arrays(np.random.default_rng(6), 1, 1, 1, 3, 5, 64)
         inputs["Q"][...] = 1.0
         inputs["K"][...] = -np.inf
-        kernel = mt.Kernel(mt.example("sdpa"), T="f32", D=64)
+        kernel = mt.make_kernel(mt.example("sdpa"), T="f32", D=64)
         output = kernel.results(inputs, {"O": (1, 1, 3, 64)})["O"]
         self.assertTrue(np.isnan(output).all())
 

@@ -42,6 +42,13 @@ def main(directory, *names):
                 base = os.path.join(directory, gpu.file_name(form.spec, settings))
                 gpu.emit(mt.example(form.spec), base, settings)
                 count += 1
+    # What unseen_values.py needs beside the forms'.
+    import unseen_values
+    for kind in ("f32", "bf16", "f64"):
+        settings = {"T": kind, "D": 64}
+        base = os.path.join(directory, gpu.file_name(unseen_values.TOP_LEFT, settings))
+        gpu.emit(unseen_values.TOP_LEFT, base, settings)
+        count += 1
     print(f"{count} kernels in {directory}")
 
 

@@ -7,6 +7,7 @@ import atexit
 import ctypes
 import functools
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -20,7 +21,9 @@ FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
 
 
 def file_name(spec, settings):
-    """Where emit.py puts a kernel."""
+    """Where emit.py puts a kernel, given by its path or as text."""
+    if "\n" in spec:
+        spec = re.search(r"kernel (\w+)", spec).group(1)
     words = [os.path.splitext(os.path.basename(spec))[0]]
     return "-".join(words + [f"{k}={v}" for k, v in sorted(settings.items())])
 
@@ -28,6 +31,10 @@ def file_name(spec, settings):
 def emit(spec, base, settings):
     """Writes BASE.cu and BASE.h."""
     sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+    if "\n" in spec:
+        with open(base + ".moa", "w", encoding="utf-8") as file:
+            file.write(spec)
+        spec = base + ".moa"
     for words in (["--target=cuda", "-o", base + ".cu"], ["--header", base + ".h"]):
         made = mt.tool("moa-codegen", spec, *sets, *words)
         if made.returncode:
