@@ -268,8 +268,9 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
 def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let summary = "⊕ over the columns of a fragment";
   let description = [{
-    Every thread combines its registers of a row in order of the columns, then the
-    lanes that share the row combine theirs pairwise, nearest first.
+    Every thread combines its registers of a row in order of the columns, those of
+    even and of odd number apart, and these two; then the lanes that share the row
+    combine theirs pairwise, nearest first.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);

@@ -165,7 +165,7 @@ bool Planner::chooseShape() {
     int64_t bytes = 2 * (shape.rows() * deep + shape.stages * shape.keys * (deep + wide)) + 1024;
     // Accumulators, the rounded operand, and what addresses and statistics need.
     int64_t scores = static_cast<int64_t>(plan.folded.scores.size()) * shape.keys / 2;
-    int64_t registers = wide / 2 + scores + shape.keys / 4 + 40;
+    int64_t registers = wide / 2 + scores + shape.keys / 4 + 28;
     if (bytes <= kSharedBytes && registers <= limit)
       return true;
   }

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace moa;
@@ -122,6 +123,8 @@ private:
     llvm_unreachable("references are states without axes of the same fold");
   }
   Value regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs);
+  Value bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs,
+                       ArrayRef<Value> factors);
   Value identity(ScalarCode &code, Monoid monoid, Type type) {
     return code.constant(cast<TypedAttr>(getIdentity(monoid, type)));
   }
@@ -415,6 +418,67 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   return ok;
 }
 
+/// The value of an expression where some leaves are known; nothing if it depends on
+/// the others.
+static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, double> &known) {
+  auto found = known.find(value);
+  if (found != known.end())
+    return found->second;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto number = dyn_cast<FloatAttr>(constant.getValue());
+    return number ? std::optional(number.getValue().convertToDouble()) : std::nullopt;
+  }
+  SmallVector<double, 2> operands(2, 0.0);
+  if (!isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
+    return std::nullopt;
+  for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
+    auto number = valueWhere(operand, known);
+    if (!number)
+      return std::nullopt;
+    operands[k] = *number;
+  }
+  if (isa<arith::AddFOp>(op))
+    return operands[0] + operands[1];
+  if (isa<arith::SubFOp>(op))
+    return operands[0] - operands[1];
+  if (isa<arith::NegFOp>(op))
+    return -operands[0];
+  return isa<math::ExpOp>(op) ? std::exp(operands[0]) : std::exp2(operands[0]);
+}
+
+/// Binds the references of a state's term and returns where the term counts, null
+/// for everywhere. A maximum that is still −∞ is one of terms x that are all −∞. If
+/// the term is the identity for x = −∞ and any finite reference in place of the
+/// maximum, then 0 takes its place and nothing has to be left out: for exp(x − m),
+/// exp(−∞ − 0) = 0. The same holds for minima and +∞.
+Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs,
+                                 ArrayRef<Value> factors) {
+  Value keep = regular(code, acc, refs);
+  for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
+    code.bind(ref, value);
+  if (acc.getRefs().size() != 1 || factors.size() != 1 || !keep ||
+      acc.getMonoid() != Monoid::add)
+    return keep;
+  AccOp extreme = acc.getRefs()[0].getDefiningOp<AccOp>();
+  auto singular = cast<FloatAttr>(acc.getSingular()[0]);
+  bool isExtreme = extreme.getMonoid() == Monoid::max || extreme.getMonoid() == Monoid::min;
+  if (!isExtreme || singular != getIdentity(extreme.getMonoid(), singular.getType()))
+    return keep;
+  llvm::DenseMap<Value, double> known;
+  known[rows::getYielded(extreme.getValue())] = singular.getValue().convertToDouble();
+  known[acc.getRefs()[0]] = 0;
+  auto term = valueWhere(factors[0], known);
+  if (!term || *term != 0)
+    return keep;
+  Value zero = code.constant(FloatAttr::get(singular.getType(), 0.0));
+  code.bind(acc.getRefs()[0],
+            arith::SelectOp::create(b, code.loc, keep, refs[0], zero));
+  return Value();
+}
+
 //===----------------------------------------------------------------------===//
 // A consumer
 //===----------------------------------------------------------------------===//
@@ -459,10 +523,9 @@ Values TileKernel::scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsi
     for (auto [score, value] : llvm::zip(plan.folded.scores, in))
       code.bind(FoldOp(score.fold).getResult(0), value);
     Values refs(in.drop_front(scores.size()));
-    for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
-      code.bind(ref, value);
+    Value keep = bindReferences(code, acc, refs, {rows::getYielded(acc.getValue())});
     Value term = rows::getYielded(acc.getValue());
-    return Values{guarded(code, masked, at, regular(code, acc, refs),
+    return Values{guarded(code, masked, at, keep,
                           identity(code, acc.getMonoid(), type), {term},
                           [&] { return code.eval(term); })};
   })[0];
@@ -552,12 +615,12 @@ Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, ValueRange s
     for (auto [score, value] : llvm::zip(plan.folded.scores, in))
       code.bind(FoldOp(score.fold).getResult(0), value);
     Values refs(in.drop_front(scores.size()));
-    for (auto [ref, value] : llvm::zip_equal(acc.getRefs(), refs))
-      code.bind(ref, value);
     Values reads(carrier.row.values.begin(), carrier.row.values.end());
+    Value keep = bindReferences(code, acc, refs,
+                                carrier.row.divisors.empty() ? reads : Values());
     llvm::append_range(reads, carrier.row.divisors);
     Value none = identity(code, Monoid::add, carrier.type);
-    Value weight = guarded(code, masked, at, regular(code, acc, refs), none, reads, [&] {
+    Value weight = guarded(code, masked, at, keep, none, reads, [&] {
       Value product;
       for (Value factor : carrier.row.values) {
         Value value = code.eval(factor);

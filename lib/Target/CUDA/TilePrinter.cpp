@@ -428,23 +428,43 @@ void KernelPrinter::printReduce(device::ReduceOp op) {
     return helper + (isFloat ? "" : "<" + getValueType(type).str() + ">") + "(" + x + ", " + y + ")";
   };
   std::string identity = printConstant(getIdentity(op.getMonoid(), type));
+  int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
+  // Two chains of half the length: neighbours apart.
+  std::string other = fresh(NameLoc::get(StringAttr::get(op.getContext(), name + "_odd")), "odd");
+  write(getValueType(type).str() + " " + other + "[" + std::to_string(rows) + "];");
   write("fill(" + name + ", " + identity + ");");
+  write("fill(" + other + ", " + identity + ");");
   helpers.insert("fill");
   RegisterLoops loops = makeLoops(layout, variable);
-  for (const std::string &head : loops.heads) {
+  bool isPaired = loops.heads.size() > 1 && layout.getNumRegisters() > rows;
+  for (const std::string &head : ArrayRef(loops.heads).drop_back(isPaired)) {
     write("#pragma unroll");
-    write(head);
+    write(head + " {");
     ++depth;
   }
-  std::string target = name + "[" + loops.row + "]";
-  write(target + " = " + combined(target, from + "[" + loops.element + "]") + ";");
-  depth -= loops.heads.size();
-  int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
+  auto step = [&](const std::string &to, const std::string &which) {
+    std::string target = to + "[" + loops.row + "]";
+    write(target + " = " + combined(target, from + "[" + which + "]") + ";");
+  };
+  if (isPaired) {
+    size_t end = loops.element.rfind(" + ");
+    std::string even = loops.element.substr(0, end);
+    step(name, even);
+    step(other, even + " + 1");
+  } else {
+    step(name, loops.element);
+  }
+  for (size_t k = isPaired; k < loops.heads.size(); ++k) {
+    --depth;
+    write("}");
+  }
   std::string r = variable("r");
   write("#pragma unroll");
   write("for (int " + r + " = 0; " + r + " < " + std::to_string(rows) + "; ++" + r + ") {");
   ++depth;
-  target = name + "[" + r + "]";
+  std::string target = name + "[" + r + "]";
+  if (isPaired)
+    write(target + " = " + combined(target, other + "[" + r + "]") + ";");
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
     for (const LayoutAttr::Digit &digit : llvm::reverse(layout.getDigits(axis)))
       for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
