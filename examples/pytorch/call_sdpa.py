@@ -1,0 +1,34 @@
+"""Calls the C entry point of examples/sdpa.moa on PyTorch tensors:
+
+    moa-codegen examples/sdpa.moa --target=cuda -o sdpa.cu
+    nvcc -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC sdpa.cu -o sdpa.so
+    python3 examples/pytorch/call_sdpa.py sdpa.so
+"""
+import ctypes
+import sys
+
+import torch
+
+
+class DLTensor(ctypes.Structure):  # https://dmlc.github.io/dlpack
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+def describe(x):
+    code = 4 if x.dtype == torch.bfloat16 else 2
+    sizes = ctypes.c_int64 * x.dim()
+    return DLTensor(x.data_ptr(), (2, x.device.index), x.dim(), code, 8 * x.element_size(), 1,
+                    sizes(*x.shape), sizes(*x.stride()), 0)
+
+
+q, k, v = torch.randn(3, 2, 16, 1024, 128, device="cuda:0", dtype=torch.bfloat16)
+o = torch.empty_like(q)
+tensors = [describe(x) for x in (q, k, v, o)]
+stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+code = ctypes.CDLL(sys.argv[1]).sdpa(*map(ctypes.byref, tensors[:3]), ctypes.c_float(128 ** -0.5),
+                                     ctypes.byref(tensors[3]), None, ctypes.c_size_t(0), stream)
+want = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
+print("code", code, "relative error", ((o - want).norm() / want.norm()).item())
