@@ -247,6 +247,31 @@ def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
   let hasVerifier = 1;
 }
 
+def Device_StoreTileOp : Device_Op<"store_tile"> {
+  let summary = "Writes a fragment to an output by way of shared memory";
+  let description = [{
+    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`,
+    and one thread copies them to the output; the warpgroup goes on when the stage
+    has been read. `coordinates` are indices of the output's first axes; rows lie
+    along `row_axis`, columns along the last axis from its start. What lies outside
+    of the output is not written.
+
+    Constraints: the fragment has 64 rows and 16-bit elements of the output's and
+    the ring's type (C1) and no more columns than the ring (C2); coordinates are
+    those of all axes but the last (C3).
+  }];
+  let arguments = (ins Device_FragmentType:$fragment, Device_RingType:$ring,
+                       Index:$stage, Index:$row,
+                       Arg<MoA_ArrayType, "", [MemWrite]>:$array,
+                       Variadic<Index>:$coordinates, I64Attr:$row_axis);
+  let assemblyFormat = [{
+    $fragment `through` $ring `[` $stage `]` `from` $row
+    `to` $array `[` $coordinates `]` `rows` $row_axis attr-dict
+    `:` type($fragment) `,` type($ring) `,` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "A scalar function of every element of fragments";
   let description = [{

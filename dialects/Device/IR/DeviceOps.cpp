@@ -159,6 +159,23 @@ LogicalResult ClearUnseenOp::verify() {
   return success();
 }
 
+LogicalResult StoreTileOp::verify() {
+  FragmentType fragment = getFragment().getType();
+  Type element = getArray().getType().getElementType();
+  if (fragment.getShape().size() != 2 || fragment.getShape()[0] != 64 ||
+      fragment.getElementType() != element || getRing().getType().getElementType() != element)
+    return emitOpError("expects 64 rows of the output's and the ring's type (C1), but got ")
+           << fragment;
+  if (fragment.getShape()[1] > getRing().getType().getColumns())
+    return emitOpError("expects no more columns than the ring has (C2), but got ")
+           << fragment.getShape()[1] << " and " << getRing().getType().getColumns();
+  unsigned rank = getArray().getType().getRank();
+  if (getCoordinates().size() + 1 != rank || getRowAxis() + 1 >= rank)
+    return emitOpError("expects coordinates of all axes but the last (C3), but got ")
+           << getCoordinates().size() << " for rank " << rank;
+  return verifyParameter(*this, getArray(), /*output=*/true);
+}
+
 LogicalResult MapOp::verify() {
   LayoutAttr whole = getLayout();
   auto fits = [&](Type type) {

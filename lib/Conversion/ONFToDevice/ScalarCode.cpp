@@ -220,6 +220,12 @@ Value ScalarCode::approximateExp(Value argument) {
 Value ScalarCode::evalOp(Operation *op) {
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
+  if (auto quotient = dyn_cast<arith::DivFOp>(op);
+      quotient && reciprocals && quotient.getType().isF32()) {
+    Value x = eval(quotient.getLhs()), y = eval(quotient.getRhs());
+    Value one = constant(b.getF32FloatAttr(1.0f));
+    return arith::MulFOp::create(b, loc, x, arith::DivFOp::create(b, loc, one, y));
+  }
   if (auto load = dyn_cast<onf::LoadOp>(op))
     return evalLoad(load);
   if (auto at = dyn_cast<onf::AtOp>(op))

@@ -57,6 +57,9 @@ public:
   /// Exponentials of f32 by the hardware's approximation: what they are made for
   /// is rounded to 16 bits.
   bool approximate = false;
+  /// Quotients of f32 by a product with the divisor's reciprocal, for the same
+  /// reason.
+  bool reciprocals = false;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 

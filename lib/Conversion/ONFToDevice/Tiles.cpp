@@ -91,6 +91,16 @@ private:
   Value factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds, ArrayRef<State> news,
                 Value started);
   void finish(ScalarCode &code, ValueRange finals);
+  std::optional<unsigned> findRowAxis(StoreOp store, Value loopIndex, unsigned carrier);
+  void bindFinals(ScalarCode &code, ValueRange in, ValueRange at);
+  void writeElements(ScalarCode &code, ValueRange finals, Block &block,
+                     std::optional<unsigned> carrier, Value loopIndex);
+  void writeTile(ScalarCode &code, ValueRange finals, StoreOp store, unsigned carrier,
+                 unsigned rowAxis, Value loopIndex);
+  Value resultOf(AccOp acc) {
+    SmallVector<AccOp> accs = rows::getAccs(plan.fold);
+    return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
+  }
 
   //===--- Maps -----------------------------------------------------------===//
   Type elementOf(Value fragment) {
@@ -803,59 +813,135 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Values &sums) {
   }
 }
 
+/// The row of an output stands along this axis, if a carrier's loop writes it axis by
+/// axis, its last axis last, and what it writes reads no memory.
+std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
+                                                unsigned carrier) {
+  Type element = store.getArray().getType().getElementType();
+  unsigned rank = store.getArray().getType().getRank();
+  RingType ring = cast<RingType>(rowRings[0].tiles.getType());
+  Value row = plan.nest.getBody().getArguments().back();
+  if (element != ring.getElementType() || rank < 2 || rank > 5 ||
+      ring.getColumns() < padded(plan.folded.carriers[carrier].extents[0]) ||
+      plan.folded.carriers[carrier].extents[0] % 8 != 0 ||
+      store.getTerms().size() != rank || store.getConstant() != "0" ||
+      store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
+    return std::nullopt;
+  auto kernel = store->getParentOfType<onf::KernelOp>();
+  unsigned output = cast<BlockArgument>(store.getArray()).getArgNumber() -
+                    kernel.getArgNames().size();
+  StringRef name = cast<StringAttr>(kernel.getResultNames()[output]).getValue();
+  std::optional<unsigned> rowAxis;
+  rows::Dependence deps;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    Value term = store.getTerms()[axis];
+    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() !=
+        (name + ".s" + Twine(axis)).str())
+      return std::nullopt;
+    if (term == row && axis + 1 != rank)
+      rowAxis = axis;
+    else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
+      return std::nullopt;
+  }
+  WalkResult reads = plan.nest.getBody().walk([&](LoadOp load) {
+    bool inFold = plan.fold->isProperAncestor(load);
+    return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
+                                                               : WalkResult::advance();
+  });
+  return reads.wasInterrupted() ? std::nullopt : rowAxis;
+}
+
+/// Binds the row and the fold's results: the states without axes to the first of
+/// `in`.
+void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
+  code.bind(plan.nest.getBody().getArguments().back(),
+            arith::AddIOp::create(b, code.loc, rowBase, at[0]));
+  for (auto [scalar, value] : llvm::zip(plan.folded.scalars, in))
+    code.bind(resultOf(scalar.acc), value);
+}
+
+/// Stores of a block for each row, or for each element of a carrier.
+void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
+                               std::optional<unsigned> carrier, Value loopIndex) {
+  unsigned count = plan.folded.scalars.size();
+  Values inputs(finals.take_front(count));
+  int64_t columns = 0;
+  if (carrier) {
+    inputs.push_back(finals[countScalarStates() + *carrier]);
+    columns = padded(plan.folded.carriers[*carrier].extents[0]);
+  }
+  map(code, inputs, columns, {}, [&](ValueRange in, ValueRange at) {
+    bindFinals(code, in, at);
+    Value inside = arith::CmpIOp::create(
+        b, code.loc, arith::CmpIPredicate::slt,
+        code.eval(plan.nest.getBody().getArguments().back()),
+        code.symbol(extent(plan.nest.getExtents().size() - 1)));
+    if (carrier) {
+      const Carrier &which = plan.folded.carriers[*carrier];
+      code.bind(loopIndex, at[1]);
+      code.bind(resultOf(which.acc), in[count]);
+      if (columns != which.extents[0])
+        inside = code.both(inside, arith::CmpIOp::create(
+                                       b, code.loc, arith::CmpIPredicate::slt, at[1],
+                                       code.index(which.extents[0])));
+    }
+    code.when(inside, [&] {
+      for (auto store : block.getOps<StoreOp>())
+        code.store(store);
+    });
+    return Values();
+  });
+}
+
+/// The whole tile of an output at once, by way of the rows' ring, which is free now.
+void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
+                           unsigned carrier, unsigned rowAxis, Value loopIndex) {
+  unsigned count = plan.folded.scalars.size();
+  Values inputs(finals.take_front(count));
+  inputs.push_back(finals[countScalarStates() + carrier]);
+  int64_t columns = padded(plan.folded.carriers[carrier].extents[0]);
+  Type element = store.getArray().getType().getElementType();
+  code.reciprocals = true;
+  Value values = map(code, inputs, columns, {b.getF32Type()}, [&](ValueRange in, ValueRange at) {
+    bindFinals(code, in, at);
+    code.bind(loopIndex, at[1]);
+    code.bind(resultOf(plan.folded.carriers[carrier].acc), in[count]);
+    return Values{code.eval(store.getValue())};
+  })[0];
+  code.reciprocals = false;
+  Value rounded = map(code, values, columns, {element}, [&](ValueRange in, ValueRange) {
+    return Values{code.convert(in[0], element)};
+  })[0];
+  Values coordinates;
+  for (auto [axis, term] : llvm::enumerate(store.getTerms().drop_back()))
+    coordinates.push_back(axis == rowAxis ? rowBase : code.eval(term));
+  Value array = program.getBody().getArgument(
+      cast<BlockArgument>(store.getArray()).getArgNumber());
+  Value row = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+  device::StoreTileOp::create(b, code.loc, rounded, rowRings[0].tiles, code.index(0), row, array,
+                              coordinates, b.getI64IntegerAttr(rowAxis));
+}
+
 /// What stands behind the fold, for each row or each element of a carrier.
 void TileKernel::finish(ScalarCode &code, ValueRange finals) {
-  unsigned count = plan.folded.scalars.size(), carriers = count;
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    carriers += !AccOp(scalar.acc).getRefs().empty();
-  SmallVector<AccOp> accs = rows::getAccs(plan.fold);
-  auto resultOf = [&](AccOp acc) -> Value {
-    return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
-  };
-  StringRef rows = extent(plan.nest.getExtents().size() - 1);
-  auto write = [&](Block &block, std::optional<unsigned> carrier, Value loopIndex) {
-    Values inputs(finals.take_front(count));
-    int64_t columns = 0;
-    if (carrier) {
-      inputs.push_back(finals[carriers + *carrier]);
-      columns = padded(plan.folded.carriers[*carrier].extents[0]);
-    }
-    map(code, inputs, columns, {}, [&](ValueRange in, ValueRange at) {
-      code.bind(plan.nest.getBody().getArguments().back(),
-                arith::AddIOp::create(b, code.loc, rowBase, at[0]));
-      Value inside = arith::CmpIOp::create(
-          b, code.loc, arith::CmpIPredicate::slt,
-          code.eval(plan.nest.getBody().getArguments().back()), code.symbol(rows));
-      for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
-        code.bind(resultOf(scalar.acc), in[k]);
-      if (carrier) {
-        code.bind(loopIndex, at[1]);
-        const Carrier &which = plan.folded.carriers[*carrier];
-        code.bind(resultOf(which.acc), in[count]);
-        if (columns != which.extents[0])
-          inside = code.both(inside, arith::CmpIOp::create(
-                                         b, code.loc, arith::CmpIPredicate::slt, at[1],
-                                         code.index(which.extents[0])));
-      }
-      code.when(inside, [&] {
-        for (auto store : block.getOps<StoreOp>())
-          code.store(store);
-      });
-      return Values();
-    });
-  };
   Block &body = plan.nest.getBody().front();
   if (!body.getOps<StoreOp>().empty())
-    write(body, std::nullopt, Value());
+    writeElements(code, finals, body, std::nullopt, Value());
   for (auto loop : body.getOps<ForOp>()) {
     // The one carrier this loop reads.
-    std::optional<unsigned> which;
+    unsigned which = 0;
     loop.walk([&](AtOp at) {
       for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
         if (resultOf(carrier.acc) == at.getState())
           which = k;
     });
-    write(loop.getBody().front(), which.value_or(0), loop.getBody().getArgument(0));
+    Value index = loop.getBody().getArgument(0);
+    auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
+    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], index, which) : std::nullopt;
+    if (rowAxis)
+      writeTile(code, finals, stores[0], which, *rowAxis, index);
+    else
+      writeElements(code, finals, loop.getBody().front(), which, index);
   }
 }
 

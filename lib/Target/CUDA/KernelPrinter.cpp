@@ -123,7 +123,7 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
             device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
-            device::ContractOp, device::ClearUnseenOp, device::AwaitOp, device::MapOp, device::ReduceOp>(
+            device::ContractOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitOp, device::MapOp, device::ReduceOp>(
           [&](auto tile) { printTile(tile); })
       .Case<device::Exp2Op>([&](auto exp) {
         helpers.insert("exp2_approximate");

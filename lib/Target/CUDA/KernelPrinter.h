@@ -71,6 +71,9 @@ private:
   void printAwait(device::AwaitOp op);
   void printMap(device::MapOp op);
   bool printRounding(device::MapOp op);
+  void printStoreTile(device::StoreTileOp op);
+  /// The name of the descriptor of an array's tiles, a parameter of the kernel.
+  std::string requestMap(mlir::Value array, unsigned rowAxis, int64_t rows);
   void printClear(device::ClearUnseenOp op);
   void printReduce(device::ReduceOp op);
   /// A register array for a fragment, or the one of a value that ends here.

@@ -108,6 +108,21 @@ __device__ __forceinline__ void clear_unseen(unsigned char *tile, uint32_t *word
   together();
 }
 )"},
+    {"put_fragment", R"(// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its swizzle.
+template <int ROWS, int COLUMNS>
+__device__ __forceinline__ void put_fragment(unsigned char *tile, const uint32_t (&x)[COLUMNS / 4]) {
+  const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+  for (int c = 0; c < COLUMNS / 8; ++c)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = first + 8 * r, unit = c % 8 ^ row % 8;
+      *(uint32_t *)(tile + (c / 8 * ROWS + row) * 128 + unit * 16 + lane % 4 * 4) = x[2 * c + r];
+    }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync %0, 128;" ::"r"(2 + threadIdx.x / 128) : "memory");
+}
+)"},
     {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
 template <int R> __device__ __forceinline__ void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
 #pragma unroll
@@ -210,6 +225,33 @@ static std::string printCopy(llvm::StringRef name) {
          "\n                 : \"memory\");\n}\n";
 }
 
+/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns.
+static std::string printStore(llvm::StringRef name) {
+  int rank = 0;
+  name.substr(11, 1).getAsInteger(10, rank);
+  std::string arguments, indices, operands;
+  for (int axis = 0; axis + 1 < rank; ++axis)
+    arguments += ", int64_t i" + std::to_string(axis);
+  for (int k = 0; k < rank; ++k)
+    indices += (k ? ", %" : "%") + std::to_string(2 + k);
+  operands = "\"r\"(64 * half)";
+  for (int axis = rank - 2; axis >= 0; --axis)
+    operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
+  return "// Copies 64 rows from shared memory and waits until they have been read.\n"
+         "template <int ROWS, int COLUMNS>\n"
+         "__device__ __forceinline__ void " + name.str() +
+         "(const unsigned char *from, const CUtensorMap *map" + arguments + ") {\n"
+         "  if (threadIdx.x % 128 != 0)\n    return;\n"
+         "#pragma unroll\n"
+         "  for (int half = 0; half < COLUMNS / 64; ++half)\n"
+         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(rank) +
+         "d.global.shared::cta.bulk_group [%0, {" + indices +
+         "}], [%1];\" ::\"l\"(map),\n                 \"r\"(shared_address(from) + half * ROWS * 128), " +
+         operands + "\n                 : \"memory\");\n"
+         "  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
+         "  asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
+}
+
 std::string printTileHelpers(const std::set<std::string> &helpers) {
   std::string text;
   auto add = [&](const std::string &definition) {
@@ -224,6 +266,8 @@ std::string printTileHelpers(const std::set<std::string> &helpers) {
       add(printContraction(name));
     if (llvm::StringRef(name).starts_with("copy_tile_"))
       add(printCopy(name));
+    if (llvm::StringRef(name).starts_with("store_tile_"))
+      add(printStore(name));
   }
   return text;
 }

@@ -29,6 +29,7 @@ void KernelPrinter::printTile(Operation *op) {
       })
       .Case<device::FillOp>([&](auto fill) { printFill(fill); })
       .Case<device::ContractOp>([&](auto contract) { printContract(contract); })
+      .Case<device::StoreTileOp>([&](auto store) { printStoreTile(store); })
       .Case<device::ClearUnseenOp>([&](auto clear) { printClear(clear); })
       .Case<device::AwaitOp>([&](auto await) { printAwait(await); })
       .Case<device::MapOp>([&](auto map) { printMap(map); })
@@ -97,18 +98,39 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   write("}");
 }
 
-void KernelPrinter::printCopy(device::CopyOp op) {
-  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  RingType ring = op.getRing().getType();
-  TensorMap map{"", number, static_cast<unsigned>(op.getRowAxis()), ring.getRows()};
+std::string KernelPrinter::requestMap(Value array, unsigned rowAxis, int64_t rows) {
+  unsigned number = cast<BlockArgument>(array).getArgNumber();
   for (const TensorMap &known : maps)
-    if (known.array == map.array && known.rowAxis == map.rowAxis && known.rows == map.rows)
-      map.name = known.name;
-  if (map.name.empty()) {
-    map.name = fresh(NameLoc::get(StringAttr::get(op.getContext(), names.of(number) + "_tiles")),
-                     "tiles");
-    maps.push_back(map);
-  }
+    if (known.array == number && known.rowAxis == rowAxis && known.rows == rows)
+      return known.name;
+  std::string wish = names.of(number) + "_tiles";
+  std::string name = fresh(NameLoc::get(StringAttr::get(array.getContext(), wish)), "tiles");
+  maps.push_back({name, number, rowAxis, rows});
+  return name;
+}
+
+void KernelPrinter::printStoreTile(device::StoreTileOp op) {
+  RingType ring = op.getRing().getType();
+  std::string map = requestMap(op.getArray(), op.getRowAxis(), 64);
+  unsigned rank = op.getArray().getType().getRank();
+  std::string helper = "store_tile_" + std::to_string(rank) + "d";
+  helpers.insert({helper, "put_fragment"});
+  std::string coordinates;
+  for (Value coordinate : op.getCoordinates())
+    coordinates += ", " + value(coordinate).text;
+  std::string sizes = "<" + std::to_string(ring.getRows()) + ", " +
+                      std::to_string(op.getFragment().getType().getShape()[1]) + ">(";
+  std::string tile = fresh(op.getLoc(), "staged");
+  write("unsigned char *const " + tile + " = " + value(op.getRing()).text + " + " +
+        value(op.getStage()).at(Expr::product) + " * " + std::to_string(ring.getStageBytes()) +
+        " + " + value(op.getRow()).at(Expr::product) + " * 128;");
+  write("put_fragment" + sizes + tile + ", " + value(op.getFragment()).text + ");");
+  write(helper + sizes + tile + ", &" + map + coordinates + ");");
+}
+
+void KernelPrinter::printCopy(device::CopyOp op) {
+  RingType ring = op.getRing().getType();
+  std::string map = requestMap(op.getArray(), op.getRowAxis(), ring.getRows());
   unsigned rank = op.getArray().getType().getRank();
   std::string helper = "copy_tile_" + std::to_string(rank) + "d";
   helpers.insert(helper);
@@ -117,7 +139,7 @@ void KernelPrinter::printCopy(device::CopyOp op) {
     coordinates += ", " + value(coordinate).text;
   write(helper + "<" + std::to_string(ring.getRows()) + ", " + std::to_string(ring.getColumns()) +
         ">(" + value(op.getRing()).text + " + " + value(op.getStage()).at(Expr::product) + " * " +
-        std::to_string(ring.getStageBytes()) + ", &" + map.name + ", " +
+        std::to_string(ring.getStageBytes()) + ", &" + map + ", " +
         slot(op.getBarriers(), op.getSlot()) + coordinates + ");");
 }
 
