@@ -1,6 +1,7 @@
 //===- EntryNames.cpp - what a kernel may be called in C ------------------===//
 
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Target/CNames.h"
 #include "lib/Target/CPU/EntryPoints.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -37,7 +38,7 @@ static bool isImplementationName(llvm::StringRef name) {
 
 bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log) {
   llvm::StringRef name = signature.name;
-  const char *why = cpu::isReservedWord(name) ? "it is a word of C or C++"
+  const char *why = isReservedWord(name) ? "it is a word of C or C++"
                     : isDeclared(name)        ? "the header declares this name"
                     : isLibraryFunction(name)
                         ? "it is a function of a C library"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Target/CPU/EntryPoints.h"
+#include "lib/Target/CNames.h"
 #include "lib/Target/CPU/Runtime/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"

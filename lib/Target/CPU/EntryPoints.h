@@ -29,9 +29,6 @@ llvm::Error addEntryPoints(llvm::Module &module,
                            const KernelSignature &signature,
                            const EntryPointOptions &options);
 
-/// A word that C or C++ keeps for itself.
-bool isReservedWord(llvm::StringRef name);
-
 /// The C header that declares the entry points of the kernels. Its text
 /// depends on the arguments only.
 std::string printHeader(const std::vector<KernelSignature> &kernels,

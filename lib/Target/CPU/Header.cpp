@@ -1,5 +1,6 @@
 //===- Header.cpp - the C header of emitted kernels -----------------------===//
 
+#include "lib/Target/CNames.h"
 #include "lib/Target/CPU/EntryPoints.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -80,25 +81,6 @@ static const char *const kNotes =
  * This file and the object it describes were written by a compiler; they carry
  * no licence obligation.
 )";
-
-bool isReservedWord(llvm::StringRef name) {
-  static const llvm::StringSet<> words = {
-      "alignas",  "alignof",  "and",       "and_eq",   "asm",       "auto",
-      "bitand",   "bitor",    "bool",      "break",    "case",      "catch",
-      "char",     "class",    "compl",     "concept",  "const",     "constexpr",
-      "continue", "decltype", "default",   "delete",   "do",        "double",
-      "else",     "enum",     "explicit",  "export",   "extern",    "false",
-      "float",    "for",      "friend",    "goto",     "if",        "inline",
-      "int",      "long",     "main",      "mutable",  "namespace", "new",
-      "noexcept", "not",      "not_eq",    "nullptr",  "operator",  "or",
-      "or_eq",    "private",  "protected", "public",   "register",  "requires",
-      "restrict", "return",   "short",     "signed",   "sizeof",    "static",
-      "struct",   "switch",   "template",  "this",     "throw",     "true",
-      "try",      "typedef",  "typeid",    "typename", "union",     "unsigned",
-      "using",    "virtual",  "void",      "volatile", "wchar_t",   "while",
-      "xor",      "xor_eq"};
-  return words.contains(name);
-}
 
 /// A parameter's name as C and C++ allow it, apart from ours.
 static std::string getCName(llvm::StringRef name) {

@@ -1,5 +1,5 @@
 //===- Names.cpp - C++ names and types ------------------------------------===//
-#include "lib/Target/CPU/EntryPoints.h"
+#include "lib/Target/CNames.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,7 +13,7 @@ std::string getIdentifier(llvm::StringRef wish) {
     name += llvm::isAlnum(c) ? c : '_';
   if (name.empty() || llvm::isDigit(name.front()))
     name = "v" + name;
-  if (cpu::isReservedWord(name))
+  if (isReservedWord(name))
     name += "_";
   return name;
 }
