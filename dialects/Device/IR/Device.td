@@ -164,7 +164,9 @@ def Device_CopyOp : Device_Op<"copy"> {
     of the array is filled with zeros. The bytes of the stage are announced to the
     barrier, which the copy completes. One thread executes this.
 
-    Constraint: the array's element type is the ring's (C1).
+    Constraints: the array, an input of the program, has the ring's element type
+    (C1); there are coordinates of all axes but the last, and `row_axis` is one of
+    these (C2).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, I64Attr:$row_axis,
@@ -192,9 +194,11 @@ def Device_ArriveOp : Device_Op<"arrive"> {
 
 def Device_FillOp : Device_Op<"fill", [Pure]> {
   let summary = "A fragment of one value";
+  let description = "Constraint: the value has the fragment's element type (C1).";
   let arguments = (ins AnyType:$value);
   let results = (outs Device_FragmentType:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
@@ -208,7 +212,8 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
     `device.await` only.
 
     Constraints: extents agree (C1); `c` and the result have the accumulator's
-    layout (C2).
+    layout, as a fragment `a` has (C2); `a` and `b` have one element type, of 16
+    bits, and the result f32 (C3).
   }];
   let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
                        Index:$b_stage, Optional<Device_FragmentType>:$c,
@@ -279,7 +284,9 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
     `shape`; it yields one scalar per result. An input of rank 1 gives every
     element of a row the row's value.
 
-    Constraint: inputs and results have `layout`, or its slice of axis 0 (C1).
+    Constraints: inputs and results have `layout`, or its slice of axis 0 (C1); the
+    body takes a scalar of each input's element type, then an index per axis (C2),
+    and yields one of each result's element type (C3).
   }];
   let arguments = (ins Variadic<Device_FragmentType>:$inputs, Device_LayoutAttr:$layout);
   let results = (outs Variadic<Device_FragmentType>:$results);
@@ -296,6 +303,9 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
     Every thread combines its registers of a row in order of the columns, those of
     even and of odd number apart, and these two; then the lanes that share the row
     combine theirs pairwise, nearest first.
+
+    Constraints: the result has the layout of the fragment's rows (C1) and the
+    fragment's element type (C2); the fragment has rows and columns (C3).
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);

@@ -42,6 +42,10 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expects a multiple of 32 up to 1024 as the threads of a block "
                        "(C1), but got ")
            << threads;
+  std::string why;
+  if (!SymExpr::parse(getBlocks(), &why))
+    return emitOpError("expects an integer expression as the blocks (C2), but got '")
+           << getBlocks() << "': " << why;
   if (getBody().getNumArguments() != 0)
     return emitOpError("expects no arguments of its own (C3), but got ")
            << getBody().getNumArguments();
@@ -117,10 +121,28 @@ LogicalResult CopyOp::verify() {
            << getRing().getType().getElementType() << " (C1), but got "
            << getArray().getType().getElementType();
   unsigned rank = getArray().getType().getRank();
-  if (getCoordinates().size() + 1 != rank || getRowAxis() + 1 >= rank)
+  if (getCoordinates().size() + 1 != rank)
     return emitOpError("expects coordinates of all axes but the last (C2), but got ")
            << getCoordinates().size() << " for rank " << rank;
+  if (getRowAxis() >= getCoordinates().size())
+    return emitOpError("expects an axis with a coordinate as the rows (C2), but got ")
+           << static_cast<int64_t>(getRowAxis());
   return verifyParameter(*this, getArray(), /*output=*/false);
+}
+
+LogicalResult FillOp::verify() {
+  Type element = getResult().getType().getElementType();
+  if (getValue().getType() != element)
+    return emitOpError("expects a value of the element type ")
+           << element << " (C1), but got " << getValue().getType();
+  return success();
+}
+
+/// The layout of wgmma's accumulator, which has 8, 16, … columns.
+static bool isAccumulator(FragmentType fragment) {
+  ArrayRef<int64_t> shape = fragment.getShape();
+  return shape.size() == 2 && shape[1] >= 8 && shape[1] % 8 == 0 &&
+         fragment.getLayout() == LayoutAttr::getAccumulator(fragment.getContext(), shape[1]);
 }
 
 LogicalResult ContractOp::verify() {
@@ -129,23 +151,29 @@ LogicalResult ContractOp::verify() {
   int64_t depth = getTransposed() ? b.getColumns() : b.getRows();
   int64_t columns = getTransposed() ? b.getRows() : b.getColumns();
   int64_t rows = 0, inner = 0;
+  Type element;
   if (auto fragment = dyn_cast<FragmentType>(getA().getType())) {
+    if (!isAccumulator(fragment))
+      return emitOpError("expects operand a in the accumulator's layout (C2)");
     rows = fragment.getShape()[0];
     inner = fragment.getShape()[1];
-    if (fragment.getLayout() != LayoutAttr::getAccumulator(getContext(), inner))
-      return emitOpError("expects operand a in the accumulator's layout (C2)");
+    element = fragment.getElementType();
   } else if (auto ring = dyn_cast<RingType>(getA().getType())) {
     rows = 64;
     inner = ring.getColumns();
+    element = ring.getElementType();
     if (!getARow())
       return emitOpError("expects the first of the 64 rows of a (C1)");
   }
   if (inner != depth || result.getShape() != ArrayRef<int64_t>({rows, columns}))
     return emitOpError("expects extents that agree (C1), but got ")
            << rows << " x " << inner << " by " << depth << " x " << columns;
-  if (result.getLayout() != LayoutAttr::getAccumulator(getContext(), columns) ||
-      (getC() && getC().getType() != result))
+  if (!isAccumulator(result) || (getC() && getC().getType() != result))
     return emitOpError("expects c and the result in the accumulator's layout (C2)");
+  if (element != b.getElementType() || !result.getElementType().isF32())
+    return emitOpError("expects a and b of one type and a result of f32 (C3), but got ")
+           << element << " by " << b.getElementType() << " into "
+           << result.getElementType();
   return success();
 }
 
@@ -183,21 +211,41 @@ LogicalResult MapOp::verify() {
     return fragment.getLayout() == whole ||
            (whole.getRank() == 2 && fragment.getLayout() == whole.getSlice(0));
   };
+  auto elementOf = [](Type type) { return cast<FragmentType>(type).getElementType(); };
   if (!llvm::all_of(getInputs().getTypes(), fits) || !llvm::all_of(getResultTypes(), fits))
     return emitOpError("expects inputs and results in its layout or its rows' (C1)");
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size() + whole.getRank())
     return emitOpError("expects one argument per input and axis (C2), but got ")
            << block.getNumArguments();
+  for (auto [arg, input] : llvm::zip(block.getArguments(), getInputs().getTypes()))
+    if (arg.getType() != elementOf(input))
+      return emitOpError("expects arguments of the inputs' element types (C2), but got ")
+             << arg.getType() << " for " << elementOf(input);
+  for (BlockArgument arg : block.getArguments().drop_front(getInputs().size()))
+    if (!arg.getType().isIndex())
+      return emitOpError("expects indices after the elements (C2), but got ")
+             << arg.getType();
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || yield.getValues().size() != getNumResults())
     return emitOpError("expects one value per result (C3)");
+  for (auto [value, result] : llvm::zip(yield.getValues().getTypes(), getResultTypes()))
+    if (value != elementOf(result))
+      return emitOpError("expects values of the results' element types (C3), but got ")
+             << value << " for " << elementOf(result);
   return success();
 }
 
 LogicalResult ReduceOp::verify() {
-  if (getResult().getType().getLayout() != getFragment().getType().getLayout().getSlice(0))
+  FragmentType from = getFragment().getType(), to = getResult().getType();
+  if (from.getShape().size() != 2)
+    return emitOpError("expects a fragment of rows and columns (C3), but got rank ")
+           << from.getShape().size();
+  if (to.getLayout() != from.getLayout().getSlice(0))
     return emitOpError("expects the layout of the fragment's rows (C1)");
+  if (to.getElementType() != from.getElementType())
+    return emitOpError("expects the fragment's element type ")
+           << from.getElementType() << " (C2), but got " << to.getElementType();
   return success();
 }
 

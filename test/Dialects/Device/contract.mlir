@@ -1,0 +1,138 @@
+// RUN: moa-opt %s -device-verify -verify-diagnostics -split-input-file
+
+// The contract of the device level, one violation per clause.
+
+device.program @sound attributes {symbols = ["N"], requires = ["N % 4 == 0"], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N/4" threads 128 {
+    %i = device.block
+    %s = device.symbol "x.s0 + y.s0*N"
+    %at = arith.muli %i, %s : index
+    %e = device.load %x[%at] : !moa.array<[N], f32> -> f32
+    %p = math.exp %e : f32
+    %private = memref.alloca() : memref<4xf32>
+    %zero = arith.constant 0 : index
+    memref.store %p, %private[%zero] : memref<4xf32>
+    %inside = arith.cmpi slt, %i, %s : index
+    scf.if %inside {
+      %q = memref.load %private[%zero] : memref<4xf32>
+      device.store %q, %y[%i] : f32, !moa.array<[N], f32>
+    }
+  }
+}
+
+// -----
+
+// expected-error @below {{expects distinct names (K1), but 'y' is declared twice}}
+device.program @k1 attributes {symbols = ["N"], requires = [], arg_names = ["y"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects declared symbols (K2), but got 'N' in 'N'}}
+device.program @k2 attributes {symbols = ["M"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "M" threads 128 {
+    %i = device.block
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d1 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{'onf.extent' op expects operations of device, arith, math, scf and memref only (D1)}}
+    %n = onf.extent "N"
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d2_blocks attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  // Strides are known to the kernel, not to its launch.
+  // expected-error @below {{expects declared symbols (D2), but got 'x.s0' in 'x.s0'}}
+  device.kernel @k blocks "x.s0" threads 128 {
+    %i = device.block
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d2_symbol attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects declared symbols (D2), but got 'x.s1' in 'x.s1 + N'}}
+    %s = device.symbol "x.s1 + N"
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d3 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects private arrays only (D3)}}
+    %heap = memref.alloc() : memref<4xf32>
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d3_shape attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects a constant shape (D3), but got 'memref<?xf32>'}}
+    %private = memref.alloca(%i) : memref<?xf32>
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects one store of output 'y' (D4), but got 0}}
+device.program @d4 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+  }
+}
+
+// -----
+
+// expected-error @below {{expects one store of output 'z' (D4), but got 2}}
+device.program @d4_twice attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1.0 : f32
+    device.store %v, %y[%i] : f32, !moa.array<[N], f32>
+    device.store %v, %z[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @l blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1.0 : f32
+    device.store %v, %z[%i] : f32, !moa.array<[N], f32>
+  }
+}

@@ -1,0 +1,144 @@
+// RUN: moa-opt %s -verify-roundtrip -device-verify | FileCheck %s
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+!scores = !device.fragment<[64, 64], f32, #acc>
+!weights = !device.fragment<[64, 64], bf16, #acc>
+!rows = !device.fragment<[64], f32, #row>
+!flags = !device.fragment<[64], i1, #row>
+
+// One thread per row: coordinates, symbols, strides, an argument of rank zero, a
+// load, a private array, a store.
+// CHECK-LABEL: device.program @rows
+// CHECK-SAME: arg_names = ["x", "scale"]
+// CHECK-SAME: requires = ["N % 2 == 0"]
+// CHECK-SAME: result_names = ["y"]
+// CHECK-SAME: symbols = ["N"]
+// CHECK-NEXT: ^bb0(%x: !moa.array<[N], bf16>, %scale: !moa.array<[], f32>, %y: !moa.array<[N], f32>):
+device.program @rows attributes {symbols = ["N"], requires = ["N % 2 == 0"], arg_names = ["x", "scale"],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], bf16>, %scale: !moa.array<[], f32>, %y: !moa.array<[N], f32>):
+  // CHECK-NEXT: device.kernel @rows_0 blocks "(N + 127)/128" threads 128 {
+  device.kernel @rows_0 blocks "(N + 127)/128" threads 128 {
+    // CHECK-NEXT: %[[BLOCK:.*]] = device.block{{$}}
+    %block = device.block
+    // CHECK-NEXT: %[[THREAD:.*]] = device.thread{{$}}
+    %thread = device.thread
+    %size = arith.constant 128 : index
+    %first = arith.muli %block, %size : index
+    %row = arith.addi %first, %thread : index
+    // CHECK: device.symbol "N"
+    %n = device.symbol "N"
+    %inside = arith.cmpi slt, %row, %n : index
+    scf.if %inside {
+      // CHECK: device.symbol "2*x.s0 + N"
+      %stride = device.symbol "2*x.s0 + N"
+      %at = arith.muli %row, %stride : index
+      // CHECK: device.load %x[%{{.*}}] : <[N], bf16> -> bf16
+      %e = device.load %x[%at] : !moa.array<[N], bf16> -> bf16
+      %wide = arith.extf %e : bf16 to f32
+      // CHECK: device.scalar %scale : <[], f32> -> f32
+      %s = device.scalar %scale : !moa.array<[], f32> -> f32
+      %scaled = arith.mulf %wide, %s : f32
+      // CHECK: device.exp2 %{{.*}} : f32
+      %p = device.exp2 %scaled : f32
+      // CHECK: memref.alloca() : memref<4xf32>
+      %private = memref.alloca() : memref<4xf32>
+      %zero = arith.constant 0 : index
+      memref.store %p, %private[%zero] : memref<4xf32>
+      %q = memref.load %private[%zero] : memref<4xf32>
+      // CHECK: device.store %{{.*}}, %y[%{{.*}}] : f32, <[N], f32>
+      device.store %q, %y[%row] : f32, !moa.array<[N], f32>
+    }
+  }
+}
+
+// Warpgroups: rings, barriers, both roles, contractions of both kinds.
+// CHECK-LABEL: device.program @tiles
+device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["q", "k", "v"],
+    result_names = ["o"], result_types = [!moa.array<[B, N, 64], f32>]} {
+^bb0(%q: !moa.array<[B, N, 64], bf16>, %k: !moa.array<[B, M, 64], bf16>, %v: !moa.array<[B, M, 64], bf16>, %o: !moa.array<[B, N, 64], f32>):
+  // CHECK: device.kernel @tiles_0 blocks "B" threads 384
+  device.kernel @tiles_0 blocks "B" threads 384 {
+    %zero = arith.constant 0 : index
+    // CHECK: %[[ROWS:.*]] = device.shared : <1, [128, 64], bf16>
+    %rows = device.shared : !device.ring<1, [128, 64], bf16>
+    // CHECK: %[[KEYS:.*]] = device.shared : <2, [64, 64], bf16>
+    %keys = device.shared : !device.ring<2, [64, 64], bf16>
+    // CHECK: %[[FULL:.*]] = device.barriers : <2, 1>
+    %full = device.barriers : !device.barriers<2, 1>
+    // CHECK: %[[EMPTY:.*]] = device.barriers : <2, 8>
+    %empty = device.barriers : !device.barriers<2, 8>
+    %block = device.block
+    // CHECK: device.specialize consumers 2 registers 240 {
+    device.specialize consumers 2 registers 240 {
+      // CHECK: device.warpgroup{{$}}
+      %w = device.warpgroup
+      %size = arith.constant 64 : index
+      %first = arith.muli %w, %size : index
+      // CHECK: device.wait %[[FULL]][%{{.*}}] parity %{{.*}} : <2, 1>
+      device.wait %full[%zero] parity %zero : !device.barriers<2, 1>
+      %none = arith.constant 0.0 : f32
+      %no = arith.constant false
+      // CHECK: device.fill %{{.*}} : f32 -> <[64, 64], f32, <[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>>
+      %sum = device.fill %none : f32 -> !scores
+      // CHECK: device.fill %{{.*}} : i1 -> <[64], i1, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>>
+      %started = device.fill %no : i1 -> !flags
+      // CHECK: %[[S:.*]] = device.contract %[[ROWS]] rows %{{.*}} by %[[KEYS]][%{{.*}}] transposed : !device.ring<1, [128, 64], bf16>, <2, [64, 64], bf16> -> <[64, 64], f32
+      %s0 = device.contract %rows rows %first by %keys[%zero] transposed : !device.ring<1, [128, 64], bf16>, !device.ring<2, [64, 64], bf16> -> !scores
+      // CHECK: %[[T:.*]] = device.await %[[S]] pending 0 : <[64, 64], f32
+      %s = device.await %s0 pending 0 : !scores
+      // CHECK: %[[MAX:.*]] = device.reduce {{ ?}}max %[[T]] : <[64, 64], f32, {{.*}}> -> <[64], f32, <{{.*}} replicas [lane: 4 by 1]>>
+      %m = device.reduce max %s : !scores -> !rows
+      // CHECK: %[[P:.*]]:2 = device.map(%[[T]], %[[MAX]]) over <[warp: {{.*}}> : ({{.*}}) -> ({{.*}}) {
+      // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
+      %p:2 = device.map(%s, %m) over #acc : (!scores, !rows) -> (!weights, !scores) {
+      ^bb0(%x: f32, %top: f32, %i: index, %j: index):
+        %d = arith.subf %x, %top : f32
+        %e = device.exp2 %d : f32
+        %narrow = arith.truncf %e : f32 to bf16
+        // CHECK: device.yield %{{.*}}, %{{.*}} : bf16, f32
+        device.yield %narrow, %e : bf16, f32
+      }
+      // CHECK: device.contract %[[P]]#0 by %[[KEYS]][%{{.*}}] plus %{{.*}} : !device.fragment<[64, 64], f32, {{.*}}> : !device.fragment<[64, 64], bf16, {{.*}}>, <2, [64, 64], bf16> -> <[64, 64], f32
+      %o0 = device.contract %p#0 by %keys[%zero] plus %sum : !scores : !weights, !device.ring<2, [64, 64], bf16> -> !scores
+      // CHECK: device.await %{{.*}} pending 1
+      %o1 = device.await %o0 pending 1 : !scores
+      // CHECK: device.arrive %[[EMPTY]][%{{.*}}] : <2, 8>
+      device.arrive %empty[%zero] : !device.barriers<2, 8>
+      // A map over rows, and one without results.
+      // CHECK: device.map(%{{.*}}) over <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+      // CHECK-NEXT: ^bb0(%{{.*}}: i1, %{{.*}}: index):
+      %again = device.map(%started) over #row : (!flags) -> !flags {
+      ^bb0(%f: i1, %i: index):
+        device.yield %f : i1
+      }
+      // CHECK: device.map(%{{.*}}) over {{.*}} -> () {
+      device.map(%o1) over #acc : (!scores) -> () {
+      ^bb0(%x: f32, %i: index, %j: index):
+        device.store %x, %o[%i] : f32, !moa.array<[B, N, 64], f32>
+        // CHECK: device.yield
+        device.yield
+      }
+    // CHECK: } producer registers 24 {
+    } producer registers 24 {
+      // CHECK: device.copy %q[%{{.*}}, %{{.*}}] rows 1 to %[[ROWS]][%{{.*}}] signals %[[FULL]][%{{.*}}] : <[B, N, 64], bf16>, <1, [128, 64], bf16>, <2, 1>
+      device.copy %q[%block, %zero] rows 1 to %rows[%zero] signals %full[%zero] : !moa.array<[B, N, 64], bf16>, !device.ring<1, [128, 64], bf16>, !device.barriers<2, 1>
+    }
+  }
+}
+
+// Layouts that are no accumulator's: one axis, digits of size one, an axis of no
+// digits, replicas in registers.
+// CHECK-LABEL: device.program @layouts
+device.program @layouts attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @layouts_0 blocks "1" threads 128 {
+    %x = arith.constant 0.0 : f32
+    // CHECK: device.fill %{{.*}} : f32 -> <[128], f32, <[warp: 4 by 1, lane: 32 by 1]>>
+    %a = device.fill %x : f32 -> !device.fragment<[128], f32, #device.layout<[warp: 4 by 1, lane: 32 by 1]>>
+    // CHECK: -> <[4, 32, 1], f32, <[warp: 4 by 1], [lane: 32 by 1], [register: 1 by 1]>>
+    %b = device.fill %x : f32 -> !device.fragment<[4, 32, 1], f32, #device.layout<[warp: 4 by 1], [lane: 32 by 1], [register: 1 by 1]>>
+    // CHECK: -> <[128, 1], f32, <[warp: 4 by 1, lane: 32 by 1], [] replicas [register: 2 by 1]>>
+    %c = device.fill %x : f32 -> !device.fragment<[128, 1], f32, #device.layout<[warp: 4 by 1, lane: 32 by 1], [] replicas [register: 2 by 1]>>
+  }
+}

@@ -1,0 +1,69 @@
+# REQUIRES: nvcc
+# RUN: %python %s
+"""Whatever the user calls arrays, sizes and kernels, the text compiles.
+
+The names are those that the emitted file, CUDA's headers or the entry points use
+themselves, beside words that are short and common.
+"""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+# `@` stands for the name.
+FORMS = {
+    "array": "kernel KERNEL[I](@ : f32[I]) -> out : f32[I] { out = exp(@) / 2.0 }",
+    "output": "kernel KERNEL[I](arg : f32[I]) -> @ : f32[I] { @ = exp(arg) }",
+    "scalar": "kernel KERNEL[I](arg : f32[I], @ : f32) -> out : f32[I] { out = exp(arg) * @ }",
+    "symbol": "kernel KERNEL[@, J](arg : f32[@, J]) -> out : f32[@] { out = max/ arg }",
+    "tile": "kernel KERNEL[I, J; D = 64](@ : bf16[I, D], K : bf16[J, D], V : bf16[J, D])"
+            " -> out : bf16[I, D] { out = softmax(@ +.* transpose(K)) +.* V }",
+}
+ENTRY = ["c", "m", "n", "code", "call", "message", "stream", "bytes", "workspace",
+         "arrays", "blocks", "lhs", "rhs", "device", "list"]
+TEXT = ["t", "b", "x", "threadIdx", "blockIdx", "warp", "lane", "shared", "warpgroup",
+        "row_base", "expf", "fmaf", "max_nan", "floor_div", "wait", "copy"]
+MACROS = ["NULL", "NAN", "INFINITY", "INT64_MIN", "MOA_OK", "EOF"]
+TYPES = ["int64_t", "Array", "Message", "Checked", "DLTensor", "half", "float4"]
+
+
+class Names(unittest.TestCase):
+
+    def compiles(self, text):
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            base = os.path.join(directory, "names")
+            with open(base + ".moa", "w", encoding="utf-8") as file:
+                file.write(text)
+            made = mt.tool("moa-codegen", base + ".moa", "--target=cuda", "-o", base + ".cu")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            done = subprocess.run(
+                ["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-Werror",
+                 "all-warnings", "-c", base + ".cu", "-o", base + ".o"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_names_of_values(self):
+        for form, pattern in FORMS.items():
+            names = ENTRY[:4] + TEXT[:8] if form == "tile" else ENTRY + TEXT + MACROS + TYPES
+            with self.subTest(form=form):
+                self.compiles("".join(
+                    pattern.replace("KERNEL", f"k{k}").replace("@", name) + "\n"
+                    for k, name in enumerate(names)))
+
+    def test_names_of_kernels(self):
+        # A name that C already has is refused or gets out of the way; these are
+        # the file's own.
+        for name in ("Array", "Message", "Checked", "open_array", "floor_div", "wait"):
+            with self.subTest(kernel=name):
+                self.compiles(FORMS["array"].replace("@", "arg").replace("KERNEL", name) + "\n")
+
+    def test_comments(self):
+        self.compiles("// A line that ends with a backslash \\\n"
+                      "// and */ /* one with a trigraph ?" "?/\n" +
+                      FORMS["array"].replace("@", "arg").replace("KERNEL", "f") + "\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
