@@ -61,6 +61,8 @@ private:
   std::set<std::string> taken;
 };
 
+/// True if the emitted file uses the name for something of its own.
+bool isOwnName(llvm::StringRef name);
 /// A C++ identifier near `wish`; letters outside of ASCII become `_`.
 std::string getIdentifier(llvm::StringRef wish);
 /// The element type of an array in memory: `__nv_bfloat16`.

@@ -12,6 +12,9 @@ static std::string comment(llvm::StringRef notes) {
   notes.rtrim().split(lines, '\n');
   for (llvm::StringRef line : lines)
     text += line.empty() ? "//\n" : ("// " + line + "\n").str();
+  // No trigraphs.
+  for (size_t at = text.find("??"); at != std::string::npos; at = text.find("??", at))
+    text.insert(at + 1, " ");
   return text;
 }
 
@@ -19,6 +22,9 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   std::set<std::string> helpers;
   std::string notes, kernelTexts, hostTexts;
   for (const ProgramText &entry : programs) {
+    if (isOwnName(entry.signature.name))
+      return llvm::createStringError("a kernel cannot be called '" + entry.signature.name +
+                                     "' in CUDA C++: the emitted file uses this name; rename it");
     Names names(entry.program);
     auto kernels = printKernels(entry.program, names, helpers);
     if (!kernels)

@@ -242,7 +242,7 @@ void KernelPrinter::printFor(scf::ForOp loop) {
   --depth;
   write("}");
   for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
-    values[result] = values[arg];
+    values[result] = Expr(values[arg]); // the map may grow: copied first
 }
 
 void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
@@ -257,7 +257,7 @@ void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
       return here && branch->isBeforeInBlock(here) && !isa<scf::YieldOp>(here);
     });
     if (!readLater && branch.elseYield().getOperand(number) == arg)
-      values[operand] = values[arg];
+      values[operand] = Expr(values[arg]);
   }
 }
 

@@ -42,14 +42,52 @@ llvm::StringRef getStorageType(Type element) {
   return element.isInteger(1) ? "uint8_t" : getValueType(element);
 }
 
+/// Words of the entry points and the checks, where a user's arguments are visible.
+static const char *const kHostWords[] = {
+    "c", "m", "n", "code", "call", "message", "stream", "bytes", "workspace", "arrays",
+    "blocks", "lhs", "rhs", "device", "size_t", "Array", "Message", "Checked", "DLTensor",
+    "open_array", "bind_symbol", "check_extent", "check_constraint", "check_memory",
+    "check_blocks", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
+    "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
+
+/// Words of the kernels.
+static const char *const kDeviceWords[] = {
+    "threadIdx", "blockIdx", "shared", "warp", "lane", "warpgroup", "row_base", "wait",
+    "arrive", "copy", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div",
+    "trunc_mod", "max_int", "min_int", "max_nan", "min_nan", "to_int", "shift_left",
+    "shift_right", "both_numbers", "differ_ordered", "exp2_approximate", "init_barriers",
+    "publish_barriers", "acquire_registers", "release_registers", "tile_by_rows",
+    "tile_by_columns", "row_step", "column_step", "start_products", "commit_products",
+    "await_products", "pack_bf16", "pack_f16", "clear_unseen", "put_fragment", "shared_address", "int8_t", "int16_t", "int32_t", "int64_t",
+    "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
+    // Macros.
+    "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF"};
+
+/// Functions of the mathematical library, with their variants for f32.
+static const char *const kLibrary[] = {
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "tanh",
+    "sinh", "cosh", "sin", "cos", "tan", "atan", "erf", "erfc", "floor", "ceil", "round",
+    "rint", "trunc", "fabs", "pow", "atan2", "copysign", "fma", "fmod", "fmax", "fmin"};
+
+bool isOwnName(llvm::StringRef name) {
+  auto is = [&](const char *word) { return name == word; };
+  return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is);
+}
+
 std::string Names::choose(llvm::StringRef wish) {
+  static const std::set<std::string> host(std::begin(kHostWords), std::end(kHostWords));
   std::string name = getIdentifier(wish), result = name;
-  for (unsigned k = 2; !taken.insert(result).second; ++k)
+  if (llvm::StringRef(name).starts_with("MOA_"))
+    result = name = name + "_";
+  for (unsigned k = 2; host.count(result) || !taken.insert(result).second; ++k)
     result = name + "_" + std::to_string(k);
   return result;
 }
 
 Names::Names(device::ProgramOp program) {
+  taken.insert(std::begin(kDeviceWords), std::end(kDeviceWords));
+  for (const char *name : kLibrary)
+    taken.insert({name, std::string(name) + "f"});
   std::vector<std::string> plain;
   for (ArrayAttr list : {program.getArgNames(), program.getResultNames()})
     for (auto name : list.getAsValueRange<StringAttr>())

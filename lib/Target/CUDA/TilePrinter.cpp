@@ -170,7 +170,7 @@ static bool isNarrow(Value fragment) {
 std::string KernelPrinter::declareFragment(Value fragment, Value reuse, const char *fallback) {
   auto type = cast<FragmentType>(fragment.getType());
   if (reuse) {
-    values[fragment] = values[reuse];
+    values[fragment] = Expr(values[reuse]);
     return values[fragment].text;
   }
   std::string name = fresh(fragment.getLoc(), fallback);
@@ -191,10 +191,16 @@ void KernelPrinter::printFill(device::FillOp op) {
 }
 
 /// True if the op may overwrite the value's array: nothing else reads it, and if a
-/// loop carries it the op stands in the loop's own body.
+/// loop carries it the op stands in the loop's own body. The registers of a sum that
+/// starts at zero are the tensor cores' alone: written by anything else they would
+/// have to be fenced in the next round.
 static bool endsHere(Value value, Operation *op) {
   if (!value || !value.hasOneUse())
     return false;
+  if (auto await = value.getDefiningOp<device::AwaitOp>())
+    if (auto contract = await.getFragment().getDefiningOp<device::ContractOp>();
+        contract && !contract.getC())
+      return false;
   if (auto arg = dyn_cast<BlockArgument>(value))
     return isa<scf::ForOp>(arg.getOwner()->getParentOp()) && op->getBlock() == arg.getOwner();
   return value.getParentBlock() == op->getBlock();

@@ -37,7 +37,8 @@ def cases():
         yield name, {"T": "f64"}, False
     for name in ("sdpa", "gqa_causal"):
         for width in (64, 128):
-            yield name, {"T": "bf16", "D": width}, True
+            # What masks at 64 columns still spill is in benchmarks/gpu/NOTES.md.
+            yield name, {"T": "bf16", "D": width}, width == 128 or name == "sdpa"
 
 
 class Compile(unittest.TestCase):

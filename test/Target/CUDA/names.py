@@ -53,11 +53,17 @@ class Names(unittest.TestCase):
                     for k, name in enumerate(names)))
 
     def test_names_of_kernels(self):
-        # A name that C already has is refused or gets out of the way; these are
-        # the file's own.
+        """Names of the file's own are refused, with the remedy."""
         for name in ("Array", "Message", "Checked", "open_array", "floor_div", "wait"):
-            with self.subTest(kernel=name):
-                self.compiles(FORMS["array"].replace("@", "arg").replace("KERNEL", name) + "\n")
+            with self.subTest(kernel=name), tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, "name.moa")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(FORMS["array"].replace("@", "arg").replace("KERNEL", name))
+                made = mt.tool("moa-codegen", path, "--target=cuda", "-o", path + ".cu")
+                self.assertNotEqual(made.returncode, 0)
+                self.assertIn(f"a kernel cannot be called '{name}'", made.stderr)
+                self.assertIn("rename it", made.stderr)
+                self.assertFalse(os.path.exists(path + ".cu"))
 
     def test_comments(self):
         self.compiles("// A line that ends with a backslash \\\n"
