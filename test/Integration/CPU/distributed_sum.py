@@ -27,7 +27,7 @@ def softmax(s):
 class DistributedSum(mt.KernelTest):
 
     def compare(self, kind, lam, n, m):
-        kernel = mt.Kernel(SPEC, T=kind)
+        kernel = mt.make_kernel(SPEC, T=kind)
         for seed in range(4):
             rng = np.random.default_rng([seed, n, m])
             inputs = {"Q": rng.standard_normal((2, n, 16)), "K": rng.standard_normal((2, m, 16)),

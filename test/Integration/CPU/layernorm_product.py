@@ -11,7 +11,7 @@ import references
 class LayernormProduct(mt.KernelTest):
 
     def compare(self, kind, rows, width, columns):
-        kernel = mt.Kernel(mt.example("layernorm_product"), T=kind, D=width, E=columns)
+        kernel = mt.make_kernel(mt.example("layernorm_product"), T=kind, D=width, E=columns)
         rng = np.random.default_rng([width, columns])
         for n in rows:
             inputs = {"x": 0.5 + rng.standard_normal((n, width)),

@@ -35,7 +35,7 @@ class OtherAxes(mt.KernelTest):
 
     def check(self, spec, meaning, shapes):
         for kind in ("f64", "f32", "bf16"):
-            kernel = mt.Kernel(spec, T=kind)
+            kernel = mt.make_kernel(spec, T=kind)
             for shape in shapes:
                 with self.subTest(kind=kind, shape=shape):
                     inputs = {"x": np.random.default_rng(3).standard_normal(shape)}

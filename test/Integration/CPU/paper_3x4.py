@@ -26,7 +26,7 @@ PRINTED = np.array([[.8023, -.0366, -.3563, .2595], [.6376, -.4240, -.3857, .210
 class Paper(mt.KernelTest):
 
     def test_output(self):
-        kernel = mt.Kernel(mt.example("paper"))
+        kernel = mt.make_kernel(mt.example("paper"))
         output = kernel.run({"Q": Q, "K": K, "V": V, "scale": 0.5}, {"O": EXPECTED.shape})["O"]
         self.assertEqual(output.dtype, np.float64)
         self.assertLessEqual(np.abs(output - EXPECTED).max(), 1e-15)

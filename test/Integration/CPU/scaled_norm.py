@@ -10,7 +10,7 @@ import references
 
 class ScaledNorm(mt.KernelTest):
     def compare(self, kind, x):
-        kernel = mt.Kernel(mt.example("scaled_norm"), T=kind)
+        kernel = mt.make_kernel(mt.example("scaled_norm"), T=kind)
         for rows, size in x:
             inputs = {"x": x[rows, size]}
             expected = references.scaled_norm(kernel.seen_by_kernel(inputs)["x"])

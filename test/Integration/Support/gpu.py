@@ -1,11 +1,13 @@
 """Kernels in CUDA C++, compiled by nvcc and called through their C entry points.
 
 With MOA_GPU_KERNELS the text of the kernels stands in that directory, written by
-emit.py on a machine that has the compiler; without it moa-codegen writes it.
+the same tests with MOA_TEST_TARGET=record on a machine that has the compiler;
+without it moa-codegen writes it.
 """
 import atexit
 import ctypes
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -21,9 +23,10 @@ FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
 
 
 def file_name(spec, settings):
-    """Where emit.py puts a kernel, given by its path or as text."""
+    """Where a kernel stands, given by its path or as text."""
     if "\n" in spec:
-        spec = re.search(r"kernel (\w+)", spec).group(1)
+        digest = hashlib.sha1(spec.encode()).hexdigest()[:8]
+        spec = re.search(r"kernel (\w+)", spec).group(1) + "-" + digest
     words = [os.path.splitext(os.path.basename(spec))[0]]
     return "-".join(words + [f"{k}={v}" for k, v in sorted(settings.items())])
 

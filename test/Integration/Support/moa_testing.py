@@ -251,11 +251,20 @@ class Kernel:
 
 
 def make_kernel(spec, **settings):
-    """A kernel for the target of the environment: this CPU, or MOA_TEST_TARGET=cuda."""
-    if os.environ.get("MOA_TEST_TARGET", "cpu") == "cuda":
-        import gpu
-        return gpu.Kernel(spec, **settings)
-    return Kernel(spec, **settings)
+    """A kernel for the target of the environment: this CPU, or MOA_TEST_TARGET=cuda.
+
+    MOA_TEST_TARGET=record runs on this CPU and writes the CUDA C++ of the kernel into
+    MOA_GPU_KERNELS, for a machine that has a GPU but not the compiler.
+    """
+    target = os.environ.get("MOA_TEST_TARGET", "cpu")
+    if target == "cpu":
+        return Kernel(spec, **settings)
+    import gpu
+    if target == "record":
+        base = os.path.join(os.environ["MOA_GPU_KERNELS"], gpu.file_name(spec, settings))
+        gpu.emit(spec, base, settings)
+        return Kernel(spec, **settings)
+    return gpu.Kernel(spec, **settings)
 
 
 def rounded_scalar(value, kind):
