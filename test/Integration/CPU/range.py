@@ -38,7 +38,7 @@ class Range(mt.KernelTest):
 
     def check(self, spec, inputs, expected, count=1):
         self.assertEqual(passes(spec), count)
-        results = mt.make_kernel(spec).results(inputs, {"O": expected.shape})
+        results = mt.Kernel(spec).results(inputs, {"O": expected.shape})
         self.assert_close(results, {"O": expected}, mt.BOUNDS["f32"], self.id())
 
     def magnitudes(self, *shape):
