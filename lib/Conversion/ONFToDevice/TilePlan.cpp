@@ -161,11 +161,14 @@ bool Planner::chooseShape() {
   TileShape &shape = plan.shape;
   shape.warpgroups = widest <= 64 ? 3 : 2;
   int64_t limit = shape.warpgroups == 3 ? 160 : 240;
-  for (shape.keys = 128; shape.keys >= 16; shape.keys /= 2) {
+  // A guard keeps indices and predicates in registers beside the tile.
+  int64_t others = plan.fold.getBody().front().getOps<GuardOp>().empty() ? 28 : 44;
+  for (int64_t keys : {128, 64, 32, 16}) {
+    shape.keys = keys;
     int64_t bytes = 2 * (shape.rows() * deep + shape.stages * shape.keys * (deep + wide)) + 1024;
     // Accumulators, the rounded operand, and what addresses and statistics need.
     int64_t scores = static_cast<int64_t>(plan.folded.scores.size()) * shape.keys / 2;
-    int64_t registers = wide / 2 + scores + shape.keys / 4 + 28;
+    int64_t registers = wide / 2 + scores + shape.keys / 4 + others;
     if (bytes <= kSharedBytes && registers <= limit)
       return true;
   }
