@@ -257,6 +257,11 @@ LogicalResult TileKernel::run() {
   arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
   ScalarCode code(b, arrays);
   code.approximate = true;
+  code.isUniform = [this](Value value) {
+    rows::Dependence deps;
+    return !deps.on(value, plan.nest.getBody().getArguments().back()) &&
+           !deps.on(value, plan.fold.getBody().getArgument(0));
+  };
   code.loc = plan.nest.getLoc();
   plan.fold.walk([&](LoadOp load) {
     bool isOperand = false;
