@@ -391,57 +391,66 @@ PrivateArray *Threads::getPrivate(Value value) {
   return found == privates.end() ? nullptr : found->second.get();
 }
 
-/// Where thread k's element stands, if the indices are inside.
-std::optional<int64_t> Threads::placeOf(Operation *op, const PrivateArray &array,
-                                        ArrayRef<Lanes> indices, size_t k) {
+/// Where the threads' elements stand, which are apart for each; empty after an error.
+std::vector<int64_t> Threads::placesOf(Operation *op, const PrivateArray &array,
+                                       OperandRange operands) {
+  SmallVector<Lanes> indices;
+  for (Value index : operands)
+    indices.push_back(get(index, op));
+  bool uniform = llvm::all_of(indices, [](const Lanes &index) { return index.isUniform(); });
+  std::vector<int64_t> places(width);
   int64_t place = 0;
-  for (auto [index, extent] : llvm::zip(indices, array.shape)) {
-    if (index[k].i < 0 || index[k].i >= extent) {
-      failAt(op, k, "index " + Twine(index[k].i) + " is outside of a private array of shape " +
-                        indexText(array.shape));
-      return std::nullopt;
+  for (size_t k = 0; k < width && !failed(); ++k) {
+    if (!active[k])
+      continue;
+    if (place == 0 || !uniform) {
+      place = 0;
+      for (auto [index, extent] : llvm::zip(indices, array.shape)) {
+        if (index[k].i < 0 || index[k].i >= extent) {
+          failAt(op, k, "index " + Twine(index[k].i) +
+                            " is outside of a private array of shape " +
+                            indexText(array.shape));
+          return {};
+        }
+        place = place * extent + index[k].i;
+      }
+      place *= width;
     }
-    place = place * extent + index[k].i;
+    places[k] = place + k;
   }
-  return static_cast<int64_t>(k) * array.count + place;
+  return places;
 }
 
 void Threads::load(memref::LoadOp op) {
   PrivateArray *array = getPrivate(op.getMemref());
-  SmallVector<Lanes> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(get(index, op));
   if (!array)
     return fail(op, "a private array of other threads");
+  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
+  if (failed())
+    return;
   Cells out(width);
-  for (size_t k = 0; k < width && !failed(); ++k) {
+  for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
-    auto place = placeOf(op, *array, indices, k);
-    if (!place)
-      return;
-    if (!array->written[*place])
+    if (!array->written[places[k]])
       return failAt(op, k, "reads an element of a private array that was never written");
-    out[k] = array->cells[*place];
+    out[k] = array->cells[places[k]];
   }
   define(op.getResult(), Lanes(std::move(out)));
 }
 
 void Threads::store(memref::StoreOp op) {
   PrivateArray *array = getPrivate(op.getMemref());
-  SmallVector<Lanes> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(get(index, op));
-  Lanes value = get(op.getValue(), op);
   if (!array)
     return fail(op, "a private array of other threads");
-  for (size_t k = 0; k < width && !failed(); ++k) {
+  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
+  Lanes value = get(op.getValue(), op);
+  if (failed())
+    return;
+  for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
-    auto place = placeOf(op, *array, indices, k);
-    if (!place)
-      return;
-    array->cells[*place] = value[k];
-    array->written[*place] = 1;
+    array->cells[places[k]] = value[k];
+    array->written[places[k]] = 1;
   }
 }

@@ -140,8 +140,8 @@ private:
   void load(device::LoadOp op);
   void store(device::StoreOp op);
   PrivateArray *getPrivate(mlir::Value value);
-  std::optional<int64_t> placeOf(mlir::Operation *op, const PrivateArray &array,
-                                 llvm::ArrayRef<Lanes> indices, size_t k);
+  std::vector<int64_t> placesOf(mlir::Operation *op, const PrivateArray &array,
+                                mlir::OperandRange operands);
   void load(mlir::memref::LoadOp op);
   void store(mlir::memref::StoreOp op);
 
