@@ -38,7 +38,7 @@ LARGE = [(4096, 4096), (4224, 4224)]
 TARGET = os.environ.get("MOA_TEST_TARGET", "cpu")
 if TARGET == "device":
     # An interpreter: whole and partial tiles of rows and keys, one, none.
-    GRID = [(0, 5), (5, 0), (1, 1), (17, 1), (1, 130), (64, 128), (113, 203)]
+    GRID = [(0, 5), (5, 0), (1, 1), (17, 1), (1, 130), (150, 1), (7, 20), (113, 203)]
     LARGE = []
 
 
