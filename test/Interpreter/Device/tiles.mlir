@@ -49,6 +49,12 @@
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=600 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=600 --interleaving=3 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: {{although warpgroup 1 may still read them at|has been overtaken|may complete before warpgroup 1 has waited for phase}}
+// RUN: sed 's|// four:||' %s > %t.mlir
+// RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=FOUR
+// FOUR: warpgroup 0 arrives at the barriers of {{.*}}[0], but phase 0 has more than its 1 arrivals: 0 and 4 more
+// RUN: sed 's|// pace:||' %s > %t.mlir
+// RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=PACE
+// PACE: warpgroup {{[01]}} waits for phase 0 of the barriers of {{.*}}[0], but 2 phases have completed: the wait has been overtaken
 // RUN: sed '/wait %%keys_empty/d' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=OVERWRITE
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 --interleaving=2 2>&1 | FileCheck %s --check-prefix=OVERWRITE
@@ -170,6 +176,8 @@ device.program @chain attributes {symbols = ["N", "M"], requires = [], arg_names
       }
       %o_first = device.fill %zero : f32 -> !tile
       %sums_first = device.fill %zero : f32 -> !rows
+      // four: device.arrive %spare_full[%c0] : !once
+      // pace: device.wait %spare_full[%c0] parity %c0 : !once
       // all: device.copy %q[%first_row] rows 0 to %queries[%c0] signals %spare_full[%c0] : !wide, !queries, !once
       %r:2 = scf.for %t = %c0 to %tiles step %c1 iter_args(%o = %o_first, %sums = %sums_first) -> (!tile, !rows) {
         %stage = arith.remui %t, %c2 : index
@@ -237,6 +245,9 @@ device.program @chain attributes {symbols = ["N", "M"], requires = [], arg_names
       }
     } producer registers 24 {
       device.copy %q[%first_row] rows 0 to %queries[%c0] signals %queries_full[%c0] : !wide, !queries, !once
+      // pace: device.arrive %spare_full[%c0] : !once
+      // pace: device.wait %spare_full[%c0] parity %c0 : !once
+      // pace: device.arrive %spare_full[%c0] : !once
       // idle: device.copy %k[%c0] rows 0 to %spare[%c0] signals %spare_full[%c0] : !long, !values, !once
       scf.for %t = %c0 to %tiles step %c1 {
         %stage = arith.remui %t, %c2 : index
