@@ -26,6 +26,7 @@ bool Agent::special(Operation *op) {
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
+      .Case<device::IfAnyOp>([&](auto branch) { return done((enter(branch), 0)); })
       .Default([&](Operation *) {
         auto roles = dyn_cast<device::SpecializeOp>(op);
         if (!roles || !runRoles || !isTogether(op))
@@ -51,6 +52,12 @@ std::string Agent::describeWait() {
 }
 
 bool Agent::isTogether(Operation *op) {
+  for (const Frame &frame : frames)
+    if (isa<device::IfAnyOp>(frame.op)) {
+      fail(op, "'" + op->getName().getStringRef() +
+                   "' needs all warps, but some may skip the device.if_any around it");
+      return false;
+    }
   if (active.isAll() || active.count() == width)
     return true;
   fail(op, "'" + op->getName().getStringRef() + "' needs all threads, but " +

@@ -45,6 +45,7 @@ public:
 
 protected:
   bool special(mlir::Operation *op) override;
+  void finishRegion(Frame &frame) override;
   int64_t threadNumber(size_t k) override { return firstThread + k; }
 
 private:
@@ -69,6 +70,7 @@ private:
   void storeTile(device::StoreTileOp op);
   void map(device::MapOp op);
   void reduce(device::ReduceOp op);
+  void enter(device::IfAnyOp op);
   bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
   const LayoutTable &tableOf(mlir::Value fragment) {
     return block.layouts.get(

@@ -27,6 +27,19 @@ protected:
     return Lanes(std::move(list));
   }
   int64_t threadNumber(size_t k) override { return firstThread + k / table.registers; }
+  bool special(Operation *op) override {
+    auto offset = dyn_cast<device::ThreadOffsetOp>(op);
+    if (!offset)
+      return Threads::special(op);
+    auto arg = cast<BlockArgument>(offset.getIndex());
+    auto map = cast<device::MapOp>(arg.getOwner()->getParentOp());
+    const auto &index = table.indices[arg.getArgNumber() - map.getInputs().size()];
+    Cells list(width);
+    for (size_t k = 0; k < width; ++k)
+      list[k] = ofInt(index[k] - index[k / table.registers * table.registers]);
+    define(offset.getResult(), Lanes(std::move(list)));
+    return true;
+  }
   void checkStore(device::StoreOp op) override {
     if (!table.isReplicated)
       return;
@@ -196,7 +209,7 @@ void Agent::map(device::MapOp op) {
 }
 
 /// As the op says: a thread's columns in order, those of even and of odd number
-/// apart; then lanes, nearest first.
+/// apart; then lanes, nearest first, unless each keeps its own part.
 void Agent::reduce(device::ReduceOp op) {
   if (width != kWarpgroupThreads) {
     isWarpgroup(op);
@@ -232,7 +245,7 @@ void Agent::reduce(device::ReduceOp op) {
     add(even[k], odd[k]);
   std::vector<int64_t> distances;
   for (const device::LayoutAttr::Digit &digit : layout.getDigits(1))
-    for (int64_t bit = 1; digit.place == device::Place::lane && bit < digit.size; bit *= 2)
+    for (int64_t bit = 1; rows.shape.size() == 1 && digit.place == device::Place::lane && bit < digit.size; bit *= 2)
       distances.push_back(bit * digit.stride);
   llvm::sort(distances);
   for (int64_t distance : distances) {
@@ -244,4 +257,52 @@ void Agent::reduce(device::ReduceOp op) {
   }
   if (checkReplicas(op.getResult(), even, op))
     define(op.getResult(), {Lanes(std::move(even)), nullptr}, op);
+}
+
+//===----------------------------------------------------------------------===//
+// What single warps do
+//===----------------------------------------------------------------------===//
+
+void Agent::enter(device::IfAnyOp op) {
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return;
+  }
+  Lanes condition = read(op.getCondition(), op).lanes;
+  int64_t registers = tableOf(op.getCondition()).registers;
+  std::vector<uint8_t> list(width);
+  bool some = false;
+  for (size_t first = 0; first < width; first += kWarpThreads) {
+    bool any = false;
+    for (size_t k = first; k < first + kWarpThreads; ++k)
+      for (int64_t reg = 0; active[k] && reg < registers; ++reg)
+        any |= condition[k * registers + reg].i != 0;
+    std::fill_n(list.begin() + first, kWarpThreads, any);
+    some |= any;
+  }
+  // The values of the warps that skip the body are read in any case.
+  SmallVector<Register> otherwise;
+  for (Value value : op.getOtherwise())
+    otherwise.push_back(read(value, op));
+  if (failed())
+    return;
+  if (some)
+    return push(op, op.getBody().front(), Mask(width, std::move(list)));
+  for (auto [result, value] : llvm::zip(op.getResults(), otherwise))
+    define(result, value, op);
+}
+
+/// The warps that ran the body take its values; the others have theirs.
+void Agent::finishRegion(Frame &frame) {
+  auto op = dyn_cast<device::IfAnyOp>(frame.op);
+  if (!op)
+    return;
+  for (auto [k, result] : llvm::enumerate(op.getResults())) {
+    Lanes yes = yielded[k].lanes, no = registers[op.getOtherwise()[k]].lanes;
+    int64_t count = tableOf(result).registers;
+    Cells cells(width * count);
+    for (size_t place = 0; place < cells.size(); ++place)
+      cells[place] = active[place / count] ? yes[place] : no[place];
+    define(result, {Lanes(std::move(cells)), nullptr}, op);
+  }
 }
