@@ -182,25 +182,6 @@ void Agent::map(device::MapOp op) {
         spread[place] = value[place / table.registers];
       value = Lanes(std::move(spread));
     }
-    if (const auto *rows = rowsOf(result)) {
-      const LayoutTable &to = tableOf(result);
-      bool isFloat = isa<FloatType>(
-          cast<device::FragmentType>(result.getType()).getElementType());
-      Cells gathered(to.elements.size());
-      std::vector<uint8_t> known(to.elements.size());
-      for (size_t place = 0; place < places; ++place) {
-        int32_t row = (*rows)[place];
-        if (row < 0)
-          return missing(place);
-        if (known[row] && mask[place] && !same(gathered[row], value[place], isFloat))
-          return fail(op, "the columns of row " + Twine(table.indices[0][place]) +
-                              " give its one value as " + textOf(gathered[row], isFloat) +
-                              " and " + textOf(value[place], isFloat));
-        gathered[row] = value[place];
-        known[row] = 1;
-      }
-      value = Lanes(std::move(gathered));
-    }
     Cells cells(value.data(), value.data() + value.size());
     if (!checkReplicas(result, cells, op))
       return;

@@ -120,10 +120,9 @@ std::optional<unsigned> Shared::getBarrier(Value value, int64_t slot, Operation 
 //===----------------------------------------------------------------------===//
 
 bool Shared::knows(const Clock &clock, const Access &access) const {
-  if (access.contraction)
-    return access.contraction->isDone &&
-           clock[access.component] >= access.contraction->stamp;
-  return clock[access.component] >= access.stamp;
+  if (!access.contraction)
+    return clock[access.component] >= access.stamp;
+  return access.contraction->isDone && clock[access.component] >= access.contraction->stamp;
 }
 
 void Shared::access(unsigned agent, RingMemory &ring, int64_t stage, Access access) {
@@ -151,21 +150,14 @@ void Shared::access(unsigned agent, RingMemory &ring, int64_t stage, Access acce
                                          rows + what);
     return;
   }
-  // What is ordered before a write need not be looked at again, nor an agent's own
-  // read of the same rows before another.
+  // What a write is ordered behind need not be looked at again, nor an agent's read
+  // that is over behind its next one: who knows this one knows that one too.
   llvm::erase_if(known, [&](const Access &other) {
-    bool inside = access.first <= other.first && other.end <= access.end;
-    bool sameRead = !access.isWrite && !other.isWrite && !access.contraction &&
-                    other.component == access.component && other.contraction &&
-                    other.contraction->isDone;
-    return inside && (access.isWrite || sameRead);
+    if (other.first < access.first || access.end < other.end)
+      return false;
+    return access.isWrite || (!other.isWrite && other.component == access.component &&
+                              other.contraction->isDone);
   });
-  if (!access.isWrite && access.contraction)
-    llvm::erase_if(known, [&](const Access &other) {
-      return !other.isWrite && other.component == access.component &&
-             other.first == access.first && other.end == access.end && other.contraction &&
-             other.contraction->isDone;
-    });
   known.push_back(std::move(access));
 }
 
