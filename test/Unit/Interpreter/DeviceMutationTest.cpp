@@ -7,6 +7,8 @@
 #include "DeviceSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include <algorithm>
+#include <array>
 
 using namespace mlir;
 using namespace moa;
@@ -143,6 +145,31 @@ TEST_F(DeviceMutations, EveryClearingCountsWhereUnseenKeysAreNaN) {
   OwningOpRef<ModuleOp> copy = program->get().clone();
   copy->walk([](device::ClearUnseenOp op) { op.erase(); });
   EXPECT_EQ(outcome(*copy), "");
+}
+
+/// Keys that grow from tile to tile move the reference of a row: in the loop over full
+/// tiles, which come last, or in the one over guarded tiles, where this is the end.
+TEST_F(DeviceMutations, EveryBranchOfWarpsCounts) {
+  auto skip = [](device::IfAnyOp op) {
+    op.replaceAllUsesWith(ValueRange(op.getOtherwise()));
+    op.erase();
+    return true;
+  };
+  const KernelInputs even = inputs;
+  std::vector<std::string> left;
+  for (auto sizesOf : {std::array{16.0, 64.0, 0.1, 4.0}, std::array{0.1, 0.1, 0.1, 8.0}}) {
+    inputs = even;
+    for (size_t k = 0; k < inputs.arrays[1].data.size(); ++k)
+      inputs.arrays[1].data[k] *= sizesOf[k / (128 * 128)];
+    auto outputs = run(program->get());
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    right = *outputs;
+    std::vector<std::string> now = survivors<device::IfAnyOp>(skip), both;
+    std::set_intersection(left.begin(), left.end(), now.begin(), now.end(),
+                          std::back_inserter(both));
+    left = sizesOf[0] > 1 ? now : both;
+  }
+  EXPECT_EQ(left, std::vector<std::string>());
 }
 
 /// The accumulator and its rows with the lanes of rows and columns exchanged.
