@@ -69,6 +69,7 @@ private:
   void clear(device::ClearUnseenOp op, RingMemory &ring);
   void storeTile(device::StoreTileOp op);
   void map(device::MapOp op);
+  bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
   void enter(device::IfAnyOp op);
   bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);

@@ -119,33 +119,27 @@ bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
   return true;
 }
 
-void Agent::map(device::MapOp op) {
-  if (width != kWarpgroupThreads) {
-    isWarpgroup(op);
-    return;
-  }
-  const LayoutTable &table = block.layouts.get(op.getLayout());
-  size_t places = table.elements.size();
+/// Gives the body's arguments their values: the elements, those of rows and of
+/// threads' parts spread over the thread's places, then indices.
+bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
   ::mlir::Block &body = op.getBody().front();
-  // Per place, where a value of its row stands.
-  auto rowsOf = [&](Value fragment) -> const std::vector<int32_t> * {
-    auto layout = cast<device::FragmentType>(fragment.getType()).getLayout();
-    return layout == op.getLayout() ? nullptr : &block.layouts.getRows(op.getLayout(), layout);
-  };
-  auto missing = [&](size_t place) {
-    fail(op, "thread " + Twine(threadNumber(place / table.registers)) +
-                 " does not hold row " + Twine(table.indices[0][place]) + " of its elements");
-  };
+  size_t places = table.elements.size();
   for (auto [input, arg] : llvm::zip(op.getInputs(), body.getArguments())) {
     Lanes cells = read(input, op).lanes;
     if (failed())
-      return;
-    if (const auto *rows = rowsOf(input)) {
+      return false;
+    auto layout = cast<device::FragmentType>(input.getType()).getLayout();
+    if (layout != op.getLayout()) {
+      const std::vector<int32_t> &rows = block.layouts.getRows(op.getLayout(), layout);
       Cells spread(places);
       for (size_t place = 0; place < places; ++place) {
-        if ((*rows)[place] < 0)
-          return missing(place);
-        spread[place] = cells[(*rows)[place]];
+        if (rows[place] < 0) {
+          fail(op, "thread " + Twine(threadNumber(place / table.registers)) +
+                       " does not hold row " + Twine(table.indices[0][place]) +
+                       " of its elements");
+          return false;
+        }
+        spread[place] = cells[rows[place]];
       }
       cells = Lanes(std::move(spread));
     }
@@ -160,6 +154,18 @@ void Agent::map(device::MapOp op) {
       numbers[place] = ofInt(table.indices[axis][place]);
     define(arg, Lanes(std::move(numbers)));
   }
+  return true;
+}
+
+void Agent::map(device::MapOp op) {
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return;
+  }
+  const LayoutTable &table = block.layouts.get(op.getLayout());
+  size_t places = table.elements.size();
+  if (!bindElements(op, table))
+    return;
   // What has no results acts, once per row.
   bool once = op.getNumResults() == 0 && table.shape.size() == 1;
   Mask mask(places);
@@ -170,7 +176,7 @@ void Agent::map(device::MapOp op) {
     mask = Mask(places, std::move(list));
   }
   MapBody threads(launch, registers, table, where, firstThread);
-  threads.start(body, mask);
+  threads.start(op.getBody().front(), mask);
   threads.run(~0u);
   if (failed())
     return;
@@ -201,8 +207,7 @@ void Agent::reduce(device::ReduceOp op) {
     return;
   device::LayoutAttr layout = op.getFragment().getType().getLayout();
   const LayoutTable &table = block.layouts.get(layout), &rows = tableOf(op.getResult());
-  const std::vector<int32_t> &rowOf =
-      block.layouts.getRows(layout, op.getResult().getType().getLayout());
+  const std::vector<int32_t> &rowOf = block.layouts.getRows(layout, rows.layout);
   Type type = op.getResult().getType().getElementType();
   Monoid monoid = op.getMonoid();
   auto add = [&](Cell &to, Cell x) { to = combineIn(monoid, type, to, x); };
@@ -225,9 +230,11 @@ void Agent::reduce(device::ReduceOp op) {
   for (size_t k = 0; k < even.size(); ++k)
     add(even[k], odd[k]);
   std::vector<int64_t> distances;
+  bool joins = rows.shape.size() == 1;
   for (const device::LayoutAttr::Digit &digit : layout.getDigits(1))
-    for (int64_t bit = 1; rows.shape.size() == 1 && digit.place == device::Place::lane && bit < digit.size; bit *= 2)
-      distances.push_back(bit * digit.stride);
+    if (joins && digit.place == device::Place::lane)
+      for (int64_t bit = 1; bit < digit.size; bit *= 2)
+        distances.push_back(bit * digit.stride);
   llvm::sort(distances);
   for (int64_t distance : distances) {
     Cells before = even;
