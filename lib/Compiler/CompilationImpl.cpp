@@ -2,6 +2,7 @@
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/Device/IR/Device.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
@@ -170,9 +171,11 @@ bool Compilation::Impl::findEntryLevel() {
                        [](onf::ForOp loop) { return bool(loop.getLift()); })
               ? Level::Lifted
               : Level::ONF);
+    else if (isa<device::ProgramOp>(op))
+      found.insert(Level::Device);
     else
       return emitError(op.getLoc())
-                 << "expects kernels of moa, dnf or onf only, but got '"
+                 << "expects kernels of moa, dnf or onf, or device programs, but got '"
                  << op.getName() << "'",
              false;
   }
@@ -309,7 +312,9 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
 Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
                                           Level level) {
   std::optional<unsigned> index = findKernel(kernel);
-  ModuleOp module = index ? getModule(level) : ModuleOp();
+  ModuleOp module;
+  if (index)
+    module = level == Level::Device ? getDeviceModule() : getModule(level);
   return module ? &*std::next(module.getBody()->begin(), *index) : nullptr;
 }
 
