@@ -319,6 +319,11 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
 
 /// A module that holds one kernel of the lifted level.
 ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
+  if (!options.architecture.empty()) {
+    log.addQueryError("the kernels are lifted for the GPU " + options.architecture +
+                      "; code for a CPU needs a compilation for one");
+    return {};
+  }
   ModuleOp lifted = getModule(Level::Lifted);
   if (!lifted)
     return {};

@@ -47,8 +47,15 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
   buildVectorToLLVMPipeline(pm);
 }
 
-void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createDeriveIntervalsPass());
+void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  if (options.intervals)
+    pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(createLiftGpuPass(options.gpu));
+  pm.addPass(createVerifyLiftingPass());
+  pm.addPass(onf::createONFVerify());
+}
+
+void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(mlir::createCSEPass());
@@ -83,7 +90,8 @@ void registerPipelines() {
       "Every pass from moa to device, with the contracts between the levels",
       [](mlir::OpPassManager &pm, llvm::StringRef,
          llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
-        for (Build arrow : {buildMoAToDNF, buildDNFToONF, buildONFToDevice})
+        for (Build arrow :
+             {buildMoAToDNF, buildDNFToONF, buildONFToLiftedGpu, buildLiftedToDevice})
           arrow(pm, PipelineOptions());
         return mlir::success();
       },

@@ -29,7 +29,7 @@ onf.kernel @tile_elsewhere attributes {symbols = ["H", "N"], requires = [], arg_
 onf.kernel @not_a_core attributes {symbols = ["N"], requires = [], arg_names = [],
     result_names = ["O"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%O: !moa.array<[N], f32>):
-  // expected-error @+1 {{expects the factor core outermost on axis 'i' (C2)}}
+  // expected-error @+1 {{expects the factor core outermost on axis 'i', or block (C2)}}
   onf.for ["i"] in ["N"] lift [#onf.axis<sequential: 0, lane: 16>] {
   ^bb0(%i: index):
     %c = arith.constant 1.0 : f32

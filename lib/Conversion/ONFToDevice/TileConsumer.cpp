@@ -285,7 +285,7 @@ void TileKernel::consume(ScalarCode &code) {
     Values state = iterate(code, code.index(0), inits, /*masked=*/true, false);
     auto run = [&](Value from, Value to, bool masked) {
       // Code that branches must not run beside products that are in flight.
-      bool overlapped = !(masked && readsMemory);
+      bool overlapped = plan.shape.overlap && !(masked && readsMemory);
       state = code.loop(from, to, state, names, [&](Value n, ValueRange args) {
         return iterate(code, n, args, masked, overlapped);
       });

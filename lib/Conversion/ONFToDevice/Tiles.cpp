@@ -50,8 +50,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     return result;
   };
   Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
-  // Later rows often see more keys; the longest blocks start first.
-  if (plan.fold.getPieces()) {
+  if (plan.shape.descending) {
     Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
     tile = arith::SubIOp::create(b, code.named("tile"), last, tile);
   }
@@ -214,7 +213,7 @@ LogicalResult TileKernel::run() {
   SymExpr blocks = *SymExpr::parse(tiles());
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  int64_t threads = 128 * (plan.shape.warpgroups + 1);
+  int64_t threads = plan.shape.threads();
   auto kernel =
       device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
@@ -250,9 +249,9 @@ LogicalResult TileKernel::run() {
   bindBlock(code);
   findRange(code);
   findFullRange(code);
-  bool wide = plan.shape.warpgroups == 3;
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
-                                            wide ? 160 : 240, wide ? 32 : 24);
+                                            plan.shape.consumerRegisters,
+                                            plan.shape.producerRegisters);
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());
