@@ -53,8 +53,10 @@ void moa::assignRegisters(TileShape &shape, const GpuMachine &machine) {
     return std::min(registers / unit * unit, machine.mostRegisters);
   };
   shape.consumerRegisters = share((all - machine.leastRegisters) / shape.warpgroups);
+  // What counts and starts copies needs no more than 40.
   shape.producerRegisters =
-      std::min(launch, share(all - shape.consumerRegisters * shape.warpgroups));
+      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups),
+                int64_t(llvm::alignTo(40, unit))});
 }
 
 //===----------------------------------------------------------------------===//

@@ -136,7 +136,7 @@ TEST(TileShapes, RegistersOfARole) {
     return std::make_pair(shape.consumerRegisters, shape.producerRegisters);
   };
   using Pair = std::pair<int64_t, int64_t>;
-  EXPECT_EQ(registers(1), Pair(256, 256));
+  EXPECT_EQ(registers(1), Pair(256, 40));
   EXPECT_EQ(registers(2), Pair(240, 24));
   EXPECT_EQ(registers(3), Pair(160, 32));
   EXPECT_EQ(registers(4), Pair(112, 32));
