@@ -183,6 +183,11 @@ bool Compilation::Impl::findEntryLevel() {
     return false;
   }
   entry = *found.begin();
+  if (entry == Level::Lifted && !options.schedule.empty()) {
+    addScheduleError("schedule: " + llvm::Twine(fileName) +
+                     " is lifted already; a schedule applies to the levels above");
+    return false;
+  }
   if (entry != Level::MoA) {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);

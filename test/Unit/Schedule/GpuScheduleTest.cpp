@@ -224,21 +224,22 @@ TEST(TileCosts, ShapesThatWereMeasuredBest) {
 }
 
 TEST(TileCosts, TheMeasuredLadder) {
-  // At 64 columns, two consumers ran at 0.70 to 0.74 of the speed of three; at 128
-  // columns, without overlap at 0.84 to 0.92 of that with it.
+  // At 64 columns, two consumers ran at 0.76 to 0.80 of the speed of three; at 128
+  // columns, code without overlap at 0.85 of that with it. The formula ranks; it is
+  // allowed a tenth.
   GpuMachine machine = h200();
   auto cost = [&](const GpuNest &nest, const TileShape &shape) {
     return tileCost(nest, shape, machine).perPair;
   };
   GpuNest narrow = weightedSum(64, 64), wide = weightedSum(128, 128);
   double ratio = cost(narrow, shapeOf(3, 128)) / cost(narrow, shapeOf(2, 128));
-  EXPECT_GT(ratio, 0.65);
-  EXPECT_LT(ratio, 0.90);
+  EXPECT_GT(ratio, 0.70);
+  EXPECT_LT(ratio, 0.88);
   TileShape serial = shapeOf(2, 128);
   serial.overlap = false;
   ratio = cost(wide, shapeOf(2, 128)) / cost(wide, serial);
-  EXPECT_GT(ratio, 0.80);
-  EXPECT_LT(ratio, 0.97);
+  EXPECT_GT(ratio, 0.77);
+  EXPECT_LT(ratio, 0.94);
 }
 
 TEST(TileCosts, PartsFollowTheCounts) {
