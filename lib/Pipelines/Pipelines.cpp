@@ -64,6 +64,11 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(device::createDeviceVerify());
 }
 
+void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  buildONFToLiftedGpu(pm, options);
+  buildLiftedToDevice(pm, options);
+}
+
 void registerPipelines() {
   using Build = void (*)(mlir::OpPassManager &, const PipelineOptions &);
   static const Build arrows[] = {buildMoAToDNF, buildDNFToONF, buildONFToLifted,
@@ -90,8 +95,7 @@ void registerPipelines() {
       "Every pass from moa to device, with the contracts between the levels",
       [](mlir::OpPassManager &pm, llvm::StringRef,
          llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>) {
-        for (Build arrow :
-             {buildMoAToDNF, buildDNFToONF, buildONFToLiftedGpu, buildLiftedToDevice})
+        for (Build arrow : {buildMoAToDNF, buildDNFToONF, buildONFToDevice})
           arrow(pm, PipelineOptions());
         return mlir::success();
       },

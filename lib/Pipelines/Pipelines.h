@@ -42,6 +42,8 @@ void buildLiftedToVector(mlir::OpPassManager &pm,
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Programs for a GPU.
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Both.
+void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// The llvm dialect.
 void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options);
 

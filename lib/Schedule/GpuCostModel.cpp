@@ -15,6 +15,7 @@
 //   chain    what one consumer does one after the other: its scores, its states
 //            and, without overlap, its sums, and 500 cycles of waiting
 //
+// A block takes the registers of a whole multiprocessor, so that one is resident.
 // Consumers fill each other's gaps, but not perfectly: the period of a tile is the
 // 4-norm of tensor, special, issue, shared and chain, or the copy if that is longer. What
 // stages do not hide of a copy is exposed: latency + copy − (stages − ½) periods.
@@ -31,7 +32,9 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Schedule/GpuSchedule.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace mlir;
@@ -163,6 +166,27 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     return a.second.perPair < b.second.perPair;
   });
   return shapes;
+}
+
+std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto shapes = rankTileShapes(nest, machine);
+  if (shapes.empty()) {
+    os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
+    return text;
+  }
+  os << "warpgroups keys stages   tensor special  issue shared   copy  chain exposed  "
+        "registers   bytes   cost\n";
+  for (const auto &[shape, cost] : shapes) {
+    TileNeeds needs = tileNeeds(*nest.fold, shape);
+    os << llvm::format("%10d %4d %6d %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
+                       int(shape.warpgroups), int(shape.keys), int(shape.stages), cost.tensor,
+                       cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
+                       int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
+                       cost.perPair / shapes.front().second.perPair);
+  }
+  return text;
 }
 
 /// A block of t threads costs 10/t for its start and t/1600 for rows that end apart,

@@ -105,6 +105,9 @@ TileCost tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine 
 /// The shapes that the machine can run, the cheapest first.
 std::vector<std::pair<TileShape, TileCost>> rankTileShapes(const GpuNest &nest,
                                                            const GpuMachine &machine);
+/// The ranking as a table: the cycles of a tile by units, what a shape needs, and its
+/// cost relative to the cheapest.
+std::string printRanking(const GpuNest &nest, const GpuMachine &machine);
 /// Threads of a block with one thread per row.
 int64_t chooseThreads(const GpuNest &nest, const GpuMachine &machine);
 

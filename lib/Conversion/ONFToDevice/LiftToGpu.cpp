@@ -79,6 +79,10 @@ struct LiftGpu : PassWrapper<LiftGpu, OperationPass<ModuleOp>> {
         return refuse(kernel, result.takeError());
       if (print)
         llvm::outs() << printSchedule(*result);
+      if (rank)
+        for (const auto &[k, nest] : llvm::enumerate(gpuNests(kernel)))
+          llvm::outs() << kernel.getSymName() << ", nest " << k << "\n"
+                       << printRanking(nest, *target);
     }
     if (given && !used)
       refuse(getOperation(), llvm::createStringError(llvm::inconvertibleErrorCode(),
@@ -93,6 +97,9 @@ struct LiftGpu : PassWrapper<LiftGpu, OperationPass<ModuleOp>> {
   Option<std::string> schedule{
       *this, "schedule", llvm::cl::desc("Path of a schedule to use instead of the cost model's"),
       llvm::cl::init("")};
+  Option<bool> rank{*this, "rank",
+                    llvm::cl::desc("Print what the cost model says of every shape"),
+                    llvm::cl::init(false)};
   Option<bool> print{*this, "print", llvm::cl::desc("Print the schedule as JSON"),
                      llvm::cl::init(false)};
 };
