@@ -144,9 +144,11 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   if (!nest.fold)
     return shapes;
   TileShape shape;
-  // Later rows of a domain with edges often see more keys; the longest blocks go
-  // first.
+  // Later rows of a domain with edges often see more keys; the longest blocks of as
+  // many outer indices go first as leave the second-level cache room for rows.
   shape.descending = nest.hasPieces;
+  if (nest.hasPieces && nest.fold->canGroup)
+    shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.repairBound = nest.fold->repairBound;
   for (shape.warpgroups = 1; shape.rows() <= machine.copyRows; ++shape.warpgroups)
     // Powers of two divide the extents that occur.

@@ -23,14 +23,13 @@ static int64_t padded(ArrayRef<int64_t> columns) {
 
 /// The one place where registers are estimated. An accumulator of 64 rows has
 /// columns / 2 registers in each of its 128 threads, a tile of 16-bit weights
-/// columns / 4. Beside them stand per state two rows' values and whether they have
-/// started, addresses and counters, and under a guard the indices and predicates.
+/// columns / 4. Beside them stand per state two rows' values, addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
-  constexpr int64_t addresses = 20, perState = 4, ofGuard = 16;
+  constexpr int64_t addresses = 24, perState = 2;
   needs.sums = padded(fold.widths) / 2;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
-  needs.others = addresses + perState * fold.states + (fold.guarded ? ofGuard : 0);
+  needs.others = addresses + perState * fold.states;
 }
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
@@ -119,7 +118,7 @@ static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape
                   " registers in each thread of a consumer (" + llvm::Twine(needs.sums) +
                   " of sums, " + llvm::Twine(needs.scores) + " of scores, " +
                   llvm::Twine(needs.weights) + " of weights, " + llvm::Twine(needs.others) +
-                  " of states, addresses and guards), but it has " + llvm::Twine(limit));
+                  " of states and addresses), but it has " + llvm::Twine(limit));
   return llvm::Error::success();
 }
 
@@ -138,10 +137,9 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(needs, shape, machine, place))
     return error;
-  if (shape.group > fold.mostGroup)
-    return refuse(place + " asks for groups of " + llvm::Twine(shape.group) +
-                  " indices in the order of blocks, but code has groups up to " +
-                  llvm::Twine(fold.mostGroup));
+  if (shape.groupBytes > 0 && !fold.canGroup)
+    return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
+                  " bytes, but it has one axis, with nothing to group");
   if (shape.repairBound > fold.mostRepairBound)
     return refuse(place + " asks to put off repairs until a factor of 2^" +
                   llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +

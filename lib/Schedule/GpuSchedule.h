@@ -52,9 +52,11 @@ struct TileFold {
   int64_t states = 0;
   int64_t operandBytes = 2;
   bool guarded = false;
-  /// Largest groups of blocks and largest bound of late repairs that the code and
-  /// the operands' type allow, and the bound that is taken by default.
-  int64_t mostGroup = 1, mostRepairBound = 0, repairBound = 0;
+  /// Whether there are outer indices to group.
+  bool canGroup = false;
+  /// Largest bound of late repairs that the states and the operands' type allow, and
+  /// the bound that is taken by default.
+  int64_t mostRepairBound = 0, repairBound = 0;
   /// Of every tile, and of the guard.
   OperationCounts counts, guardCounts;
 };

@@ -226,7 +226,7 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
     if (const auto &p = lifted.pipeline)
       nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters,
                                                   p->producerRegisters, p->overlap,
-                                                  p->descending, p->group, p->repairBound));
+                                                  p->descending, p->groupBytes, p->repairBound));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));
   }

@@ -50,7 +50,7 @@ static constexpr onf::Resource gpuNestOrder[] = {
     onf::Resource::register_, onf::Resource::lane,      onf::Resource::thread};
 static constexpr onf::Resource gpuFoldOrder[] = {
     onf::Resource::sequential, onf::Resource::stage, onf::Resource::shared};
-static constexpr int64_t maxFactor = int64_t(1) << 24;
+static constexpr int64_t maxFactor = int64_t(1) << 24, maxGroup = int64_t(1) << 40;
 
 static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> known,
                              const llvm::Twine &where) {
@@ -122,16 +122,17 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   PipelineSchedule pipeline;
   struct Count {
     StringRef key;
-    int64_t least, *value;
+    int64_t least, most, *value;
   };
-  for (auto [key, least, count] :
-       {Count{"consumer", 1, &pipeline.consumerRegisters},
-        Count{"producer", 1, &pipeline.producerRegisters},
-        Count{"group", 1, &pipeline.group}, Count{"lazy", 0, &pipeline.repairBound}}) {
+  for (auto [key, least, most, count] :
+       {Count{"consumer", 1, maxFactor, &pipeline.consumerRegisters},
+        Count{"producer", 1, maxFactor, &pipeline.producerRegisters},
+        Count{"group", 0, maxGroup, &pipeline.groupBytes},
+        Count{"lazy", 0, maxFactor, &pipeline.repairBound}}) {
     auto entry = object->getInteger(key);
-    if (!entry || *entry < least || *entry > maxFactor)
+    if (!entry || *entry < least || *entry > most)
       return refuse("expects an integer from " + llvm::Twine(least) + " to " +
-                    llvm::Twine(maxFactor) + " for '" + key + "' in 'pipeline'" +
+                    llvm::Twine(most) + " for '" + key + "' in 'pipeline'" +
                     (entry ? ", but got " + std::to_string(*entry) : std::string()));
     *count = *entry;
   }
@@ -233,7 +234,7 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
      << ", \"producer\": " << pipeline.producerRegisters
      << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
      << (pipeline.descending ? "descending" : "ascending")
-     << "\", \"group\": " << pipeline.group << ", \"lazy\": " << pipeline.repairBound << " }";
+     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound << " }";
 }
 
 std::string moa::printSchedule(const Schedule &schedule) {

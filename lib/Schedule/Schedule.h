@@ -17,7 +17,7 @@
 //                    { "name": "i", "block": 0, "warpgroup": 2, "warp": 4, "register": 2, "lane": 8 } ],
 //         "folds": [ { "name": "j", "sequential": 0, "stage": 2, "shared": 128 } ],
 //         "pipeline": { "consumer": 240, "producer": 24, "overlap": true,
-//                       "order": "ascending", "group": 1, "lazy": 0 } }
+//                       "order": "ascending", "group": 0, "lazy": 8 } }
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SCHEDULE_SCHEDULE_H
@@ -48,8 +48,9 @@ struct PipelineSchedule {
   bool overlap = true;
   /// Whether the blocks of the last rows run first.
   bool descending = false;
-  /// Indices of the last axis but one that go through the rows together.
-  int64_t group = 1;
+  /// Bytes of what the outer indices that go through the rows together read of the
+  /// fold's range; 0: one index after the other.
+  int64_t groupBytes = 0;
   /// log2 of the factor by which a reference may fall behind; 0: not at all.
   int64_t repairBound = 0;
 };

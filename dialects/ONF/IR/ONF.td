@@ -62,10 +62,11 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
     `consumer` and `producer` are registers per thread of a warpgroup that computes
     and of the one that copies. `overlap`: the products of one tile are in flight
     while the states of the next one are computed. `descending`: blocks of the last
-    rows come first. `group`: so many indices of the last axis but one go through
-    the blocks of rows together. `lazy`: a reference may fall behind by a factor of
-    2^lazy before the states are repaired; 0: they always are. Only `overlap` and
-    `lazy` may change the order of roundings.
+    rows come first. `group`: indices of the other axes go through the blocks of rows
+    together, as many as have what they read per index of the fold in so many bytes;
+    0: one after the other. `lazy`: a reference may fall behind by a factor of 2^lazy
+    before the states are repaired; 0: they always are. Only `lazy` may change
+    roundings.
   }];
   let parameters = (ins "int64_t":$consumer, "int64_t":$producer, "bool":$overlap,
                         "bool":$descending, "int64_t":$group, "int64_t":$lazy);

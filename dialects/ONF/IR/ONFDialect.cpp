@@ -93,8 +93,8 @@ LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (consumer < 1 || producer < 1)
     return emitError() << "expects registers per thread of at least 1 (C1), but got "
                        << consumer << " and " << producer;
-  if (group < 1)
-    return emitError() << "expects a group of at least 1 (C2), but got " << group;
+  if (group < 0)
+    return emitError() << "expects a group of at least 0 bytes (C2), but got " << group;
   if (lazy < 0)
     return emitError() << "expects a bound of repairs of at least 0 (C3), but got " << lazy;
   return success();

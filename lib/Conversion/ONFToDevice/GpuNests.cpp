@@ -106,6 +106,29 @@ void PairCounter::count(Operation *op) {
   }
 }
 
+/// Whether references of states may fall behind: what they refer to is an extreme, so
+/// that merging a part twice changes nothing, and repairs are factors.
+bool canLag(const TilePlan &plan) {
+  bool any = false, can = true;
+  auto visit = [&](AccOp acc) {
+    if (acc.getRefs().empty())
+      return;
+    any = true;
+    can &= acc.getCombine() == ScalarFn::mul &&
+           rows::getYielded(acc.getRepair()).getType().isF32();
+    for (Value ref : acc.getRefs()) {
+      AccOp extreme = ref.getDefiningOp<AccOp>();
+      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max ||
+                                           extreme.getMonoid() == Monoid::min);
+    }
+  };
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    visit(scalar.acc);
+  for (const rows::Carrier &carrier : plan.folded.carriers)
+    visit(carrier.acc);
+  return any && can;
+}
+
 std::optional<int64_t> constantOf(StringRef text) {
   auto expression = SymExpr::parse(text);
   return expression ? expression->getConstant() : std::nullopt;
@@ -131,6 +154,14 @@ TileFold describe(TilePlan &plan) {
   fold.states = plan.folded.scalars.size();
   fold.operandBytes =
       plan.keyOperands[0].load.getResult().getType().getIntOrFloatBitWidth() / 8;
+  fold.canGroup = plan.nest.getExtents().size() > 1;
+  if (canLag(plan)) {
+    // Weights are rounded while they are off by so much; f16 ends at 2^16, and sums
+    // in f32 at 2^128.
+    bool isHalf = plan.keyOperands[0].load.getResult().getType().isF16();
+    fold.mostRepairBound = isHalf ? 15 : 64;
+    fold.repairBound = isHalf ? 3 : 8;
+  }
   fold.counts = counter.take();
   // Each state combines the tile's terms.
   fold.counts.f32 += plan.folded.scalars.size();

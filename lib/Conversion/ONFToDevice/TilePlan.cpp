@@ -23,7 +23,7 @@ private:
     return false;
   }
   bool findFold();
-  bool findOperand(const rows::Factors &factors, Value index, Value inner,
+  bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
   bool findOperands();
   bool checkEpilogue();
@@ -54,7 +54,7 @@ bool Planner::findFold() {
 /// X[…] with one term per axis, `inner` the last and `index` one of the others;
 /// the rest are the same for the whole block.
 bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
-                          SmallVectorImpl<TileOperand> &operands) {
+                          int64_t columns, SmallVectorImpl<TileOperand> &operands) {
   if (factors.values.size() != 1 || !factors.divisors.empty() || factors.narrow)
     return refuse("an operand of a contraction is computed");
   LoadOp load = rows::getReadElement(factors.values[0]);
@@ -72,7 +72,7 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
   if (load.getTerms().size() != rank || rank < 2 || rank > 5 || load.getConstant() != "0")
     return refuse("an operand is not addressed axis by axis");
-  TileOperand operand{load, 0};
+  TileOperand operand{load, 0, columns};
   unsigned found = 0;
   for (unsigned axis = 0; axis < rank; ++axis) {
     Value term = load.getTerms()[axis];
@@ -106,8 +106,8 @@ bool Planner::findOperands() {
       return refuse("a contraction is longer than 256");
     if (score.extent % 8 != 0)
       return refuse("a contraction's length is no multiple of 8, which the copy engine needs");
-    if (!findOperand(score.row, row, inner, plan.rowOperands) ||
-        !findOperand(score.key, key, inner, plan.keyOperands))
+    if (!findOperand(score.row, row, inner, score.extent, plan.rowOperands) ||
+        !findOperand(score.key, key, inner, score.extent, plan.keyOperands))
       return false;
   }
   for (const rows::Carrier &carrier : plan.folded.carriers) {
@@ -116,7 +116,7 @@ bool Planner::findOperands() {
     if (carrier.extents[0] % 8 != 0)
       return refuse("an axis of a state is no multiple of 8, which the copy engine needs");
     if (!findOperand(carrier.key, key, carrier.acc.getValue().getArgument(0),
-                     plan.carried))
+                     carrier.extents[0], plan.carried))
       return false;
     if (carrier.row.narrow != element)
       return refuse("a computed operand is not rounded to the other's type");
@@ -180,7 +180,7 @@ std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   shape.producerRegisters = pipeline->getProducer();
   shape.overlap = pipeline->getOverlap();
   shape.descending = pipeline->getDescending();
-  shape.group = pipeline->getGroup();
+  shape.groupBytes = pipeline->getGroup();
   shape.repairBound = pipeline->getLazy();
   if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
     why = "its factors are not those of warpgroups and stages";

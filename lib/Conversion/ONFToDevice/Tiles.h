@@ -15,6 +15,7 @@ namespace moa {
 struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
+  int64_t columns = 0; ///< of the last axis
 };
 
 /// What a nest must be for a kernel of tiles, and its operands.

@@ -28,6 +28,8 @@ CASES = {
         "three-stages": {"stage": 3},
         "serial": {"overlap": False},
         "descending": {"order": "descending"},
+        "groups": {"group": 1000000},
+        "never-late": {"lazy": 0},
     },
     ("causal", (("D", 128), ("T", "bf16"))): {
         "one-warpgroup": {"warpgroup": 1},
@@ -37,6 +39,10 @@ CASES = {
         "three-stages": {"shared": 64, "stage": 3},
         "one-stage": {"stage": 1, "overlap": False},
         "ascending": {"order": "ascending"},
+        "head-by-head": {"group": 0},
+        "groups": {"group": 2200000},
+        "ascending-groups": {"order": "ascending", "group": 1100000},
+        "later": {"lazy": 20},
         "registers": {"consumer": 232, "producer": 40},
     },
     ("causal", (("D", 64), ("T", "f32"))): {

@@ -94,6 +94,9 @@ GpuNest weightedSum(int64_t depth, int64_t width, bool guarded = false) {
   fold.widths = {width};
   fold.repaired = paddedColumns(width);
   fold.states = 2;
+  fold.canGroup = true;
+  fold.mostRepairBound = 64;
+  fold.repairBound = 8;
   fold.counts.f32 = 4;
   fold.counts.special = 1;
   fold.guarded = guarded;
@@ -178,8 +181,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
                              "stages, 3072 of barriers and alignment), but a block of 'h200' "
                              "has 232448");
   expect(shapeOf(3, 128), "needs about 188 registers in each thread of a consumer (64 of sums, 64 "
-                          "of scores, 32 of weights, 28 of states, addresses and guards), but "
-                          "it has 160");
+                          "of scores, 32 of weights, 28 of states and addresses), but it has 160");
   TileShape shape = shapeOf(2, 128);
   shape.consumerRegisters = 236;
   expect(shape, "asks for 236 registers per thread, but 'h200' has multiples of 8 from 24 to 256");
@@ -192,11 +194,14 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   shape.producerRegisters = 176;
   expect(shape, "asks for 240 registers of a consumer and 176 of the producer");
   shape = shapeOf(2, 128);
-  shape.group = fold.mostGroup + 1;
-  expect(shape, "groups of 2");
+  shape.groupBytes = 4096;
+  fold.canGroup = false;
+  expect(shape, "groups of 4096 bytes, but it has one axis, with nothing to group");
+  fold.canGroup = true;
+  EXPECT_EQ(errorOf(checkTileShape(fold, shape, machine, "nest 0")), "");
   shape = shapeOf(2, 128);
   shape.repairBound = fold.mostRepairBound + 1;
-  expect(shape, "factor of 2^1");
+  expect(shape, "factor of 2^65, but this fold allows exponents up to 64");
 }
 
 //===----------------------------------------------------------------------===//
@@ -212,6 +217,9 @@ void expectShape(const GpuNest &nest, int64_t warpgroups, int64_t keys) {
   EXPECT_EQ(shape.stages, 2);
   EXPECT_EQ(shape.descending, nest.hasPieces);
   EXPECT_TRUE(shape.overlap);
+  EXPECT_EQ(shape.repairBound, nest.fold->repairBound);
+  // Of an L2 of 50 MB, what leaves room for rows.
+  EXPECT_EQ(shape.groupBytes, nest.hasPieces ? 36 << 20 : 0);
 }
 
 TEST(TileCosts, ShapesThatWereMeasuredBest) {
@@ -219,7 +227,7 @@ TEST(TileCosts, ShapesThatWereMeasuredBest) {
   expectShape(weightedSum(128, 128), 2, 128);
   expectShape(weightedSum(128, 128, true), 2, 128);
   expectShape(weightedSum(64, 64), 3, 128);
-  expectShape(weightedSum(64, 64, true), 3, 64);
+  expectShape(weightedSum(64, 64, true), 3, 128);
   expectShape(weightedSum(256, 256), 2, 64);
 }
 
@@ -344,7 +352,8 @@ TEST(GpuSchedules, RoundTripAndShapes) {
   EXPECT_EQ(shape->consumerRegisters, expected.consumerRegisters);
   EXPECT_EQ(shape->producerRegisters, expected.producerRegisters);
   EXPECT_EQ(shape->descending, true);
-  EXPECT_EQ(shape->group, 1);
+  EXPECT_EQ(shape->groupBytes, 36 << 20);
+  EXPECT_EQ(shape->repairBound, 8);
   EXPECT_FALSE(tileShapeOf(again.nests[1]).has_value());
   EXPECT_EQ(threadsOf(again.nests[1]), 128);
 }
@@ -374,6 +383,8 @@ TEST(GpuSchedules, BadSchedules) {
   EXPECT_EQ(with("\"shared\": 128", "\"shared\": 48"), "");
   EXPECT_EQ(with("\"order\": \"ascending\"", "\"order\": \"descending\""), "");
   EXPECT_EQ(with("\"thread\": 128", "\"thread\": 1024"), "");
+  EXPECT_EQ(with("\"group\": 0", "\"group\": 37748736"), "");
+  EXPECT_EQ(with("\"lazy\": 8", "\"lazy\": 0"), "");
   expect("\"warpgroup\": 2", "\"warpgroups\": 2", "unknown key 'warpgroups' in axis 'n'; known "
                                                   "are name, block, warpgroup, warp, register, "
                                                   "lane, thread");
@@ -386,9 +397,9 @@ TEST(GpuSchedules, BadSchedules) {
   expect("\"consumer\": 240", "\"consumer\": 0", "from 1 to 16777216 for 'consumer'");
   expect("\"overlap\": true", "\"overlap\": 1", "true or false for 'overlap'");
   expect("\"ascending\"", "\"random\"", "'order'");
-  expect("\"group\": 1", "\"groups\": 1", "unknown key 'groups' in 'pipeline'");
-  expect(", \"lazy\": 0", "", "for 'lazy'");
-  expect("\"lazy\": 0", "\"lazy\": 1", "until a factor of 2^1");
+  expect("\"group\": 0", "\"groups\": 0", "unknown key 'groups' in 'pipeline'");
+  expect(", \"lazy\": 8", "", "for 'lazy'");
+  expect("\"lazy\": 8", "\"lazy\": 100", "until a factor of 2^100");
   expect("\"thread\": 128", "\"thread\": 100", "100 threads per block, but 'h200' has multiples");
   expect("\"thread\": 128", "\"thread\": 2048", "multiples of 32 up to 1024");
   expect("\"thread\": 128", "\"warpgroup\": 2, \"warp\": 4, \"register\": 2, \"lane\": 8",
