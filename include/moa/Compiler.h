@@ -57,6 +57,9 @@ struct CompilerOptions {
   std::string scheduleFile;
   /// An LLVM processor name; empty: this machine's.
   std::string processor;
+  /// The GPU that the level Lifted and the schedule are for, by its architecture:
+  /// "sm_90a"; empty: they are a CPU's, and the level Device is sm_90a's.
+  std::string architecture;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// and `intervals`, the analysis of masks. For tests.
   std::vector<std::string> disabledRules;

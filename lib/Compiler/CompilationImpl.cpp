@@ -186,6 +186,11 @@ bool Compilation::Impl::findEntryLevel() {
     return false;
   }
   entry = *found.begin();
+  if (entry == Level::Lifted && !options.schedule.empty()) {
+    addScheduleError("schedule: " + llvm::Twine(fileName) +
+                     " is lifted already; a schedule applies to the levels above");
+    return false;
+  }
   if (entry != Level::MoA) {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
@@ -324,6 +329,11 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
 
 /// A module that holds one kernel of the lifted level.
 ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
+  if (!options.architecture.empty()) {
+    log.addQueryError("the kernels are lifted for the GPU " + options.architecture +
+                      "; code for a CPU needs a compilation for one");
+    return {};
+  }
   ModuleOp lifted = getModule(Level::Lifted);
   if (!lifted)
     return {};

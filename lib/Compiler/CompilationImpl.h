@@ -111,6 +111,8 @@ private:
   bool schedule(onf::KernelOp kernel, const Machine &machine,
                 const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
+  /// The same for a GPU; `used` gets the schedules (Schedules.cpp).
+  bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
 
   /// What stands behind the lifted level, per kernel.
   struct Unit {
