@@ -26,6 +26,7 @@ bool Agent::special(Operation *op) {
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
+      .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
       .Case<device::IfAnyOp>([&](auto branch) { return done((enter(branch), 0)); })
       .Default([&](Operation *) {
         auto roles = dyn_cast<device::SpecializeOp>(op);

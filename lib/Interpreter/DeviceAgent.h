@@ -71,6 +71,9 @@ private:
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
+  /// Per warp of the active threads, whether a fragment of booleans holds somewhere.
+  std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
+  void any(device::AnyOp op);
   void enter(device::IfAnyOp op);
   bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
   const LayoutTable &tableOf(mlir::Value fragment) {

@@ -251,30 +251,43 @@ void Agent::reduce(device::ReduceOp op) {
 // What single warps do
 //===----------------------------------------------------------------------===//
 
-void Agent::enter(device::IfAnyOp op) {
+std::vector<uint8_t> Agent::anyOf(Value condition, Operation *op) {
+  std::vector<uint8_t> warps(width / kWarpThreads);
   if (width != kWarpgroupThreads) {
     isWarpgroup(op);
+    return warps;
+  }
+  Lanes cells = read(condition, op).lanes;
+  int64_t registers = tableOf(condition).registers;
+  for (size_t k = 0; k < width && !failed(); ++k)
+    for (int64_t reg = 0; active[k] && reg < registers; ++reg)
+      warps[k / kWarpThreads] |= cells[k * registers + reg].i != 0;
+  return warps;
+}
+
+void Agent::any(device::AnyOp op) {
+  std::vector<uint8_t> warps = anyOf(op.getCondition(), op);
+  if (failed())
     return;
-  }
-  Lanes condition = read(op.getCondition(), op).lanes;
-  int64_t registers = tableOf(op.getCondition()).registers;
-  std::vector<uint8_t> list(width);
-  bool some = false;
-  for (size_t first = 0; first < width; first += kWarpThreads) {
-    bool any = false;
-    for (size_t k = first; k < first + kWarpThreads; ++k)
-      for (int64_t reg = 0; active[k] && reg < registers; ++reg)
-        any |= condition[k * registers + reg].i != 0;
-    std::fill_n(list.begin() + first, kWarpThreads, any);
-    some |= any;
-  }
+  int64_t registers = tableOf(op.getResult()).registers;
+  Cells cells(width * registers);
+  for (size_t place = 0; place < cells.size(); ++place)
+    cells[place] = ofInt(warps[place / registers / kWarpThreads]);
+  if (checkReplicas(op.getResult(), cells, op))
+    define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
+}
+
+void Agent::enter(device::IfAnyOp op) {
+  std::vector<uint8_t> warps = anyOf(op.getCondition(), op), list(width);
+  for (size_t k = 0; k < width; ++k)
+    list[k] = active[k] && warps[k / kWarpThreads];
   // The values of the warps that skip the body are read in any case.
   SmallVector<Register> otherwise;
   for (Value value : op.getOtherwise())
     otherwise.push_back(read(value, op));
   if (failed())
     return;
-  if (some)
+  if (llvm::is_contained(warps, 1))
     return push(op, op.getBody().front(), Mask(width, std::move(list)));
   for (auto [result, value] : llvm::zip(op.getResults(), otherwise))
     define(result, value, op);

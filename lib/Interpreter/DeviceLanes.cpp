@@ -165,9 +165,15 @@ const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> 
   return nullptr;
 }
 
-double moa::interp::approximateExp2(double x) {
-  float y = std::exp2(x);
-  return std::fabs(y) < std::numeric_limits<float>::min() ? 0.0f : y;
+/// Subnormal numbers as 0 of their sign.
+static float flush(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
+double moa::interp::approximateExp2(double x) { return flush(std::exp2(x)); }
+
+double moa::interp::approximateReciprocal(double x) {
+  return flush(1.0f / flush(static_cast<float>(x)));
 }
 
 Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {

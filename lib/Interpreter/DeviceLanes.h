@@ -65,6 +65,10 @@ const char *compute(const Instr &instr, mlir::Type type, llvm::ArrayRef<Lanes> o
 /// float, subnormal results 0.
 double approximateExp2(double x);
 
+/// 1/x in f32 as rcp.approx.ftz.f32 gives it up to its last place: the nearest float,
+/// subnormal arguments and results 0 of their sign.
+double approximateReciprocal(double x);
+
 /// x ⊕ y rounded to the type.
 Cell combineIn(Monoid monoid, mlir::Type type, Cell x, Cell y);
 

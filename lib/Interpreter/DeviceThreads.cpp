@@ -285,13 +285,9 @@ bool Threads::execute(Operation *op) {
           numbers[k] = ofInt(threadNumber(k));
         return define(thread.getResult(), Lanes(std::move(numbers))), true;
       })
-      .Case<device::Exp2Op>([&](auto exp) {
-        Lanes x = get(exp.getOperand(), op);
-        Cells y(x.size());
-        for (size_t k = 0; k < y.size(); ++k)
-          y[k] = ofFloat(approximateExp2(x[k].f));
-        return define(exp.getResult(), Lanes(std::move(y))), true;
-      })
+      .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
+      .Case<device::ReciprocalOp>(
+          [&](auto) { return approximate(op, approximateReciprocal), true; })
       .Default([&](Operation *) {
         if (isa<device::DeviceDialect>(op->getDialect()))
           return special(op);
@@ -326,6 +322,14 @@ void Threads::scalar(Operation *op) {
           compute(instr, op->getResult(0).getType(), operands, active, result))
     return fail(op, why);
   define(op->getResult(0), std::move(result));
+}
+
+void Threads::approximate(Operation *op, double (*function)(double)) {
+  Lanes x = get(op->getOperand(0), op);
+  Cells y(x.size());
+  for (size_t k = 0; k < y.size(); ++k)
+    y[k] = ofFloat(function(x[k].f));
+  define(op->getResult(0), Lanes(std::move(y)));
 }
 
 void Threads::select(arith::SelectOp op) {

@@ -137,6 +137,8 @@ private:
   void finishIf(Frame &frame);
   void scalar(mlir::Operation *op);
   void select(mlir::arith::SelectOp op);
+  /// A function the machine approximates, of every cell.
+  void approximate(mlir::Operation *op, double (*function)(double));
   void load(device::LoadOp op);
   void store(device::StoreOp op);
   PrivateArray *getPrivate(mlir::Value value);

@@ -1,10 +1,10 @@
-// Single warps, and threads' parts of a row: row i of y is i, or 1000 + i in the warps
+// Single warps, and threads' parts of a row: row i of y is i, or 1004 + i in the warps
 // whose rows hold a row that is asked for; part l of a row is what its l-th lane adds.
 
 // RUN: %python -c "import numpy as np; a = np.zeros(64, np.float32); a[20] = 1; np.save('%t.npy', a)"
 // RUN: moa-run %s --target=device x=%t.npy -o y=%t-y.npy -o parts=%t-parts.npy -o offsets=%t-o.npy | FileCheck %s --check-prefix=RIGHT
 // RIGHT: run {{.*}} in the interpreter
-// RUN: %python -c "import numpy as np; y = np.load('%t-y.npy'); i = np.arange(64); assert (y == np.where(i // 16 == 1, 1000 + i, i)).all(), y"
+// RUN: %python -c "import numpy as np; y = np.load('%t-y.npy'); i = np.arange(64); assert (y == np.where(i // 16 == 1, 1004 + i, i)).all(), y"
 // RUN: %python -c "import numpy as np; p = np.load('%t-parts.npy'); l = np.arange(4); assert (p == sum(8 * c + 2 * l + e for c in range(2) for e in range(2))).all(), p"
 // RUN: %python -c "import numpy as np; o = np.load('%t-o.npy'); j = np.arange(16); assert (o == j - j % 8 // 2 * 2).all(), o"
 
@@ -32,6 +32,7 @@ device.program @warps attributes {symbols = [], requires = [], arg_names = ["x"]
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0.0 : f32
     %far = arith.constant 1000.0 : f32
+    %quarter = arith.constant 0.25 : f32
     %barriers = device.barriers : !device.barriers<1, 4>
     %blank = device.fill %zero : f32 -> !rows
     %asked = device.map(%blank) over #row : (!rows) -> !flags {
@@ -48,6 +49,9 @@ device.program @warps attributes {symbols = [], requires = [], arg_names = ["x"]
       %number = arith.sitofp %i32 : i32 to f32
       device.yield %number : f32
     }
+    // A vote, and with it the same as by the branch's own: the
+    // reciprocal of a quarter is 4.
+    %voted = device.any %asked : !flags
     %result = device.if_any %asked else (%numbers) : (!flags, !rows) -> !rows {
       // together: device.wait %barriers[%c0] parity %c0 : !device.barriers<1, 4>
       %moved = device.map(%numbers) over #row : (!rows) -> !rows {
@@ -57,8 +61,11 @@ device.program @warps attributes {symbols = [], requires = [], arg_names = ["x"]
       }
       device.yield %moved : !rows
     }
-    device.map(%result) over #row : (!rows) -> () {
-    ^bb0(%e: f32, %i: index):
+    device.map(%result, %voted) over #row : (!rows, !flags) -> () {
+    ^bb0(%moved: f32, %vote: i1, %i: index):
+      %four = device.reciprocal %quarter : f32
+      %more = arith.select %vote, %four, %zero : f32
+      %e = arith.addf %moved, %more : f32
       %stride = device.symbol "y.s0"
       %at = arith.muli %i, %stride : index
       device.store %e, %y[%at] : f32, !x

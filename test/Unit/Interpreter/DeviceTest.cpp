@@ -244,4 +244,14 @@ TEST(Device, ApproximateExp2FlushesSubnormals) {
     EXPECT_NEAR(interp::approximateExp2(x) / std::exp2(x), 1, std::ldexp(1.0, -22));
 }
 
+TEST(Device, ApproximateReciprocalFlushesSubnormals) {
+  EXPECT_EQ(interp::approximateReciprocal(4), 0.25);
+  EXPECT_EQ(interp::approximateReciprocal(3), 1.0f / 3.0f);
+  EXPECT_EQ(interp::approximateReciprocal(std::ldexp(1.0, -127)), INFINITY);
+  EXPECT_EQ(interp::approximateReciprocal(-std::ldexp(1.0, -127)), -INFINITY);
+  EXPECT_EQ(interp::approximateReciprocal(std::ldexp(1.0, 127)), 0);
+  EXPECT_TRUE(std::signbit(interp::approximateReciprocal(-INFINITY)));
+  EXPECT_TRUE(std::isnan(interp::approximateReciprocal(NAN)));
+}
+
 } // namespace
