@@ -75,6 +75,10 @@ struct OperationPrinter {
     helpers.insert(helper);
     return call(helper);
   }
+  /// A helper whose name tells the type: `max_nan` for float, `max_nan_double`.
+  Expr helpFloat(const std::string &helper) const {
+    return help(helper + (isDouble() ? "_double" : ""));
+  }
   /// A helper that is a template over the integer type.
   Expr helpInteger(const std::string &helper) const {
     helpers.insert(helper);
@@ -86,6 +90,8 @@ struct OperationPrinter {
   }
   /// Wrapping arithmetic of the user's integers; of indices, plain.
   Expr integer(const char *sign, int level) const {
+    if (type().isIndex() && *sign == '+')
+      return {in[0].at(level) + " + " + in[1].at(level), level};
     if (type().isIndex())
       return infix(sign, level);
     std::string name = getValueType(type()).str(), text;
@@ -223,8 +229,8 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
       .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })
-      .Case<arith::MaximumFOp>([&](auto) { return help("max_nan"); })
-      .Case<arith::MinimumFOp>([&](auto) { return help("min_nan"); })
+      .Case<arith::MaximumFOp>([&](auto) { return helpFloat("max_nan"); })
+      .Case<arith::MinimumFOp>([&](auto) { return helpFloat("min_nan"); })
       .Case<arith::MaxNumFOp>([&](auto) { return library("fmax"); })
       .Case<arith::MinNumFOp>([&](auto) { return library("fmin"); })
       .Case<arith::CmpFOp>([&](auto) { return compareFloat(); })

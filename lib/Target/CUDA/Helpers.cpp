@@ -4,6 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
+#include "lib/Target/CUDA/TileHelpers.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace moa::cuda {
 
@@ -89,12 +92,72 @@ template <class T, class F> __device__ __forceinline__ T to_int(F x) {
 )"},
 };
 
-std::string printHelpers(const std::set<std::string> &helpers) {
-  std::string text;
+std::string Helpers::request(const std::string &wish,
+                             llvm::function_ref<std::string(const std::string &)> define) {
+  std::string name = wish;
+  for (unsigned k = 2; names.count(name); ++k) {
+    std::string known = define(name);
+    if (own.find(known) != std::string::npos)
+      return name;
+    name = wish + "_" + std::to_string(k);
+  }
+  names.insert(name);
+  own += define(name);
+  return name;
+}
+
+std::string printHelpers(const Helpers &helpers) {
+  std::string text = "\n#define UNROLL _Pragma(\"unroll\")\n\n";
   for (auto [name, definition] : kHelpers)
-    if (helpers.count(name))
-      text += std::string(text.empty() ? "" : "\n") + definition;
-  return text;
+    if (helpers.names.count(name))
+      text += definition;
+  return text + printTileHelpers(helpers.names) + helpers.own;
+}
+
+/// Where a line may be broken: the position where the next piece starts, blanks
+/// before it left out, and the depth of parentheses there.
+static std::vector<std::pair<size_t, int>> findBreaks(llvm::StringRef line, size_t from) {
+  std::vector<std::pair<size_t, int>> breaks;
+  int depth = 0;
+  bool quoted = false;
+  for (size_t k = 0; k < line.size(); ++k) {
+    char c = line[k];
+    if (c == '"' && (k == 0 || line[k - 1] != '\\'))
+      quoted = !quoted;
+    if (quoted)
+      continue;
+    depth += llvm::StringRef("([{").contains(c);
+    depth -= llvm::StringRef(")]}").contains(c);
+    if (k <= from || c != ' ')
+      continue;
+    llvm::StringRef rest = line.drop_front(k);
+    bool isOperator = llvm::any_of(
+        llvm::ArrayRef<const char *>{" ? ", " : ", " && ", " || ", " + ", " - ", " * "},
+        [&](const char *sign) { return rest.starts_with(sign); });
+    if (isOperator || line[k - 1] == ',' || line.take_front(k).ends_with(" ="))
+      breaks.emplace_back(k, depth);
+  }
+  return breaks;
+}
+
+std::string wrapLine(const std::string &line, size_t indent) {
+  constexpr size_t kColumns = 120;
+  if (line.size() <= kColumns)
+    return line;
+  // The outermost place on the right half of the line, and there the last one.
+  std::pair<size_t, int> best{0, 0};
+  size_t start = line.find_first_not_of(' ');
+  for (auto [at, depth] : findBreaks(line, start)) {
+    if (at > kColumns)
+      break;
+    bool isEarly = best.first < kColumns / 2;
+    if (best.first == 0 || depth <= best.second || isEarly)
+      best = {at, depth};
+  }
+  if (best.first == 0)
+    return line;
+  return line.substr(0, best.first) + "\n" +
+         wrapLine(std::string(indent, ' ') + line.substr(best.first + 1), indent);
 }
 
 } // namespace moa::cuda

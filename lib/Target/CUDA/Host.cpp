@@ -86,13 +86,26 @@ private:
     return list;
   }
 
+  /// A list of items in braces or parentheses, as one line to be wrapped.
+  void line(const std::string &text, size_t indent = 6) { os << wrapLine(text, indent) << "\n"; }
+  std::string arrayList(const std::vector<const Parameter *> &arrays) const {
+    std::string list;
+    for (const Parameter *array : arrays)
+      list += (list.empty() ? "&c->" : ", &c->") + nameOf(*array);
+    return "{" + list + "}";
+  }
+
   void printCall() {
+    std::string arrays, symbols;
+    for (const Parameter *array : signature.getArrays())
+      arrays += (arrays.empty() ? "  Array " : ", ") + nameOf(*array);
+    for (const std::string &symbol : signature.symbols)
+      symbols += (symbols.empty() ? "  int64_t " : ", ") + names.of(symbol);
     os << "// The arguments of one call of " << signature.name << ", bound and checked.\n"
        << "struct " << structName() << " {\n";
-    for (const Parameter *array : signature.getArrays())
-      os << "  Array " << nameOf(*array) << ";\n";
-    for (const std::string &symbol : signature.symbols)
-      os << "  int64_t " << names.of(symbol) << ";\n";
+    line(arrays + ";");
+    if (!symbols.empty())
+      line(symbols + ";");
     os << "};\n\n";
   }
 
@@ -100,60 +113,43 @@ private:
     printFunction("static int32_t", signature.name + "_examine",
                   {structName() + " *c", "Message *m"}, parameters(false));
     for (const Parameter *array : signature.getArrays())
-      os << "  if (int32_t code = open_array(&c->" << nameOf(*array) << ", m, " << nameOf(*array)
-         << ", " << quoted(array->name) << ", " << quoted(array->getTypeText()) << ", "
-         << array->getRank() << ", " << getDLPackCode(array->type) << ", "
-         << getBits(array->type) << ", " << (array->isOutput ? "true" : "false")
-         << "))\n    return code;\n";
+      line("  open_array(&c->" + nameOf(*array) + ", m, " + nameOf(*array) + ", " +
+           quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
+           std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) +
+           ", " + std::to_string(getBits(array->type)) + ", " +
+           (array->isOutput ? "true" : "false") + ");");
+    os << "  if (m->code)\n    return m->code;\n";
     for (const SymbolBinding &binding : signature.bindings)
-      os << "  if (int32_t code = bind_symbol(&" << field(binding.name) << ", m, "
-         << quoted(binding.name) << ", " << quoted(getReadable(binding.value.str())) << ",\n"
-         << "                                 " << checked(expression(binding.value))
-         << "))\n    return code;\n";
-    for (const Parameter *array : signature.getArrays())
-      for (auto [axis, extent] : llvm::enumerate(array->extents))
-        os << "  if (int32_t code = check_extent(c->" << nameOf(*array) << ", m, " << axis << ", "
-           << quoted(getReadable(extent.str())) << ", " << checked(expression(extent))
-           << "))\n    return code;\n";
-    static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
-    for (const Constraint &constraint : signature.constraints) {
-      os << "  {\n    const Checked lhs = " << checked(expression(constraint.lhs))
-         << ", rhs = " << checked(expression(constraint.rhs)) << ";\n"
-         << "    if (int32_t code = check_constraint(m, " << quoted(constraint.text)
-         << ", lhs, rhs, lhs.value " << relations[constraint.relation]
-         << " rhs.value))\n      return code;\n  }\n";
+      line("  bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
+           quoted(getReadable(binding.value.str())) + ", " + expression(binding.value) + ");");
+    for (const Parameter *array : signature.getArrays()) {
+      std::string list;
+      for (const SymExpr &extent : array->extents)
+        list += (list.empty() ? "{" : ", {") + quoted(getReadable(extent.str())) + ", " +
+                expression(extent) + "}";
+      if (!list.empty())
+        line("  check_extents(c->" + nameOf(*array) + ", m, {" + list + "});");
     }
-    std::string list;
-    for (const Parameter *array : signature.getArrays())
-      list += (list.empty() ? "" : ", ") + ("&c->" + nameOf(*array));
-    os << "  Array *const arrays[] = {" << list << "};\n"
-       << "  if (int32_t code = check_memory(arrays, " << signature.getArrays().size()
-       << ", m))\n    return code;\n";
+    static const char *const relations[] = {"equal_to", "not_equal_to", "less",
+                                            "less_equal", "greater", "greater_equal"};
+    for (const Constraint &constraint : signature.constraints)
+      line("  check_constraint<std::" + std::string(relations[constraint.relation]) + "<>>(m, " +
+           quoted(constraint.text) + ", " + expression(constraint.lhs) + ", " +
+           expression(constraint.rhs) + ");");
+    line("  check_memory(m, " + arrayList(signature.getArrays()) + ");");
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const TensorMap &map : kernel.parameters.maps)
-        if (described.insert(map.name).second)
-          os << "  if (int32_t code = check_tiles(c->" << names.of(map.array)
-             << ", m))\n    return code;\n";
-    os << "  return MOA_OK;\n}\n\n";
+        if (described.insert(names.of(map.array)).second)
+          os << "  check_tiles(c->" << names.of(map.array) << ", m);\n";
+    os << "  return m->code;\n}\n\n";
   }
 
   void printFunction(const std::string &result, const std::string &name,
                      std::vector<std::string> list, const std::vector<std::string> &more) {
     list.insert(list.end(), more.begin(), more.end());
-    std::string row = result + " " + name + "(";
-    size_t indent = row.size();
-    for (auto [k, item] : llvm::enumerate(list)) {
-      std::string word = item + (k + 1 == list.size() ? ") {" : ",");
-      if (row.size() + word.size() + 1 > 100 && row.size() > indent) {
-        os << row << "\n";
-        row = std::string(indent, ' ');
-      } else if (row.size() > indent) {
-        row += " ";
-      }
-      row += word;
-    }
-    os << row << "\n";
+    std::string head = result + " " + name + "(";
+    line(head + llvm::join(list, ", ") + ") {", 4);
   }
 
   std::string argument(unsigned number) const {
@@ -175,19 +171,23 @@ private:
     return name;
   }
   void printLaunch(const KernelText &kernel) {
-    os << "  if (int32_t code = check_blocks(" << checked(expression(kernel.blocks)) << "))\n"
-       << "    return code;\n"
-       << "  if (const int64_t blocks = (" << checked(expression(kernel.blocks)) << ").value) {\n";
+    line("  const Checked blocks = " + expression(kernel.blocks) + ";");
+    os << "  if (blocks.code || blocks.value > INT32_MAX)\n    return MOA_OVERFLOW;\n"
+       << "  if (blocks.value) {\n";
+    std::string described;
     for (const TensorMap &map : kernel.parameters.maps)
-      os << "    CUtensorMap " << map.name << ";\n    if (int32_t code = describe_tiles(&" << map.name
-         << ", &m, c->" << names.of(map.array) << ", " << map.rowAxis << ", " << map.rows << "))\n"
-         << "      return code;\n";
+      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
+    if (!described.empty())
+      line(described + ";", 8);
+    for (const TensorMap &map : kernel.parameters.maps)
+      os << "    describe_tiles(&" << map.name << ", &m, c->" << names.of(map.array) << ", "
+         << map.rowAxis << ", " << map.rows << ");\n";
+    if (!described.empty())
+      os << "    if (m.code)\n      return m.code;\n";
     if (kernel.sharedBytes)
       os << "    if (cudaFuncSetAttribute(" << kernel.name
          << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
          << ") != cudaSuccess)\n      return MOA_LAUNCH;\n";
-    os << "    " << kernel.name << "<<<unsigned(blocks), " << kernel.threads << ", "
-       << kernel.sharedBytes << ", cudaStream_t(stream)>>>(\n       ";
     std::vector<std::string> arguments;
     for (unsigned number : kernel.parameters.arrays)
       arguments.push_back(argument(number));
@@ -197,17 +197,9 @@ private:
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.parameters.symbols)
       arguments.push_back(field(symbol));
-    size_t width = 7;
-    for (auto [k, item] : llvm::enumerate(arguments)) {
-      if (width + item.size() + 2 > 110) {
-        os << "\n       ";
-        width = 7;
-      }
-      os << " " << item << (k + 1 == arguments.size() ? ");\n" : ",");
-      width += item.size() + 2;
-    }
-    if (arguments.empty())
-      os << ");\n";
+    line("    " + kernel.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.threads) + ", " +
+         std::to_string(kernel.sharedBytes) + ", cudaStream_t(stream)>>>(" +
+         llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
   void printEntries() {
@@ -220,22 +212,26 @@ private:
       printFunction(std::string("extern \"C\" ") + result, name + suffix, list, {});
     };
     auto open = [&](const char *message) {
-      os << "  " << structName() << " call, *c = &call;\n  Message m = " << message << ";\n";
+      os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message
+         << ", MOA_OK};\n";
     };
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"});
-    open("{nullptr, 0}");
+    open("nullptr, 0");
     os << "  (void)workspace, (void)bytes; // none is needed\n"
        << "  if (int32_t code = " << examine << ")\n    return code;\n";
-    for (const KernelText &kernel : kernels)
+    for (const KernelText &kernel : kernels) {
+      os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
+      os << (kernels.size() > 1 ? "  }\n" : "");
+    }
     os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n\n";
     begin("int64_t", "_workspace", {});
-    open("{nullptr, 0}");
+    open("nullptr, 0");
     for (const Parameter *scalar : signature.getScalars())
       os << "  (void)" << nameOf(*scalar) << ";\n";
     os << "  return -int64_t(" << examine << ");\n}\n\n";
     begin("int32_t", "_check", {"char *message", "size_t n"});
-    open("{message, n}");
+    open("message, n");
     for (const Parameter *scalar : signature.getScalars())
       os << "  (void)" << nameOf(*scalar) << ";\n";
     os << "  if (message && n)\n    message[0] = 0;\n  return " << examine << ";\n}\n\n";

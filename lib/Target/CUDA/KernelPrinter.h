@@ -11,26 +11,38 @@
 
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/Expressions.h"
+#include "lib/Target/CUDA/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace moa::cuda {
 
 class KernelPrinter {
 public:
-  KernelPrinter(device::KernelOp kernel, const Names &names, std::set<std::string> &helpers)
+  KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers)
       : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())),
-        names(names), helpers(helpers), os(body) {}
+        names(names), helpers(helpers), storage(kernel) {}
 
   llvm::Expected<KernelText> print();
 
 private:
   //===--- Names ----------------------------------------------------------===//
-  std::string fresh(mlir::Location loc, const char *fallback);
-  void write(const std::string &text) { os << std::string(2 * depth, ' ') << text << "\n"; }
+  /// A C++ name near the wish that nothing in scope has, until the scope ends.
+  std::string fresh(llvm::StringRef wish);
+  /// What a value is, in a word: its name in the program, or what made it.
+  std::string wishFor(mlir::Value value, const char *fallback) const;
+  std::string wishForFragment(mlir::Value fragment) const;
+  void pushScope() { scopes.emplace_back(); }
+  void popScope();
+
+  //===--- Lines ----------------------------------------------------------===//
+  /// One statement, broken where it passes 120 columns.
+  void write(const std::string &text);
+  /// The head of a block, and its end or what follows it.
+  void open(const std::string &head);
+  void close(const std::string &text = "}");
 
   //===--- Values ---------------------------------------------------------===//
   Expr value(mlir::Value v);
@@ -62,23 +74,41 @@ private:
   void printIf(mlir::scf::IfOp branch);
 
   //===--- Tiles (TilePrinter.cpp) ----------------------------------------===//
-  void printTile(mlir::Operation *op);
+  bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
   void printSpecialize(device::SpecializeOp op);
   void printCopy(device::CopyOp op);
+  void printStoreTile(device::StoreTileOp op);
+  void printClear(device::ClearUnseenOp op);
+  /// The name of the descriptor of an array's tiles, a parameter of the kernel.
+  std::string requestMap(mlir::Value array, unsigned rowAxis, int64_t rows);
+  std::string slot(mlir::Value barriers, mlir::Value index);
+  /// The address of a stage of a ring.
+  std::string stage(mlir::Value ring, mlir::Value number);
+
+  //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
+  std::string getArrayDeclaration(mlir::Value fragment, const std::string &name);
+  /// The register array of a fragment, declared before its first use.
+  std::string declareFragment(mlir::Value fragment, const char *fallback);
+  void copyFragment(const std::string &to, const std::string &from);
   void printFill(device::FillOp op);
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
-  void printMap(device::MapOp op);
   bool printRounding(device::MapOp op);
-  void printStoreTile(device::StoreTileOp op);
-  /// The name of the descriptor of an array's tiles, a parameter of the kernel.
-  std::string requestMap(mlir::Value array, unsigned rowAxis, int64_t rows);
-  void printClear(device::ClearUnseenOp op);
-  void printReduce(device::ReduceOp op);
-  /// A register array for a fragment, or the one of a value that ends here.
-  std::string declareFragment(mlir::Value fragment, mlir::Value reuse, const char *fallback);
-  std::string slot(mlir::Value barriers, mlir::Value index);
+  bool printConstantMap(device::MapOp op);
+  /// Prints a map and those after it that share its loop; the last one of them.
+  mlir::Operation *printMaps(device::MapOp first);
+  /// The statements of one map for the register `e`: how many there are.
+  unsigned printMapBody(device::MapOp op, const std::string &e,
+                        llvm::function_ref<bool(mlir::Value)> isLocal);
+  void printThreadPlaces(mlir::Region &consumer);
+  std::string requestRegisterFunction(const char *wish, const std::string &part,
+                                      const std::string &e);
+  std::string requestMonoid(Monoid monoid, mlir::Type type);
+  std::string requestReduction(device::LayoutAttr layout, device::LayoutAttr rows);
+  static device::MapOp findMerge(device::ReduceOp op);
+  /// Prints a reduction and a merge into a state behind it; the last one of them.
+  mlir::Operation *printReduce(device::ReduceOp op);
 
   //===--- Signature ------------------------------------------------------===//
   KernelParameters getParameters();
@@ -87,13 +117,17 @@ private:
   device::KernelOp kernel;
   device::ProgramOp program;
   const Names &names;
-  std::set<std::string> &helpers;
+  Helpers &helpers;
+  FragmentStorage storage;
   std::string body;
-  llvm::raw_string_ostream os;
-  size_t depth = 0;
+  size_t depth = 0, written = 0;
   std::string error;
   llvm::DenseMap<mlir::Value, Expr> values;
   std::set<std::string> used, symbols;
+  std::vector<std::vector<std::string>> scopes;
+  llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
+  llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
+  std::map<std::string, std::string> threadPlaces;         // names, by what they are
   std::set<unsigned> arrays, scalars;
   std::vector<TensorMap> maps;
   /// Bytes of shared memory handed out, and the barriers in it.

@@ -52,7 +52,7 @@ static const char *const kHostWords[] = {
 
 /// Words of the kernels.
 static const char *const kDeviceWords[] = {
-    "threadIdx", "blockIdx", "shared", "warp", "lane", "warpgroup", "row_base", "wait",
+    "threadIdx", "blockIdx", "shared", "warp", "lane", "warpgroup", "wait",
     "arrive", "copy", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div",
     "trunc_mod", "max_int", "min_int", "max_nan", "min_nan", "to_int", "shift_left",
     "shift_right", "both_numbers", "differ_ordered", "exp2_approximate", "init_barriers",

@@ -10,9 +10,9 @@ namespace moa::cuda {
 
 /// The name of a function that issues one wgmma of 64 x `columns` x 16, which the
 /// file will then hold. Operand a comes from registers or shared memory; b stands
-/// by rows (k along them) or, `byColumns`, by columns.
+/// by rows (k along them, template argument 0) or by columns (1).
 std::string requestContraction(int64_t columns, bool isBF16, bool fromRegisters,
-                               bool byColumns, std::set<std::string> &helpers);
+                               std::set<std::string> &helpers);
 
 /// The definitions of the tile functions among `helpers`.
 std::string printTileHelpers(const std::set<std::string> &helpers);
