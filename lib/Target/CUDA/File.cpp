@@ -86,7 +86,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
                      printHostFunctions(hostTexts) + hostTexts;
   // Headers, and what of the text needs them.
   static const std::pair<const char *, const char *> kHeaders[] = {
-      {"", "cmath"}, {"", "cstdarg"}, {"", "cstdint"}, {"", "cstdio"}, {"memset", "cstring"},
+      {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 
       {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"}, {"half", "cuda_fp16.h"},
       {"", "cuda_runtime.h"}, {"CUtensorMap", "cudaTypedefs.h"}};
   for (auto [word, header] : kHeaders)

@@ -26,11 +26,11 @@ static bool isNarrow(Value fragment) {
   return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
 }
 
-std::string KernelPrinter::getArrayDeclaration(Value fragment, const std::string &name) {
+void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
   int64_t registers = typeOf(fragment).getLayout().getNumRegisters();
   bool narrow = isNarrow(fragment);
-  return (narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str()) + " " + name +
-         "[" + std::to_string(narrow ? registers / 2 : registers) + "]";
+  declareArray(narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
+               name + "[" + std::to_string(narrow ? registers / 2 : registers) + "]");
 }
 
 std::string KernelPrinter::declareFragment(Value fragment, const char *fallback) {
@@ -38,7 +38,7 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
   if (name.empty()) {
     std::string wish = storage.nameOf(fragment);
     name = fresh(wish.empty() ? wishFor(fragment, fallback) : wish);
-    write(getArrayDeclaration(fragment, name) + ";");
+    declareRegisters(fragment, name);
   }
   values[fragment] = {name};
   return name;
@@ -47,14 +47,14 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
 void KernelPrinter::copyFragment(const std::string &to, const std::string &from) {
   if (to == from)
     return;
-  write("copy(" + to + ", " + from + ");");
+  writeCall("copy(" + to + ", " + from + ")");
   helpers.insert("copy");
 }
 
 void KernelPrinter::printFill(device::FillOp op) {
   std::string text = value(op.getValue()).text;
   std::string name = declareFragment(op.getResult(), "constant");
-  write("fill(" + name + ", " + text + ");");
+  writeCall("fill(" + name + ", " + text + ")");
   helpers.insert("fill");
 }
 
@@ -62,47 +62,55 @@ void KernelPrinter::printFill(device::FillOp op) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// `K_ring` -> `K_tile`.
-static std::string tileName(llvm::StringRef ring) {
-  ring.consume_back("_ring");
-  return ring.str() + "_tile";
+/// The function that issues the products of one tile: an instruction per step of 16.
+std::string KernelPrinter::requestProducts(device::ContractOp op) {
+  RingType b = op.getB().getType();
+  auto a = dyn_cast<RingType>(op.getA().getType());
+  int64_t columns = op.getResult().getType().getShape()[1];
+  std::string instruction = requestContraction(columns, b.getElementType().isBF16(), helpers.names);
+  helpers.insert("descriptors");
+  bool byRows = op.getTransposed(), sums = bool(op.getC());
+  auto place = [&](int64_t k) { return "%" + std::to_string(columns / 2 + 2 + k); };
+  std::string wish = std::string(sums ? "add_products" : "start_products") + (byRows ? "" : "_by_columns");
+  return helpers.request(wish, [&](const std::string &name) {
+    std::string left = a ? "\"" + place(0) + "\", \"1, 1, 0, "
+                         : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
+                               "}\", \"1, 1, ";
+    std::string operands = a ? "\"l\"(from + row_step<A_ROWS>(k))"
+                             : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
+    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") + ", int B_ROWS>\nDEVICE void " + name +
+           "(float (&sum)[" + std::to_string(columns / 2) + "], " +
+           (a ? "const void *a" : "const uint32_t *a") + ", const void *b) {\n  const uint64_t " +
+           (a ? "from = tile_by_rows(a), " : "") +
+           "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
+           "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+           "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
+           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") +
+                        ", " + (sums ? "1" : "int(k != 0)") + ", " + left + (byRows ? "0" : "1") + "\", " + operands + ");",
+                    8) +
+           "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
+  });
 }
 
 void KernelPrinter::printContract(device::ContractOp op) {
-  RingType b = op.getB().getType();
-  int64_t columns = op.getResult().getType().getShape()[1];
   Value c = op.getC();
   std::string from = c ? value(c).text : "";
   std::string sum = declareFragment(op.getResult(), "product");
   if (c)
     copyFragment(sum, from);
-  helpers.insert({"descriptors", "contract"});
-  std::string right = fresh(tileName(value(op.getB()).text));
-  std::string steps = right + " = " +
-                      (op.getTransposed() ? "tile_by_rows("
-                                          : "tile_by_columns<" + std::to_string(b.getRows()) + ">(") +
-                      stage(op.getB(), op.getBStage()) + ")";
-  std::string step = op.getTransposed() ? "row_step<" + std::to_string(b.getRows()) + ">(k)"
-                                        : "column_step(k)";
-  std::string call = requestContraction(columns, b.getElementType().isBF16(),
-                                        !isa<RingType>(op.getA().getType()), helpers.names) +
-                     (op.getTransposed() ? "<0>(" : "<1>(") + sum + ", ";
+  std::string function = requestProducts(op), rows, left;
   int64_t inner = 0;
   if (auto a = dyn_cast<RingType>(op.getA().getType())) {
-    std::string left = fresh(tileName(value(op.getA()).text));
-    steps = left + " = tile_by_rows(" + value(op.getA()).text + " + " +
-            value(op.getARow()).at(Expr::product) + " * 128), " + steps;
-    call += left + " + row_step<" + std::to_string(a.getRows()) + ">(k)";
     inner = a.getColumns();
+    rows = std::to_string(a.getRows()) + ", ";
+    left = value(op.getA()).text + " + " + value(op.getARow()).at(Expr::product) + " * 128";
   } else {
-    call += "&" + value(op.getA()).text + "[4 * k]";
     inner = typeOf(op.getA()).getShape()[1];
+    left = value(op.getA()).text;
   }
-  write("const uint64_t " + steps + ";");
-  write("start_products();");
-  write("UNROLL for (int k = 0; k < " + std::to_string(inner / 16) + "; ++k)");
-  write("  " + call + ", " + right + " + " + step + ", " + (c ? "1" : "k != 0") + ");");
-  write("commit_products();");
+  write(function + "<" + std::to_string(inner / 16) + ", " + rows +
+        std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
+        stage(op.getB(), op.getBStage()) + ");");
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {
@@ -172,7 +180,7 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
   if (llvm::StringRef(part).count(' ') <= 2)
     return substituted();
   return helpers.request(wish, [&](const std::string &name) {
-    return "constexpr __device__ int " + name + "(int e) { return " + part + "; }\n";
+    return "constexpr DEVICE int " + name + "(int e) { return " + part + "; }\n";
   }) + "(" + e + ")";
 }
 
@@ -186,7 +194,7 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
       if (index.use_empty() || part.empty() || threadPlaces.count(part))
         continue;
       std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
-      write("const int64_t " + name + " = " + part + ";");
+      writeConstant("int64_t", name + " = " + part);
       threadPlaces[part] = name;
     }
   });
@@ -290,6 +298,11 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   std::string text = body.substr(mark);
   body.resize(mark);
   bool single = statements == 1 && llvm::StringRef(text).count('\n') == 1;
+  std::string only = llvm::StringRef(text).trim().str();
+  if (single && 2 * depth + head.size() + 1 + only.size() <= 120) {
+    write(head + " " + only);
+    return last;
+  }
   write(head + (single ? "" : " {"));
   body += text;
   if (!single)
@@ -315,7 +328,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     row = "0";
   if (rowReads > 1) {
     std::string name = fresh("r");
-    write("const int " + name + " = " + row + ";");
+    writeConstant("int", name + " = " + row);
     row = name;
     ++statements;
   }
@@ -354,7 +367,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     bool isName = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
     if (!isName && (isLocal(result) || !isLast)) {
       std::string name = fresh(wishFor(result, "value"));
-      write("const " + getValueType(source.getType()).str() + " " + name + " = " + text + ";");
+      writeConstant(getValueType(source.getType()).str(), name + " = " + text);
       ++statements;
       text = name;
     }
@@ -376,29 +389,19 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// The struct of a monoid: its identity and how two values combine.
-std::string KernelPrinter::requestMonoid(Monoid monoid, Type type) {
-  static const llvm::StringRef kNames[] = {"Sum", "Product", "Max", "Min", "And", "Or"};
-  bool isFloat = isa<FloatType>(type);
-  std::string name, combined, valueType = getValueType(type).str();
-  auto helper = [&](const char *what) {
-    std::string function = std::string(what) + (isFloat ? "_nan" : "_int");
-    helpers.insert(function);
-    combined = function + (isFloat ? "" : "<" + valueType + ">") + "(a, b)";
-  };
-  switch (monoid) {
-  case Monoid::add: name = kNames[0].str(), combined = "a + b"; break;
-  case Monoid::mul: name = kNames[1].str(), combined = "a * b"; break;
-  case Monoid::max: name = kNames[2].str(), helper("max"); break;
-  case Monoid::min: name = kNames[3].str(), helper("min"); break;
-  case Monoid::and_: name = kNames[4].str(), combined = "a & b"; break;
-  case Monoid::or_: name = kNames[5].str(), combined = "a | b"; break;
+std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
+  static const std::pair<const char *, const char *> kFunctions[] = {
+      {"plus", "+"}, {"times", "*"}, {"max", ""}, {"min", ""}, {"both", "&"}, {"either", "|"}};
+  auto [word, sign] = kFunctions[unsigned(monoid)];
+  std::string valueType = getValueType(type).str(), name = word;
+  if (monoid == Monoid::max || monoid == Monoid::min) {
+    name += !isa<FloatType>(type) ? "_int" : type.isF64() ? "_nan_double" : "_nan";
+    helpers.insert(name);
+    return isa<FloatType>(type) ? name : name + "<" + valueType + ">";
   }
-  std::string identity = printConstant(getIdentity(monoid, type));
-  return helpers.request(name + "Monoid", [&](const std::string &own) {
-    return "struct " + own + " {\n  static constexpr " + valueType + " identity = " + identity +
-           ";\n  static __device__ __forceinline__ " + valueType + " combine(" + valueType + " a, " +
-           valueType + " b) { return " + combined + "; }\n};\n";
+  return helpers.request(name, [&](const std::string &own) {
+    return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
+           " b) { return a " + sign + " b; }\n";
   });
 }
 
@@ -445,38 +448,37 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
       isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
   helpers.insert("fill");
   return helpers.request("reduce_rows", [&](const std::string &name) {
-    std::string text =
-        "// Combines the columns of each row: " +
-        std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
-        "then the lanes that share the row; a state comes first.\n"
-        "template <class F, class T, int R>\n"
-        "__device__ __forceinline__ void " + name + "(T (&to)[" + count +
-        "], const T (&x)[R], const T *state = nullptr) {\n  T even[" + count + "]" +
-        (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, F::identity)" +
-        (isPaired ? ", fill(odd, F::identity)" : "") + ";\n";
+    std::string text = "// Combines the columns of each row: " +
+                       std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
+                       "then the lanes that\n// share the row. A state comes first.\n"
+                       "template <auto COMBINE, class T, int R>\nDEVICE void " + name + "(T (&to)[" +
+                       count + "], const T (&x)[R], T identity, const T *state = nullptr) {\n  T even[" +
+                       count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
+                       ";\n  fill(even, identity)" + (isPaired ? ", fill(odd, identity)" : "") + ";\n";
     text += "  UNROLL for (int e = 0; e < R; e" + std::string(isPaired ? " += 2" : "++") + ") {\n";
-    text += "    even[" + row + "] = F::combine(even[" + row + "], x[e]);\n";
+    text += "    even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
     if (isPaired)
-      text += "    odd[" + row + "] = F::combine(odd[" + row + "], x[e + 1]);\n";
+      text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n";
     text += "  }\n  UNROLL for (int r = 0; r < " + count + "; ++r) {\n";
     if (isPaired)
-      text += "    even[r] = F::combine(even[r], odd[r]);\n";
+      text += "    even[r] = COMBINE(even[r], odd[r]);\n";
     for (int64_t mask : lanes)
-      text += "    even[r] = F::combine(even[r], __shfl_xor_sync(0xffffffff, even[r], " +
+      text += "    even[r] = COMBINE(even[r], __shfl_xor_sync(0xffffffff, even[r], " +
               std::to_string(mask) + "));\n";
-    return text + "    to[r] = state ? F::combine(state[r], even[r]) : even[r];\n  }\n}\n";
+    return text + "    to[r] = state ? COMBINE(state[r], even[r]) : even[r];\n  }\n}\n";
   });
 }
 
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
-  std::string monoid = requestMonoid(op.getMonoid(), type.getElementType());
+  std::string combine = requestCombination(op.getMonoid(), type.getElementType());
   std::string function = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
   device::MapOp merge = findMerge(op);
   Value result = merge ? merge.getResult(0) : Value(op.getResult());
   std::string state = merge ? ", " + value(merge.getInputs()[0]).text : "";
   std::string name = declareFragment(result, "reduced");
-  write(function + "<" + monoid + ">(" + name + ", " + value(op.getFragment()).text + state + ");");
+  write(function + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
+        printConstant(getIdentity(op.getMonoid(), type.getElementType())) + state + ");");
   return merge ? merge.getOperation() : op.getOperation();
 }
 

@@ -12,35 +12,27 @@ namespace moa::cuda {
 
 static const std::pair<const char *, const char *> kHelpers[] = {
     {"max_nan", R"(// The larger value; NaN if one is NaN.
-__device__ __forceinline__ float max_nan(float a, float b) {
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-__device__ __forceinline__ double max_nan(double a, double b) { return a > b || a != a ? a : b; }
+DEVICE float max_nan(float a, float b) { asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
 )"},
     {"min_nan", R"(// The smaller value; NaN if one is NaN.
-__device__ __forceinline__ float min_nan(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-__device__ __forceinline__ double min_nan(double a, double b) { return a < b || a != a ? a : b; }
+DEVICE float min_nan(float a, float b) { asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
+)"},
+    {"max_nan_double", R"(// The larger value; NaN if one is NaN.
+DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : b; }
+)"},
+    {"min_nan_double", R"(// The smaller value; NaN if one is NaN.
+DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
 )"},
     {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
-__device__ __forceinline__ float exp2_approximate(float x) {
-  float r;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
+DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
-template <class T> __device__ __forceinline__ bool differ_ordered(T a, T b) { return a < b || a > b; }
+template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},
-    {"both_numbers", R"(template <class T> __device__ __forceinline__ bool both_numbers(T a, T b) { return a == a && b == b; }
+    {"both_numbers", R"(template <class T> DEVICE bool both_numbers(T a, T b) { return a == a && b == b; }
 )"},
     {"floor_div", R"(// The quotient rounded down; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T floor_div(T a, T b) {
+template <class T> DEVICE T floor_div(T a, T b) {
   if (b == 0 || b == -1)
     return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
@@ -48,7 +40,7 @@ template <class T> __device__ __forceinline__ T floor_div(T a, T b) {
 }
 )"},
     {"floor_mod", R"(// The remainder with the divisor's sign; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T floor_mod(T a, T b) {
+template <class T> DEVICE T floor_mod(T a, T b) {
   if (b == 0 || b == -1)
     return 0;
   T r = a % b;
@@ -56,7 +48,7 @@ template <class T> __device__ __forceinline__ T floor_mod(T a, T b) {
 }
 )"},
     {"ceil_div", R"(// The quotient rounded up; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T ceil_div(T a, T b) {
+template <class T> DEVICE T ceil_div(T a, T b) {
   if (b == 0 || b == -1)
     return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
@@ -64,23 +56,21 @@ template <class T> __device__ __forceinline__ T ceil_div(T a, T b) {
 }
 )"},
     {"trunc_div", R"(// The quotient rounded towards 0; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T trunc_div(T a, T b) {
-  return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b);
-}
+template <class T> DEVICE T trunc_div(T a, T b) { return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b); }
 )"},
     {"trunc_mod", R"(// The remainder with the dividend's sign; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
+template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
 )"},
-    {"shift_left", R"(template <class T> __device__ __forceinline__ T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
+    {"shift_left", R"(template <class T> DEVICE T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
 )"},
-    {"shift_right", R"(template <class T> __device__ __forceinline__ T shift_right(T a, T n) { return T(a >> n); }
+    {"shift_right", R"(template <class T> DEVICE T shift_right(T a, T n) { return T(a >> n); }
 )"},
-    {"max_int", R"(template <class T> __device__ __forceinline__ T max_int(T a, T b) { return a > b ? a : b; }
+    {"max_int", R"(template <class T> DEVICE T max_int(T a, T b) { return a > b ? a : b; }
 )"},
-    {"min_int", R"(template <class T> __device__ __forceinline__ T min_int(T a, T b) { return a < b ? a : b; }
+    {"min_int", R"(template <class T> DEVICE T min_int(T a, T b) { return a < b ? a : b; }
 )"},
     {"to_int", R"(// Truncated towards 0 and limited to T; 0 for NaN.
-template <class T, class F> __device__ __forceinline__ T to_int(F x) {
+template <class T, class F> DEVICE T to_int(F x) {
   constexpr int bits = 8 * sizeof(T) - 1;
   const F limit = F(2) * F(1ull << (bits - 1));
   if (x != x)
@@ -107,7 +97,7 @@ std::string Helpers::request(const std::string &wish,
 }
 
 std::string printHelpers(const Helpers &helpers) {
-  std::string text = "\n#define UNROLL _Pragma(\"unroll\")\n\n";
+  std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
   for (auto [name, definition] : kHelpers)
     if (helpers.names.count(name))
       text += definition;

@@ -60,18 +60,25 @@ private:
       return "Checked(" + field(symbol) + ")";
     });
   }
-  static std::string checked(const std::string &text) {
-    return llvm::StringRef(text).contains("Checked") ? text : "Checked(" + text + ")";
+  /// The same where a Checked is expected: a symbol or an extent alone becomes one.
+  std::string argument(const SymExpr &expr) const {
+    std::string text = expression(expr);
+    llvm::StringRef rest = text;
+    if (rest.consume_front("Checked(") && rest.consume_back(")") && !rest.contains('('))
+      return rest.str();
+    return text;
   }
+  enum class Scalars { none, unnamed, named };
   /// The parameters of an entry point, in calling order.
-  std::vector<std::string> parameters(bool withScalars = true) const {
+  std::vector<std::string> parameters(Scalars scalars) const {
     std::vector<std::string> list;
     for (const Parameter *array : signature.getArrays())
       if (!array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
     for (const Parameter *scalar : signature.getScalars())
-      if (withScalars)
-        list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
+      if (scalars != Scalars::none)
+        list.push_back(getScalarCType(scalar->type).str() +
+                       (scalars == Scalars::named ? " " + nameOf(*scalar) : ""));
     for (const Parameter *array : signature.getArrays())
       if (array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
@@ -109,40 +116,55 @@ private:
     os << "};\n\n";
   }
 
+  /// The checks in order, each of which lets the next ones happen.
   void printExamine() {
-    printFunction("static int32_t", signature.name + "_examine",
-                  {structName() + " *c", "Message *m"}, parameters(false));
+    os << "// Binds and checks the arguments of one call.\n";
+    printFunction("static int32_t", signature.name + "_examine", {structName() + " *c", "Message *m"},
+                  parameters(Scalars::none));
+    std::vector<std::string> checks;
     for (const Parameter *array : signature.getArrays())
-      line("  open_array(&c->" + nameOf(*array) + ", m, " + nameOf(*array) + ", " +
-           quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
-           std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) +
-           ", " + std::to_string(getBits(array->type)) + ", " +
-           (array->isOutput ? "true" : "false") + ");");
-    os << "  if (m->code)\n    return m->code;\n";
+      checks.push_back("open_array(&c->" + nameOf(*array) + ", m, " + nameOf(*array) + ", " +
+                       quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
+                       std::to_string(array->getRank()) + ", " +
+                       std::to_string(getDLPackCode(array->type)) + ", " +
+                       std::to_string(getBits(array->type)) + ", " +
+                       (array->isOutput ? "true" : "false") + ")");
     for (const SymbolBinding &binding : signature.bindings)
-      line("  bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
-           quoted(getReadable(binding.value.str())) + ", " + expression(binding.value) + ");");
-    for (const Parameter *array : signature.getArrays()) {
-      std::string list;
-      for (const SymExpr &extent : array->extents)
-        list += (list.empty() ? "{" : ", {") + quoted(getReadable(extent.str())) + ", " +
-                expression(extent) + "}";
-      if (!list.empty())
-        line("  check_extents(c->" + nameOf(*array) + ", m, {" + list + "});");
-    }
+      checks.push_back("bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
+                       quoted(getReadable(binding.value.str())) + ", " + argument(binding.value) + ")");
+    for (const Parameter *array : signature.getArrays())
+      for (auto [axis, extent] : llvm::enumerate(array->extents))
+        checks.push_back("check_extent(c->" + nameOf(*array) + ", m, " + std::to_string(axis) + ", " +
+                         quoted(getReadable(extent.str())) + ", " + argument(extent) + ")");
     static const char *const relations[] = {"equal_to", "not_equal_to", "less",
                                             "less_equal", "greater", "greater_equal"};
     for (const Constraint &constraint : signature.constraints)
-      line("  check_constraint<std::" + std::string(relations[constraint.relation]) + "<>>(m, " +
-           quoted(constraint.text) + ", " + expression(constraint.lhs) + ", " +
-           expression(constraint.rhs) + ");");
-    line("  check_memory(m, " + arrayList(signature.getArrays()) + ");");
+      checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) +
+                       "<>>(m, " + quoted(constraint.text) + ", " + argument(constraint.lhs) + ", " +
+                       argument(constraint.rhs) + ")");
+    checks.push_back("check_memory(m, " + arrayList(signature.getArrays()) + ")");
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const TensorMap &map : kernel.parameters.maps)
         if (described.insert(names.of(map.array)).second)
-          os << "  check_tiles(c->" << names.of(map.array) << ", m);\n";
-    os << "  return m->code;\n}\n\n";
+          checks.push_back("check_tiles(c->" + names.of(map.array) + ", m)");
+    os << "  (void)(" << joinRows(checks, " && ", 9) << ");\n  return m->code;\n}\n\n";
+  }
+
+  /// Items with a separator, as many on a line as fit, one at least.
+  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent) {
+    std::string text;
+    size_t column = indent;
+    for (auto [k, item] : llvm::enumerate(items)) {
+      std::string word = item + (k + 1 == items.size() ? "" : separator);
+      if (k && column + word.size() > 120) {
+        text = llvm::StringRef(text).rtrim().str() + "\n" + std::string(indent, ' ');
+        column = indent;
+      }
+      text += wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
+      column += word.size();
+    }
+    return text;
   }
 
   void printFunction(const std::string &result, const std::string &name,
@@ -172,22 +194,23 @@ private:
   }
   void printLaunch(const KernelText &kernel) {
     line("  const Checked blocks = " + expression(kernel.blocks) + ";");
-    os << "  if (blocks.code || blocks.value > INT32_MAX)\n    return MOA_OVERFLOW;\n"
+    os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n"
        << "  if (blocks.value) {\n";
     std::string described;
+    std::vector<std::string> maps;
     for (const TensorMap &map : kernel.parameters.maps)
       described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
     if (!described.empty())
       line(described + ";", 8);
     for (const TensorMap &map : kernel.parameters.maps)
-      os << "    describe_tiles(&" << map.name << ", &m, c->" << names.of(map.array) << ", "
-         << map.rowAxis << ", " << map.rows << ");\n";
+      maps.push_back("describe_tiles(&" + map.name + ", &m, c->" + names.of(map.array) + ", " +
+                     std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
     if (!described.empty())
-      os << "    if (m.code)\n      return m.code;\n";
+      os << "    if (!(" << joinRows(maps, " && ", 10) << ")) return m.code;\n";
     if (kernel.sharedBytes)
       os << "    if (cudaFuncSetAttribute(" << kernel.name
          << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
-         << ") != cudaSuccess)\n      return MOA_LAUNCH;\n";
+         << ")) return MOA_LAUNCH;\n";
     std::vector<std::string> arguments;
     for (unsigned number : kernel.parameters.arrays)
       arguments.push_back(argument(number));
@@ -204,39 +227,33 @@ private:
   }
   void printEntries() {
     const std::string &name = signature.name;
-    std::string examine = name + "_examine(c, &m" + arrayArguments() + ")";
-    auto begin = [&](const char *result, const std::string &suffix,
+    auto begin = [&](const char *result, const std::string &suffix, Scalars scalars,
                      std::vector<std::string> more) {
-      std::vector<std::string> list = parameters();
+      std::vector<std::string> list = parameters(scalars);
       list.insert(list.end(), more.begin(), more.end());
       printFunction(std::string("extern \"C\" ") + result, name + suffix, list, {});
     };
-    auto open = [&](const char *message) {
-      os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message
-         << ", MOA_OK};\n";
+    auto examine = [&](const std::string &message) {
+      os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message << ", MOA_OK};\n";
+      return name + "_examine(c, &m" + arrayArguments() + ")";
     };
-    begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"});
-    open("nullptr, 0");
-    os << "  (void)workspace, (void)bytes; // none is needed\n"
-       << "  if (int32_t code = " << examine << ")\n    return code;\n";
+    begin("int32_t", "", Scalars::named, {"void *", "size_t", "void *stream"});
+    std::string call = examine("nullptr, 0");
+    os << "  if (" << call << ") return m.code;\n";
     for (const KernelText &kernel : kernels) {
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
       os << (kernels.size() > 1 ? "  }\n" : "");
     }
-    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n\n";
-    begin("int64_t", "_workspace", {});
-    open("nullptr, 0");
-    for (const Parameter *scalar : signature.getScalars())
-      os << "  (void)" << nameOf(*scalar) << ";\n";
-    os << "  return -int64_t(" << examine << ");\n}\n\n";
-    begin("int32_t", "_check", {"char *message", "size_t n"});
-    open("message, n");
-    for (const Parameter *scalar : signature.getScalars())
-      os << "  (void)" << nameOf(*scalar) << ";\n";
-    os << "  if (message && n)\n    message[0] = 0;\n  return " << examine << ";\n}\n\n";
-    printFunction("extern \"C\" int32_t", name + "_prepare", {"int32_t device"}, {});
-    os << "  return prepare_device(device);\n}\n";
+    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n";
+    begin("int64_t", "_workspace", Scalars::unnamed, {});
+    call = examine("nullptr, 0");
+    os << "  return -int64_t(" << call << "); // none is needed\n}\n";
+    begin("int32_t", "_check", Scalars::unnamed, {"char *message", "size_t n"});
+    os << "  if (message && n) message[0] = 0;\n";
+    call = examine("message, message ? n : 0");
+    os << "  return " << call << ";\n}\n"
+       << "extern \"C\" int32_t " << name << "_prepare(int32_t device) { return prepare_device(device); }\n";
   }
 
   const KernelSignature &signature;

@@ -11,7 +11,9 @@ static constexpr size_t kLongExpression = 84;
 llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
   pushScope();
+  scopes.back().start = 0;
   printBlock(kernel.getBody().front());
+  writeArrays(scopes.back());
   if (!error.empty())
     return llvm::createStringError(error);
   KernelText result;
@@ -28,31 +30,78 @@ std::string KernelPrinter::fresh(llvm::StringRef wish) {
   std::string base = getIdentifier(wish), name = base;
   for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
     name = base + "_" + std::to_string(k);
-  scopes.back().push_back(name);
+  scopes.back().names.push_back(name);
   return name;
 }
 
 void KernelPrinter::popScope() {
-  for (const std::string &name : scopes.back())
+  writeArrays(scopes.back());
+  for (const std::string &name : scopes.back().names)
     used.erase(name);
   scopes.pop_back();
 }
 
+void KernelPrinter::declareArray(const std::string &type, const std::string &declarator) {
+  Scope &scope = *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
+  auto same = llvm::find_if(scope.arrays, [&](auto &entry) { return entry.first == type; });
+  if (same == scope.arrays.end())
+    scope.arrays.emplace_back(type, declarator);
+  else
+    same->second += ", " + declarator;
+}
+
+void KernelPrinter::writeArrays(Scope &scope) {
+  if (!scope.start)
+    return;
+  std::string text, indent(2 * depth, ' ');
+  for (const auto &[type, list] : scope.arrays)
+    text += wrapLine(indent + type + " " + list + ";", 2 * depth + 4) + "\n";
+  body.insert(*scope.start, text);
+}
+
 void KernelPrinter::write(const std::string &text) {
-  body += wrapLine(std::string(2 * depth, ' ') + text, 2 * depth + 4) + "\n";
+  std::string lines = wrapLine(std::string(2 * depth, ' ') + text, 2 * depth + 4);
+  isWrapped = lines.find('\n') != std::string::npos;
+  body += lines + "\n";
   ++written;
 }
 
-void KernelPrinter::open(const std::string &head) {
+void KernelPrinter::writeConstant(const std::string &type, const std::string &declarator) {
+  if (!continueLine(type, declarator))
+    write("const " + type + " " + declarator + ";");
+  joinEnd = body.size();
+}
+
+void KernelPrinter::writeCall(const std::string &call) {
+  if (!continueLine("call", call))
+    write(call + ";");
+  joinEnd = body.size();
+}
+
+bool KernelPrinter::continueLine(const std::string &kind, const std::string &text) {
+  size_t line = body.rfind('\n', body.size() - 2) + 1; // of the statement before
+  bool fits = joinEnd == body.size() && joinKind == kind &&
+              body.size() - 1 - line + text.size() + 2 <= 120 && !isWrapped;
+  joinKind = kind;
+  if (!fits)
+    return false;
+  body.resize(body.size() - 2);
+  body += ", " + text + ";\n";
+  return true;
+}
+
+void KernelPrinter::open(const std::string &head, bool hasScope) {
   if (!head.empty())
     write(head);
-  pushScope();
+  if (!hasScope)
+    pushScope();
   ++depth;
+  scopes.back().start = body.size();
 }
 
 void KernelPrinter::close(const std::string &text) {
-  --depth;
   popScope();
+  --depth;
   write(text);
 }
 
@@ -115,8 +164,7 @@ void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
     return;
   }
   std::string name = fresh(wishFor(result, "value"));
-  write("const " + getValueType(result.getType()).str() + " " + name + " = " + expr.text +
-        ";");
+  writeConstant(getValueType(result.getType()).str(), name + " = " + expr.text);
   values[result] = {name};
 }
 
@@ -218,7 +266,7 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
     if (isVariable || !isConstant) {
       if (isa<device::FragmentType>(source.getType())) {
         std::string name = fresh("saved");
-        write(getArrayDeclaration(source, name) + ";");
+        declareRegisters(source, name);
         copyFragment(name, expr.text);
         texts.push_back(name);
         continue;
@@ -264,10 +312,11 @@ void KernelPrinter::printFor(scf::ForOp loop) {
   assign(fragments, initial);
   pushScope();
   std::string i = fresh(wishFor(loop.getInductionVar(), "i"));
-  write(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " + value(loop.getLowerBound()).text + "; " + i + " < " +
-        value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {");
+  open(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " +
+           value(loop.getLowerBound()).text + "; " + i + " < " +
+           value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {",
+       /*hasScope=*/true);
   values[loop.getInductionVar()] = {i};
-  ++depth;
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   aliasConditional(loop, yield);
   printBlock(*loop.getBody());

@@ -37,11 +37,28 @@ private:
   void pushScope() { scopes.emplace_back(); }
   void popScope();
 
+  /// What a pair of braces holds: names that end with it, and the arrays that are
+  /// declared at its start, by their types.
+  struct Scope {
+    std::vector<std::string> names;
+    std::optional<size_t> start;
+    std::vector<std::pair<std::string, std::string>> arrays;
+  };
+  /// Declares an array at the start of the innermost block.
+  void declareArray(const std::string &type, const std::string &declarator);
+  void writeArrays(Scope &scope);
+
   //===--- Lines ----------------------------------------------------------===//
   /// One statement, broken where it passes 120 columns.
   void write(const std::string &text);
-  /// The head of a block, and its end or what follows it.
-  void open(const std::string &head);
+  /// A constant, on the line of the one before where the types agree.
+  void writeConstant(const std::string &type, const std::string &declarator);
+  /// A call without a result, on the line of the one before if that is one too.
+  void writeCall(const std::string &call);
+  bool continueLine(const std::string &kind, const std::string &text);
+  /// The head of a block, and its end or what follows it. The head may use names of
+  /// its scope: then the scope is open already.
+  void open(const std::string &head, bool hasScope = false);
   void close(const std::string &text = "}");
 
   //===--- Values ---------------------------------------------------------===//
@@ -87,11 +104,12 @@ private:
   std::string stage(mlir::Value ring, mlir::Value number);
 
   //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
-  std::string getArrayDeclaration(mlir::Value fragment, const std::string &name);
+  void declareRegisters(mlir::Value fragment, const std::string &name);
   /// The register array of a fragment, declared before its first use.
   std::string declareFragment(mlir::Value fragment, const char *fallback);
   void copyFragment(const std::string &to, const std::string &from);
   void printFill(device::FillOp op);
+  std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
   bool printRounding(device::MapOp op);
@@ -104,7 +122,8 @@ private:
   void printThreadPlaces(mlir::Region &consumer);
   std::string requestRegisterFunction(const char *wish, const std::string &part,
                                       const std::string &e);
-  std::string requestMonoid(Monoid monoid, mlir::Type type);
+  /// The function that combines two values of a monoid.
+  std::string requestCombination(Monoid monoid, mlir::Type type);
   std::string requestReduction(device::LayoutAttr layout, device::LayoutAttr rows);
   static device::MapOp findMerge(device::ReduceOp op);
   /// Prints a reduction and a merge into a state behind it; the last one of them.
@@ -124,7 +143,10 @@ private:
   std::string error;
   llvm::DenseMap<mlir::Value, Expr> values;
   std::set<std::string> used, symbols;
-  std::vector<std::vector<std::string>> scopes;
+  std::vector<Scope> scopes;
+  size_t joinEnd = 0;   // where the last line ends that the next may go on with
+  bool isWrapped = false;
+  std::string joinKind; // what it is: the type of a constant, or `call`
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
   std::map<std::string, std::string> threadPlaces;         // names, by what they are

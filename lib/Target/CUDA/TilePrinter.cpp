@@ -67,7 +67,10 @@ void KernelPrinter::printShared(Operation *op) {
   auto type = cast<device::BarriersType>(result.getType());
   std::string name = fresh(wishFor(result, "barriers"));
   barriers.emplace_back(name, type);
-  write("uint64_t *const " + name + " = (uint64_t *)(" + at() + ");");
+  std::string declarator = "*const " + name + " = (uint64_t *)(" + at() + ")";
+  if (!continueLine("barriers", declarator))
+    write("uint64_t " + declarator + ";");
+  joinEnd = body.size();
   sharedBytes += 8 * type.getStages();
   values[result] = {name};
 }
@@ -77,9 +80,9 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   helpers.insert({"init_barriers", "registers"});
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
-    write("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
-          std::to_string(type.getArrivals()) + ");");
-  write("publish_barriers();");
+    writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
+              std::to_string(type.getArrivals()) + ")");
+  writeCall("publish_barriers()");
   close();
   write("__syncthreads();");
   // The same in all lanes, so that addresses made from it are not per thread.
@@ -103,7 +106,7 @@ std::string KernelPrinter::requestMap(Value array, unsigned rowAxis, int64_t row
     if (known.array == number && known.rowAxis == rowAxis && known.rows == rows)
       return known.name;
   std::string name = fresh(names.of(number) + "_tiles");
-  scopes.back().pop_back(); // a parameter: the name is taken to the end
+  scopes.back().names.pop_back(); // a parameter: the name is taken to the end
   maps.push_back({name, number, rowAxis, rows});
   return name;
 }
