@@ -2,7 +2,10 @@
 #include "lib/Target/CUDA/Expressions.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -168,12 +171,40 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// A product that a sum uses would be fused with it.
-Expr OperationPrinter::multiply() const {
-  bool summed = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<arith::AddFOp, arith::SubFOp>(user);
+/// True if the value may become an operand of a sum, in the same expression or
+/// through a fragment, a private array or what a loop carries: nvcc would fuse them.
+static bool reachesSum(Value value, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return false;
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    unsigned number = use.getOperandNumber();
+    if (isa<arith::AddFOp, arith::SubFOp, memref::StoreOp>(user))
+      return true;
+    if (auto reduce = dyn_cast<device::ReduceOp>(user))
+      return reduce.getMonoid() == Monoid::add;
+    auto follow = [&](Value next) { return reachesSum(next, seen); };
+    if (isa<arith::NegFOp, arith::SelectOp>(user))
+      return follow(user->getResult(0));
+    if (auto map = dyn_cast<device::MapOp>(user))
+      return follow(map.getBody().getArgument(number));
+    if (auto contract = dyn_cast<device::ContractOp>(user))
+      return user->getOperand(number) == contract.getC() && follow(contract.getResult());
+    if (isa<device::AwaitOp>(user))
+      return follow(user->getResult(0));
+    if (auto loop = dyn_cast<scf::ForOp>(user))
+      return follow(loop.getTiedLoopRegionIterArg(&use)) || follow(loop.getTiedLoopResult(&use));
+    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()); loop && isa<scf::YieldOp>(user))
+      return follow(loop.getRegionIterArg(number)) || follow(loop.getResult(number));
+    if (isa<scf::YieldOp, device::YieldOp>(user))
+      return follow(user->getParentOp()->getResult(number));
+    return false;
   });
-  if (summed)
+}
+
+Expr OperationPrinter::multiply() const {
+  llvm::DenseSet<Value> seen;
+  if (reachesSum(op->getResult(0), seen))
     return call(isDouble() ? "__dmul_rn" : "__fmul_rn");
   return infix("*", Expr::product);
 }

@@ -37,7 +37,7 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
   std::string &name = fragmentArrays[storage.of(fragment)];
   if (name.empty()) {
     std::string wish = storage.nameOf(fragment);
-    name = fresh(wish.empty() ? wishFor(fragment, fallback) : wish);
+    name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
     declareRegisters(fragment, name);
   }
   values[fragment] = {name};

@@ -78,7 +78,7 @@ private:
     for (const Parameter *scalar : signature.getScalars())
       if (scalars != Scalars::none)
         list.push_back(getScalarCType(scalar->type).str() +
-                       (scalars == Scalars::named ? " " + nameOf(*scalar) : ""));
+                       (scalars == Scalars::named ? " " + nameOf(*scalar) : " /*" + nameOf(*scalar) + "*/"));
     for (const Parameter *array : signature.getArrays())
       if (array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
@@ -132,10 +132,14 @@ private:
     for (const SymbolBinding &binding : signature.bindings)
       checks.push_back("bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
                        quoted(getReadable(binding.value.str())) + ", " + argument(binding.value) + ")");
-    for (const Parameter *array : signature.getArrays())
-      for (auto [axis, extent] : llvm::enumerate(array->extents))
-        checks.push_back("check_extent(c->" + nameOf(*array) + ", m, " + std::to_string(axis) + ", " +
-                         quoted(getReadable(extent.str())) + ", " + argument(extent) + ")");
+    for (const Parameter *array : signature.getArrays()) {
+      std::string list;
+      for (const SymExpr &extent : array->extents)
+        list += (list.empty() ? "{" : ", {") + quoted(getReadable(extent.str())) + ", " +
+                argument(extent) + "}";
+      if (!list.empty())
+        checks.push_back("check_extents(c->" + nameOf(*array) + ", m, {" + list + "})");
+    }
     static const char *const relations[] = {"equal_to", "not_equal_to", "less",
                                             "less_equal", "greater", "greater_equal"};
     for (const Constraint &constraint : signature.constraints)
@@ -237,7 +241,7 @@ private:
       os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message << ", MOA_OK};\n";
       return name + "_examine(c, &m" + arrayArguments() + ")";
     };
-    begin("int32_t", "", Scalars::named, {"void *", "size_t", "void *stream"});
+    begin("int32_t", "", Scalars::named, {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"});
     std::string call = examine("nullptr, 0");
     os << "  if (" << call << ") return m.code;\n";
     for (const KernelText &kernel : kernels) {

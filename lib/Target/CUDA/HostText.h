@@ -113,10 +113,15 @@ bool open_array(Array *a, Message *m, const DLTensor *t, const char *name, const
   return is_known(m, text, v);
 }
 )moa"},
-    {"check_extent", R"moa(bool check_extent(const Array &a, Message *m, int k, const char *text, Checked v) {
-  REFUSE_IF(!v.code && a.tensor->shape[k] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got "
-            "%lld", a.name, a.type, text, Int(v.value), k, Int(a.tensor->shape[k]));
-  return is_known(m, text, v);
+    {"check_extents", R"moa(struct Extent { const char *text; Checked value; };
+template <int RANK> bool check_extents(const Array &a, Message *m, const Extent (&expected)[RANK]) {
+  for (int k = 0; k < RANK; ++k) {
+    const auto [text, v] = expected[k];
+    REFUSE_IF(!v.code && a.tensor->shape[k] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got "
+              "%lld", a.name, a.type, text, Int(v.value), k, Int(a.tensor->shape[k]));
+    if (!is_known(m, text, v)) return false;
+  }
+  return true;
 }
 )moa"},
     {"check_constraint", R"moa(template <class Relation> bool check_constraint(Message *m, const char *text, Checked a, Checked b) {

@@ -34,6 +34,12 @@ std::string KernelPrinter::fresh(llvm::StringRef wish) {
   return name;
 }
 
+std::string KernelPrinter::freshState(llvm::StringRef wish) {
+  // Often the name of an output, which is taken.
+  std::string base = getIdentifier(wish);
+  return fresh(names.isTaken(base) ? base + "_acc" : base);
+}
+
 void KernelPrinter::popScope() {
   writeArrays(scopes.back());
   for (const std::string &name : scopes.back().names)
@@ -247,7 +253,7 @@ std::string KernelPrinter::element(Value local, OperandRange indices) {
 }
 
 void KernelPrinter::printLocal(memref::AllocaOp local) {
-  std::string name = fresh(wishFor(local.getResult(), "local"));
+  std::string name = freshState(wishFor(local.getResult(), "local"));
   std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
   for (int64_t extent : local.getType().getShape())
     text += "[" + std::to_string(extent) + "]";
@@ -305,7 +311,7 @@ void KernelPrinter::printFor(scf::ForOp loop) {
       initial.push_back(init);
       continue;
     }
-    std::string name = fresh(wishFor(arg, "state"));
+    std::string name = freshState(wishFor(arg, "state"));
     write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
     values[arg] = {name};
   }

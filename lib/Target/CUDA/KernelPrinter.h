@@ -31,6 +31,7 @@ private:
   //===--- Names ----------------------------------------------------------===//
   /// A C++ name near the wish that nothing in scope has, until the scope ends.
   std::string fresh(llvm::StringRef wish);
+  std::string freshState(llvm::StringRef wish);
   /// What a value is, in a word: its name in the program, or what made it.
   std::string wishFor(mlir::Value value, const char *fallback) const;
   std::string wishForFragment(mlir::Value fragment) const;

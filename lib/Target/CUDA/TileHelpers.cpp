@@ -42,7 +42,8 @@ DEVICE void arrive(uint64_t *bar) {
     {"fill", R"(
 template <class T, int R> DEVICE void fill(T (&x)[R], T value) { UNROLL for (int r = 0; r < R; ++r) x[r] = value; }
 )"},
-    {"copy", R"(template <class T, int R> DEVICE void copy(T (&x)[R], const T (&y)[R]) { UNROLL for (int k = 0; k < R; ++k) x[k] = y[k]; }
+    {"copy", R"(template <class T, int R>
+DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
     {"descriptors", R"(
 // Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
@@ -238,8 +239,7 @@ static std::string printStore(llvm::StringRef name) {
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
          "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"
-         "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " +
-         at.operands + "\n                 : \"memory\");\n"
+         "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128),\n                 " + at.operands + " : \"memory\");\n"
          "  asm volatile(\"cp.async.bulk.commit_group;\\n\\tcp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
 }
 
