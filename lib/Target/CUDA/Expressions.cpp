@@ -287,6 +287,8 @@ std::optional<Expr> OperationPrinter::print() const {
         return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr);
       })
       .Case<arith::XOrIOp>([&](auto) {
+        if (truth && matchPattern(op->getOperand(1), m_One()))
+          return Expr{"!" + in[0].at(Expr::unary), Expr::unary};
         return truth ? infix("!=", Expr::equality) : infix("^", Expr::bitXor);
       })
       .Case<arith::ShLIOp>([&](auto) { return helpInteger("shift_left"); })
@@ -301,7 +303,12 @@ std::optional<Expr> OperationPrinter::print() const {
         helpers.insert("to_int");
         return call(name);
       })
-      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+      .Case<arith::IndexCastOp>([&](auto) {
+        // Functions of a register's number are of type int.
+        bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
+        return isInt ? in[0] : cast();
+      })
+      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
           [&](auto) { return cast(); })
       .Default([&](Operation *) { return printMath(); });
 }

@@ -191,7 +191,10 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
     auto indices = map.getBody().getArguments().drop_front(map.getInputs().size());
     for (auto [axis, index] : llvm::enumerate(indices)) {
       std::string part = threadPart(map.getLayout(), axis);
-      if (index.use_empty() || part.empty() || threadPlaces.count(part))
+      bool isWhole = llvm::any_of(index.getUsers(), [](Operation *user) {
+        return !isa<device::ThreadOffsetOp>(user);
+      });
+      if (!isWhole || part.empty() || threadPlaces.count(part))
         continue;
       std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
       writeConstant("int64_t", name + " = " + part);
@@ -326,7 +329,7 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     row = requestRegisterFunction("row_register", registerPart(layout, 0, /*weights=*/false), e);
   if (row.empty())
     row = "0";
-  if (rowReads > 1) {
+  if (rowReads > 1 && row.find_first_of(" (") != std::string::npos) {
     std::string name = fresh("r");
     writeConstant("int", name + " = " + row);
     row = name;
@@ -344,10 +347,15 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     std::string part = threadPart(layout, axis);
     std::string inner = requestRegisterFunction(axis == 0 ? "row_of" : "column_of",
                                                 registerPart(layout, axis), e);
+    for (Operation *user : argument.getUsers())
+      if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
+        values[offset.getResult()] = {inner.empty() ? "0" : inner,
+                                      inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
     std::string text = part.empty() ? "" : threadPlaces[part];
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
-    values[argument] = {text.empty() ? "0" : text, Expr::sum};
+    bool isPlain = text.find_first_of("+*") == std::string::npos;
+    values[argument] = {text.empty() ? "0" : text, isPlain ? Expr::primary : Expr::sum};
   }
   // What has no results acts, once per element.
   bool once = op.getNumResults() == 0 && layout.getRank() == 1;
@@ -383,6 +391,24 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     ++statements;
   }
   return statements;
+}
+
+/// if (some lane needs it) { the results, in place of the other values }
+void KernelPrinter::printIfAny(device::IfAnyOp op) {
+  Block &block = op.getBody().front();
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
+    std::string from = value(other).text;
+    copyFragment(declareFragment(result, "result"), from);
+  }
+  std::string name = value(op.getCondition()).text, condition;
+  int64_t registers = op.getCondition().getType().getLayout().getNumRegisters();
+  for (int64_t r = 0; r < registers; ++r)
+    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
+  open("if (__any_sync(0xffffffff, " + condition + ")) {");
+  printBlock(block);
+  assign(op.getResults(), yield.getValues());
+  close();
 }
 
 //===----------------------------------------------------------------------===//
@@ -431,15 +457,17 @@ device::MapOp KernelPrinter::findMerge(device::ReduceOp op) {
   return matches ? map : device::MapOp();
 }
 
-/// The function that reduces rows of this layout.
+/// The function that reduces rows of this layout; unless they have the layout of a
+/// slice, to what each thread combines of its own.
 std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) {
+  bool joinsLanes = rows == layout.getSlice(0);
   std::string count = std::to_string(rows.getNumRegisters());
   std::string row = registerPart(layout, 0, /*weights=*/false);
   row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "e");
   llvm::SmallVector<int64_t> lanes;
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
     for (const LayoutAttr::Digit &digit : llvm::reverse(layout.getDigits(axis)))
-      for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
+      for (int64_t bit = 1; joinsLanes && digit.place == Place::lane && bit < digit.size; bit *= 2)
         lanes.push_back(bit * digit.stride);
   // Neighbours in two registers form two chains of half the length.
   bool isPaired = false;
@@ -447,10 +475,11 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
     for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
       isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
   helpers.insert("fill");
-  return helpers.request("reduce_rows", [&](const std::string &name) {
+  return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
     std::string text = "// Combines the columns of each row: " +
                        std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
-                       "then the lanes that\n// share the row. A state comes first.\n"
+                       (joinsLanes ? "then the lanes that\n// share the row. A state comes first.\n"
+                                   : "of\n// this thread alone. A state comes first.\n") +
                        "template <auto COMBINE, class T, int R>\nDEVICE void " + name + "(T (&to)[" +
                        count + "], const T (&x)[R], T identity, const T *state = nullptr) {\n  T even[" +
                        count + "]" + (isPaired ? ", odd[" + count + "]" : "") +

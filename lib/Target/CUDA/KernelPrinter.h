@@ -113,6 +113,7 @@ private:
   std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
+  void printIfAny(device::IfAnyOp op);
   bool printRounding(device::MapOp op);
   bool printConstantMap(device::MapOp op);
   /// Prints a map and those after it that share its loop; the last one of them.

@@ -157,6 +157,14 @@ void FragmentStorage::joinFirst(Operation *op) {
 void FragmentStorage::joinBranch(Operation *op) {
   if (isa<scf::ForOp>(op))
     return;
+  if (auto branch = dyn_cast<device::IfAnyOp>(op))
+    for (auto [result, other] : llvm::zip(branch.getResults(), branch.getOtherwise())) {
+      unite(result, other);
+      // Without another side the results are there before it starts; only their own
+      // other values may still be read inside.
+      unsigned start = points.lookup(branch).first + 1;
+      classes[classOf.lookup(result)].live.emplace_back(start, start);
+    }
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (!block.empty() && block.back().getNumOperands() == op->getNumResults())

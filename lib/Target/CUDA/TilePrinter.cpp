@@ -25,6 +25,8 @@ bool KernelPrinter::printTile(Operation *op) {
         write("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ");");
         return true;
       })
+      .Case<device::ThreadOffsetOp>([](auto) { return true; }) // by the map around it
+      .Case<device::IfAnyOp>([&](auto branch) { return printIfAny(branch), true; })
       .Case<device::FillOp>([&](auto fill) { return printFill(fill), true; })
       .Case<device::ContractOp>([&](auto contract) { return printContract(contract), true; })
       .Case<device::StoreTileOp>([&](auto store) { return printStoreTile(store), true; })
