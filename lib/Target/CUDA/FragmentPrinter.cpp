@@ -381,13 +381,14 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     }
     texts.push_back(text);
   }
-  for (auto [result, text] : llvm::reverse(llvm::zip(op.getResults(), texts))) {
+  for (size_t k = texts.size(); k-- > 0;) {
+    Value result = op.getResult(k);
     if (isLocal(result)) {
-      localValues[result] = text;
+      localValues[result] = texts[k];
       continue;
     }
     bool isRow = typeOf(result).getLayout() != layout;
-    write(values[result].text + "[" + (isRow ? row : e) + "] = " + text + ";");
+    write(values[result].text + "[" + (isRow ? row : e) + "] = " + texts[k] + ";");
     ++statements;
   }
   return statements;
@@ -465,10 +466,12 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   std::string row = registerPart(layout, 0, /*weights=*/false);
   row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "e");
   llvm::SmallVector<int64_t> lanes;
-  for (unsigned axis = 1; axis < layout.getRank(); ++axis)
-    for (const LayoutAttr::Digit &digit : llvm::reverse(layout.getDigits(axis)))
+  for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
+    SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+    for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
       for (int64_t bit = 1; joinsLanes && digit.place == Place::lane && bit < digit.size; bit *= 2)
         lanes.push_back(bit * digit.stride);
+  }
   // Neighbours in two registers form two chains of half the length.
   bool isPaired = false;
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
