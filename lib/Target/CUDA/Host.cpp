@@ -214,7 +214,7 @@ private:
     if (kernel.sharedBytes)
       os << "    if (cudaFuncSetAttribute(" << kernel.name
          << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
-         << ")) return MOA_LAUNCH;\n";
+         << "))\n      return MOA_LAUNCH;\n";
     std::vector<std::string> arguments;
     for (unsigned number : kernel.parameters.arrays)
       arguments.push_back(argument(number));
