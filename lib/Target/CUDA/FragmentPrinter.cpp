@@ -116,7 +116,7 @@ void KernelPrinter::printContract(device::ContractOp op) {
 void KernelPrinter::printAwait(device::AwaitOp op) {
   helpers.insert("await_products");
   std::string name = declareFragment(op.getResult(), "product");
-  write("await_products<" + std::to_string(op.getPending()) + ">(" + name + ");");
+  writeCall("await_products<" + std::to_string(op.getPending()) + ">(" + name + ")");
 }
 
 //===----------------------------------------------------------------------===//

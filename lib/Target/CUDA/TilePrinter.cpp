@@ -22,7 +22,7 @@ bool KernelPrinter::printTile(Operation *op) {
       })
       .Case<device::ArriveOp>([&](auto arrive) {
         helpers.insert("arrive");
-        write("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ");");
+        writeCall("arrive(" + slot(arrive.getBarriers(), arrive.getSlot()) + ")");
         return true;
       })
       .Case<device::ThreadOffsetOp>([](auto) { return true; }) // by the map around it
