@@ -3,7 +3,8 @@
 // A value that is used once, in its own block, is written where it is used; other
 // values are named constants. Values that a loop carries are variables, and a
 // conditional that ends in the next values of its loop assigns them in place.
-// Fragments are arrays of a thread's registers; those of 16-bit floats are packed.
+// Fragments are arrays of a thread's registers, declared at the start of their
+// block; those of 16-bit floats are packed. No line passes 120 columns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_KERNELPRINTER_H
