@@ -394,6 +394,21 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
   return statements;
 }
 
+/// Whether one of the registers of a lane of the warp holds.
+static std::string vote(const std::string &name, FragmentType type) {
+  std::string condition;
+  for (int64_t r = 0, end = type.getLayout().getNumRegisters(); r < end; ++r)
+    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
+  return "__any_sync(0xffffffff, " + condition + ")";
+}
+
+void KernelPrinter::printAny(device::AnyOp op) {
+  std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
+  std::string name = declareFragment(op.getResult(), "any");
+  writeCall("fill(" + name + ", bool(" + text + "))");
+  helpers.insert("fill");
+}
+
 /// if (some lane needs it) { the results, in place of the other values }
 void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
@@ -402,11 +417,9 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
     std::string from = value(other).text;
     copyFragment(declareFragment(result, "result"), from);
   }
-  std::string name = value(op.getCondition()).text, condition;
-  int64_t registers = op.getCondition().getType().getLayout().getNumRegisters();
-  for (int64_t r = 0; r < registers; ++r)
-    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
-  open("if (__any_sync(0xffffffff, " + condition + ")) {");
+  std::string name = value(op.getCondition()).text;
+  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
   printBlock(block);
   assign(op.getResults(), yield.getValues());
   close();

@@ -26,6 +26,9 @@ DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : 
     {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
 DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
+    {"reciprocal_approximate", R"(// 1/x within one unit in the last place, subnormal results 0.
+DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
+)"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},

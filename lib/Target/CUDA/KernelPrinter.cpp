@@ -217,6 +217,10 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
       })
+      .Case<device::ReciprocalOp>([&](auto reciprocal) {
+        helpers.insert("reciprocal_approximate");
+        define(op, {"reciprocal_approximate(" + value(reciprocal.getOperand()).text + ")"});
+      })
       .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
       .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
       .Case<device::SymbolOp>([&](auto symbol) { define(op, symbolText(symbol)); })

@@ -114,6 +114,7 @@ private:
   std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
+  void printAny(device::AnyOp op);
   void printIfAny(device::IfAnyOp op);
   bool printRounding(device::MapOp op);
   bool printConstantMap(device::MapOp op);

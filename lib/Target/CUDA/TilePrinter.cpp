@@ -26,6 +26,7 @@ bool KernelPrinter::printTile(Operation *op) {
         return true;
       })
       .Case<device::ThreadOffsetOp>([](auto) { return true; }) // by the map around it
+      .Case<device::AnyOp>([&](auto any) { return printAny(any), true; })
       .Case<device::IfAnyOp>([&](auto branch) { return printIfAny(branch), true; })
       .Case<device::FillOp>([&](auto fill) { return printFill(fill), true; })
       .Case<device::ContractOp>([&](auto contract) { return printContract(contract), true; })

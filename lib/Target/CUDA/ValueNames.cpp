@@ -47,6 +47,7 @@ static std::string wordFor(Operation *op) {
       .Case<arith::AddFOp>([](auto) { return "sum"; })
       .Case<arith::SubFOp>([](auto) { return "difference"; })
       .Case<arith::DivFOp>([](auto) { return "ratio"; })
+      .Case<device::ReciprocalOp>([](auto) { return "reciprocal"; })
       .Case<arith::NegFOp>([](auto) { return "negated"; })
       .Case<arith::TruncFOp>([](auto) { return "rounded"; })
       .Case<arith::ExtFOp>([](auto) { return "wide"; })
