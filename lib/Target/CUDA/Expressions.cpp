@@ -2,7 +2,10 @@
 #include "lib/Target/CUDA/Expressions.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -75,6 +78,10 @@ struct OperationPrinter {
     helpers.insert(helper);
     return call(helper);
   }
+  /// A helper whose name tells the type: `max_nan` for float, `max_nan_double`.
+  Expr helpFloat(const std::string &helper) const {
+    return help(helper + (isDouble() ? "_double" : ""));
+  }
   /// A helper that is a template over the integer type.
   Expr helpInteger(const std::string &helper) const {
     helpers.insert(helper);
@@ -86,6 +93,8 @@ struct OperationPrinter {
   }
   /// Wrapping arithmetic of the user's integers; of indices, plain.
   Expr integer(const char *sign, int level) const {
+    if (type().isIndex() && *sign == '+')
+      return {in[0].at(level) + " + " + in[1].at(level), level};
     if (type().isIndex())
       return infix(sign, level);
     std::string name = getValueType(type()).str(), text;
@@ -162,12 +171,40 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// A product that a sum uses would be fused with it.
-Expr OperationPrinter::multiply() const {
-  bool summed = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<arith::AddFOp, arith::SubFOp>(user);
+/// True if the value may become an operand of a sum, in the same expression or
+/// through a fragment, a private array or what a loop carries: nvcc would fuse them.
+static bool reachesSum(Value value, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return false;
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    unsigned number = use.getOperandNumber();
+    if (isa<arith::AddFOp, arith::SubFOp, memref::StoreOp>(user))
+      return true;
+    if (auto reduce = dyn_cast<device::ReduceOp>(user))
+      return reduce.getMonoid() == Monoid::add;
+    auto follow = [&](Value next) { return reachesSum(next, seen); };
+    if (isa<arith::NegFOp, arith::SelectOp>(user))
+      return follow(user->getResult(0));
+    if (auto map = dyn_cast<device::MapOp>(user))
+      return follow(map.getBody().getArgument(number));
+    if (auto contract = dyn_cast<device::ContractOp>(user))
+      return user->getOperand(number) == contract.getC() && follow(contract.getResult());
+    if (isa<device::AwaitOp>(user))
+      return follow(user->getResult(0));
+    if (auto loop = dyn_cast<scf::ForOp>(user))
+      return follow(loop.getTiedLoopRegionIterArg(&use)) || follow(loop.getTiedLoopResult(&use));
+    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()); loop && isa<scf::YieldOp>(user))
+      return follow(loop.getRegionIterArg(number)) || follow(loop.getResult(number));
+    if (isa<scf::YieldOp, device::YieldOp>(user))
+      return follow(user->getParentOp()->getResult(number));
+    return false;
   });
-  if (summed)
+}
+
+Expr OperationPrinter::multiply() const {
+  llvm::DenseSet<Value> seen;
+  if (reachesSum(op->getResult(0), seen))
     return call(isDouble() ? "__dmul_rn" : "__fmul_rn");
   return infix("*", Expr::product);
 }
@@ -223,8 +260,8 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
       .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })
-      .Case<arith::MaximumFOp>([&](auto) { return help("max_nan"); })
-      .Case<arith::MinimumFOp>([&](auto) { return help("min_nan"); })
+      .Case<arith::MaximumFOp>([&](auto) { return helpFloat("max_nan"); })
+      .Case<arith::MinimumFOp>([&](auto) { return helpFloat("min_nan"); })
       .Case<arith::MaxNumFOp>([&](auto) { return library("fmax"); })
       .Case<arith::MinNumFOp>([&](auto) { return library("fmin"); })
       .Case<arith::CmpFOp>([&](auto) { return compareFloat(); })
@@ -250,6 +287,8 @@ std::optional<Expr> OperationPrinter::print() const {
         return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr);
       })
       .Case<arith::XOrIOp>([&](auto) {
+        if (truth && matchPattern(op->getOperand(1), m_One()))
+          return Expr{"!" + in[0].at(Expr::unary), Expr::unary};
         return truth ? infix("!=", Expr::equality) : infix("^", Expr::bitXor);
       })
       .Case<arith::ShLIOp>([&](auto) { return helpInteger("shift_left"); })
@@ -264,7 +303,12 @@ std::optional<Expr> OperationPrinter::print() const {
         helpers.insert("to_int");
         return call(name);
       })
-      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+      .Case<arith::IndexCastOp>([&](auto) {
+        // Functions of a register's number are of type int.
+        bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
+        return isInt ? in[0] : cast();
+      })
+      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
           [&](auto) { return cast(); })
       .Default([&](Operation *) { return printMath(); });
 }

@@ -25,7 +25,7 @@ std::string printConstant(mlir::Attribute value);
 
 /// One operation of arith or math on operands already printed; nothing if it has
 /// no C++ here. The rounding of every float operation is fixed: products go
-/// through __fmul_rn where the compiler might fuse them with a sum.
+/// through __fmul_rn where nvcc might fuse them with a sum.
 std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands,
                                    std::set<std::string> &helpers);
 
