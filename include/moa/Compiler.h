@@ -168,6 +168,13 @@ struct StageTime {
 
 enum class ReportFormat { Text, JSON };
 
+/// Kernels as PTX and their host side.
+struct PTXFiles {
+  std::string text;     ///< PTX for sm_90a
+  std::string launcher; ///< C that holds the PTX and launches it by the driver API
+  std::string manifest; ///< JSON: the facts of every launch
+};
+
 /// One compiled specification.
 class Compilation {
 public:
@@ -191,6 +198,8 @@ public:
   std::optional<std::string> mathematics();
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
+  /// PTX of all kernels, and what launches them.
+  std::optional<PTXFiles> ptx();
   /// CUDA C++ of all kernels, one file that stands alone.
   std::optional<std::string> cuda();
   /// The C header of the object's entry points.

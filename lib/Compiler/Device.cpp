@@ -2,7 +2,9 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Target/CUDA/Cuda.h"
+#include "lib/Target/PTX/PTX.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
@@ -26,6 +28,23 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   modules[Level::Device] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);
   return *modules[Level::Device];
+}
+
+std::optional<PTXFiles> Compilation::ptx() {
+  ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
+  if (!module)
+    return std::nullopt;
+  OwningOpRef<ModuleOp> code = module.clone();
+  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }))
+    return std::nullopt;
+  PTXFiles files;
+  impl->timed("ptx", [&] {
+    auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
+    auto text = llvm ? impl->take(ptx::emit(**llvm)) : std::nullopt;
+    files.text = text.value_or("");
+    return text.has_value();
+  });
+  return ok() ? std::optional(std::move(files)) : std::nullopt;
 }
 
 std::optional<std::string> Compilation::cuda() {

@@ -85,11 +85,8 @@ static int fail(const Twine &message) {
 
 /// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
-  static const char *const later[] = {"ptx", "cubin"};
-  if (is_contained(later, target))
-    return "--target=" + target + " does not exist yet; there are cpu and cuda";
-  if (target != "cpu" && target != "cuda")
-    return "there is no target '" + target + "'; there are cpu and cuda";
+  if (target != "cpu" && target != "cuda" && target != "ptx")
+    return "there is no target '" + target + "'; there are cpu, cuda and ptx";
   if (target == "cpu" && !arch.empty())
     return "--arch names a GPU; --target=cpu takes --mcpu";
   if (target == "cuda" && !arch.empty() && arch != "sm_90a")
@@ -135,6 +132,15 @@ static bool add(std::vector<Artefact> &artefacts, StringRef path,
   return contents.has_value();
 }
 
+/// The PTX, and beside it the launcher and the manifest.
+static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
+  std::optional<moa::PTXFiles> files = unit.ptx();
+  if (!files)
+    return false;
+  artefacts.push_back({output, files->text});
+  return true;
+}
+
 /// Everything the flags ask for; false after an error.
 static bool makeArtefacts(moa::Compilation &unit,
                           std::vector<Artefact> &artefacts) {
@@ -161,6 +167,8 @@ static bool makeArtefacts(moa::Compilation &unit,
     return true;
   if (target == "cuda")
     return add(artefacts, output, unit.cuda());
+  if (target == "ptx")
+    return addPTX(artefacts, unit);
   std::optional<std::vector<char>> object = unit.object();
   return object &&
          add(artefacts, output, std::string(object->begin(), object->end()));
