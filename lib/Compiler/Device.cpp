@@ -34,17 +34,29 @@ std::optional<PTXFiles> Compilation::ptx() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
+  std::optional<std::string> forms = mathematics();
+  if (!forms)
+    return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
   if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }))
     return std::nullopt;
+  std::vector<ptx::Program> programs;
+  for (auto [program, signature] :
+       llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
+    programs.push_back({signature, {}, ""});
+    for (auto kernel : program.getBody().getOps<device::KernelOp>())
+      programs.back().launches.push_back(gpu::getLaunch(kernel));
+  }
+  programs.front().notes = impl->sourceText + "\n" + *forms;
   PTXFiles files;
-  impl->timed("ptx", [&] {
+  bool made = impl->timed("ptx", [&] {
     auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
     auto text = llvm ? impl->take(ptx::emit(**llvm)) : std::nullopt;
-    files.text = text.value_or("");
-    return text.has_value();
+    auto launcher = text ? impl->take(ptx::printLauncher(programs, *text)) : std::nullopt;
+    files = {text.value_or(""), launcher.value_or(""), ptx::printManifest(programs)};
+    return launcher.has_value();
   });
-  return ok() ? std::optional(std::move(files)) : std::nullopt;
+  return made ? std::optional(std::move(files)) : std::nullopt;
 }
 
 std::optional<std::string> Compilation::cuda() {

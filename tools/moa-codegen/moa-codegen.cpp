@@ -11,6 +11,7 @@
 #include "tools/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -132,12 +133,21 @@ static bool add(std::vector<Artefact> &artefacts, StringRef path,
   return contents.has_value();
 }
 
-/// The PTX, and beside it the launcher and the manifest.
+/// NAME.ptx, and beside it NAME.c and NAME.json.
 static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
   std::optional<moa::PTXFiles> files = unit.ptx();
   if (!files)
     return false;
   artefacts.push_back({output, files->text});
+  if (output == "-")
+    return true;
+  auto beside = [](StringRef extension) {
+    SmallString<128> path(output);
+    sys::path::replace_extension(path, extension);
+    return path.str().str();
+  };
+  artefacts.push_back({beside(".c"), files->launcher});
+  artefacts.push_back({beside(".json"), files->manifest});
   return true;
 }
 

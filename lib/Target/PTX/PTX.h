@@ -41,6 +41,15 @@ struct Program {
   std::string notes; ///< lines of the opening comment
 };
 
+/// A C file that holds the PTX and launches it through the driver, with the entry
+/// points of every target.
+llvm::Expected<std::string> printLauncher(llvm::ArrayRef<Program> programs,
+                                          llvm::StringRef ptx);
+
+/// JSON: kernels, grids, blocks, shared memory, parameters in order, descriptors of
+/// tiles, symbols, constraints, shapes.
+std::string printManifest(llvm::ArrayRef<Program> programs);
+
 } // namespace moa::ptx
 
 #endif // MOA_TARGET_PTX_PTX_H
