@@ -200,6 +200,9 @@ public:
   std::optional<std::vector<char>> object();
   /// PTX of all kernels, and what launches them.
   std::optional<PTXFiles> ptx();
+  /// The same kernels as machine code for sm_90a, by the ptxas of a CUDA toolkit
+  /// found at run time.
+  std::optional<std::vector<char>> cubin();
   /// CUDA C++ of all kernels, one file that stands alone.
   std::optional<std::string> cuda();
   /// The C header of the object's entry points.

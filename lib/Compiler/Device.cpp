@@ -59,6 +59,18 @@ std::optional<PTXFiles> Compilation::ptx() {
   return made ? std::optional(std::move(files)) : std::nullopt;
 }
 
+std::optional<std::vector<char>> Compilation::cubin() {
+  std::optional<PTXFiles> files = ptx();
+  if (!files)
+    return std::nullopt;
+  std::optional<std::vector<char>> bytes;
+  impl->timed("ptxas", [&] {
+    bytes = impl->take(ptx::assemble(files->text));
+    return bytes.has_value();
+  });
+  return bytes;
+}
+
 std::optional<std::string> Compilation::cuda() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)

@@ -27,13 +27,13 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                             "standard output"),
                                    cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda"),
+    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
            cl::desc("What to generate code for: cpu gives an object file, cuda "
-                    "CUDA C++"),
+                    "CUDA C++, ptx PTX with a launcher in C and a manifest, cubin "
+                    "machine code of a GPU"),
            cl::cat(category));
-// Hidden while there is no GPU target.
-static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::Hidden,
-                                 cl::desc("The GPU architecture"),
+static cl::opt<std::string> arch("arch", cl::value_desc("name"),
+                                 cl::desc("The GPU architecture: sm_90a"),
                                  cl::cat(category));
 static cl::opt<std::string>
     processor("mcpu", cl::value_desc("name"),
@@ -86,13 +86,14 @@ static int fail(const Twine &message) {
 
 /// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
-  if (target != "cpu" && target != "cuda" && target != "ptx")
-    return "there is no target '" + target + "'; there are cpu, cuda and ptx";
+  static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
+  if (!is_contained(targets, target))
+    return "there is no target '" + target + "'; there are cpu, cuda, ptx and cubin";
   if (target == "cpu" && !arch.empty())
     return "--arch names a GPU; --target=cpu takes --mcpu";
-  if (target == "cuda" && !arch.empty() && arch != "sm_90a")
+  if (target != "cpu" && !arch.empty() && arch != "sm_90a")
     return "there is no GPU architecture '" + arch + "'; there is sm_90a";
-  if (target == "cuda" && (!header.empty() || !processor.empty()))
+  if (target != "cpu" && (!header.empty() || !processor.empty()))
     return std::string("--header and --mcpu belong to --target=cpu");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
     return "there is no level '" + emit +
@@ -179,7 +180,7 @@ static bool makeArtefacts(moa::Compilation &unit,
     return add(artefacts, output, unit.cuda());
   if (target == "ptx")
     return addPTX(artefacts, unit);
-  std::optional<std::vector<char>> object = unit.object();
+  std::optional<std::vector<char>> object = target == "cubin" ? unit.cubin() : unit.object();
   return object &&
          add(artefacts, output, std::string(object->begin(), object->end()));
 }

@@ -41,13 +41,12 @@ std::vector<RegisterPlace> getPlaces(LayoutAttr layout) {
   return places;
 }
 
-unsigned countRegisterDigits(LayoutAttr layout) {
-  unsigned count = 0;
-  for (unsigned axis = 0; axis < layout.getRank(); ++axis)
-    count += llvm::count_if(layout.getDigits(axis), [](const LayoutAttr::Digit &digit) {
-      return digit.place == device::Place::register_ && digit.size > 1;
-    });
-  return count;
+bool hasNeighbours(LayoutAttr layout) {
+  for (unsigned axis = 1; axis < layout.getRank(); ++axis)
+    for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
+      if (digit.place == device::Place::register_ && digit.stride == 1 && digit.size == 2)
+        return true;
+  return false;
 }
 
 bool isNarrow(Type type) {

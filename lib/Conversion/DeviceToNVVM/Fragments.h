@@ -16,8 +16,8 @@ struct RegisterPlace {
 /// The registers of one thread in order of their numbers.
 std::vector<RegisterPlace> getPlaces(device::LayoutAttr layout);
 
-/// How many digits of more than one value are bound to registers.
-unsigned countRegisterDigits(device::LayoutAttr layout);
+/// Whether registers 2k and 2k + 1 hold neighbours of one row.
+bool hasNeighbours(device::LayoutAttr layout);
 
 /// Fragments of 16-bit floats are packed in pairs of neighbours.
 bool isNarrow(mlir::Type fragment);

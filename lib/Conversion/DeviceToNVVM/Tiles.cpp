@@ -357,7 +357,7 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   Value identity = arith::ConstantOp::create(b, to.loc, getIdentity(op.getMonoid(), type));
   Values from = registers(Value(op.getFragment()));
   // Two chains of half the length: neighbours apart.
-  bool isPaired = countRegisterDigits(layout) > 1 && layout.getNumRegisters() > rows;
+  bool isPaired = hasNeighbours(layout);
   Values even(rows, identity), odd(rows, identity);
   for (const RegisterPlace &place : places) {
     Values &chain = isPaired && place.number % 2 ? odd : even;

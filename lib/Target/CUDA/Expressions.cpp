@@ -101,7 +101,7 @@ struct OperationPrinter {
   }
   Expr compareFloat() const;
   Expr compareInteger() const;
-  Expr multiply() const;
+  Expr rounded(const char *operation) const;
   Expr cast() const { return call(getValueType(type()).str()); }
   Expr extend() const;
   Expr truncate() const;
@@ -162,14 +162,10 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// A product that a sum uses would be fused with it.
-Expr OperationPrinter::multiply() const {
-  bool summed = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<arith::AddFOp, arith::SubFOp>(user);
-  });
-  if (summed)
-    return call(isDouble() ? "__dmul_rn" : "__fmul_rn");
-  return infix("*", Expr::product);
+/// A sum or product in one rounding. With operators nvcc would fuse products with
+/// sums, across statements and out of the functions of its library too.
+Expr OperationPrinter::rounded(const char *operation) const {
+  return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
 }
 
 Expr OperationPrinter::extend() const {
@@ -217,9 +213,9 @@ std::optional<Expr> OperationPrinter::printMath() const {
 std::optional<Expr> OperationPrinter::print() const {
   bool truth = type().isInteger(1);
   return llvm::TypeSwitch<Operation *, std::optional<Expr>>(op)
-      .Case<arith::AddFOp>([&](auto) { return infix("+", Expr::sum); })
-      .Case<arith::SubFOp>([&](auto) { return infix("-", Expr::sum); })
-      .Case<arith::MulFOp>([&](auto) { return multiply(); })
+      .Case<arith::AddFOp>([&](auto) { return rounded("add"); })
+      .Case<arith::SubFOp>([&](auto) { return rounded("sub"); })
+      .Case<arith::MulFOp>([&](auto) { return rounded("mul"); })
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
       .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })

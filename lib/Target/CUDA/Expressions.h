@@ -24,8 +24,8 @@ struct Expr {
 std::string printConstant(mlir::Attribute value);
 
 /// One operation of arith or math on operands already printed; nothing if it has
-/// no C++ here. The rounding of every float operation is fixed: products go
-/// through __fmul_rn where the compiler might fuse them with a sum.
+/// no C++ here. The rounding of every float operation is fixed: sums and
+/// products go through __fadd_rn, __fmul_rn and their like, which nvcc never fuses.
 std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands,
                                    std::set<std::string> &helpers);
 

@@ -71,6 +71,30 @@ static void answerReflection(llvm::Module &module) {
   reflect->eraseFromParent();
 }
 
+/// nvcc fuses a product into the sums it enters if it enters nothing else:
+/// x = a · b, x + y ⇒ fma(a, b, y), of x + x too. Differences stay.
+static void contract(Function &function) {
+  SmallVector<Instruction *> products;
+  for (Instruction &instruction : instructions(function))
+    if (instruction.getOpcode() == Instruction::FMul &&
+        all_of(instruction.users(), [](User *user) {
+          return cast<Instruction>(user)->getOpcode() == Instruction::FAdd;
+        }))
+      products.push_back(&instruction);
+  for (Instruction *product : products)
+    for (User *user : make_early_inc_range(product->users())) {
+      auto *sum = cast<Instruction>(user);
+      if (sum->getParent() == nullptr || sum->use_empty())
+        continue; // x + x is a user twice
+      unsigned position = sum->getOperand(0) == product ? 1 : 0;
+      IRBuilder<> builder(sum);
+      Value *fused = builder.CreateIntrinsic(
+          Intrinsic::fma, {sum->getType()},
+          {product->getOperand(0), product->getOperand(1), sum->getOperand(position)});
+      sum->replaceAllUsesWith(fused);
+    }
+}
+
 Error linkLibdevice(llvm::Module &module) {
   SmallVector<std::string> called;
   for (Function &function : module)
@@ -104,6 +128,7 @@ Error linkLibdevice(llvm::Module &module) {
     function.setLinkage(GlobalValue::InternalLinkage);
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
+    contract(function);
   }
   answerReflection(module);
   return Error::success();
