@@ -37,7 +37,12 @@ std::unique_ptr<Pass> createConvertDeviceToNVVMPass() {
   return std::make_unique<ConvertDeviceToNVVM>();
 }
 
-void registerDeviceToNVVMPasses() { PassRegistration<ConvertDeviceToNVVM>(); }
+void registerDeviceToNVVMPasses() {
+  PassRegistration<ConvertDeviceToNVVM>();
+  PassPipelineRegistration<>("device-to-llvm-pipeline",
+                             "Every pass from device to the llvm dialect for PTX",
+                             buildDeviceToLLVMPipeline);
+}
 
 void buildDeviceToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertDeviceToNVVMPass());

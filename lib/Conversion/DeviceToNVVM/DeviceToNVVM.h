@@ -22,6 +22,7 @@ namespace moa {
 /// and reductions its order. Elementary functions are calls of CUDA's libdevice.
 /// **Cost**: linear in the registers of the fragments.
 std::unique_ptr<mlir::Pass> createConvertDeviceToNVVMPass();
+/// Registers the pass, and device-to-llvm-pipeline.
 void registerDeviceToNVVMPasses();
 
 /// convert-device-to-nvvm, then everything that leads to the llvm dialect.

@@ -366,11 +366,13 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   for (int64_t row = 0; row != rows; ++row) {
     if (isPaired)
       even[row] = combine(op.getMonoid(), even[row], odd[row]);
-    for (unsigned axis = 1; axis < layout.getRank(); ++axis)
-      for (const LayoutAttr::Digit &digit : llvm::reverse(layout.getDigits(axis)))
+    for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
+      SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+      for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
         for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
           even[row] = combine(op.getMonoid(), even[row],
                               to.shuffle(even[row], bit * digit.stride));
+    }
   }
   fragments[op.getResult()] = even;
 }

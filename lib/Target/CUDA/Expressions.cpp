@@ -3,6 +3,8 @@
 #include "lib/Target/CUDA/Cuda.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -102,6 +104,7 @@ struct OperationPrinter {
   Expr compareFloat() const;
   Expr compareInteger() const;
   Expr rounded(const char *operation) const;
+  Expr multiply() const;
   Expr cast() const { return call(getValueType(type()).str()); }
   Expr extend() const;
   Expr truncate() const;
@@ -162,10 +165,44 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// A sum or product in one rounding. With operators nvcc would fuse products with
-/// sums, across statements and out of the functions of its library too.
+/// An operation in one rounding, which nvcc does not fuse with another.
 Expr OperationPrinter::rounded(const char *operation) const {
   return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
+}
+
+/// Whether a value may come to an operand of CUDA's library as it is, or with another
+/// sign.
+static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return false;
+  auto enters = [&](Value next) { return entersLibrary(next, seen); };
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    unsigned number = use.getOperandNumber();
+    Operation *user = use.getOwner(), *parent = user->getParentOp();
+    return llvm::TypeSwitch<Operation *, bool>(user)
+        .Case<arith::RemFOp, memref::StoreOp>([](auto) { return true; })
+        .Case<arith::NegFOp, arith::SelectOp>([&](auto op) { return enters(op.getResult()); })
+        .Case<device::MapOp>([&](auto map) { return enters(map.getBody().getArgument(number)); })
+        .Case<device::YieldOp>([&](auto) { return enters(parent->getResult(number)); })
+        .Case<scf::ForOp>([&](auto loop) {
+          return enters(loop.getTiedLoopRegionIterArg(&use));
+        })
+        .Case<scf::YieldOp>([&](auto) {
+          auto loop = dyn_cast<scf::ForOp>(parent);
+          return enters(parent->getResult(number)) ||
+                 (loop && enters(loop.getRegionIterArg(number)));
+        })
+        .Default([](Operation *op) {
+          return op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp>(op);
+        });
+  });
+}
+
+/// No sum of ours is fused with a product. Those inside the functions of CUDA's
+/// library would be, so what goes there is rounded before.
+Expr OperationPrinter::multiply() const {
+  llvm::DenseSet<Value> seen;
+  return entersLibrary(op->getResult(0), seen) ? rounded("mul") : infix("*", Expr::product);
 }
 
 Expr OperationPrinter::extend() const {
@@ -215,7 +252,7 @@ std::optional<Expr> OperationPrinter::print() const {
   return llvm::TypeSwitch<Operation *, std::optional<Expr>>(op)
       .Case<arith::AddFOp>([&](auto) { return rounded("add"); })
       .Case<arith::SubFOp>([&](auto) { return rounded("sub"); })
-      .Case<arith::MulFOp>([&](auto) { return rounded("mul"); })
+      .Case<arith::MulFOp>([&](auto) { return multiply(); })
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
       .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })

@@ -443,8 +443,14 @@ void KernelPrinter::printReduce(device::ReduceOp op) {
   };
   auto combined = [&](const std::string &x, const std::string &y) -> std::string {
     switch (op.getMonoid()) {
-    case Monoid::add: return x + " + " + y;
-    case Monoid::mul: return x + " * " + y;
+    case Monoid::add:
+    case Monoid::mul: {
+      bool isSum = op.getMonoid() == Monoid::add;
+      if (!isa<FloatType>(type))
+        return x + (isSum ? " + " : " * ") + y;
+      return std::string(type.isF64() ? "__d" : "__f") + (isSum ? "add" : "mul") + "_rn(" + x +
+             ", " + y + ")";
+    }
     case Monoid::and_: return x + " & " + y;
     case Monoid::or_: return x + " | " + y;
     default: break;
@@ -493,13 +499,15 @@ void KernelPrinter::printReduce(device::ReduceOp op) {
   std::string target = name + "[" + r + "]";
   if (isPaired)
     write(target + " = " + combined(target, other + "[" + r + "]") + ";");
-  for (unsigned axis = 1; axis < layout.getRank(); ++axis)
-    for (const LayoutAttr::Digit &digit : llvm::reverse(layout.getDigits(axis)))
+  for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
+    llvm::SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+    for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
       for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
         write(target + " = " +
               combined(target, "__shfl_xor_sync(0xffffffff, " + target + ", " +
                                    std::to_string(bit * digit.stride) + ")") +
               ";");
+  }
   --depth;
   write("}");
 }

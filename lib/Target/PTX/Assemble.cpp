@@ -32,7 +32,7 @@ Expected<std::vector<char>> assemble(StringRef ptx) {
                              "$CUDA_PATH, PATH or /usr/local/cuda; install the CUDA toolkit or "
                              "set CUDA_HOME to its root, or use --target=ptx");
   std::vector<std::string> paths;
-  auto clean = make_scope_exit([&] {
+  scope_exit clean([&] {
     for (const std::string &path : paths)
       sys::fs::remove(path);
   });
