@@ -1,8 +1,12 @@
 """Times emitted kernels beside cuDNN, FlashAttention 2 and FlexAttention.
 
-Launches of all variants go in shuffled round-robin order, each after an L2 flush
-and an idle gap, so that clock and cache are the same for all of them; printed are
-medians of the times and of the per-round ratios to cuDNN, with quartiles.
+Launches of all variants go in shuffled round-robin order, each after an idle gap
+and a flush of the second-level cache, which also hides the work of the host, so
+that clock, cache and queue are the same for all of them; printed are medians of
+the times and of the per-round ratios, with quartiles.
+
+Several directories of kernels are variants of ours in the same run, each named
+after its directory.
 """
 import argparse
 import ctypes
@@ -14,10 +18,9 @@ import time
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
-         ("sdpa", 2, 32, 8192, 64), ("causal", 2, 32, 8192, 64),
-         ("sdpa", 2, 8, 8192, 256), ("causal", 2, 8, 8192, 256)]
+WINDOW, CAP = 1024, 30.0
 
 
 class DLTensor(ctypes.Structure):
@@ -39,90 +42,160 @@ def describe(tensor):
 
 
 class Kernel:
-    def __init__(self, directory, form, width):
-        self.library = ctypes.CDLL(os.path.join(directory, f"{form}-{width}.so"))
-        self.function = getattr(self.library, form)
+    """An emitted entry point on tensors and scalars that do not change."""
 
-    def __call__(self, q, k, v, scale, o):
-        tensors = [describe(x) for x in (q, k, v, o)]
-        refs = [ctypes.byref(t) for t in tensors]
+    def __init__(self, path, name, inputs, output):
+        self.function = getattr(ctypes.CDLL(path), name)
+        tensors = [describe(x) for x in inputs if isinstance(x, torch.Tensor)] + [describe(output)]
+        refs = iter([ctypes.byref(t) for t in tensors])
+        self.kept = tensors
+        self.arguments = [next(refs) if isinstance(x, torch.Tensor) else x for x in inputs]
+        self.arguments += [next(refs), None, ctypes.c_size_t(0)]
+
+    def __call__(self):
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        code = self.function(*refs[:3], ctypes.c_float(scale), refs[3], None,
-                             ctypes.c_size_t(0), stream)
+        code = self.function(*self.arguments, stream)
         if code:
             raise RuntimeError(f"the kernel refused: code {code}")
 
 
-def backend(which, causal):
-    def run(q, k, v, scale, o):
-        with sdpa_kernel(which):
-            return F.scaled_dot_product_attention(q, k, v, scale=scale, is_causal=causal)
-    return run
+class Case:
+    """One form at one shape: our arguments, its peers, its meaning."""
+
+    def __init__(self, form, b, h, n, d):
+        self.form, self.shape = form, (b, h, n, d)
+        self.q, self.k, self.v = (torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
+                                  for _ in range(3))
+        self.scale = d ** -0.5
+        self.slopes = 2.0 ** (-8.0 * torch.arange(1, h + 1, device="cuda") / h)
+
+    def causal(self):
+        return self.form in ("causal", "alibi", "sliding_window")
+
+    def inputs(self):
+        scale = ctypes.c_float(self.scale)
+        extra = {"alibi": [self.slopes, scale], "softcap": [scale, ctypes.c_float(CAP)],
+                 "sliding_window": [scale, ctypes.c_int32(WINDOW)]}
+        return [self.q, self.k, self.v] + extra.get(self.form, [scale])
+
+    def visible(self, i, j):
+        seen = j <= i
+        return seen & (i - j < WINDOW) if self.form == "sliding_window" else seen
+
+    def peers(self):
+        if self.form in ("sdpa", "causal"):
+            def backend(which):
+                def run():
+                    with sdpa_kernel(which):
+                        F.scaled_dot_product_attention(self.q, self.k, self.v, scale=self.scale,
+                                                       is_causal=self.causal())
+                return run
+            return {"cuDNN": backend(SDPBackend.CUDNN_ATTENTION),
+                    "FA2": backend(SDPBackend.FLASH_ATTENTION)}
+        slopes = self.slopes
+        score = {"alibi": lambda s, b, h, i, j: s + slopes[h] * (j - i),
+                 "softcap": lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)}.get(self.form)
+        mask = None
+        if self.causal():
+            n = self.shape[2]
+            mask = create_block_mask(lambda b, h, i, j: self.visible(i, j), None, None, n, n)
+        flex = torch.compile(flex_attention, dynamic=False)
+        return {"Flex": lambda: flex(self.q, self.k, self.v, score_mod=score, block_mask=mask,
+                                     scale=self.scale)}
+
+    def error(self, output):
+        """Relative L2 error on some rows, against float64."""
+        n = self.shape[2]
+        rows = torch.tensor(sorted(random.sample(range(n), 32)), device="cuda")
+        s = (self.q[:, :, rows].double() @ self.k.double().transpose(-1, -2)) * self.scale
+        i, j = rows[:, None], torch.arange(n, device="cuda")[None]
+        if self.form == "alibi":
+            s = s + self.slopes.double()[:, None, None] * (j - i)
+        if self.form == "softcap":
+            s = CAP * torch.tanh(s / CAP)
+        if self.causal():
+            s = s.masked_fill(~self.visible(i, j), float("-inf"))
+        want = torch.softmax(s, -1) @ self.v.double()
+        return ((output[:, :, rows].double() - want).norm() / want.norm()).item()
+
+    def flops(self):
+        """Of the scores that are seen."""
+        b, h, n, d = self.shape
+        area = n * n
+        if self.form in ("causal", "alibi"):
+            area = n * (n + 1) // 2
+        elif self.form == "sliding_window":
+            area = sum(min(i + 1, WINDOW) for i in range(n))
+        return 4 * b * h * d * area
 
 
-def reference(q, k, v, scale, causal, rows):
-    """Some query rows in float64."""
-    s = (q[:, :, rows].double() @ k.double().transpose(-1, -2)) * scale
-    if causal:
-        i = torch.tensor(rows, device=q.device)[:, None]
-        s.masked_fill_(torch.arange(k.shape[2], device=q.device)[None] > i, float("-inf"))
-    return torch.softmax(s, -1) @ v.double()
-
-
-def measure(variants, arguments, rounds, gap):
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+def measure(variants, rounds, gap):
+    flush = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")
     times = {name: [] for name in variants}
     for run in variants.values():
-        run(*arguments)
+        run()
     torch.cuda.synchronize()
     for _ in range(rounds):
         order = list(variants)
         random.shuffle(order)
         for name in order:
-            flush.zero_()
-            torch.cuda.synchronize()
             time.sleep(gap)
+            flush.zero_()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
-            variants[name](*arguments)
+            variants[name]()
             end.record()
             torch.cuda.synchronize()
             times[name].append(start.elapsed_time(end))
     return times
 
 
+CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
+         ("sdpa", 2, 32, 8192, 64), ("causal", 2, 32, 8192, 64),
+         ("sdpa", 2, 8, 8192, 256), ("causal", 2, 8, 8192, 256),
+         ("alibi", 2, 16, 8192, 128), ("softcap", 2, 16, 8192, 128),
+         ("sliding_window", 2, 16, 8192, 128),
+         ("alibi", 2, 32, 8192, 64), ("softcap", 2, 32, 8192, 64),
+         ("sliding_window", 2, 32, 8192, 64)]
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
+    parser.add_argument("directories", nargs="+")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--gap", type=float, default=0.05)
+    parser.add_argument("--forms", default="")
     options = parser.parse_args()
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
-          torch.backends.cudnn.version())
+          torch.backends.cudnn.version(), flush=True)
     for form, b, h, n, d in CASES:
-        q, k, v = (torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
-                   for _ in range(3))
-        o = torch.full_like(q, float("nan"))
-        scale, causal = d ** -0.5, form == "causal"
-        kernel = Kernel(options.directory, form, d)
-        kernel(q, k, v, scale, o)
-        torch.cuda.synchronize()
-        rows = sorted(random.sample(range(n), 32))
-        want = reference(q, k, v, scale, causal, rows)
-        error = ((o[:, :, rows].double() - want).norm() / want.norm()).item()
-        variants = {"ours": kernel,
-                    "cuDNN": backend(SDPBackend.CUDNN_ATTENTION, causal),
-                    "FA2": backend(SDPBackend.FLASH_ATTENTION, causal)}
-        times = measure(variants, (q, k, v, scale, o), options.rounds, options.gap)
-        flops = 4 * b * h * d * n * n / (2 if causal else 1)
-        print(f"{form} bf16 ({b}, {h}, {n}, {d}): error {error:.2e}")
+        if options.forms and form not in options.forms.split(","):
+            continue
+        case = Case(form, b, h, n, d)
+        variants, errors = {}, []
+        for directory in options.directories:
+            path = os.path.join(directory, f"{form}-{d}.so")
+            if not os.path.exists(path):
+                continue
+            output = torch.full_like(case.q, float("nan"))
+            name = "softcapped" if form == "softcap" else form
+            kernel = Kernel(path, name, case.inputs(), output)
+            kernel()
+            torch.cuda.synchronize()
+            errors.append(f"{case.error(output):.2e}")
+            label = "ours" if len(options.directories) == 1 else os.path.basename(directory)
+            variants[label] = kernel
+        variants.update(case.peers())
+        times = measure(variants, options.rounds, options.gap)
+        base = "cuDNN" if "cuDNN" in times else "Flex"
+        print(f"{form} bf16 ({b}, {h}, {n}, {d}): error {' '.join(errors)}")
         for name, values in times.items():
-            ratio = sorted(c / t for c, t in zip(times["cuDNN"], values))
+            ratio = sorted(c / t for c, t in zip(times[base], values))
             q1, q2, q3 = statistics.quantiles(ratio, n=4)
             median = statistics.median(values)
-            print(f"  {name:6} {median:8.3f} ms {flops / median * 1e-9:7.1f} TFLOP/s   "
-                  f"{q2:.3f} x cuDNN (quartiles {q1:.3f} .. {q3:.3f})")
+            print(f"  {name:6} {median:8.3f} ms {case.flops() / median * 1e-9:7.1f} TFLOP/s   "
+                  f"{q2:.3f} x {base} (quartiles {q1:.3f} .. {q3:.3f})", flush=True)
 
 
 if __name__ == "__main__":

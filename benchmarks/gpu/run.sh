@@ -2,15 +2,16 @@
 # The GPU benchmark, on a machine that need not have the compiler:
 #
 #   run.sh emit DIRECTORY            write the kernels, with build/bin/moa-codegen
-#   run.sh run DIRECTORY [OPTION…]   compile them with nvcc and time them beside PyTorch's
+#   run.sh run DIRECTORY… [OPTION…]  compile them with nvcc and time them beside PyTorch's
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 codegen=${MOA_BUILD_DIR:-$root/build}/bin/moa-codegen
-job=$1 directory=$2
-shift 2
+job=$1
+shift
 case $job in
 emit)
+  directory=$1
   mkdir -p "$directory"
   for width in 64 128 256; do
     for form in sdpa causal; do
@@ -18,8 +19,11 @@ emit)
         -o "$directory/$form-$width.cu"
     done
   done
-  for form in alibi softcap sliding_window; do
-    "$codegen" "$root/examples/$form.moa" --set T=bf16 --set D=128 --target=cuda -o "$directory/$form-128.cu"
+  for width in 64 128; do
+    for form in alibi softcap sliding_window; do
+      "$codegen" "$root/examples/$form.moa" --set T=bf16 --set "D=$width" --target=cuda \
+        -o "$directory/$form-$width.cu"
+    done
   done
   ;;
 run)
@@ -28,8 +32,10 @@ run)
       "$1.cu" -o "$1.so" >"$1.log" 2>&1 || { echo "nvcc failed: $1"; head -5 "$1.log"; }
   }
   export -f compile
-  find "$directory" -name '*.cu' | sed 's/\.cu$//' | xargs -P "$(nproc)" -I{} bash -c 'compile {}'
-  exec python3 "$here/run.py" "$directory" "$@"
+  for directory in "$@"; do
+    [ ! -d "$directory" ] || find "$directory" -name '*.cu'
+  done | sed 's/\.cu$//' | xargs -P "$(nproc)" -I{} bash -c 'compile {}'
+  exec python3 "$here/run.py" "$@"
   ;;
 *)
   echo "run.sh: expects emit or run" >&2

@@ -282,9 +282,11 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let description = [{
     The body's arguments are one scalar per input and the element's indices in
     `shape`; it yields one scalar per result. An input of rank 1 gives every
-    element of a row the row's value.
+    element of a row the row's value; one in the layout of the threads' parts gives
+    every element the value at its row and lane.
 
-    Constraints: inputs and results have `layout`, or its slice of axis 0 (C1); the
+    Constraints: inputs have `layout`, its slice of axis 0, or the threads' parts of
+    axis 1, results `layout` (C1); the
     body takes a scalar of each input's element type, then an index per axis (C2),
     and yields one of each result's element type (C3).
   }];
@@ -297,15 +299,34 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let hasVerifier = 1;
 }
 
+def Device_ThreadOffsetOp : Device_Op<"thread_offset", [Pure]> {
+  let summary = "How far a map's index lies behind that of the thread's first element";
+  let description = [{
+    Along one axis a thread's elements differ in the digits bound to registers; the
+    result is what these contribute to the index. It is a constant where the loop
+    over the registers is unrolled, so that a comparison with a value per thread
+    needs neither the index nor a register for it.
+
+    Constraint: the operand is an index argument of the map around it (C1).
+  }];
+  let arguments = (ins Index:$index);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index attr-dict";
+  let hasVerifier = 1;
+}
+
 def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let summary = "⊕ over the columns of a fragment";
   let description = [{
     Every thread combines its registers of a row in order of the columns, those of
     even and of odd number apart, and these two; then the lanes that share the row
-    combine theirs pairwise, nearest first.
+    combine theirs pairwise, nearest first. A result with the layout of the threads'
+    parts (`LayoutAttr::getThreadPart`) leaves the second step out: its column l is
+    what the l-th lane of a row has combined.
 
-    Constraints: the result has the layout of the fragment's rows (C1) and the
-    fragment's element type (C2); the fragment has rows and columns (C3).
+    Constraints: the result has the layout of the fragment's rows, or that of the
+    threads' parts of them (C1), and the fragment's element type (C2); the fragment
+    has rows and columns (C3).
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);
@@ -313,8 +334,36 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Device_YieldOp : Device_Op<"yield", [Terminator, Pure, HasParent<"MapOp">]> {
-  let summary = "Ends a map";
+def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
+                                          RecursiveMemoryEffects]> {
+  let summary = "Fragments that are computed by the warps that need it";
+  let description = [{
+    A warp in which `condition` holds for some element runs the body, and its part of
+    the results is what the body yields; the others skip it, and theirs is `otherwise`.
+    The body reads fragments of the same warpgroup only.
+
+        %x = device.if_any %needed else (%old) : … {
+          …
+          device.yield %new : …
+        }
+
+    Constraints: `condition` is of booleans (C1); results, other values and yields
+    have the same types (C2).
+  }];
+  let arguments = (ins Device_FragmentType:$condition,
+                       Variadic<Device_FragmentType>:$otherwise);
+  let results = (outs Variadic<Device_FragmentType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $condition `else` `(` $otherwise `)` attr-dict
+    `:` functional-type(operands, results) $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_YieldOp : Device_Op<"yield", [Terminator, Pure,
+                                        ParentOneOf<["MapOp", "IfAnyOp"]>]> {
+  let summary = "Ends a map or a conditional";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values attr-dict (`:` type($values)^)?";
 }

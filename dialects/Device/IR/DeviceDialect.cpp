@@ -190,6 +190,34 @@ LayoutAttr LayoutAttr::getSlice(unsigned axis) const {
   return LayoutAttr::get(getContext(), ranks, places, sizes, strides);
 }
 
+LayoutAttr LayoutAttr::getThreadPart(unsigned axis) const {
+  SmallVector<int64_t> ranks, places, sizes, strides;
+  // Registers that stay are numbered anew, in the order they had.
+  auto stays = [&](unsigned of, const Digit &digit) {
+    return of != axis || digit.place != Place::register_;
+  };
+  auto renumbered = [&](const Digit &digit) {
+    int64_t stride = 1;
+    for (unsigned of = 0; of <= getRank(); ++of)
+      for (const Digit &other : getDigits(of))
+        if (stays(of, other) && other.place == Place::register_ && other.stride < digit.stride)
+          stride *= other.size;
+    return stride;
+  };
+  for (unsigned of = 0; of <= getRank(); ++of) {
+    ranks.push_back(0);
+    for (const Digit &digit : getDigits(of)) {
+      if (!stays(of, digit))
+        continue;
+      places.push_back(static_cast<int64_t>(digit.place));
+      sizes.push_back(digit.size);
+      strides.push_back(digit.place == Place::register_ ? renumbered(digit) : digit.stride);
+      ++ranks.back();
+    }
+  }
+  return LayoutAttr::get(getContext(), ranks, places, sizes, strides);
+}
+
 LayoutAttr LayoutAttr::getAccumulator(MLIRContext *context, int64_t columns) {
   auto place = [](Place p) { return static_cast<int64_t>(p); };
   int64_t warp = place(Place::warp), lane = place(Place::lane),

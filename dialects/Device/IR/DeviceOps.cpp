@@ -209,11 +209,15 @@ LogicalResult MapOp::verify() {
   auto fits = [&](Type type) {
     auto fragment = cast<FragmentType>(type);
     return fragment.getLayout() == whole ||
-           (whole.getRank() == 2 && fragment.getLayout() == whole.getSlice(0));
+           (whole.getRank() == 2 && (fragment.getLayout() == whole.getSlice(0) ||
+                                     fragment.getLayout() == whole.getThreadPart(1)));
   };
+  auto isWhole = [&](Type type) { return cast<FragmentType>(type).getLayout() == whole; };
   auto elementOf = [](Type type) { return cast<FragmentType>(type).getElementType(); };
-  if (!llvm::all_of(getInputs().getTypes(), fits) || !llvm::all_of(getResultTypes(), fits))
-    return emitOpError("expects inputs and results in its layout or its rows' (C1)");
+  if (!llvm::all_of(getInputs().getTypes(), fits) ||
+      !llvm::all_of(getResultTypes(), isWhole))
+    return emitOpError("expects inputs in its layout, its rows' or its threads' parts, and "
+                       "results in its layout (C1)");
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size() + whole.getRank())
     return emitOpError("expects one argument per input and axis (C2), but got ")
@@ -236,13 +240,35 @@ LogicalResult MapOp::verify() {
   return success();
 }
 
+LogicalResult ThreadOffsetOp::verify() {
+  auto arg = dyn_cast<BlockArgument>(getIndex());
+  auto map = arg ? dyn_cast_or_null<MapOp>(arg.getOwner()->getParentOp()) : MapOp();
+  if (!map || arg.getArgNumber() < map.getInputs().size())
+    return emitOpError("expects an index of the map around it (C1)");
+  return success();
+}
+
+LogicalResult IfAnyOp::verify() {
+  if (!getCondition().getType().getElementType().isInteger(1))
+    return emitOpError("expects a fragment of booleans (C1), but got ")
+           << getCondition().getType();
+  if (getOtherwise().getTypes() != getResultTypes())
+    return emitOpError("expects results of the types of the other values (C2)");
+  auto yield = dyn_cast<YieldOp>(getBody().front().back());
+  if (!yield || yield.getValues().getTypes() != getResultTypes())
+    return emitOpError("expects to yield the results' types (C2)");
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   FragmentType from = getFragment().getType(), to = getResult().getType();
   if (from.getShape().size() != 2)
     return emitOpError("expects a fragment of rows and columns (C3), but got rank ")
            << from.getShape().size();
-  if (to.getLayout() != from.getLayout().getSlice(0))
-    return emitOpError("expects the layout of the fragment's rows (C1)");
+  if (to.getLayout() != from.getLayout().getSlice(0) &&
+      to.getLayout() != from.getLayout().getThreadPart(1))
+    return emitOpError("expects the layout of the fragment's rows, or of the threads' "
+                       "parts of them (C1)");
   if (to.getElementType() != from.getElementType())
     return emitOpError("expects the fragment's element type ")
            << from.getElementType() << " (C2), but got " << to.getElementType();

@@ -46,6 +46,9 @@ def Device_LayoutAttr : AttrDef<Device_Dialect, "Layout"> {
     /// The layout of one value per index of `axis`, replicated over the rest of
     /// the threads: what a reduction along the other axes leaves.
     LayoutAttr getSlice(unsigned axis) const;
+    /// The layout of what every thread makes of its own elements along `axis`: the
+    /// axis keeps the digits bound to warps and lanes, innermost last.
+    LayoutAttr getThreadPart(unsigned axis) const;
     /// The accumulator of wgmma m64nNk16, and equally, for 16-bit elements, its
     /// operand A in registers.
     static LayoutAttr getAccumulator(::mlir::MLIRContext *context, int64_t columns);

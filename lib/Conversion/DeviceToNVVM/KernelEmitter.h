@@ -92,6 +92,7 @@ private:
   bool emitRounding(device::MapOp op);
   void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,
                    llvm::SmallVectorImpl<Values> &results);
+  void emitIfAny(device::IfAnyOp op);
   void emitReduce(device::ReduceOp op);
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
   mlir::Value threadPart(device::LayoutAttr layout, unsigned axis);

@@ -36,6 +36,7 @@ void KernelEmitter::emitTile(Operation *op) {
       .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
+      .Case<device::IfAnyOp>([&](auto branch) { emitIfAny(branch); })
       .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); });
 }
 
@@ -160,8 +161,9 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ult, x, to.i32(limit));
   };
   auto together = [&] { to.synchronize(to.i32(1), threads); };
-  when(below(thread, 4),
-       [&] { LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true); });
+  when(below(thread, 4), [&] {
+    LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true);
+  });
   together();
   when(below(lane, 4), [&] {
     LLVM::AtomicRMWOp::create(b, to.loc, LLVM::AtomicBinOp::_or, wordOf(lane), bits,
@@ -279,11 +281,18 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
     bool isRow = cast<FragmentType>(input.getType()).getLayout() != layout;
     scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
   }
+  auto isIndex = [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); };
   for (auto [axis, argument] :
        llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
-    if (!argument.use_empty())
+    if (llvm::any_of(argument.getUsers(), isIndex))
       scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
   for (Operation &inner : block.without_terminator()) {
+    if (auto offset = dyn_cast<device::ThreadOffsetOp>(inner)) {
+      unsigned axis =
+          cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
+      scalars.map(offset.getResult(), to.i64(place.indices[axis]));
+      continue;
+    }
     bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 &&
                   isMemoryEffectFree(&inner);
     if (!isPure) {
@@ -303,10 +312,8 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
     }
   }
   auto yield = cast<device::YieldOp>(block.getTerminator());
-  for (auto [k, result] : llvm::enumerate(yield.getValues())) {
-    bool isRow = cast<FragmentType>(op.getResult(k).getType()).getLayout() != layout;
-    results[k][isRow ? place.row : place.number] = value(result);
-  }
+  for (auto [k, result] : llvm::enumerate(yield.getValues()))
+    results[k][place.number] = value(result);
 }
 
 void KernelEmitter::emitMap(device::MapOp op) {
@@ -338,6 +345,26 @@ void KernelEmitter::emitMap(device::MapOp op) {
     fragments[result] = list;
 }
 
+/// A branch that all lanes of a warp take or none.
+void KernelEmitter::emitIfAny(device::IfAnyOp op) {
+  Values conditions = registers(Value(op.getCondition()));
+  Value condition = conditions[0];
+  for (Value other : ArrayRef(conditions).drop_front())
+    condition = arith::OrIOp::create(b, to.loc, condition, other);
+  Value any = NVVM::VoteSyncOp::create(b, to.loc, b.getI1Type(), to.i32(-1), condition,
+                                       NVVM::VoteSyncKind::any);
+  auto branch = scf::IfOp::create(b, to.loc, registerTypes(op.getResultTypes()), any,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  Block &block = op.getBody().front();
+  emitBlock(block);
+  scf::YieldOp::create(b, op.getLoc(), registers(block.getTerminator()->getOperands()));
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, op.getLoc(), registers(ValueRange(op.getOtherwise())));
+  bindAll(op.getResults(), branch.getResults());
+}
+
 Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
   if (x.getType().isF64() && (monoid == Monoid::max || monoid == Monoid::min)) {
     Value result = buildMonoid(b, to.loc, monoid, x, y);
@@ -356,6 +383,8 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
   Value identity = arith::ConstantOp::create(b, to.loc, getIdentity(op.getMonoid(), type));
   Values from = registers(Value(op.getFragment()));
+  // The result may be what each thread has of a row.
+  bool joins = op.getResult().getType().getLayout() == layout.getSlice(0);
   // Two chains of half the length: neighbours apart.
   bool isPaired = hasNeighbours(layout);
   Values even(rows, identity), odd(rows, identity);
@@ -366,7 +395,7 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
   for (int64_t row = 0; row != rows; ++row) {
     if (isPaired)
       even[row] = combine(op.getMonoid(), even[row], odd[row]);
-    for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
+    for (unsigned axis = 1; joins && axis < layout.getRank(); ++axis) {
       SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
       for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
         for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)

@@ -205,7 +205,11 @@ Value ScalarCode::approximateExp(Value argument) {
     Value reference = scaled(eval(difference.getRhs()));
     Value minus = arith::NegFOp::create(b, loc, reference);
     auto product = difference.getLhs().getDefiningOp<arith::MulFOp>();
-    if (product && !lookup(difference.getLhs())) {
+    auto bound = products.find(difference.getLhs());
+    if (bound != products.end()) {
+      auto [x, y] = bound->second;
+      exponent = math::FmaOp::create(b, loc, x, scaled(y), minus);
+    } else if (product && !lookup(difference.getLhs())) {
       Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
       exponent = math::FmaOp::create(b, loc, x, y, minus);
     } else {
@@ -218,6 +222,8 @@ Value ScalarCode::approximateExp(Value argument) {
 }
 
 Value ScalarCode::evalOp(Operation *op) {
+  if (auto bound = products.find(op->getResult(0)); bound != products.end())
+    return arith::MulFOp::create(b, loc, bound->second.first, bound->second.second);
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
   if (auto quotient = dyn_cast<arith::DivFOp>(op);

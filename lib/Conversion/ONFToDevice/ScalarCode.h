@@ -25,6 +25,10 @@ public:
   /// The value of an onf scalar at the current place.
   mlir::Value eval(mlir::Value value);
   void bind(mlir::Value value, mlir::Value code) { scopes.back()[value] = code; }
+  /// Binds a product to two factors, which are multiplied where it is needed.
+  void bindProduct(mlir::Value value, mlir::Value left, mlir::Value right) {
+    products[value] = {left, right};
+  }
   void store(onf::StoreOp op);
 
   //===--- Structure ------------------------------------------------------===//
@@ -78,6 +82,7 @@ private:
 
   mlir::IRMapping arrays;
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> scopes;
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> products;
 };
 
 /// Writes a fold and binds its results: scalars to their values, states with

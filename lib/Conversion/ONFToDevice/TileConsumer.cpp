@@ -7,116 +7,79 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// The states after the tile at a position, and its weights. The weights of the
-/// tile before, the last of `args`, are multiplied with their operand here, where
-/// `overlapped` while this tile's states are computed.
-Values TileKernel::iterate(ScalarCode &code, Value n, ValueRange args, bool masked,
-                           bool overlapped) {
-  unsigned carriers = plan.folded.carriers.size(), scalars = countScalarStates();
-  bool isFirst = args.size() == scalars + 2 * carriers - unrepaired();
+/// The states after the tile at a position, and its weights. Those of the tile before
+/// are multiplied with their operand here, where `overlapped` while this tile's states
+/// are computed. Of the first tile it is not known whether it is masked.
+TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
+                                        std::optional<bool> known, bool overlapped) {
+  bool isFirst = !known, masked = known.value_or(true);
+  int64_t carriers = plan.folded.carriers.size();
   auto [stage, parity] = stageOf(code, n);
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
-                                      tileAt(code, n, isFirst ? std::nullopt : std::optional(masked)),
-                                      code.index(plan.shape.keys));
-  Values scores, sums;
+                                      tileAt(code, n, known), code.index(plan.shape.keys));
+  Values scores;
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
     Value rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
     scores.push_back(device::ContractOp::create(
-        b, code.named("S"), tileType(plan.shape.keys, score.type), rowRings[k].tiles, rowOffset,
-        keyRings[k].tiles, stage, Value(), /*transposed=*/true));
+        b, code.named("S"), typeOver(Over::tile(plan.shape.keys), score.type),
+        rowRings[k].tiles, rowOffset, keyRings[k].tiles, stage, Value(), /*transposed=*/true));
   }
+  Running current = olds;
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
-  for (unsigned k = 0; k != carriers; ++k)
-    sums.push_back(args[scalars + k]);
-  auto add = [&] { startCarriers(code, last, sums, args.take_back(carriers)); };
-  auto settle = [&] { finishCarriers(code, last, sums); };
-  if (overlapped && !isFirst)
-    add();
+  if (overlapped)
+    startCarriers(code, last, current);
   for (auto [k, score] : llvm::enumerate(scores)) {
-    int64_t pending = scores.size() - 1 - k + (overlapped && !isFirst ? carriers : 0);
+    int64_t pending = scores.size() - 1 - k + (overlapped ? carriers : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
     device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
   }
   if (!overlapped && !isFirst) {
-    add();
-    settle();
+    startCarriers(code, last, current);
+    finishCarriers(code, last, current);
   }
-  Values step = passes(code, scores, args, first, masked);
-  if (overlapped && !isFirst)
-    settle();
-  if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
-    clearUnseen(code, first, stage, parity);
-  // What has been added is repaired, then the weights are rounded.
-  Values next(ArrayRef<Value>(step).take_front(scalars)), started, weightsOf;
-  unsigned position = scalars;
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-    if (!AccOp(carrier.acc).getRefs().empty()) {
-      Value factor = step[position++];
-      started.push_back(step[position++]);
-      sums[k] = map(code, {sums[k], factor}, padded(carrier.extents[0]), {carrier.type},
-                    [&](ValueRange in, ValueRange) {
-                      return Values{code.combine(Monoid::mul, in[0], in[1])};
-                    })[0];
-    }
-    Type narrow = carrier.row.narrow;
-    Value weight = step[step.size() - carriers + k];
-    weightsOf.push_back(map(code, weight, plan.shape.keys, {narrow},
-                            [&](ValueRange in, ValueRange) {
-                              return Values{code.convert(in[0], narrow)};
-                            })[0]);
-  }
-  next.append(sums);
-  next.append(started);
-  next.append(weightsOf);
-  return next;
-}
-
-/// Elements of carried operands that no row of the block sees must not meet the
-/// weights, not even with weight 0.
-void TileKernel::clearUnseen(ScalarCode &code, Value first, Value stage, Value parity) {
-  Value seen = map(code, {}, plan.shape.keys, {b.getI1Type()}, [&](ValueRange, ValueRange at) {
-    bindElement(code, at, first);
-    unsigned last = plan.nest.getExtents().size() - 1;
-    Value isRow = arith::CmpIOp::create(
-        b, code.loc, arith::CmpIPredicate::slt,
-        code.eval(plan.nest.getBody().getArgument(last)), code.symbol(extent(last)));
-    return Values{code.both(isRow, isPresent(code))};
-  })[0];
-  for (const Ring &ring : carriedRings) {
+  Presence presence;
+  if (masked)
+    presence = findPresence(code, first);
+  Tile tile{{}, first, masked ? &presence : nullptr};
+  addScores(code, scores, tile);
+  Step step = passes(code, tile, current, lazy && !isFirst);
+  // What the next products read. The loop of this wait also ends the stretch of code
+  // that ptxas orders freely: the wait for the products in flight stays behind the
+  // states.
+  for (const Ring &ring : carriedRings)
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
-    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen);
+  if (overlapped)
+    finishCarriers(code, last, step.next);
+  if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
+    clearUnseen(code, presence, first, stage);
+  // What has been added is repaired, then the weights are rounded.
+  repairSums(code, step);
+  for (auto [carrier, sum] : llvm::zip(plan.folded.carriers, step.next.sums)) {
+    Type narrow = carrier.row.narrow;
+    sum.weights = map(code, "packed", sum.weights, Over::tile(plan.shape.keys), {narrow},
+                      [&](ValueRange in, ValueRange) {
+                        return Values{code.convert(in[0], narrow)};
+                      })[0];
+  }
+  return step.next;
+}
+
+/// Starts O + P · G of the tile at a position, whose G has been awaited.
+void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
+  Value stage = stageOf(code, n).first;
+  for (auto [ring, sum] : llvm::zip_equal(carriedRings, running.sums)) {
+    sum.sum = device::ContractOp::create(b, code.loc, sum.sum.getType(), sum.weights, Value(),
+                                         ring.tiles, stage, sum.sum, /*transposed=*/false);
+    sum.weights = Value();
   }
 }
 
-unsigned TileKernel::countScalarStates() {
-  unsigned count = plan.folded.scalars.size();
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    count += !AccOp(scalar.acc).getRefs().empty();
-  return count;
-}
-
-/// Carriers without references.
-unsigned TileKernel::unrepaired() {
-  return llvm::count_if(plan.folded.carriers, [](const Carrier &carrier) {
-    return AccOp(carrier.acc).getRefs().empty();
-  });
-}
-
-/// Starts O + P · G of the tile at a position.
-void TileKernel::startCarriers(ScalarCode &code, Value n, Values &sums, ValueRange weightsOf) {
-  auto [stage, parity] = stageOf(code, n);
-  for (auto [k, sum] : llvm::enumerate(sums)) {
-    device::WaitOp::create(b, code.loc, carriedRings[k].full, stage, parity);
-    sum = device::ContractOp::create(b, code.loc, sum.getType(), weightsOf[k], Value(),
-                                     carriedRings[k].tiles, stage, sum, /*transposed=*/false);
-  }
-}
-
-void TileKernel::finishCarriers(ScalarCode &code, Value n, Values &sums) {
-  auto [stage, parity] = stageOf(code, n);
-  for (auto [k, sum] : llvm::enumerate(sums)) {
-    sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, sums.size() - 1 - k);
+void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
+  Value stage = stageOf(code, n).first;
+  for (auto [k, sum] : llvm::enumerate(running.sums)) {
+    sum.sum = device::AwaitOp::create(b, code.loc, sum.sum.getType(), sum.sum,
+                                      running.sums.size() - 1 - k);
     device::ArriveOp::create(b, code.loc, carriedRings[k].empty, stage);
   }
 }
@@ -175,10 +138,10 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
   Values inputs(finals.take_front(count));
   int64_t columns = 0;
   if (carrier) {
-    inputs.push_back(finals[countScalarStates() + *carrier]);
+    inputs.push_back(finals[count + *carrier]);
     columns = padded(plan.folded.carriers[*carrier].extents[0]);
   }
-  map(code, inputs, columns, {}, [&](ValueRange in, ValueRange at) {
+  map(code, "", inputs, carrier ? Over::tile(columns) : Over::rows(), {}, [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
     Value inside = arith::CmpIOp::create(
         b, code.loc, arith::CmpIPredicate::slt,
@@ -206,18 +169,20 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
                            unsigned carrier, unsigned rowAxis, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   Values inputs(finals.take_front(count));
-  inputs.push_back(finals[countScalarStates() + carrier]);
+  inputs.push_back(finals[count + carrier]);
   int64_t columns = padded(plan.folded.carriers[carrier].extents[0]);
   Type element = store.getArray().getType().getElementType();
   code.reciprocals = true;
-  Value values = map(code, inputs, columns, {b.getF32Type()}, [&](ValueRange in, ValueRange at) {
+  Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
+                     [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
     code.bind(loopIndex, at[1]);
     code.bind(resultOf(plan.folded.carriers[carrier].acc), in[count]);
     return Values{code.eval(store.getValue())};
   })[0];
   code.reciprocals = false;
-  Value rounded = map(code, values, columns, {element}, [&](ValueRange in, ValueRange) {
+  Value rounded = map(code, "packed", values, Over::tile(columns), {element},
+                      [&](ValueRange in, ValueRange) {
     return Values{code.convert(in[0], element)};
   })[0];
   Values coordinates;
@@ -259,50 +224,36 @@ void TileKernel::consume(ScalarCode &code) {
   rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
   for (const Ring &ring : rowRings)
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
-  Values inits = initialise(code);
-  std::vector<std::string> names{"n"};
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    names.push_back(AccOp(scalar.acc).getName().str());
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    if (AccOp acc = scalar.acc; !acc.getRefs().empty())
-      names.push_back(acc.getName().str() + "_started");
-  for (const Carrier &carrier : plan.folded.carriers)
-    names.push_back(AccOp(carrier.acc).getName().str());
-  for (const Carrier &carrier : plan.folded.carriers)
-    if (AccOp acc = carrier.acc; !acc.getRefs().empty())
-      names.push_back(acc.getName().str() + "_started");
-  for (const Carrier &carrier : plan.folded.carriers)
-    names.push_back("weights_of_" + AccOp(carrier.acc).getName().str());
-  unsigned carriers = plan.folded.carriers.size(), scalars = countScalarStates();
-  SmallVector<Type> types;
-  for (Value init : inits)
-    types.push_back(init.getType());
+  planRepairs();
+  findProducts(code);
+  Running inits = initialise(code);
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, numTiles,
                                      code.index(0));
+  SmallVector<Type> types;
+  for (Value init : inits.values())
+    types.push_back(init.getType());
   Values finals = code.branch(some, types, [&] {
     Value one = code.index(1);
     // The first tile's states; its code serves masked and full tiles.
-    Values state = iterate(code, code.index(0), inits, /*masked=*/true, false);
+    Running running = iterate(code, code.index(0), inits, std::nullopt, false);
     auto run = [&](Value from, Value to, bool masked) {
       // Code that branches must not run beside products that are in flight.
       bool overlapped = !(masked && readsMemory);
-      state = code.loop(from, to, state, names, [&](Value n, ValueRange args) {
-        return iterate(code, n, args, masked, overlapped);
+      Values results = code.loop(from, to, running.values(), namesOf(running),
+                                 [&](Value n, ValueRange args) {
+        return iterate(code, n, running.with(args), masked, overlapped).values();
       });
+      running = running.with(results);
     };
     Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
     run(one, begin, true);
     run(begin, numTiles, false);
-    Values sums(ArrayRef<Value>(state).slice(scalars, carriers));
     Value last = arith::SubIOp::create(b, code.loc, numTiles, one);
-    startCarriers(code, last, sums, ValueRange(state).take_back(carriers));
-    finishCarriers(code, last, sums);
-    for (unsigned k = 0; k != carriers; ++k)
-      state[scalars + k] = sums[k];
-    state.truncate(inits.size());
-    return state;
-  }, [&] { return inits; });
-  finish(code, finals);
+    startCarriers(code, last, running);
+    finishCarriers(code, last, running);
+    return running.values();
+  }, [&] { return inits.values(); });
+  finish(code, conclude(code, inits.with(finals)));
 }
 
 } // namespace moa::tiles

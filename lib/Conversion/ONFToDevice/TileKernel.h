@@ -12,6 +12,12 @@
 // one for keys that every row of the block sees, and one that evaluates the
 // guard.
 //
+// A state is kept in parts, one per lane of a row, which are joined behind the last
+// tile. A state that others refer to, as a maximum, also has a value per row that
+// they refer to. (d, t) and (d', c(d, d') ⊗ t) are the same state, so that this
+// reference need not be what has been seen last: it moves, and what refers to it is
+// repaired, when a factor c leaves a bound, and once more behind the last tile.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H
 #define MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H
@@ -54,6 +60,7 @@ private:
                 int64_t rows, int64_t columns, mlir::Type element,
                 bool withEmpty);
   void bindBlock(ScalarCode &code);
+  mlir::Value fromLast(ScalarCode &code, mlir::Value number);
   std::pair<mlir::Value, mlir::Value>
   interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
   void findRange(ScalarCode &code);
@@ -67,35 +74,131 @@ private:
   void produce(ScalarCode &code);
 
   //===--- A consumer -----------------------------------------------------===//
-  /// The states without axes, a fragment of rows each, and whether those with
-  /// references have started.
-  struct State {
-    mlir::Value value, started;
-    mlir::Value terms; // of the tile that has been merged last
+  /// The elements of a fragment: a value per row, per row and lane that holds a
+  /// part of it, or per row and column.
+  struct Over {
+    enum Kind { Rows, Parts, Tile } kind;
+    int64_t columns = 0;
+    static Over rows() { return {Rows}; }
+    static Over parts() { return {Parts}; }
+    static Over tile(int64_t columns) { return {Tile, columns}; }
+  };
+  /// A function that moves states from references to others, as one or several
+  /// states of the fold have it.
+  struct Repair {
+    mutable onf::AccOp acc; // one of them
+    llvm::SmallVector<unsigned> refs;
+    unsigned pass;     // behind which its references are known
+    bool needsStarted; // the references do not tell whether they were regular
+  };
+  /// What is carried from tile to tile. Values that are not needed are null.
+  struct Running {
+    struct Scalar {
+      mlir::Value reference; // what other states refer to
+      mlir::Value partial;   // of the keys that each lane holds
+      mlir::Value terms;     // of the tile that has been merged last; not carried
+    };
+    struct Sum {
+      mlir::Value sum, weights;
+    };
+    llvm::SmallVector<Scalar> scalars;
+    llvm::SmallVector<mlir::Value> started; // of each repair
+    llvm::SmallVector<Sum> sums;
+    template <typename F> void forEach(F visit) {
+      auto known = [&](mlir::Value &value) {
+        if (value)
+          visit(value);
+      };
+      for (Scalar &scalar : scalars)
+        known(scalar.reference), known(scalar.partial);
+      for (mlir::Value &value : started)
+        known(value);
+      for (Sum &sum : sums)
+        known(sum.sum), known(sum.weights);
+    }
+    Values values() {
+      Values list;
+      forEach([&](mlir::Value value) { list.push_back(value); });
+      return list;
+    }
+    /// The same with other values.
+    Running with(mlir::ValueRange list) const {
+      Running result = *this;
+      result.forEach([&](mlir::Value &value) {
+        value = list.front();
+        list = list.drop_front();
+      });
+      return result;
+    }
+  };
+  /// One tile: the states behind it, the factors to its references, and who needs
+  /// them (null: everybody).
+  struct Step {
+    Running next;
+    Values factors;
+    mlir::Value must;
+  };
+  /// A product s·u of a score.
+  struct Product {
+    mlir::Value value, factor;
+  };
+  /// A value of rows and keys that a tile holds: the fragment's element, times `rest`
+  /// if that is not null.
+  struct Element {
+    mlir::Value value, rest, fragment;
+    std::optional<double> absent; // what stands where elements are absent, if known
+  };
+  struct Presence;
+  struct Tile {
+    llvm::SmallVector<Element> elements;
+    mlir::Value first;
+    const Presence *presence; // null: every row sees every key
   };
   void consume(ScalarCode &code);
-  Values initialise(ScalarCode &code);
-  Values iterate(ScalarCode &code, mlir::Value n, mlir::ValueRange args,
-                 bool masked, bool overlapped);
-  unsigned countScalarStates();
-  unsigned unrepaired();
-  void startCarriers(ScalarCode &code, mlir::Value n, Values &sums,
-                     mlir::ValueRange weightsOf);
-  void finishCarriers(ScalarCode &code, mlir::Value n, Values &sums);
-  Values passes(ScalarCode &code, mlir::ValueRange scores,
-                mlir::ValueRange args, mlir::Value first, bool masked);
-  Values scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsigned k,
-                    mlir::ValueRange scores, llvm::ArrayRef<State> olds,
-                    llvm::SmallVectorImpl<State> &news, mlir::Value first,
-                    bool masked);
+  void planRepairs();
+  llvm::SmallVector<std::string> namesOf(const Running &running);
+  Running initialise(ScalarCode &code);
+  Running iterate(ScalarCode &code, mlir::Value n, const Running &olds,
+                  std::optional<bool> masked, bool overlapped);
+  void startCarriers(ScalarCode &code, mlir::Value n, Running &running);
+  void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
+  Step passes(ScalarCode &code, Tile &tile, const Running &olds, bool waits);
+  void findProducts(ScalarCode &code);
+  void addScores(ScalarCode &code, mlir::ValueRange scores, Tile &tile);
+  Values fragmentsOf(const Tile &tile);
+  void bindTile(ScalarCode &code, const Tile &tile, mlir::ValueRange in,
+                mlir::ValueRange at);
+  bool isNoneWhereAbsent(const Tile &tile, onf::AccOp acc,
+                         mlir::ValueRange values, double none);
+  mlir::Value valuesOf(ScalarCode &code, onf::AccOp acc,
+                       mlir::ValueRange factors, mlir::ValueRange divisors,
+                       mlir::TypedAttr none, const Tile &tile,
+                       const Running &news);
+  void maskElement(ScalarCode &code, Element &element, mlir::FloatAttr none,
+                   const Tile &tile);
+  mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile,
+                         Running &news, unsigned k);
   std::optional<unsigned> findTerms(const Carrier &carrier,
-                                    llvm::ArrayRef<State> news);
+                                    const Running &news);
   mlir::Value weights(ScalarCode &code, const Carrier &carrier,
-                      mlir::ValueRange scores, llvm::ArrayRef<State> news,
-                      mlir::Value first, bool masked);
-  mlir::Value factors(ScalarCode &code, onf::AccOp acc,
-                      llvm::ArrayRef<State> olds, llvm::ArrayRef<State> news,
-                      mlir::Value started);
+                      const Tile &tile, const Running &news);
+  mlir::Value bindRepair(ScalarCode &code, const Repair &repair,
+                         mlir::ValueRange before, mlir::ValueRange after);
+  mlir::Value factor(ScalarCode &code, unsigned number, const Running &olds,
+                     const Running &news);
+  mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
+  bool isFarFromSingular(const Repair &repair);
+  mlir::Value mustRepair(ScalarCode &code, const Running &olds,
+                         const Running &news);
+  void updateReferences(ScalarCode &code, unsigned pass, Running &news);
+  mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);
+  mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state,
+                       mlir::Value factor, Over over);
+  mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state,
+                     mlir::Value factor, mlir::Value part);
+  void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step);
+  void repairSums(ScalarCode &code, Step &step);
+  Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);
   std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex,
                                       unsigned carrier);
@@ -114,33 +217,41 @@ private:
   mlir::Type elementOf(mlir::Value fragment) {
     return llvm::cast<FragmentType>(fragment.getType()).getElementType();
   }
-  FragmentType rowType(mlir::Type element) {
-    LayoutAttr layout =
-        LayoutAttr::getAccumulator(b.getContext(), 64).getSlice(0);
-    return FragmentType::get(b.getContext(), {64}, element, layout);
+  FragmentType typeOver(Over over, mlir::Type element) {
+    int64_t columns = over.kind == Over::Tile ? over.columns : 64;
+    LayoutAttr tile = LayoutAttr::getAccumulator(b.getContext(), columns);
+    if (over.kind == Over::Rows)
+      return FragmentType::get(b.getContext(), {64}, element, tile.getSlice(0));
+    if (over.kind == Over::Tile)
+      return FragmentType::get(b.getContext(), {64, columns}, element, tile);
+    LayoutAttr parts = tile.getThreadPart(1);
+    return FragmentType::get(b.getContext(), {64, parts.getExtent(1)}, element, parts);
   }
-  FragmentType tileType(int64_t columns, mlir::Type element) {
-    return FragmentType::get(
-        b.getContext(), {64, columns}, element,
-        LayoutAttr::getAccumulator(b.getContext(), columns));
-  }
-  /// A map over rows, or over rows and `columns`. The body gets the inputs'
-  /// elements and the element's indices.
+  /// A map with a name for readers. The body gets the inputs' elements and the
+  /// element's indices.
   Values
-  map(ScalarCode &code, mlir::ValueRange inputs, int64_t columns,
+  map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
       llvm::ArrayRef<mlir::Type> elements,
       llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
+  Values ifAny(ScalarCode &code, mlir::Value condition,
+               mlir::ValueRange otherwise, llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
-  /// `value` where the element is present and `keep` holds, else `none`; what
-  /// `value` reads is read only there. In tiles that are not masked every
-  /// element is present.
-  mlir::Value guarded(ScalarCode &code, bool masked, mlir::ValueRange at,
-                      mlir::Value keep, mlir::Value none,
-                      mlir::ValueRange reads,
+  /// Which keys of a tile a row sees: of positions, counted from a thread's first
+  /// element, from the second of `bounds`, if there is one, to before the first those
+  /// where `rest` holds.
+  struct Presence {
+    Values bounds; // a fragment of the threads' parts each
+    Values rest;
+  };
+  Presence findPresence(ScalarCode &code, mlir::Value first);
+  int64_t laneStride();
+  mlir::Value isPresent(ScalarCode &code, const Presence &presence,
+                        mlir::ValueRange bounds, mlir::Value column);
+  mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep,
+                      mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
-  mlir::Value isPresent(ScalarCode &code);
-  void clearUnseen(ScalarCode &code, mlir::Value first, mlir::Value stage,
-                   mlir::Value parity);
+  void clearUnseen(ScalarCode &code, const Presence &presence,
+                   mlir::Value first, mlir::Value stage);
   unsigned numberOf(mlir::Value ref) {
     for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
       if (scalar.acc == ref.getDefiningOp())
@@ -162,6 +273,11 @@ private:
   unsigned number;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
+  llvm::SmallVector<Product> products; // of each score; null: none
+  llvm::SmallVector<Repair> repairs;
+  llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
+  llvm::SmallVector<bool> isReference;                    // of the scalars
+  bool lazy = false; // references may lag behind what has been seen
   bool readsMemory = false; // the states or the guard, beside the operands
   mlir::Value firstRow, lastRow,
       rowBase; // of the block, clamped; of the warpgroup

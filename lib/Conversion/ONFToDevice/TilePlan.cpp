@@ -26,7 +26,7 @@ private:
     return false;
   }
   bool findFold();
-  bool findOperand(const rows::Factors &factors, Value index, Value inner,
+  bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
   bool findOperands();
   bool checkEpilogue();
@@ -58,7 +58,7 @@ bool Planner::findFold() {
 /// X[…] with one term per axis, `inner` the last and `index` one of the others;
 /// the rest are the same for the whole block.
 bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
-                          SmallVectorImpl<TileOperand> &operands) {
+                          int64_t columns, SmallVectorImpl<TileOperand> &operands) {
   if (factors.values.size() != 1 || !factors.divisors.empty() || factors.narrow)
     return refuse("an operand of a contraction is computed");
   LoadOp load = rows::getReadElement(factors.values[0]);
@@ -76,7 +76,7 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
   if (load.getTerms().size() != rank || rank < 2 || rank > 5 || load.getConstant() != "0")
     return refuse("an operand is not addressed axis by axis");
-  TileOperand operand{load, 0};
+  TileOperand operand{load, 0, columns};
   unsigned found = 0;
   for (unsigned axis = 0; axis < rank; ++axis) {
     Value term = load.getTerms()[axis];
@@ -110,8 +110,8 @@ bool Planner::findOperands() {
       return refuse("a contraction is longer than 256");
     if (score.extent % 8 != 0)
       return refuse("a contraction's length is no multiple of 8, which the copy engine needs");
-    if (!findOperand(score.row, row, inner, plan.rowOperands) ||
-        !findOperand(score.key, key, inner, plan.keyOperands))
+    if (!findOperand(score.row, row, inner, score.extent, plan.rowOperands) ||
+        !findOperand(score.key, key, inner, score.extent, plan.keyOperands))
       return false;
   }
   for (const rows::Carrier &carrier : plan.folded.carriers) {
@@ -120,7 +120,7 @@ bool Planner::findOperands() {
     if (carrier.extents[0] % 8 != 0)
       return refuse("an axis of a state is no multiple of 8, which the copy engine needs");
     if (!findOperand(carrier.key, key, carrier.acc.getValue().getArgument(0),
-                     plan.carried))
+                     carrier.extents[0], plan.carried))
       return false;
     if (carrier.row.narrow != element)
       return refuse("a computed operand is not rounded to the other's type");
@@ -159,10 +159,11 @@ bool Planner::chooseShape() {
     widest = std::max(widest, padded(carrier.extents[0]));
   }
   TileShape &shape = plan.shape;
+  // Weights are rounded while they are off by so much; f16 ends at 2^16.
+  shape.repairBound = element.isF16() ? 3 : 8;
   shape.warpgroups = widest <= 64 ? 3 : 2;
   int64_t limit = shape.warpgroups == 3 ? 160 : 240;
-  // A guard keeps indices and predicates in registers beside the tile.
-  int64_t others = plan.fold.getBody().front().getOps<GuardOp>().empty() ? 28 : 44;
+  int64_t others = 28;
   for (int64_t keys : {128, 64, 32, 16}) {
     shape.keys = keys;
     int64_t bytes = 2 * (shape.rows() * deep + shape.stages * shape.keys * (deep + wide)) + 1024;

@@ -13,14 +13,15 @@ namespace moa::tiles {
 // Maps
 //===----------------------------------------------------------------------===//
 
-Values TileKernel::map(ScalarCode &code, ValueRange inputs, int64_t columns,
+Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over over,
                        ArrayRef<Type> elements,
                        llvm::function_ref<Values(ValueRange, ValueRange)> body) {
-  FragmentType whole = columns ? tileType(columns, b.getF32Type()) : rowType(b.getF32Type());
+  FragmentType whole = typeOver(over, b.getF32Type());
   SmallVector<Type> results;
   for (Type element : elements)
-    results.push_back(columns ? tileType(columns, element) : rowType(element));
-  auto op = device::MapOp::create(b, code.loc, results, inputs, whole.getLayout());
+    results.push_back(typeOver(over, element));
+  auto op = device::MapOp::create(b, name.empty() ? code.loc : code.named(name), results, inputs,
+                                  whole.getLayout());
   OpBuilder::InsertionGuard guard(b);
   Block &block = op.getBody().emplaceBlock();
   for (Value input : inputs)
@@ -34,6 +35,15 @@ Values TileKernel::map(ScalarCode &code, ValueRange inputs, int64_t columns,
                        arguments.drop_front(inputs.size()));
   device::YieldOp::create(b, code.loc, values);
   code.close();
+  // What nothing has asked for.
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&inner))
+      inner.erase();
+  for (unsigned k = inputs.size(); k-- != 0;)
+    if (block.getArgument(k).use_empty()) {
+      block.eraseArgument(k);
+      op->eraseOperand(k);
+    }
   return Values(op.getResults());
 }
 
@@ -45,42 +55,7 @@ void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
               arith::AddIOp::create(b, code.loc, first, at[1]));
 }
 
-Value TileKernel::guarded(ScalarCode &code, bool masked, ValueRange at, Value keep,
-                          Value none, ValueRange reads,
-                          llvm::function_ref<Value()> value) {
-  Value present = masked ? isPresent(code) : Value();
-  bool reading = masked && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
-  keep = code.both(present, keep);
-  if (reading)
-    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; },
-                       [&] { return Values{none}; })[0];
-  Value result = value();
-  if (!keep)
-    return result;
-  return arith::SelectOp::create(b, code.loc, keep, result, none);
-}
-
-/// Whether the key is one of the fold's and the row sees it.
-Value TileKernel::isPresent(ScalarCode &code) {
-  auto below = [&](Value index, StringRef end) {
-    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(index),
-                                 code.symbol(end))
-        .getResult();
-  };
-  unsigned last = plan.nest.getExtents().size() - 1;
-  Value present = below(plan.fold.getBody().getArgument(0), plan.fold.getExtent());
-  if (readsMemory)
-    present = code.both(present, below(plan.nest.getBody().getArgument(last), extent(last)));
-  auto guards = plan.fold.getBody().front().getOps<GuardOp>();
-  if (guards.empty())
-    return present;
-  Value condition = (*guards.begin()).getCondition();
-  if (!code.isCostly(condition))
-    return code.both(present, code.eval(condition));
-  return code.branch(present, {b.getI1Type()}, [&] { return Values{code.eval(condition)}; },
-                     [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
-}
-
+/// Where a state has references, each must have a value that its definition is for.
 Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   Value ok;
   for (auto [ref, singular] : llvm::zip_equal(refs, acc.getSingular())) {
@@ -153,119 +128,452 @@ Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> re
 }
 
 //===----------------------------------------------------------------------===//
-// A consumer
+// What is carried from tile to tile
 //===----------------------------------------------------------------------===//
 
-// Loop arguments: per scalar its value, then per scalar with references whether
-// it has started, per carrier its fragment, per carrier with references whether it
-// has started.
-Values TileKernel::initialise(ScalarCode &code) {
-  Values inits;
-  auto fill = [&](Value value, FragmentType type, const Twine &name) {
-    inits.push_back(device::FillOp::create(b, code.named(name.str()), type, value));
-  };
-  Value none = code.constant(b.getBoolAttr(false));
-  for (const rows::Scalar &scalar : plan.folded.scalars) {
-    AccOp acc = scalar.acc;
-    Type type = acc.getResult().getType();
-    fill(identity(code, acc.getMonoid(), type), rowType(type), acc.getName());
-  }
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    if (AccOp acc = scalar.acc; !acc.getRefs().empty())
-      fill(none, rowType(b.getI1Type()), acc.getName() + "_started");
-  for (const Carrier &carrier : plan.folded.carriers)
-    fill(identity(code, Monoid::add, carrier.type),
-         tileType(padded(carrier.extents[0]), carrier.type), AccOp(carrier.acc).getName());
-  for (const Carrier &carrier : plan.folded.carriers)
-    if (AccOp acc = carrier.acc; !acc.getRefs().empty())
-      fill(none, rowType(b.getI1Type()), acc.getName() + "_started");
-  return inits;
+/// A maximum that starts at −∞ where −∞ is the value its users' terms are not
+/// defined for, or so with other extremes: it never goes back there, so that it says
+/// itself whether it has been regular.
+static bool remembers(AccOp acc, unsigned ref) {
+  auto extreme = acc.getRefs()[ref].getDefiningOp<AccOp>();
+  Monoid monoid = extreme.getMonoid();
+  return (monoid == Monoid::max || monoid == Monoid::min) &&
+         acc.getSingular()[ref] == getIdentity(monoid, extreme.getResult().getType());
 }
 
-/// One state without axes: the tile's keys combined, then merged.
-Values TileKernel::scalarStep(ScalarCode &code, const rows::Scalar &scalar, unsigned k,
-                              ValueRange scores, ArrayRef<State> olds,
-                              SmallVectorImpl<State> &news, Value first, bool masked) {
-  AccOp acc = scalar.acc;
-  Type type = acc.getResult().getType();
-  Values inputs(scores);
-  for (Value ref : acc.getRefs())
-    inputs.push_back(news[numberOf(ref)].value);
-  Value terms = map(code, inputs, plan.shape.keys, {type}, [&](ValueRange in, ValueRange at) {
-    bindElement(code, at, first);
-    for (auto [score, value] : llvm::zip(plan.folded.scores, in))
-      code.bind(FoldOp(score.fold).getResult(0), value);
-    Values refs(in.drop_front(scores.size()));
-    Value keep = bindReferences(code, acc, refs, {rows::getYielded(acc.getValue())});
-    Value term = rows::getYielded(acc.getValue());
-    return Values{guarded(code, masked, at, keep,
-                          identity(code, acc.getMonoid(), type), {term},
-                          [&] { return code.eval(term); })};
-  })[0];
-  Value partial = device::ReduceOp::create(
-      b, code.loc, rowType(type),
-      MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
-  news[k].terms = terms;
-  Values merged{olds[k].value, partial};
-  for (Value ref : acc.getRefs()) {
-    merged.push_back(olds[numberOf(ref)].value);
-    merged.push_back(news[numberOf(ref)].value);
+static bool haveSameRepair(AccOp x, AccOp y) {
+  return llvm::equal(x.getRefs(), y.getRefs()) && x.getSingular() == y.getSingular() &&
+         x.getCombine() == y.getCombine() &&
+         OperationEquivalence::isRegionEquivalentTo(&x.getRepair(), &y.getRepair(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
+/// Finds the different repairs, what refers to what, and whether repairs may wait.
+void TileKernel::planRepairs() {
+  auto add = [&](AccOp acc) -> int {
+    if (acc.getRefs().empty())
+      return -1;
+    for (auto [k, repair] : llvm::enumerate(repairs))
+      if (haveSameRepair(repair.acc, acc))
+        return k;
+    Repair repair{acc, {}, 0, false};
+    for (auto [k, ref] : llvm::enumerate(acc.getRefs())) {
+      unsigned number = numberOf(ref);
+      repair.refs.push_back(number);
+      repair.pass = std::max(repair.pass, plan.folded.scalars[number].pass);
+      repair.needsStarted |= !remembers(acc, k);
+    }
+    repairs.push_back(repair);
+    return repairs.size() - 1;
+  };
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    repairOfScalar.push_back(add(scalar.acc));
+  for (const Carrier &carrier : plan.folded.carriers)
+    repairOfCarrier.push_back(add(carrier.acc));
+  isReference.assign(plan.folded.scalars.size(), false);
+  lazy = !repairs.empty() && plan.shape.repairBound > 0;
+  for (const Repair &repair : repairs) {
+    lazy &= repair.acc.getCombine() == ScalarFn::mul &&
+            rows::getYielded(repair.acc.getRepair()).getType().isF32();
+    for (unsigned ref : repair.refs) {
+      isReference[ref] = true;
+      AccOp acc = plan.folded.scalars[ref].acc;
+      // Merging a part twice must change nothing.
+      lazy &= acc.getRefs().empty() &&
+              (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min);
+    }
   }
-  if (acc.getRefs().empty())
-    return map(code, merged, 0, {type}, [&](ValueRange in, ValueRange) {
-      return Values{code.combine(acc.getMonoid(), in[0], in[1])};
+}
+
+/// Of the loop's index, then of what it carries.
+SmallVector<std::string> TileKernel::namesOf(const Running &running) {
+  SmallVector<std::string> names{"n"};
+  for (auto [k, scalar] : llvm::enumerate(running.scalars)) {
+    std::string name = AccOp(plan.folded.scalars[k].acc).getName().str();
+    if (isReference[k])
+      names.push_back(lazy ? "last_" + name : name);
+    names.push_back(isReference[k] && !lazy ? "part_of_" + name : name);
+  }
+  for (Value started : running.started)
+    if (started)
+      names.push_back("started");
+  for (auto [k, sum] : llvm::enumerate(running.sums)) {
+    std::string name = AccOp(plan.folded.carriers[k].acc).getName().str();
+    names.push_back(name);
+    if (sum.weights)
+      names.push_back("weights_of_" + name);
+  }
+  return names;
+}
+
+/// Before the first tile.
+TileKernel::Running TileKernel::initialise(ScalarCode &code) {
+  Running running;
+  auto fill = [&](Value value, FragmentType type, const Twine &name) -> Value {
+    return device::FillOp::create(b, code.named(name.str()), type, value);
+  };
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+    AccOp acc = scalar.acc;
+    Type type = acc.getResult().getType();
+    Value start = identity(code, acc.getMonoid(), type);
+    Running::Scalar state;
+    if (isReference[k])
+      state.reference = fill(start, typeOver(Over::rows(), type), "last_" + acc.getName());
+    state.partial = fill(start, typeOver(Over::parts(), type), acc.getName());
+    running.scalars.push_back(state);
+  }
+  for (const Repair &repair : repairs) {
+    Value none;
+    if (repair.needsStarted)
+      none = fill(code.constant(b.getBoolAttr(false)),
+                  typeOver(Over::rows(), b.getI1Type()), "started");
+    running.started.push_back(none);
+  }
+  for (const Carrier &carrier : plan.folded.carriers)
+    running.sums.push_back(
+        {fill(identity(code, Monoid::add, carrier.type),
+              typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
+              AccOp(carrier.acc).getName()),
+         Value()});
+  return running;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Finds scores s whose only use is a product s·u, u the same for the whole block,
+/// over which some maximum or minimum runs.
+void TileKernel::findProducts(ScalarCode &code) {
+  Value row = plan.nest.getBody().getArguments().back();
+  Value key = plan.fold.getBody().getArgument(0);
+  rows::Dependence deps;
+  for (const rows::Score &score : plan.folded.scores) {
+    Product product = {};
+    Value value = FoldOp(score.fold).getResult(0);
+    auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin())
+                                : arith::MulFOp();
+    bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
+      AccOp acc = scalar.acc;
+      return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
+             acc.getRefs().empty() && rows::getYielded(acc.getValue()) == op.getResult();
     });
-  Value factor = factors(code, acc, olds, news, olds[k].started);
-  Values inputsOf{olds[k].value, partial, factor, olds[k].started};
+    if (reduced && op.getType().isF32()) {
+      Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
+      if (!deps.on(other, row) && !deps.on(other, key) && !code.isCostly(other))
+        product = {op.getResult(), other};
+    }
+    products.push_back(product);
+  }
+}
+
+/// For 0 < u < ∞ rounding keeps the order, so that max_j (s_j·u) is (max_j s_j)·u
+/// exactly. For another u the scores are multiplied at once, and what is left of the
+/// factor is 1.
+void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
+  for (auto [planned, product, score] : llvm::zip(plan.folded.scores, products, scores)) {
+    if (!product.value) {
+      tile.elements.push_back({FoldOp(planned.fold).getResult(0), Value(), score, std::nullopt});
+      continue;
+    }
+    Value u = code.eval(product.factor), fragment = score;
+    Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1)),
+          infinite = code.constant(b.getF32FloatAttr(INFINITY));
+    auto less = [&](Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
+    };
+    Value positive = code.both(less(zero, u), less(u, infinite));
+    Value rest = arith::SelectOp::create(b, code.named("factor_of_S"), positive, u, one);
+    Value scaled = code.branch(positive, {fragment.getType()}, [&] { return Values{fragment}; },
+                               [&] {
+      return map(code, "S", fragment, Over::tile(plan.shape.keys), {elementOf(fragment)},
+                 [&](ValueRange in, ValueRange) {
+                   return Values{code.combine(Monoid::mul, in[0], u)};
+                 });
+    })[0];
+    tile.elements.push_back({product.value, rest, scaled, std::nullopt});
+  }
+}
+
+Values TileKernel::fragmentsOf(const Tile &tile) {
+  Values fragments;
+  for (const Element &element : tile.elements)
+    fragments.push_back(element.fragment);
+  return fragments;
+}
+
+void TileKernel::bindTile(ScalarCode &code, const Tile &tile, ValueRange in, ValueRange at) {
+  bindElement(code, at, tile.first);
+  for (auto [element, value] : llvm::zip(tile.elements, in))
+    if (element.rest)
+      code.bindProduct(element.value, value, element.rest);
+    else
+      code.bind(element.value, value);
+}
+
+/// Whether values that depend on a tile are `none` by themselves where elements are
+/// absent, because of what the tile holds there.
+bool TileKernel::isNoneWhereAbsent(const Tile &tile, AccOp acc, ValueRange values, double none) {
+  llvm::DenseMap<Value, double> known;
+  for (const Element &element : tile.elements)
+    if (element.absent)
+      known[element.value] = *element.absent;
   for (Value ref : acc.getRefs())
-    inputsOf.push_back(news[numberOf(ref)].value);
-  return map(code, inputsOf, 0, {type, b.getI1Type()}, [&](ValueRange in, ValueRange) {
-    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    Value moved = code.combine(combine, in[0], in[2]);
-    Value ok = regular(code, acc, Values(in.drop_front(4)));
-    Value started = ok ? b.createOrFold<arith::OrIOp>(code.loc, in[3], ok)
-                       : code.constant(b.getBoolAttr(true));
-    return Values{code.combine(acc.getMonoid(), moved, in[1]), started};
-  });
+    known[ref] = 0; // any finite value: see bindReferences
+  return llvm::all_of(values, [&](Value value) { return valueWhere(value, known) == none; });
+}
+
+/// A value of rows and keys, and `none` where it is absent.
+Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, ValueRange divisors,
+                           TypedAttr none, const Tile &tile, const Running &news) {
+  Values inputs = fragmentsOf(tile);
+  unsigned fragments = inputs.size();
+  for (Value ref : acc.getRefs())
+    inputs.push_back(news.scalars[numberOf(ref)].reference);
+  unsigned count = inputs.size();
+  if (tile.presence)
+    llvm::append_range(inputs, tile.presence->bounds);
+  auto number = dyn_cast<FloatAttr>(none);
+  return map(code, "terms", inputs, Over::tile(plan.shape.keys), {none.getType()},
+             [&](ValueRange in, ValueRange at) {
+    bindTile(code, tile, in, at);
+    Values reads(factors);
+    Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
+                                divisors.empty() ? reads : Values());
+    llvm::append_range(reads, divisors);
+    bool isNone = !keep && divisors.empty() && factors.size() == 1 && number &&
+                  isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
+    Value present;
+    if (tile.presence && !isNone)
+      present = isPresent(code, *tile.presence, in.drop_front(count), at[1]);
+    return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
+      Value product;
+      for (Value factor : factors) {
+        Value value = code.eval(factor);
+        product = product ? code.combine(Monoid::mul, product, value) : value;
+      }
+      if (!product)
+        product = code.constant(cast<TypedAttr>(FloatAttr::get(none.getType(), 1.0)));
+      for (Value divisor : divisors)
+        product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
+      return product;
+    })};
+  })[0];
+}
+
+/// The same fragment with `none` where elements are absent.
+void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
+                             const Tile &tile) {
+  Values inputs{element.fragment};
+  llvm::append_range(inputs, tile.presence->bounds);
+  element.fragment = map(code, "masked", inputs, Over::tile(plan.shape.keys), {none.getType()},
+                         [&](ValueRange in, ValueRange at) {
+    bindElement(code, at, tile.first);
+    Value present = isPresent(code, *tile.presence, in.drop_front(), at[1]);
+    return Values{guarded(code, present, Value(), code.constant(none), {},
+                          [&] { return in[0]; })};
+  })[0];
+  element.absent = none.getValueAsDouble();
+}
+
+/// ⊕ over the keys of a tile that each thread holds. What an extreme runs over is kept
+/// for the states behind it, in place of what it was computed from.
+Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news,
+                             unsigned k) {
+  Value term = rows::getYielded(acc.getValue());
+  Type type = acc.getResult().getType();
+  auto reduce = [&](Value terms) -> Value {
+    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), type),
+                                    MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
+  };
+  auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));
+  auto number = dyn_cast<FloatAttr>(none);
+  bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
+  bool keeps = isExtreme && acc.getRefs().empty() && number;
+  for (Element &element : tile.elements) {
+    if (!keeps || term != element.value || element.absent)
+      continue;
+    if (tile.presence)
+      maskElement(code, element, number, tile);
+    Value reduced = reduce(element.fragment);
+    if (!element.rest)
+      return reduced;
+    return map(code, acc.getName(), reduced, Over::parts(), {type},
+               [&](ValueRange in, ValueRange) {
+                 return Values{code.combine(Monoid::mul, in[0], element.rest)};
+               })[0];
+  }
+  Value terms = valuesOf(code, acc, term, {}, none, tile, news);
+  news.scalars[k].terms = terms;
+  if (keeps && !term.hasOneUse())
+    tile.elements.push_back({term, Value(), terms,
+                             tile.presence ? std::optional(number.getValueAsDouble())
+                                           : std::nullopt});
+  return reduce(terms);
+}
+
+/// Binds a repair's arguments to references before and after, and says whether one
+/// has changed.
+Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange before,
+                             ValueRange after) {
+  Value changed;
+  AccOp acc = repair.acc;
+  for (unsigned k = 0; k != repair.refs.size(); ++k) {
+    code.bind(acc.getRepair().getArgument(2 * k), before[k]);
+    code.bind(acc.getRepair().getArgument(2 * k + 1), after[k]);
+    Value moved = code.differs(before[k], after[k]);
+    changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
+  }
+  return changed;
 }
 
 /// c(d, d′) where the state has started and a reference has changed, else the
 /// identity of ⊗.
-Value TileKernel::factors(ScalarCode &code, AccOp acc, ArrayRef<State> olds,
-                          ArrayRef<State> news, Value started) {
-  Values inputs{started};
-  for (Value ref : acc.getRefs()) {
-    inputs.push_back(olds[numberOf(ref)].value);
-    inputs.push_back(news[numberOf(ref)].value);
-  }
+Value TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
+                         const Running &news) {
+  const Repair &repair = repairs[number];
+  AccOp acc = repair.acc;
+  Values inputs;
+  for (const Running *running : {&olds, &news})
+    for (unsigned ref : repair.refs)
+      inputs.push_back(running->scalars[ref].reference);
+  if (olds.started[number])
+    inputs.push_back(olds.started[number]);
   Type type = rows::getYielded(acc.getRepair()).getType();
-  return map(code, inputs, 0, {type}, [&](ValueRange in, ValueRange) {
-    Value apply = in[0], changed;
-    Values refs;
-    for (unsigned k = 0; k != acc.getRefs().size(); ++k) {
-      Value old = in[1 + 2 * k], now = in[2 + 2 * k];
-      code.bind(acc.getRepair().getArgument(2 * k), old);
-      code.bind(acc.getRepair().getArgument(2 * k + 1), now);
-      Value moved = code.differs(old, now);
-      changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
-      refs.push_back(now);
-    }
-    apply = code.both(code.both(apply, changed), regular(code, acc, refs));
+  unsigned count = repair.refs.size();
+  return map(code, "factor", inputs, Over::rows(), {type},
+             [&](ValueRange in, ValueRange) {
+    ValueRange before = in.take_front(count), after = in.slice(count, count);
+    Value apply = bindRepair(code, repair, before, after);
+    apply = code.both(apply, olds.started[number] ? in.back()
+                                                  : regular(code, acc, Values(before)));
+    if (olds.started[number])
+      apply = code.both(apply, regular(code, acc, Values(after)));
     Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    Value factor = code.eval(rows::getYielded(acc.getRepair()));
-    return Values{arith::SelectOp::create(b, code.loc, apply, factor,
+    Value value = code.eval(rows::getYielded(acc.getRepair()));
+    return Values{arith::SelectOp::create(b, code.loc, apply, value,
                                           identity(code, combine, type))};
   })[0];
 }
 
+/// Whether the factor of a repair whose arguments are bound lies within the bound of 1.
+/// Of an exponential the exponent tells.
+Value TileKernel::isNearOne(ScalarCode &code, AccOp acc) {
+  Value factor = rows::getYielded(acc.getRepair());
+  Operation *op = factor.getDefiningOp();
+  auto compare = [&](arith::CmpFPredicate predicate, Value x, double bound) -> Value {
+    Value limit = code.constant(b.getF32FloatAttr(static_cast<float>(bound)));
+    return arith::CmpFOp::create(b, code.loc, predicate, x, limit);
+  };
+  double bound = plan.shape.repairBound;
+  if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op)) {
+    Value exponent = math::AbsFOp::create(b, code.loc, code.eval(op->getOperand(0)));
+    return compare(arith::CmpFPredicate::OLE, exponent,
+                   isa<math::ExpOp>(op) ? bound * std::log(2.0) : bound);
+  }
+  Value value = code.eval(factor);
+  return code.both(compare(arith::CmpFPredicate::OGE, value, std::exp2(-bound)),
+                   compare(arith::CmpFPredicate::OLE, value, std::exp2(bound)));
+}
+
+/// Whether a repair from values a state's definition is not for is never near one: its
+/// factor is 0, infinite or NaN.
+bool TileKernel::isFarFromSingular(const Repair &repair) {
+  AccOp acc = repair.acc;
+  llvm::DenseMap<Value, double> known;
+  for (auto [k, singular] : llvm::enumerate(acc.getSingular())) {
+    auto value = dyn_cast<FloatAttr>(singular);
+    if (!value)
+      return false;
+    known[acc.getRepair().getArgument(2 * k)] = value.getValueAsDouble();
+    known[acc.getRepair().getArgument(2 * k + 1)] = 0;
+  }
+  auto factor = repair.refs.size() == 1 ? valueWhere(rows::getYielded(acc.getRepair()), known)
+                                        : std::nullopt;
+  return factor && (*factor == 0 || !std::isfinite(*factor));
+}
+
+/// Whether references must move: some state, referred to what they are now, may be off
+/// by more than the bound. Terms so far away from their references' values are neither
+/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens.
+Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news) {
+  Value must;
+  for (const Repair &repair : repairs) {
+    Values inputs;
+    for (unsigned ref : repair.refs)
+      inputs.push_back(olds.scalars[ref].reference);
+    for (unsigned ref : repair.refs)
+      inputs.push_back(news.scalars[ref].partial);
+    if (must)
+      inputs.push_back(must);
+    must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
+               [&](ValueRange in, ValueRange) {
+      unsigned count = repair.refs.size();
+      Values before(in.take_front(count)), after;
+      for (auto [k, ref] : llvm::enumerate(repair.refs))
+        after.push_back(code.combine(AccOp(plan.folded.scalars[ref].acc).getMonoid(),
+                                     before[k], in[count + k]));
+      Value changed = bindRepair(code, repair, before, after);
+      Value near = isNearOne(code, repair.acc);
+      if (!isFarFromSingular(repair))
+        near = code.both(near, regular(code, repair.acc, before));
+      Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
+      Value result = code.both(changed, far);
+      if (in.size() > 2 * count)
+        result = arith::OrIOp::create(b, code.loc, result, in.back());
+      return Values{result};
+    })[0];
+  }
+  return must;
+}
+
+/// The reference of a row from what its lanes have seen.
+void TileKernel::updateReferences(ScalarCode &code, unsigned pass, Running &news) {
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
+    if (isReference[k] && scalar.pass == pass)
+      news.scalars[k].reference = joinLanes(code, scalar.acc, news.scalars[k].partial);
+}
+
+Value TileKernel::joinLanes(ScalarCode &code, AccOp acc, Value partial) {
+  Type type = acc.getResult().getType();
+  return device::ReduceOp::create(b, code.named(acc.getName()), typeOver(Over::rows(), type),
+                                  MonoidAttr::get(b.getContext(), acc.getMonoid()), partial);
+}
+
+/// A state moved to new references.
+Value TileKernel::repaired(ScalarCode &code, AccOp acc, Value state, Value factor, Over over) {
+  Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+  return map(code, acc.getName(), {state, factor}, over, {elementOf(state)},
+             [&](ValueRange in, ValueRange) {
+               return Values{code.combine(combine, in[0], in[1])};
+             })[0];
+}
+
+/// (state ⊗ factor) ⊕ part, with one rounding where ⊗ and ⊕ are those of f32 or f64.
+Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor, Value part) {
+  bool multiplies = factor && acc.getCombine() == ScalarFn::mul;
+  bool fuses = multiplies && acc.getMonoid() == Monoid::add && isa<FloatType>(elementOf(state));
+  if (factor && !fuses)
+    state = repaired(code, acc, state, factor, Over::parts());
+  Values inputs{state, part};
+  if (fuses)
+    inputs.push_back(factor);
+  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(state)},
+             [&](ValueRange in, ValueRange) {
+               if (fuses)
+                 return Values{math::FmaOp::create(b, code.loc, in[0], in[2], in[1])};
+               return Values{code.combine(acc.getMonoid(), in[0], in[1])};
+             })[0];
+}
+
 /// A state without axes that adds what this carrier multiplies with.
-std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, ArrayRef<State> news) {
+std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, const Running &news) {
   AccOp acc = carrier.acc;
   if (carrier.row.values.size() != 1 || !carrier.row.divisors.empty())
     return std::nullopt;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     AccOp other = scalar.acc;
-    if (news[k].terms && other.getMonoid() == Monoid::add &&
+    if (news.scalars[k].terms && other.getMonoid() == Monoid::add &&
         rows::getYielded(other.getValue()) == carrier.row.values[0] &&
         llvm::equal(other.getRefs(), acc.getRefs()) &&
         other.getSingular() == acc.getSingular())
@@ -275,90 +583,145 @@ std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, ArrayRef<S
 }
 
 /// The row operand P of a carrier before it is rounded; 0 where absent.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, ValueRange scores,
-                          ArrayRef<State> news, Value first, bool masked) {
-  AccOp acc = carrier.acc;
-  Values inputs(scores);
-  for (Value ref : acc.getRefs())
-    inputs.push_back(news[numberOf(ref)].value);
+Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const Tile &tile,
+                          const Running &news) {
   if (auto k = findTerms(carrier, news))
-    return news[*k].terms;
-  return map(code, inputs, plan.shape.keys, {carrier.type}, [&](ValueRange in, ValueRange at) {
-    bindElement(code, at, first);
-    for (auto [score, value] : llvm::zip(plan.folded.scores, in))
-      code.bind(FoldOp(score.fold).getResult(0), value);
-    Values refs(in.drop_front(scores.size()));
-    Values reads(carrier.row.values.begin(), carrier.row.values.end());
-    Value keep = bindReferences(code, acc, refs,
-                                carrier.row.divisors.empty() ? reads : Values());
-    llvm::append_range(reads, carrier.row.divisors);
-    Value none = identity(code, Monoid::add, carrier.type);
-    Value weight = guarded(code, masked, at, keep, none, reads, [&] {
-      Value product;
-      for (Value factor : carrier.row.values) {
-        Value value = code.eval(factor);
-        product = product ? code.combine(Monoid::mul, product, value) : value;
-      }
-      if (!product)
-        product = code.constant(cast<TypedAttr>(FloatAttr::get(carrier.type, 1.0)));
-      for (Value divisor : carrier.row.divisors)
-        product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
-      return product;
-    });
-    return Values{weight};
-  })[0];
+    return news.scalars[*k].terms;
+  return valuesOf(code, carrier.acc, carrier.row.values, carrier.row.divisors,
+                  cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
 }
 
-/// The states behind one tile, and the weights of the carriers: [scalars, started
-/// of scalars, factors and started of carriers with references, weights].
-Values TileKernel::passes(ScalarCode &code, ValueRange scores, ValueRange args, Value first,
-                          bool masked) {
-  unsigned count = plan.folded.scalars.size(), next = count;
-  SmallVector<State> olds(count), news(count);
-  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
-    AccOp acc = scalar.acc;
-    olds[k].value = args[k];
-    if (!acc.getRefs().empty())
-      olds[k].started = args[next++];
-  }
-  news = olds;
-  next += plan.folded.carriers.size();
-  Values ofCarriers, weightsOf;
-  SmallVector<Value> started;
-  for (const Carrier &carrier : plan.folded.carriers)
-    started.push_back(AccOp(carrier.acc).getRefs().empty() ? Value() : args[next++]);
+/// The states behind one tile and the weights of the carriers. The carriers' sums are
+/// not moved to the new references here, but by `repairSums`.
+TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds,
+                                    bool waits) {
+  Step step{olds, Values(repairs.size()), Value()};
+  Running &news = step.next;
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
       if (scalar.pass != pass)
         continue;
-      Values step = scalarStep(code, scalar, k, scores, olds, news, first, masked);
-      news[k].value = step[0];
-      news[k].started = step.size() > 1 ? step[1] : Value();
+      AccOp acc = scalar.acc;
+      Value ofTile = reduceTile(code, acc, tile, news, k);
+      int repair = repairOfScalar[k];
+      news.scalars[k].partial =
+          merged(code, acc, olds.scalars[k].partial,
+                 repair < 0 ? Value() : step.factors[repair], ofTile);
+    }
+    if (!waits)
+      updateReferences(code, pass, news);
+    else if (pass == 0)
+      repairWhereNeeded(code, olds, step);
+    for (auto [k, repair] : llvm::enumerate(repairs)) {
+      if (repair.pass != pass)
+        continue;
+      if (!waits)
+        step.factors[k] = factor(code, k, olds, news);
+      if (olds.started[k]) {
+        Values inputs{olds.started[k]};
+        for (unsigned ref : repair.refs)
+          inputs.push_back(news.scalars[ref].reference);
+        news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()},
+                              [&](ValueRange in, ValueRange) {
+          Value ok = regular(code, repair.acc, Values(in.drop_front()));
+          return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
+                           : code.constant(b.getBoolAttr(true))};
+        })[0];
+      }
     }
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
-    weightsOf.push_back(weights(code, carrier, scores, news, first, masked));
-    AccOp acc = carrier.acc;
-    if (acc.getRefs().empty())
-      continue;
-    ofCarriers.push_back(factors(code, acc, olds, news, started[k]));
-    Values inputs{started[k]};
-    for (Value ref : acc.getRefs())
-      inputs.push_back(news[numberOf(ref)].value);
-    ofCarriers.push_back(map(code, inputs, 0, {b.getI1Type()}, [&](ValueRange in, ValueRange) {
-      Value ok = regular(code, acc, Values(in.drop_front()));
-      return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
-                       : code.constant(b.getBoolAttr(true))};
-    })[0]);
+  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
+    news.sums[k].weights = weights(code, carrier, tile, news);
+  return step;
+}
+
+/// New references and the factors to them, for the warps that must move; the identity
+/// of ⊗ for the others.
+void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step) {
+  step.must = mustRepair(code, olds, step.next);
+  Values otherwise;
+  for (auto [k, scalar] : llvm::enumerate(olds.scalars))
+    if (isReference[k])
+      otherwise.push_back(scalar.reference);
+  for (const Repair &repair : repairs) {
+    Type type = rows::getYielded(AccOp(repair.acc).getRepair()).getType();
+    otherwise.push_back(device::FillOp::create(b, code.named("factor"),
+                                               typeOver(Over::rows(), type),
+                                               identity(code, Monoid::mul, type)));
+  }
+  Values results = ifAny(code, step.must, otherwise, [&] {
+    Running moved = step.next;
+    updateReferences(code, 0, moved);
+    Values values;
+    for (auto [k, scalar] : llvm::enumerate(moved.scalars))
+      if (isReference[k])
+        values.push_back(scalar.reference);
+    for (unsigned k = 0; k != repairs.size(); ++k)
+      values.push_back(factor(code, k, olds, moved));
+    return values;
+  });
+  unsigned next = 0;
+  for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
+    if (isReference[k])
+      scalar.reference = results[next++];
+  for (Value &factor : step.factors)
+    factor = results[next++];
+}
+
+Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise,
+                         llvm::function_ref<Values()> body) {
+  auto op = device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition,
+                                    otherwise);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
+  code.open();
+  Values values = body();
+  device::YieldOp::create(b, code.loc, values);
+  code.close();
+  return Values(op.getResults());
+}
+
+/// The carriers' sums, referred to what the step's references are.
+void TileKernel::repairSums(ScalarCode &code, Step &step) {
+  Values sums;
+  SmallVector<unsigned> which;
+  for (auto [k, repair] : llvm::enumerate(repairOfCarrier))
+    if (repair >= 0) {
+      which.push_back(k);
+      sums.push_back(step.next.sums[k].sum);
+    }
+  auto move = [&] {
+    Values moved;
+    for (auto [sum, k] : llvm::zip(sums, which))
+      moved.push_back(repaired(code, plan.folded.carriers[k].acc, sum,
+                               step.factors[repairOfCarrier[k]],
+                               Over::tile(padded(plan.folded.carriers[k].extents[0]))));
+    return moved;
+  };
+  Values moved = step.must && !sums.empty() ? ifAny(code, step.must, sums, move) : move();
+  for (auto [sum, k] : llvm::zip(moved, which))
+    step.next.sums[k].sum = sum;
+}
+
+/// The fold's results: states without axes, a value per row, then the carriers' sums.
+Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
+  Step step{olds, Values(repairs.size()), Value()};
+  if (lazy) {
+    updateReferences(code, 0, step.next);
+    for (unsigned k = 0; k != repairs.size(); ++k)
+      step.factors[k] = factor(code, k, olds, step.next);
+    repairSums(code, step);
   }
   Values results;
-  for (const State &state : news)
-    results.push_back(state.value);
-  for (const State &state : news)
-    if (state.started)
-      results.push_back(state.started);
-  results.append(ofCarriers);
-  results.append(weightsOf);
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+    Value partial = step.next.scalars[k].partial;
+    if (int repair = repairOfScalar[k]; lazy && repair >= 0)
+      partial = repaired(code, scalar.acc, partial, step.factors[repair], Over::parts());
+    results.push_back(isReference[k] ? step.next.scalars[k].reference
+                                     : joinLanes(code, scalar.acc, partial));
+  }
+  for (const Running::Sum &sum : step.next.sums)
+    results.push_back(sum.sum);
   return results;
 }
 

@@ -40,20 +40,44 @@ void TileKernel::bindBlock(ScalarCode &code) {
   auto nameOf = [&](unsigned axis) {
     return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
   };
-  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
-  auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
-    if (left == 0)
-      return rest;
-    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
-    rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
-                                  radix);
-    return result;
+  Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
+  Value count = code.symbol(tiles()), tile, rest;
+  auto divide = [&](Value x, Value y, StringRef name) -> Value {
+    return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
-  Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
-  // Later rows often see more keys; the longest blocks start first.
-  if (plan.fold.getPieces()) {
-    Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
-    tile = arith::SubIOp::create(b, code.named("tile"), last, tile);
+  auto remainder = [&](Value x, Value y, StringRef name) -> Value {
+    return arith::RemUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
+  };
+  if (!plan.fold.getPieces()) {
+    tile = rank == 1 ? block : remainder(block, count, "tile");
+    rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
+  } else if (rank == 1 || plan.shape.groupBytes == 0) {
+    tile = fromLast(code, rank == 1 ? block : remainder(block, count, ""));
+    rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
+  } else {
+    // Later rows often see more keys: of a group of outer indices, as many as have
+    // their keys' operands in the second-level cache, the longest blocks start first.
+    SymExpr outer(1);
+    for (int64_t axis = 0; axis + 1 < rank; ++axis)
+      outer = outer * *SymExpr::parse(extent(axis));
+    int64_t bytesPerKey = 0;
+    for (const auto *operands : {&plan.keyOperands, &plan.carried})
+      for (const TileOperand &operand : *operands)
+        bytesPerKey += operand.columns * 2;
+    Value one = code.index(1), all = code.symbol(outer.str());
+    Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
+    Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
+    Value fitting = divide(code.index(plan.shape.groupBytes), bytes, "");
+    Value size = b.createOrFold<arith::MinSIOp>(
+        code.loc, b.createOrFold<arith::MaxSIOp>(code.loc, fitting, one), all);
+    Value perGroup = arith::MulIOp::create(b, code.loc, size, count);
+    Value start = arith::MulIOp::create(b, code.named("group"), divide(block, perGroup, ""), size);
+    Value left = arith::SubIOp::create(b, code.loc, all, start);
+    Value members = arith::MinSIOp::create(b, code.named("group_size"), size, left);
+    Value within = remainder(block, perGroup, "");
+    tile = fromLast(code, divide(within, members, ""));
+    rest = arith::AddIOp::create(b, rank == 2 ? code.named(nameOf(0)) : code.loc, start,
+                                 remainder(within, members, ""));
   }
   firstRow = arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile,
                                    code.index(plan.shape.rows()));
@@ -61,8 +85,18 @@ void TileKernel::bindBlock(ScalarCode &code) {
   Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)),
                                      code.index(1));
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
-  for (int64_t axis = rank - 2; axis >= 0; --axis)
-    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis, nameOf(axis)));
+  for (int64_t axis = rank - 2; axis > 0; --axis) {
+    Value radix = code.symbol(extent(axis));
+    code.bind(body.getArgument(axis), remainder(rest, radix, nameOf(axis)));
+    rest = divide(rest, radix, axis == 1 ? nameOf(0) : "");
+  }
+  if (rank > 1)
+    code.bind(body.getArgument(0), rest);
+}
+
+Value TileKernel::fromLast(ScalarCode &code, Value number) {
+  Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
+  return arith::SubIOp::create(b, code.named("tile"), last, number);
 }
 
 std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower,

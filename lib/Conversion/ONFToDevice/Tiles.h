@@ -14,6 +14,7 @@ namespace moa {
 struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
+  int64_t columns = 0; ///< of the last axis
 };
 
 /// Sizes of a kernel of tiles.
@@ -21,6 +22,12 @@ struct TileShape {
   int64_t warpgroups = 2; ///< consumers, each with 64 rows
   int64_t keys = 128;     ///< per tile
   int64_t stages = 2;
+  /// States may be off by a factor of 2^±repairBound before they are repaired; 0:
+  /// they are repaired at every tile.
+  int64_t repairBound = 8;
+  /// Where rows see different numbers of keys: bytes of the keys' operands of the
+  /// outer indices whose blocks run at a time, longest first; 0: index by index.
+  int64_t groupBytes = 36 << 20;
   int64_t rows() const { return 64 * warpgroups; }
 };
 

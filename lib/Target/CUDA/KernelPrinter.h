@@ -70,6 +70,7 @@ private:
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
   void printMap(device::MapOp op);
+  void printIfAny(device::IfAnyOp op);
   bool printRounding(device::MapOp op);
   void printStoreTile(device::StoreTileOp op);
   /// The name of the descriptor of an array's tiles, a parameter of the kernel.
@@ -93,6 +94,7 @@ private:
   size_t depth = 0;
   std::string error;
   llvm::DenseMap<mlir::Value, Expr> values;
+  llvm::DenseMap<mlir::Value, std::string> places; // where a fragment is wanted
   std::set<std::string> used, symbols;
   std::set<unsigned> arrays, scalars;
   std::vector<TensorMap> maps;

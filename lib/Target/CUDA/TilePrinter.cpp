@@ -33,6 +33,7 @@ void KernelPrinter::printTile(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto clear) { printClear(clear); })
       .Case<device::AwaitOp>([&](auto await) { printAwait(await); })
       .Case<device::MapOp>([&](auto map) { printMap(map); })
+      .Case<device::IfAnyOp>([&](auto branch) { printIfAny(branch); })
       .Case<device::ReduceOp>([&](auto reduce) { printReduce(reduce); });
 }
 
@@ -169,6 +170,10 @@ static bool isNarrow(Value fragment) {
 
 std::string KernelPrinter::declareFragment(Value fragment, Value reuse, const char *fallback) {
   auto type = cast<FragmentType>(fragment.getType());
+  if (auto place = places.find(fragment); place != places.end()) {
+    values[fragment] = {place->second};
+    return place->second;
+  }
   if (reuse) {
     values[fragment] = Expr(values[reuse]);
     return values[fragment].text;
@@ -204,6 +209,45 @@ static bool endsHere(Value value, Operation *op) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return isa<scf::ForOp>(arg.getOwner()->getParentOp()) && op->getBlock() == arg.getOwner();
   return value.getParentBlock() == op->getBlock();
+}
+
+/// if (some lane needs it) { the results, in place of the other values }
+void KernelPrinter::printIfAny(device::IfAnyOp op) {
+  Block &block = op.getBody().front();
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  for (auto [result, other, inner] :
+       llvm::zip(op.getResults(), op.getOtherwise(), yield.getValues())) {
+    // Nothing but this op, here and inside, reads the other value.
+    bool ends = llvm::all_of(other.getUsers(), [&](Operation *user) {
+      return op->isAncestor(user);
+    });
+    auto arg = dyn_cast<BlockArgument>(other);
+    ends &= arg ? isa<scf::ForOp>(arg.getOwner()->getParentOp()) && op->getBlock() == arg.getOwner()
+                : other.getParentBlock() == op->getBlock();
+    std::string from = value(other).text;
+    declareFragment(result, ends ? other : Value(), "r");
+    if (!ends) {
+      write("copy(" + values[result].text + ", " + from + ");");
+      helpers.insert("copy");
+    }
+    // A map of it, the only reader inside, writes there.
+    Operation *map = inner.getDefiningOp();
+    bool only = llvm::all_of(other.getUsers(),
+                             [&](Operation *user) { return user == op || user == map; });
+    if (isa_and_nonnull<device::MapOp>(map) && only && ends && inner.hasOneUse() &&
+        map->getNumResults() == 1)
+      places[inner] = values[result].text;
+  }
+  std::string name = value(op.getCondition()).text, condition;
+  int64_t registers = op.getCondition().getType().getLayout().getNumRegisters();
+  for (int64_t r = 0; r < registers; ++r)
+    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
+  write("if (__any_sync(0xffffffff, " + condition + ")) {");
+  ++depth;
+  printBlock(block);
+  assign(op.getResults(), yield.getValues());
+  --depth;
+  write("}");
 }
 
 /// The first of the threads that hold the same element.
@@ -276,6 +320,7 @@ struct RegisterLoops {
   std::vector<std::string> heads;
   std::string element;              // register of the map's layout
   std::vector<std::string> indices; // of the element, per axis
+  std::vector<std::string> offsets; // the registers' part of it
   std::string row;                  // register in the layout of the rows
 };
 } // namespace
@@ -316,6 +361,7 @@ static RegisterLoops makeLoops(const LayoutAttr &layout,
   llvm::sort(loops, [](const Loop &x, const Loop &y) { return x.digit.stride > y.digit.stride; });
   RegisterLoops result;
   result.indices.resize(layout.getRank());
+  result.offsets.resize(layout.getRank());
   for (unsigned axis = 0; axis < layout.getRank(); ++axis)
     result.indices[axis] = threadPart(layout, axis);
   auto term = [](const std::string &variable, int64_t factor) {
@@ -337,7 +383,11 @@ static RegisterLoops makeLoops(const LayoutAttr &layout,
                            std::to_string(loop.digit.size) + "; ++" + loop.variable + ")");
     add(result.element, term(loop.variable, loop.digit.stride));
     add(result.indices[loop.axis], term(loop.variable, loop.digit.weight));
+    add(result.offsets[loop.axis], term(loop.variable, loop.digit.weight));
   }
+  for (std::string &offset : result.offsets)
+    if (offset.empty())
+      offset = "0";
   if (result.element.empty())
     result.element = "0";
   if (result.row.empty())
@@ -403,7 +453,13 @@ void KernelPrinter::printMap(device::MapOp op) {
   }
   for (auto [axis, arg] : llvm::enumerate(
            block.getArguments().drop_front(op.getInputs().size()))) {
-    if (arg.use_empty())
+    bool whole = false;
+    for (Operation *user : arg.getUsers())
+      if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
+        values[offset.getResult()] = {loops.offsets[axis], Expr::sum};
+      else
+        whole = true;
+    if (!whole)
       continue;
     std::string name = variable(axis == 0 ? "i" : "j");
     write("const int64_t " + name + " = " + loops.indices[axis] + ";");
@@ -463,6 +519,7 @@ void KernelPrinter::printReduce(device::ReduceOp op) {
   };
   std::string identity = printConstant(getIdentity(op.getMonoid(), type));
   int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
+  bool joins = op.getResult().getType().getLayout() == layout.getSlice(0);
   // Two chains of half the length: neighbours apart.
   std::string other = fresh(NameLoc::get(StringAttr::get(op.getContext(), name + "_odd")), "odd");
   write(getValueType(type).str() + " " + other + "[" + std::to_string(rows) + "];");
@@ -500,9 +557,9 @@ void KernelPrinter::printReduce(device::ReduceOp op) {
   if (isPaired)
     write(target + " = " + combined(target, other + "[" + r + "]") + ";");
   for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
-    llvm::SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+    SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
     for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
-      for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
+      for (int64_t bit = 1; joins && digit.place == Place::lane && bit < digit.size; bit *= 2)
         write(target + " = " +
               combined(target, "__shfl_xor_sync(0xffffffff, " + target + ", " +
                                    std::to_string(bit * digit.stride) + ")") +

@@ -28,8 +28,8 @@ static Expected<std::string> makeFile(StringRef suffix, StringRef text) {
 Expected<std::vector<char>> assemble(StringRef ptx) {
   auto program = findInToolkit("bin/ptxas");
   if (!program)
-    return createStringError("machine code needs ptxas, and there is none in $CUDA_HOME, "
-                             "$CUDA_PATH, PATH or /usr/local/cuda; install the CUDA toolkit or "
+    return createStringError("machine code needs ptxas, and there is none in $CUDA_HOME and "
+                             "$CUDA_PATH or, without these, PATH and /usr/local/cuda; install the CUDA toolkit or "
                              "set CUDA_HOME to its root, or use --target=ptx");
   std::vector<std::string> paths;
   scope_exit clean([&] {

@@ -28,6 +28,28 @@ std::string quoted(StringRef text) {
   return result;
 }
 
+/// A statement on lines of at most 110 columns, cut behind commas outside of strings.
+std::string wrapped(const std::string &statement) {
+  constexpr size_t width = 110;
+  std::string text, line;
+  size_t cut = 0; // in the line; 0: nowhere
+  bool inString = false;
+  for (size_t k = 0; k != statement.size(); ++k) {
+    char letter = statement[k];
+    line += letter;
+    if (letter == '"' && (k == 0 || statement[k - 1] != '\\'))
+      inString = !inString;
+    if (line.size() > width && cut != 0) {
+      text += line.substr(0, cut) + "\n";
+      line = "      " + line.substr(cut + 1);
+      cut = 0;
+    }
+    if (letter == ',' && !inString && k + 1 != statement.size() && statement[k + 1] == ' ')
+      cut = line.size();
+  }
+  return text + line;
+}
+
 /// C names of a program's arguments and symbols, apart from each other and from what
 /// the file and the driver's header declare.
 class HostNames {
@@ -154,7 +176,7 @@ private:
   }
   /// `code = CHECK; if (code) return code;`
   void check(const std::string &call) {
-    os << "  code = " << call << ";\n  if (code)\n    return code;\n";
+    os << wrapped("  code = " + call + ";") << "\n  if (code)\n    return code;\n";
   }
   void printHead(const std::string &result, const std::string &name,
                  std::vector<std::string> list) {
@@ -194,8 +216,10 @@ private:
               quoted(getReadable(extent.str())) + ", " + expression(extent) + ")");
     static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
     for (const Constraint &constraint : signature.constraints) {
-      os << "  {\n    const moa_checked lhs = " << expression(constraint.lhs)
-         << ", rhs = " << expression(constraint.rhs) << ";\n"
+      os << "  {\n"
+         << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) + ", rhs = " +
+                    expression(constraint.rhs) + ";")
+         << "\n"
          << "    code = moa_check_constraint(m, " << quoted(constraint.text)
          << ", lhs, rhs, lhs.value " << relations[constraint.relation]
          << " rhs.value);\n    if (code)\n      return code;\n  }\n";
@@ -214,7 +238,7 @@ private:
   }
 
   void printLaunch(const gpu::Launch &launch) {
-    os << "  grid = " << expression(launch.blocks) << ";\n";
+    os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
     check("moa_check_blocks(grid)");
     os << "  if (grid.value) { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
@@ -364,7 +388,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
   }
   return "/*\n" + notes +
          " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX and\n"
-         " * launches it through the CUDA driver (12.4 or later); compile it as C and link -lcuda.\n"
+         " * launches it through the driver of CUDA 12.7 or later; compile it as C and link -lcuda.\n"
          " */\n" +
          kDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
          "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +

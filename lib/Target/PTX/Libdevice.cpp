@@ -34,14 +34,15 @@ std::optional<std::string> findInToolkit(StringRef path) {
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (auto root = sys::Process::GetEnv(variable); root && !root->empty())
       roots.push_back(*root);
-  for (const char *program : {"ptxas", "nvcc"})
-    if (auto found = sys::findProgramByName(program)) {
-      SmallString<128> real;
-      if (!sys::fs::real_path(*found, real))
-        roots.push_back(sys::path::parent_path(sys::path::parent_path(real)).str());
-    }
-  roots.push_back("/usr/local/cuda");
-  roots.push_back("/opt/cuda");
+  if (roots.empty()) { // who names a toolkit means that one
+    for (const char *program : {"ptxas", "nvcc"})
+      if (auto found = sys::findProgramByName(program)) {
+        SmallString<128> real;
+        if (!sys::fs::real_path(*found, real))
+          roots.push_back(sys::path::parent_path(sys::path::parent_path(real)).str());
+      }
+    roots.push_back("/usr/local/cuda");
+  }
   for (const std::string &root : roots) {
     SmallString<128> candidate(root);
     sys::path::append(candidate, path);
@@ -106,8 +107,8 @@ Error linkLibdevice(llvm::Module &module) {
   if (!path)
     return createStringError(
         "the kernel calls " + called.front() + ", which stands in CUDA's " + kLibrary.str() +
-        ", and there is none in $CUDA_HOME, $CUDA_PATH, beside ptxas of PATH or in "
-        "/usr/local/cuda; install the CUDA toolkit or set CUDA_HOME to its root");
+        ", and there is none in $CUDA_HOME and $CUDA_PATH or, without these, beside ptxas of "
+        "PATH and in /usr/local/cuda; install the CUDA toolkit or set CUDA_HOME to its root");
   auto buffer = MemoryBuffer::getFile(*path);
   if (!buffer)
     return createStringError("cannot read " + *path + ": " + buffer.getError().message());

@@ -31,7 +31,8 @@ llvm::Error linkLibdevice(llvm::Module &module);
 llvm::Expected<std::vector<char>> assemble(llvm::StringRef ptx);
 
 /// A program of CUDA's toolkit or a file of it, by its path below the toolkit's root:
-/// in $CUDA_HOME, $CUDA_PATH, where ptxas of PATH stands, /usr/local/cuda.
+/// in $CUDA_HOME and $CUDA_PATH or, if none is set, beside ptxas or nvcc of PATH and in
+/// /usr/local/cuda.
 std::optional<std::string> findInToolkit(llvm::StringRef path);
 
 /// One program, how its kernels are launched, and what is written above it.

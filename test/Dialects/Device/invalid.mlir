@@ -479,7 +479,7 @@ device.program @map_c1 attributes {symbols = ["N"], requires = [], arg_names = [
   device.kernel @k blocks "N" threads 128 {
     %v = arith.constant 1.0 : f32
     %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
-    // expected-error @below {{expects inputs and results in its layout or its rows' (C1)}}
+    // expected-error @below {{expects inputs in its layout, its rows' or its threads' parts, and results in its layout (C1)}}
     %m = device.map(%f) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> !device.fragment<[64, 64], f32, #other> {
     ^bb0(%e: f32, %i: index, %j: index):
       device.yield %e : f32
@@ -496,7 +496,7 @@ device.program @map_c1_input attributes {symbols = ["N"], requires = [], arg_nam
   device.kernel @k blocks "N" threads 128 {
     %v = arith.constant 1.0 : f32
     %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
-    // expected-error @below {{expects inputs and results in its layout or its rows' (C1)}}
+    // expected-error @below {{expects inputs in its layout, its rows' or its threads' parts, and results in its layout (C1)}}
     %m = device.map(%f) over #row : (!device.fragment<[64, 64], f32, #acc>) -> !device.fragment<[64], f32, #row> {
     ^bb0(%e: f32, %i: index):
       device.yield %e : f32
@@ -609,7 +609,7 @@ device.program @reduce_c1 attributes {symbols = ["N"], requires = [], arg_names 
   device.kernel @k blocks "N" threads 128 {
     %v = arith.constant 1.0 : f32
     %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
-    // expected-error @below {{expects the layout of the fragment's rows (C1)}}
+    // expected-error @below {{expects the layout of the fragment's rows, or of the threads' parts of them (C1)}}
     %r = device.reduce add %f : !device.fragment<[64, 64], f32, #acc> -> !device.fragment<[64], f32, #replicated>
   }
 }
@@ -644,7 +644,7 @@ device.program @reduce_c3 attributes {symbols = ["N"], requires = [], arg_names 
 // -----
 
 func.func @yield_parent() {
-  // expected-error @below {{'device.yield' op expects parent op 'device.map'}}
+  // expected-error @below {{expects parent op to be one of 'device.map, device.if_any'}}
   device.yield
 }
 
@@ -733,3 +733,93 @@ func.func private @f(!device.ring<0, [64, 64], bf16>)
 
 // expected-error @below {{expects elements of 16 bits (C3), but got 'f32'}}
 func.func private @f(!device.ring<2, [64, 64], f32>)
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @map_c1_result attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %c = arith.constant true
+    %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+    %b = device.fill %c : i1 -> !device.fragment<[64], i1, #row>
+    // expected-error @below {{expects inputs in its layout, its rows' or its threads' parts, and results in its layout (C1)}}
+    %m = device.map(%f) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> !device.fragment<[64], f32, #row> {
+    ^bb0(%e: f32, %i: index, %j: index):
+      device.yield %e : f32
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @if_any_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %c = arith.constant true
+    %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+    %b = device.fill %c : i1 -> !device.fragment<[64], i1, #row>
+    // expected-error @below {{expects a fragment of booleans (C1)}}
+    %r = device.if_any %f else(%f) : (!device.fragment<[64, 64], f32, #acc>, !device.fragment<[64, 64], f32, #acc>) -> !device.fragment<[64, 64], f32, #acc> {
+      device.yield %f : !device.fragment<[64, 64], f32, #acc>
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @if_any_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %c = arith.constant true
+    %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+    %b = device.fill %c : i1 -> !device.fragment<[64], i1, #row>
+    // expected-error @below {{expects results of the types of the other values (C2)}}
+    %r = device.if_any %b else(%b) : (!device.fragment<[64], i1, #row>, !device.fragment<[64], i1, #row>) -> !device.fragment<[64, 64], f32, #acc> {
+      device.yield %f : !device.fragment<[64, 64], f32, #acc>
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @if_any_c2_yield attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %c = arith.constant true
+    %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+    %b = device.fill %c : i1 -> !device.fragment<[64], i1, #row>
+    // expected-error @below {{expects to yield the results' types (C2)}}
+    %r = device.if_any %b else(%f) : (!device.fragment<[64], i1, #row>, !device.fragment<[64, 64], f32, #acc>) -> !device.fragment<[64, 64], f32, #acc> {
+      device.yield %b : !device.fragment<[64], i1, #row>
+    }
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @thread_offset_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %c = arith.constant true
+    %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
+    %b = device.fill %c : i1 -> !device.fragment<[64], i1, #row>
+    %i = device.block
+    // expected-error @below {{expects an index of the map around it (C1)}}
+    %o = device.thread_offset %i
+  }
+}

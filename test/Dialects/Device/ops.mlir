@@ -6,6 +6,8 @@
 !weights = !device.fragment<[64, 64], bf16, #acc>
 !rows = !device.fragment<[64], f32, #row>
 !flags = !device.fragment<[64], i1, #row>
+#part = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>
+!parts = !device.fragment<[64, 4], f32, #part>
 
 // One thread per row: coordinates, symbols, strides, an argument of rank zero, a
 // load, a private array, a store.
@@ -106,6 +108,22 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       %o1 = device.await %o0 pending 1 : !scores
       // CHECK: device.arrive %[[EMPTY]][%{{.*}}] : <2, 8>
       device.arrive %empty[%zero] : !device.barriers<2, 8>
+      // What every thread has of a row, and what a warp does where it must.
+      // CHECK: device.reduce {{ ?}}max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
+      %parts = device.reduce max %o1 : !scores -> !parts
+      // CHECK: device.if_any %{{.*}} else(%{{.*}}, %{{.*}}) : {{.*}} {
+      %moved:2 = device.if_any %started else(%o1, %parts) : (!flags, !scores, !parts) -> (!scores, !parts) {
+        %twice = device.map(%o1, %parts) over #acc : (!scores, !parts) -> !scores {
+        ^bb0(%x: f32, %y: f32, %i: index, %j: index):
+          // CHECK: device.thread_offset %{{.*}}
+          %offset = device.thread_offset %j
+          %near = arith.cmpi slt, %offset, %i : index
+          %z = arith.select %near, %x, %y : f32
+          device.yield %z : f32
+        }
+        // CHECK: device.yield %{{.*}}, %{{.*}} : !device.fragment<[64, 64]
+        device.yield %twice, %parts : !scores, !parts
+      }
       // A map over rows, and one without results.
       // CHECK: device.map(%{{.*}}) over <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
       // CHECK-NEXT: ^bb0(%{{.*}}: i1, %{{.*}}: index):

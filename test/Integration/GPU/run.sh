@@ -21,11 +21,12 @@ case $job in
 emit)
   # The tests run on this CPU and write down every kernel they ask for.
   mkdir -p "$directory"
+  status=0
   for test in $tests; do
-    MOA_TEST_TARGET=record "$python" "$test" >/dev/null 2>&1 || echo "failed on this CPU: $test"
+    MOA_TEST_TARGET=record "$python" "$test" >/dev/null 2>&1 || { echo "failed on this CPU: $test"; status=1; }
   done
   echo "$(find "$directory" -name '*.cu' | wc -l) kernels in $directory"
-  exit
+  exit $status
   ;;
 test) ;;
 *) echo "run.sh: expects emit or test" >&2; exit 2 ;;

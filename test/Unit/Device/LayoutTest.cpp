@@ -265,6 +265,39 @@ TEST_F(LayoutTest, RandomSlicesHoldAnIndexWhereItsElementsAre) {
   }
 }
 
+TEST_F(LayoutTest, ThreadPartsHoldAnElementWhereItsThreadsAre) {
+  RandomLayout random(17);
+  for (int k = 0; k < 300; ++k) {
+    std::string text = random.draw();
+    SCOPED_TRACE(text);
+    LayoutAttr layout = parse(text);
+    ASSERT_TRUE(layout);
+    for (unsigned axis = 0; axis < layout.getRank(); ++axis) {
+      LayoutAttr part = layout.getThreadPart(axis);
+      ASSERT_EQ(part.getRank(), layout.getRank());
+      int64_t threads = 1, registers = 1;
+      for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
+        (digit.place == Place::register_ ? registers : threads) *= digit.size;
+      for (unsigned other = 0; other < layout.getRank(); ++other)
+        EXPECT_EQ(part.getExtent(other), other == axis ? threads : layout.getExtent(other));
+      EXPECT_EQ(part.getNumRegisters() * registers, layout.getNumRegisters());
+      EXPECT_EQ(part.getThreadPart(axis), part);
+      // What is left of the other axes stands where it stood.
+      if (layout.getRank() == 2) {
+        EXPECT_EQ(part.getSlice(1 - axis), layout.getSlice(1 - axis));
+      }
+    }
+  }
+  // Of the accumulator: row 16·warp + 8·r + lane/4, and lane mod 4.
+  LayoutAttr part = LayoutAttr::getAccumulator(&context, 128).getThreadPart(1);
+  for (int64_t row = 0; row < 64; ++row)
+    for (int64_t lane = 0; lane < 4; ++lane) {
+      std::vector<Where> where = places(part, {row, lane});
+      ASSERT_EQ(where.size(), 1u);
+      EXPECT_EQ(where[0], (Where{row / 16, row % 8 * 4 + lane, row / 8 % 2}));
+    }
+}
+
 TEST_F(LayoutTest, Refusals) {
   const std::pair<const char *, const char *> cases[] = {
       {"[warp: 4 by 1, register: 2 by 2], [lane: 32 by 1]",

@@ -1,0 +1,200 @@
+//===- TileMasks.cpp - which keys of a tile the rows see -------------------===//
+#include "lib/Conversion/ONFToDevice/TileKernel.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace moa::tiles {
+
+namespace {
+/// What a guard says, as a conjunction: comparisons that bound the key, conditions
+/// of the row alone, and the rest.
+struct Guard {
+  struct Bound {
+    Value left, right;              // left − right is the key plus a term of the row
+    arith::CmpIPredicate predicate; // of left and right, signed
+  };
+  SmallVector<Bound> bounds;
+  SmallVector<Value> ofRow, rest;
+};
+
+class GuardReader {
+public:
+  GuardReader(Value key, ScalarCode &code) : key(key), code(code) {}
+
+  void read(Value condition, Guard &guard) {
+    Operation *op = condition.getDefiningOp();
+    if (isa_and_nonnull<arith::AndIOp>(op)) {
+      read(op->getOperand(0), guard);
+      read(op->getOperand(1), guard);
+    } else if (code.isCostly(condition)) {
+      guard.rest.push_back(condition);
+    } else if (!deps.on(condition, key)) {
+      guard.ofRow.push_back(condition);
+    } else if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op);
+               !compare || !readBound(compare, guard)) {
+      guard.rest.push_back(condition);
+    }
+  }
+
+private:
+  bool readBound(arith::CmpIOp compare, Guard &guard) {
+    using Predicate = arith::CmpIPredicate;
+    Predicate predicate = compare.getPredicate(), mirrored;
+    switch (predicate) {
+    case Predicate::slt: mirrored = Predicate::sgt; break;
+    case Predicate::sle: mirrored = Predicate::sge; break;
+    case Predicate::sgt: mirrored = Predicate::slt; break;
+    case Predicate::sge: mirrored = Predicate::sle; break;
+    case Predicate::eq: mirrored = Predicate::eq; break;
+    default: return false;
+    }
+    Value left = compare.getLhs(), right = compare.getRhs();
+    auto ofLeft = coefficient(left), ofRight = coefficient(right);
+    if (!left.getType().isIndex() || !ofLeft || !ofRight)
+      return false;
+    int64_t slope = *ofLeft - *ofRight;
+    if (slope == 1)
+      guard.bounds.push_back({left, right, predicate});
+    else if (slope == -1)
+      guard.bounds.push_back({right, left, mirrored});
+    return slope == 1 || slope == -1;
+  }
+
+  /// c of a value c·key + (a term without the key); nothing if it has another form.
+  std::optional<int64_t> coefficient(Value value) {
+    if (value == key)
+      return 1;
+    if (!deps.on(value, key))
+      return 0;
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+      return std::nullopt;
+    auto left = coefficient(op->getOperand(0)), right = coefficient(op->getOperand(1));
+    if (!left || !right)
+      return std::nullopt;
+    return isa<arith::AddIOp>(op) ? *left + *right : *left - *right;
+  }
+
+  Value key;
+  ScalarCode &code;
+  rows::Dependence deps;
+};
+} // namespace
+
+/// The keys of the tile from `first` on that each row sees. Where comparisons bound
+/// the key, this is an interval of positions in the tile, found once per row and
+/// counted from the thread's first element; what is left of the guard is evaluated at
+/// every element.
+TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
+  Value key = plan.fold.getBody().getArgument(0);
+  unsigned last = plan.nest.getExtents().size() - 1;
+  Guard guard;
+  for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
+    GuardReader(key, code).read(op.getCondition(), guard);
+  bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
+    return bound.predicate != arith::CmpIPredicate::slt &&
+           bound.predicate != arith::CmpIPredicate::sle;
+  });
+  SmallVector<Type> types(hasLower ? 2 : 1, b.getI32Type());
+  Values bounds = map(code, "visible", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
+    using Predicate = arith::CmpIPredicate;
+    bindElement(code, at[0], first);
+    code.bind(key, first);
+    auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
+    auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
+    auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
+    Value keys = code.index(plan.shape.keys), zero = code.index(0), one = code.index(1);
+    Value lower = zero, upper = least(keys, sub(code.symbol(plan.fold.getExtent()), first));
+    for (const Guard::Bound &bound : guard.bounds) {
+      Value at = sub(code.eval(bound.right), code.eval(bound.left));
+      Predicate p = bound.predicate;
+      Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
+                         ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
+                         : at;
+      if (p == Predicate::slt || p == Predicate::sle || p == Predicate::eq)
+        upper = least(upper, behind);
+      if (p == Predicate::sgt || p == Predicate::sge)
+        lower = most(lower, behind);
+      if (p == Predicate::eq)
+        lower = most(lower, at);
+    }
+    Value sees = arith::CmpIOp::create(
+        b, code.loc, Predicate::slt,
+        code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
+    for (Value condition : guard.ofRow)
+      sees = code.both(sees, code.eval(condition));
+    upper = arith::SelectOp::create(b, code.loc, sees, most(upper, zero), zero);
+    Value start = arith::MulIOp::create(b, code.loc, at[1], code.index(laneStride()));
+    auto fromStart = [&](Value x) -> Value {
+      return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), sub(x, start));
+    };
+    Values results{fromStart(upper)};
+    if (hasLower)
+      results.push_back(fromStart(least(lower, keys)));
+    return results;
+  });
+  return {bounds, guard.rest};
+}
+
+/// Columns of a tile between the first elements of neighbouring lanes.
+int64_t TileKernel::laneStride() {
+  for (const LayoutAttr::Digit &digit :
+       typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1))
+    if (digit.place == device::Place::lane)
+      return digit.weight;
+  return 0;
+}
+
+/// Whether the row sees the key, from what `findPresence` has found for the row.
+Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds,
+                            Value column) {
+  Value position = arith::IndexCastOp::create(
+      b, code.loc, b.getI32Type(), device::ThreadOffsetOp::create(b, code.loc, column));
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
+    return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
+  };
+  Value present = compare(arith::CmpIPredicate::slt, bounds[0]);
+  if (bounds.size() > 1)
+    present = code.both(present, compare(arith::CmpIPredicate::sge, bounds[1]));
+  for (Value condition : presence.rest) {
+    if (!code.isCostly(condition)) {
+      present = code.both(present, code.eval(condition));
+      continue;
+    }
+    present = code.branch(present, {b.getI1Type()}, [&] { return Values{code.eval(condition)}; },
+                          [&] { return Values{code.constant(b.getBoolAttr(false))}; })[0];
+  }
+  return present;
+}
+
+/// `value` where the element is present and `keep` holds, else `none`; what `value`
+/// reads is read only there. Null for both: everywhere.
+Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value none,
+                          ValueRange reads, llvm::function_ref<Value()> value) {
+  bool reading = present && llvm::any_of(reads, [&](Value v) { return code.isCostly(v); });
+  keep = code.both(present, keep);
+  if (reading)
+    return code.branch(keep, {none.getType()}, [&] { return Values{value()}; },
+                       [&] { return Values{none}; })[0];
+  Value result = value();
+  if (!keep)
+    return result;
+  return arith::SelectOp::create(b, code.loc, keep, result, none);
+}
+
+/// Elements of carried operands that no row of the block sees must not meet the
+/// weights, not even with weight 0.
+void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first,
+                             Value stage) {
+  Value seen = map(code, "seen", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+                   [&](ValueRange in, ValueRange at) {
+    bindElement(code, at, first);
+    return Values{isPresent(code, presence, in, at[1])};
+  })[0];
+  for (const Ring &ring : carriedRings)
+    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen);
+}
+
+} // namespace moa::tiles
