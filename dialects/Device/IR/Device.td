@@ -334,6 +334,29 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Device_AnyOp : Device_Op<"any", [Pure, AllTypesMatch<["condition", "result"]>]> {
+  let summary = "Whether a condition holds for some element in a warp";
+  let description = [{
+    Every element of the result is the disjunction of the elements that the same warp
+    holds of `condition`, a fragment of booleans (C1).
+  }];
+  let arguments = (ins Device_FragmentType:$condition);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$condition attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Device_ReciprocalOp : Device_Op<"reciprocal", [Pure, SameOperandsAndResultType]> {
+  let summary = "1/x by the hardware's approximation";
+  let description = [{
+    Off by at most one unit in the last place; subnormal arguments and results are
+    flushed to zero (rcp.approx.ftz.f32, PTX ISA 9.7.3.13).
+  }];
+  let arguments = (ins F32:$operand);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
 def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
                                           RecursiveMemoryEffects]> {
   let summary = "Fragments that are computed by the warps that need it";

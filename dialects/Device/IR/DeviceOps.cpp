@@ -248,6 +248,13 @@ LogicalResult ThreadOffsetOp::verify() {
   return success();
 }
 
+LogicalResult AnyOp::verify() {
+  if (!getCondition().getType().getElementType().isInteger(1))
+    return emitOpError("expects a fragment of booleans (C1), but got ")
+           << getCondition().getType();
+  return success();
+}
+
 LogicalResult IfAnyOp::verify() {
   if (!getCondition().getType().getElementType().isInteger(1))
     return emitOpError("expects a fragment of booleans (C1), but got ")

@@ -58,8 +58,8 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
   bool failed = false;
-  /// Exponentials of f32 by the hardware's approximation: what they are made for
-  /// is rounded to 16 bits.
+  /// Exponentials and hyperbolic tangents of f32 by the hardware's approximations:
+  /// what they are made for is rounded to 16 bits.
   bool approximate = false;
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
   /// reason.
@@ -76,6 +76,7 @@ private:
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
   mlir::Value approximateExp(mlir::Value argument);
+  mlir::Value approximateTanh(mlir::Value argument);
   mlir::Value offset(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
                      llvm::StringRef constant);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);

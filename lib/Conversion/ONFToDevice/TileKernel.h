@@ -131,12 +131,12 @@ private:
       return result;
     }
   };
-  /// One tile: the states behind it, the factors to its references, and who needs
-  /// them (null: everybody).
+  /// One tile: the states behind it, the factors to its references, and the warps
+  /// whose references and sums must move (null: all).
   struct Step {
     Running next;
     Values factors;
-    mlir::Value must;
+    mlir::Value must, mustSums;
   };
   /// A product s·u of a score.
   struct Product {
@@ -197,6 +197,7 @@ private:
   mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state,
                      mlir::Value factor, mlir::Value part);
   void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step);
+  mlir::Value withStates(ScalarCode &code, const Step &step);
   void repairSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);

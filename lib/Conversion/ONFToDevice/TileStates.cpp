@@ -595,7 +595,7 @@ Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const Tile &
 /// not moved to the new references here, but by `repairSums`.
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds,
                                     bool waits) {
-  Step step{olds, Values(repairs.size()), Value()};
+  Step step{olds, Values(repairs.size()), Value(), Value()};
   Running &news = step.next;
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
@@ -632,13 +632,15 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
   }
   for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
     news.sums[k].weights = weights(code, carrier, tile, news);
+  if (step.must)
+    step.mustSums = withStates(code, step);
   return step;
 }
 
 /// New references and the factors to them, for the warps that must move; the identity
 /// of ⊗ for the others.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step) {
-  step.must = mustRepair(code, olds, step.next);
+  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
@@ -681,6 +683,28 @@ Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise
   return Values(op.getResults());
 }
 
+/// Who must move, or has a state that is NaN, which changes nothing: a factor of 1. A
+/// vote that needs the states keeps them in front of it. Without it ptxas moves their
+/// sums behind the wait for the products, where nothing runs beside them.
+Value TileKernel::withStates(ScalarCode &code, const Step &step) {
+  Values inputs{step.must};
+  for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
+    if (repairOfScalar[k] >= 0 && isa<FloatType>(elementOf(scalar.partial)))
+      inputs.push_back(scalar.partial);
+  if (inputs.size() == 1)
+    return step.must;
+  Value either = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
+                     [&](ValueRange in, ValueRange) {
+    Value any = in[0];
+    for (Value state : in.drop_front())
+      any = arith::OrIOp::create(
+          b, code.loc, any,
+          arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNO, state, state));
+    return Values{any};
+  })[0];
+  return device::AnyOp::create(b, code.named("any"), either);
+}
+
 /// The carriers' sums, referred to what the step's references are.
 void TileKernel::repairSums(ScalarCode &code, Step &step) {
   Values sums;
@@ -698,14 +722,14 @@ void TileKernel::repairSums(ScalarCode &code, Step &step) {
                                Over::tile(padded(plan.folded.carriers[k].extents[0]))));
     return moved;
   };
-  Values moved = step.must && !sums.empty() ? ifAny(code, step.must, sums, move) : move();
+  Values moved = step.mustSums && !sums.empty() ? ifAny(code, step.mustSums, sums, move) : move();
   for (auto [sum, k] : llvm::zip(moved, which))
     step.next.sums[k].sum = sum;
 }
 
 /// The fold's results: states without axes, a value per row, then the carriers' sums.
 Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
-  Step step{olds, Values(repairs.size()), Value()};
+  Step step{olds, Values(repairs.size()), Value(), Value()};
   if (lazy) {
     updateReferences(code, 0, step.next);
     for (unsigned k = 0; k != repairs.size(); ++k)

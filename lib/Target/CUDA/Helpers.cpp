@@ -31,6 +31,13 @@ __device__ __forceinline__ float exp2_approximate(float x) {
   return r;
 }
 )"},
+    {"reciprocal_approximate", R"(// 1/x within one unit in the last place, subnormal results 0.
+__device__ __forceinline__ float reciprocal_approximate(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+)"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> __device__ __forceinline__ bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},

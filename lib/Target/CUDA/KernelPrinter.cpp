@@ -124,11 +124,15 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
             device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitOp, device::MapOp,
-            device::IfAnyOp, device::ReduceOp>(
+            device::AnyOp, device::IfAnyOp, device::ReduceOp>(
           [&](auto tile) { printTile(tile); })
       .Case<device::Exp2Op>([&](auto exp) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
+      })
+      .Case<device::ReciprocalOp>([&](auto reciprocal) {
+        helpers.insert("reciprocal_approximate");
+        define(op, {"reciprocal_approximate(" + value(reciprocal.getOperand()).text + ")"});
       })
       .Case<device::ThreadOffsetOp>([](auto) {}) // written by the map around it
       .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })

@@ -70,6 +70,7 @@ private:
   void printContract(device::ContractOp op);
   void printAwait(device::AwaitOp op);
   void printMap(device::MapOp op);
+  void printAny(device::AnyOp op);
   void printIfAny(device::IfAnyOp op);
   bool printRounding(device::MapOp op);
   void printStoreTile(device::StoreTileOp op);

@@ -33,6 +33,7 @@ void KernelPrinter::printTile(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto clear) { printClear(clear); })
       .Case<device::AwaitOp>([&](auto await) { printAwait(await); })
       .Case<device::MapOp>([&](auto map) { printMap(map); })
+      .Case<device::AnyOp>([&](auto any) { printAny(any); })
       .Case<device::IfAnyOp>([&](auto branch) { printIfAny(branch); })
       .Case<device::ReduceOp>([&](auto reduce) { printReduce(reduce); });
 }
@@ -211,6 +212,21 @@ static bool endsHere(Value value, Operation *op) {
   return value.getParentBlock() == op->getBlock();
 }
 
+/// A fragment's registers, which hold the same: those of all its elements in the warp.
+static std::string vote(const std::string &name, FragmentType type) {
+  std::string condition;
+  for (int64_t r = 0, end = type.getLayout().getNumRegisters(); r < end; ++r)
+    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
+  return "__any_sync(0xffffffff, " + condition + ")";
+}
+
+void KernelPrinter::printAny(device::AnyOp op) {
+  std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
+  std::string name = declareFragment(op.getResult(), Value(), "any");
+  write("fill(" + name + ", bool(" + text + "));");
+  helpers.insert("fill");
+}
+
 /// if (some lane needs it) { the results, in place of the other values }
 void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
@@ -238,11 +254,9 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
         map->getNumResults() == 1)
       places[inner] = values[result].text;
   }
-  std::string name = value(op.getCondition()).text, condition;
-  int64_t registers = op.getCondition().getType().getLayout().getNumRegisters();
-  for (int64_t r = 0; r < registers; ++r)
-    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
-  write("if (__any_sync(0xffffffff, " + condition + ")) {");
+  std::string name = value(op.getCondition()).text;
+  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  write("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
   ++depth;
   printBlock(block);
   assign(op.getResults(), yield.getValues());

@@ -823,3 +823,16 @@ device.program @thread_offset_c1 attributes {symbols = ["N"], requires = [], arg
     %o = device.thread_offset %i
   }
 }
+
+// -----
+
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @any_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f32
+    %f = device.fill %v : f32 -> !device.fragment<[64], f32, #row>
+    // expected-error @below {{expects a fragment of booleans (C1)}}
+    %a = device.any %f : !device.fragment<[64], f32, #row>
+  }
+}

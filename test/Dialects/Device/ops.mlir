@@ -111,14 +111,18 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // What every thread has of a row, and what a warp does where it must.
       // CHECK: device.reduce {{ ?}}max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
       %parts = device.reduce max %o1 : !scores -> !parts
+      // CHECK: device.any %{{.*}} : <[64], i1,
+      %any = device.any %started : !flags
       // CHECK: device.if_any %{{.*}} else(%{{.*}}, %{{.*}}) : {{.*}} {
-      %moved:2 = device.if_any %started else(%o1, %parts) : (!flags, !scores, !parts) -> (!scores, !parts) {
+      %moved:2 = device.if_any %any else(%o1, %parts) : (!flags, !scores, !parts) -> (!scores, !parts) {
         %twice = device.map(%o1, %parts) over #acc : (!scores, !parts) -> !scores {
         ^bb0(%x: f32, %y: f32, %i: index, %j: index):
           // CHECK: device.thread_offset %{{.*}}
           %offset = device.thread_offset %j
           %near = arith.cmpi slt, %offset, %i : index
-          %z = arith.select %near, %x, %y : f32
+          %chosen = arith.select %near, %x, %y : f32
+          // CHECK: device.reciprocal %{{.*}} : f32
+          %z = device.reciprocal %chosen : f32
           device.yield %z : f32
         }
         // CHECK: device.yield %{{.*}}, %{{.*}} : !device.fragment<[64, 64]
