@@ -107,6 +107,14 @@ Value Instructions::shuffle(Value value, int64_t mask) {
   return type.isF64() ? arith::BitcastOp::create(b, loc, type, bits) : bits;
 }
 
+Value Instructions::vote(ValueRange conditions) {
+  Value condition = conditions[0];
+  for (Value other : conditions.drop_front())
+    condition = arith::OrIOp::create(b, loc, condition, other);
+  return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
+}
+
 Value Instructions::broadcast(Value value) {
   return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31),
                               NVVM::ShflKind::idx, UnitAttr());
@@ -278,6 +286,10 @@ Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
 
 Value Instructions::exp2(Value x) {
   return call("llvm.nvvm.ex2.approx.ftz.f", b.getF32Type(), x);
+}
+
+Value Instructions::reciprocal(Value x) {
+  return call("llvm.nvvm.rcp.approx.ftz.f", b.getF32Type(), x);
 }
 
 // Volatile: the registers a product in flight still reads must not be written

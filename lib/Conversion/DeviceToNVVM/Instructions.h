@@ -62,6 +62,8 @@ public:
   mlir::Value block();
   /// The value of the lane whose number differs by `mask`; of 1, 32 or 64 bits.
   mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// Whether one of the conditions holds in some lane.
+  mlir::Value vote(mlir::ValueRange conditions);
   /// The value of lane 0.
   mlir::Value broadcast(mlir::Value value);
   /// Waits for all threads of the block, or for so many at a barrier of a number.
@@ -99,6 +101,7 @@ public:
 
   //===--- Arithmetic -----------------------------------------------------===//
   mlir::Value exp2(mlir::Value x);
+  mlir::Value reciprocal(mlir::Value x);
   /// Two floats rounded to 16 bits, the first one in the low half.
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 

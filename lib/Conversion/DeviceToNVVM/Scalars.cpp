@@ -46,7 +46,7 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
             device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
-            device::MapOp, device::ReduceOp, device::IfAnyOp>([&](auto) { emitTile(op); })
+            device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }
 
@@ -118,6 +118,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.widen(to.block());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
+  if (isa<device::ReciprocalOp>(op))
+    return to.reciprocal(in[0]);
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op) && type.isF64()) {
     auto predicate =
         isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;

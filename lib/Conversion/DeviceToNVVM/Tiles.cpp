@@ -36,6 +36,11 @@ void KernelEmitter::emitTile(Operation *op) {
       .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
+      .Case<device::AnyOp>([&](auto any) {
+        auto type = any.getResult().getType();
+        fragments[any.getResult()] =
+            Values(countRegisters(type), to.vote(registers(Value(any.getCondition()))));
+      })
       .Case<device::IfAnyOp>([&](auto branch) { emitIfAny(branch); })
       .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); });
 }
@@ -348,11 +353,8 @@ void KernelEmitter::emitMap(device::MapOp op) {
 /// A branch that all lanes of a warp take or none.
 void KernelEmitter::emitIfAny(device::IfAnyOp op) {
   Values conditions = registers(Value(op.getCondition()));
-  Value condition = conditions[0];
-  for (Value other : ArrayRef(conditions).drop_front())
-    condition = arith::OrIOp::create(b, to.loc, condition, other);
-  Value any = NVVM::VoteSyncOp::create(b, to.loc, b.getI1Type(), to.i32(-1), condition,
-                                       NVVM::VoteSyncKind::any);
+  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  Value any = isKnown ? conditions[0] : to.vote(conditions);
   auto branch = scf::IfOp::create(b, to.loc, registerTypes(op.getResultTypes()), any,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);

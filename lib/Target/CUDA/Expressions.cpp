@@ -183,6 +183,9 @@ static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
         .Case<arith::RemFOp, memref::StoreOp>([](auto) { return true; })
         .Case<arith::NegFOp, arith::SelectOp>([&](auto op) { return enters(op.getResult()); })
         .Case<device::MapOp>([&](auto map) { return enters(map.getBody().getArgument(number)); })
+        .Case<device::IfAnyOp>([&](auto branch) {
+          return number != 0 && enters(branch.getResults()[number - 1]);
+        })
         .Case<device::YieldOp>([&](auto) { return enters(parent->getResult(number)); })
         .Case<scf::ForOp>([&](auto loop) {
           return enters(loop.getTiedLoopRegionIterArg(&use));

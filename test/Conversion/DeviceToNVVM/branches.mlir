@@ -59,6 +59,7 @@ device.program @branches attributes {symbols = ["N"], requires = [], arg_names =
       // CHECK: %[[ANY:.*]] = nvvm.vote.sync any %{{.*}}, %[[EITHER]] -> i1
       // CHECK: %[[NEW:.*]]:2 = scf.if %[[ANY]] -> (f32, f32) {
       // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"
+      // CHECK: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
       // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"
       // CHECK: scf.yield
       // CHECK: } else {
@@ -66,14 +67,21 @@ device.program @branches attributes {symbols = ["N"], requires = [], arg_names =
       %new = device.if_any %more else (%old) : (!flags, !rows) -> !rows {
         %q = device.map(%m) over #row : (!rows) -> !rows {
         ^bb0(%a: f32, %i: index):
-          %b = device.exp2 %a : f32
+          %c = device.exp2 %a : f32
+          %b = device.reciprocal %c : f32
           device.yield %b : f32
         }
         device.yield %q : !rows
       }
-      // CHECK: llvm.store %[[NEW]]#0
-      // CHECK: llvm.store %[[NEW]]#1
-      device.map(%new) over #row : (!rows) -> () {
+      // A vote of its own is not repeated by the branch on it.
+      // CHECK: %[[ANY2:.*]] = nvvm.vote.sync any
+      // CHECK-NOT: nvvm.vote.sync
+      // CHECK: scf.if %[[ANY2]] -> (f32, f32)
+      %all = device.any %more : !flags
+      %last = device.if_any %all else (%new) : (!flags, !rows) -> !rows {
+        device.yield %m : !rows
+      }
+      device.map(%last) over #row : (!rows) -> () {
       ^bb0(%a: f32, %i: index):
         device.store %a, %y[%i] : f32, !moa.array<[N], f32>
         device.yield
