@@ -57,6 +57,9 @@ struct CompilerOptions {
   std::string scheduleFile;
   /// An LLVM processor name; empty: this machine's.
   std::string processor;
+  /// The GPU that the level Lifted and the schedule are for, by its architecture:
+  /// "sm_90a"; empty: they are a CPU's, and the level Device is sm_90a's.
+  std::string architecture;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// and `intervals`, the analysis of masks. For tests.
   std::vector<std::string> disabledRules;
@@ -249,6 +252,16 @@ public:
                    const std::vector<std::vector<int64_t>> &indices,
                    double roundoff = 0,
                    const std::map<std::string, int64_t> &symbols = {});
+  /// All outputs of the kernel's program of level Device, run on this CPU with one
+  /// agent per warpgroup and in the types of the machine; an error where the
+  /// program breaks a rule of its level (a stage of shared memory used without a
+  /// barrier that orders it, a wait that never ends, an element written twice, …).
+  /// `interleaving` picks the order in which the agents take turns, on which the
+  /// result of a correct program does not depend.
+  std::optional<std::vector<ReferenceArray>>
+  runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
+            const std::map<std::string, int64_t> &symbols = {},
+            uint64_t interleaving = 0);
   /// Floating-point operations of a run: two for every term of every sum of
   /// products, each sum once however often the loops compute it again, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every
@@ -273,7 +286,7 @@ public:
   explicit Compiler(CompilerOptions options = {});
 
   /// Compiles a specification. A `name` ending in `.mlir` says that the text is
-  /// the IR of one of the levels up to Lifted.
+  /// the IR of one of the levels up to Lifted, or of Device.
   Compilation compileText(const std::string &text,
                           const std::string &name = "input.moa") const;
   /// The same for a file; "-" is standard input.

@@ -2,6 +2,7 @@
 
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/Device/IR/Device.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
@@ -170,9 +171,11 @@ bool Compilation::Impl::findEntryLevel() {
                        [](onf::ForOp loop) { return bool(loop.getLift()); })
               ? Level::Lifted
               : Level::ONF);
+    else if (isa<device::ProgramOp>(op))
+      found.insert(Level::Device);
     else
       return emitError(op.getLoc())
-                 << "expects kernels of moa, dnf or onf only, but got '"
+                 << "expects kernels of moa, dnf or onf, or device programs, but got '"
                  << op.getName() << "'",
              false;
   }
@@ -183,6 +186,11 @@ bool Compilation::Impl::findEntryLevel() {
     return false;
   }
   entry = *found.begin();
+  if (entry == Level::Lifted && !options.schedule.empty()) {
+    addScheduleError("schedule: " + llvm::Twine(fileName) +
+                     " is lifted already; a schedule applies to the levels above");
+    return false;
+  }
   if (entry != Level::MoA) {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
@@ -309,7 +317,9 @@ std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {
 Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
                                           Level level) {
   std::optional<unsigned> index = findKernel(kernel);
-  ModuleOp module = index ? getModule(level) : ModuleOp();
+  ModuleOp module;
+  if (index)
+    module = level == Level::Device ? getDeviceModule() : getModule(level);
   return module ? &*std::next(module.getBody()->begin(), *index) : nullptr;
 }
 
@@ -319,6 +329,11 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
 
 /// A module that holds one kernel of the lifted level.
 ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
+  if (!options.architecture.empty()) {
+    log.addQueryError("the kernels are lifted for the GPU " + options.architecture +
+                      "; code for a CPU needs a compilation for one");
+    return {};
+  }
   ModuleOp lifted = getModule(Level::Lifted);
   if (!lifted)
     return {};

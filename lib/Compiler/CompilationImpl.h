@@ -53,7 +53,7 @@ struct Compilation::Impl {
   /// The schedules of the lifted level, one per kernel, or null.
   const std::vector<Schedule> *getSchedules();
 
-  /// The op of a kernel at a level up to Lifted, or null.
+  /// The op of a kernel at a level up to Lifted or at Device, or null.
   mlir::Operation *getKernelOp(const std::string &kernel, Level level);
   /// The position of a kernel; an error when there is none.
   std::optional<unsigned> findKernel(const std::string &name);
@@ -112,6 +112,8 @@ private:
   bool schedule(onf::KernelOp kernel, const Machine &machine,
                 const std::map<std::string, Schedule> &given);
   std::optional<Machine> getScheduleMachine();
+  /// The same for a GPU; `used` gets the schedules (Schedules.cpp).
+  bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
 
   /// What stands behind the lifted level, per kernel.
   struct Unit {

@@ -17,13 +17,17 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   auto found = modules.find(Level::Device);
   if (found != modules.end())
     return *found->second;
-  ModuleOp onf = getModule(Level::ONF);
-  if (!onf)
+  // The lifted level may be a CPU's; then this one is made beside it.
+  bool isLifted = !options.architecture.empty() || entry == Level::Lifted;
+  ModuleOp above = getModule(isLifted ? Level::Lifted : Level::ONF);
+  if (!above)
     return {};
-  OwningOpRef<ModuleOp> module = onf.clone();
+  OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
-  if (!runPasses(*module, "device",
-                 [&](OpPassManager &pm) { buildONFToDevice(pm, pipeline); }))
+  std::vector<Schedule> used;
+  if ((!isLifted && !liftForGpu(*module, used)) ||
+      !runPasses(*module, "device",
+                 [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};
   modules[Level::Device] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);

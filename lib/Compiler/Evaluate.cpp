@@ -1,6 +1,7 @@
 //===- Evaluate.cpp - the reference interpreter behind the library --------===//
 
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Interpreter/DeviceInterpreter.h"
 #include "lib/Interpreter/Interpreter.h"
 
 namespace moa {
@@ -18,6 +19,13 @@ static KernelInputs makeInputs(const std::vector<ReferenceArray> &arrays,
 static mlir::Operation *getTopOp(Compilation::Impl &impl,
                                  const std::string &kernel) {
   return impl.getKernelOp(kernel, impl.getEntryLevel());
+}
+
+static std::vector<ReferenceArray> makeResults(std::vector<Array> arrays) {
+  std::vector<ReferenceArray> result;
+  for (Array &array : arrays)
+    result.push_back({std::move(array.shape), std::move(array.data)});
+  return result;
 }
 
 std::optional<std::map<std::string, int64_t>>
@@ -76,10 +84,24 @@ Compilation::evaluate(const std::string &kernel, Level level,
          : std::nullopt;
   if (!arrays)
     return std::nullopt;
-  std::vector<ReferenceArray> result;
-  for (Array &array : *arrays)
-    result.push_back({std::move(array.shape), std::move(array.data)});
-  return result;
+  return makeResults(std::move(*arrays));
+}
+
+std::optional<std::vector<ReferenceArray>>
+Compilation::runDevice(const std::string &kernel,
+                       const std::vector<ReferenceArray> &inputs,
+                       const std::map<std::string, int64_t> &symbols,
+                       uint64_t interleaving) {
+  mlir::Operation *op =
+      impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
+  DeviceOptions options;
+  options.interleaving = interleaving;
+  auto arrays =
+      op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options))
+         : std::nullopt;
+  if (!arrays)
+    return std::nullopt;
+  return makeResults(std::move(*arrays));
 }
 
 std::optional<std::vector<double>> Compilation::evaluateElements(

@@ -66,6 +66,9 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
+  // A kernel for a GPU has no scratch memory.
+  if (!unit.options.architecture.empty())
+    return report;
   ModuleOp module = unit.getKernelModule(index, Level::Vector);
   if (!module)
     return std::nullopt;

@@ -3,6 +3,8 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Schedule/GpuMachine.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -100,7 +102,42 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
   return true;
 }
 
+/// Intervals, then the schedules for a GPU, then the contracts.
+bool Compilation::Impl::liftForGpu(ModuleOp module,
+                                   std::vector<Schedule> &used) {
+  std::map<std::string, Schedule> given;
+  auto gpu = take(loadGpuMachine(
+      options.architecture.empty() ? "sm_90a" : options.architecture));
+  if (!gpu || !readSchedules(given))
+    return false;
+  if (getPipelineOptions().intervals &&
+      !runPasses(module, "lifted", [](OpPassManager &pm) {
+        pm.addPass(createDeriveIntervalsPass());
+      }))
+    return false;
+  bool lifted = timed("lifted", [&] {
+    used.clear();
+    for (onf::KernelOp kernel : module.getOps<onf::KernelOp>()) {
+      auto found = given.find(kernel.getSymName().str());
+      auto schedule =
+          liftToGpu(kernel, *gpu, found != given.end() ? &found->second : nullptr);
+      if (!schedule) {
+        addScheduleError(llvm::toString(schedule.takeError()));
+        return false;
+      }
+      used.push_back(std::move(*schedule));
+    }
+    return true;
+  });
+  return lifted && runPasses(module, "lifted", [](OpPassManager &pm) {
+           pm.addPass(createVerifyLiftingPass());
+           pm.addPass(onf::createONFVerify());
+         });
+}
+
 bool Compilation::Impl::lift(ModuleOp module) {
+  if (!options.architecture.empty())
+    return liftForGpu(module, schedules);
   std::map<std::string, Schedule> given;
   std::optional<Machine> target = getScheduleMachine();
   if (!target || !readSchedules(given))

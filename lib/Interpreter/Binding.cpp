@@ -1,5 +1,6 @@
 //===- Binding.cpp - symbols from shapes, and the checks of a call --------===//
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Kernel.h"
 #include "llvm/ADT/StringExtras.h"
@@ -72,9 +73,11 @@ Expected<Kernel> Kernel::of(Operation *op) {
     kernel = describe(dnfKernel);
   else if (auto onfKernel = dyn_cast<onf::KernelOp>(op))
     kernel = describe(onfKernel);
+  else if (auto program = dyn_cast<device::ProgramOp>(op))
+    kernel = describe(program);
   else
     return makeError(locationText(op->getLoc()) +
-                     "expected a kernel of moa, dnf or onf, but got '" +
+                     "expected a kernel of moa, dnf or onf, or a device.program, but got '" +
                      op->getName().getStringRef() + "'");
   for (const auto &types : {kernel.argTypes, kernel.resultTypes})
     if (llvm::any_of(types, [](ArrayType type) { return !type; }))

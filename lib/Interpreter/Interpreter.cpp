@@ -29,7 +29,10 @@ static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &input
     return interpretMoA(op, *kernel, *symbols, inputs, options);
   if (isa<dnf::KernelOp>(op))
     return interpretDNF(op, *kernel, *symbols, inputs, options, sample);
-  return interpretONF(op, *kernel, *symbols, inputs, options, sample);
+  if (isa<onf::KernelOp>(op))
+    return interpretONF(op, *kernel, *symbols, inputs, options, sample);
+  return makeError(locationText(op->getLoc()) +
+                   "a device.program runs as a whole, in its own types: use runDevice");
 }
 
 Expected<std::vector<Array>> moa::interpret(Operation *kernel,

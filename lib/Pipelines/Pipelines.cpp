@@ -47,14 +47,26 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
   buildVectorToLLVMPipeline(pm);
 }
 
-void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createDeriveIntervalsPass());
+void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  if (options.intervals)
+    pm.addPass(createDeriveIntervalsPass());
+  pm.addPass(createLiftGpuPass(options.gpu));
+  pm.addPass(createVerifyLiftingPass());
+  pm.addPass(onf::createONFVerify());
+}
+
+void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::createCSEPass());
   pm.addPass(device::createDeviceVerify());
+}
+
+void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  buildONFToLiftedGpu(pm, options);
+  buildLiftedToDevice(pm, options);
 }
 
 void registerPipelines() {

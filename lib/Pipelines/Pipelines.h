@@ -22,6 +22,8 @@ struct PipelineOptions {
   std::vector<std::string> disabledRules;
   /// Without key intervals every fold visits its whole range.
   bool intervals = true;
+  /// The GPU, by name, architecture or the path of a description.
+  std::string gpu = "h200";
 };
 
 /// moa-verify, ψ-reduction, dnf-verify.
@@ -35,7 +37,12 @@ void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options);
-/// Programs for a GPU, from onf.
+/// Key intervals, dimension lifting by the cost model for a GPU,
+/// onf-verify-lifting, onf-verify.
+void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Programs for a GPU.
+void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Both.
 void buildONFToDevice(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// The llvm dialect.
 void buildVectorToLLVM(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -78,19 +78,53 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
   return success();
 }
 
+/// The innermost factors of rows on a GPU: 64 rows of a warpgroup as registers of
+/// accumulators hold them (C5), threads, or nothing.
+static bool isGpuAxis(onf::AxisAttr axis) {
+  using onf::Resource;
+  SmallVector<std::pair<Resource, int64_t>> inner;
+  for (unsigned k = 1; k < axis.getSizes().size(); ++k)
+    inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
+  if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
+    return true;
+  return inner.size() == 4 && inner[0].first == Resource::warpgroup &&
+         inner[1] == std::make_pair(Resource::warp, int64_t(4)) &&
+         inner[2] == std::make_pair(Resource::register_, int64_t(2)) &&
+         inner[3] == std::make_pair(Resource::lane, int64_t(8));
+}
+
+static bool hasWarpgroups(onf::AxisAttr axis) {
+  return axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warpgroup;
+}
+
 /// Lanes and registers hold rows of the last axis; the others only spread.
 static LogicalResult verifyNest(onf::ForOp nest) {
   auto lift = nest.getLift();
   if (!lift)
     return success();
+  bool warpgroups = false;
+  for (auto axis : lift->getAsRange<onf::AxisAttr>()) {
+    if (axis.getResource(0) == onf::Resource::block && !isGpuAxis(axis))
+      return nest.emitOpError("expects threads, or warpgroups of warp: 4, register: 2, "
+                              "lane: 8 in a block (C5), but got ")
+             << axis;
+    warpgroups |= hasWarpgroups(axis);
+  }
+  if (warpgroups != nest.getPipeline().has_value())
+    return nest.emitOpError("expects a pipeline beside warpgroups and nowhere else (C6)");
   for (auto [k, attribute] : llvm::enumerate(*lift)) {
     auto axis = cast<onf::AxisAttr>(attribute);
     StringRef name = cast<StringAttr>(nest.getNames()[k]).getValue();
     if (failed(verifyAxis(nest, axis, "axis '" + name + "'")))
       return failure();
-    if (axis.getResource(0) != onf::Resource::core)
+    onf::Resource outer = axis.getResource(0);
+    if (outer != onf::Resource::core && outer != onf::Resource::block)
       return nest.emitOpError("expects the factor core outermost on axis '")
-             << name << "' (C2)";
+             << name << "', or block (C2)";
+    if (outer != cast<onf::AxisAttr>((*lift)[0]).getResource(0))
+      return nest.emitOpError("expects the same outermost factor on every axis (C2), but "
+                              "axis '")
+             << name << "' has " << axis;
     if (k + 1 < lift->size() && axis.getTile() != 1)
       return nest.emitOpError("expects tiles on the last axis only (C3), but axis '")
              << name << "' has a tile of " << axis.getTile();
@@ -107,6 +141,15 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
     return failure();
   if (axis->getResource(0) != onf::Resource::sequential)
     return fold.emitOpError("expects the factor sequential outermost (C2)");
+  bool isStaged = llvm::is_contained(axis->getResources(),
+                                     static_cast<int64_t>(onf::Resource::shared));
+  bool hasPipeline = cast<onf::ForOp>(fold->getParentOp()).getPipeline().has_value();
+  if (isStaged != hasPipeline)
+    return fold.emitOpError("expects tiles in shared memory where the nest has a pipeline "
+                            "and nowhere else (C6)");
+  // A range that is not split keeps its order.
+  if (axis->getSizes().size() == 1)
+    return success();
   for (auto acc : fold.getBody().getOps<onf::AccOp>())
     switch (acc.getMonoid()) {
     case Monoid::add:

@@ -223,6 +223,10 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
     for (const AxisSchedule &axis : lifted.axes)
       axes.push_back(axisAttr(context, axis));
     nest.setLiftAttr(ArrayAttr::get(context, axes));
+    if (const auto &p = lifted.pipeline)
+      nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters,
+                                                  p->producerRegisters, p->overlap,
+                                                  p->descending, p->groupBytes, p->repairBound));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));
   }

@@ -38,8 +38,9 @@ def VerifyLiftingPass : Pass<"onf-verify-lifting"> {
     For every `lift` of a top-level nest and of the folds in it: the guarded
     mixed-radix digits and the indices correspond one to one for every extent,
     proved over the integers; every index of a lifted nest has an axis; lanes and
-    registers stand on the last axis only; every state of a lifted fold has an
-    associative monoid. Changes nothing.
+    registers stand on the last axis only; every state of a fold whose range is split
+    has an associative monoid. On a GPU, warpgroups have the rows that their
+    accumulators have, and stand beside a pipeline and a staged fold. Changes nothing.
   }];
 }
 

@@ -26,6 +26,12 @@ int64_t NestSchedule::getRows() const {
   return rows;
 }
 
+bool NestSchedule::isGpu() const {
+  return pipeline || llvm::any_of(axes, [](const AxisSchedule &axis) {
+           return !axis.factors.empty() && axis.factors.front().first == onf::Resource::block;
+         });
+}
+
 static llvm::Error refuse(const llvm::Twine &why) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "schedule: " + why);
 }
@@ -39,7 +45,12 @@ static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource
                                               onf::Resource::lane};
 static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential,
                                               onf::Resource::cache};
-static constexpr int64_t maxFactor = int64_t(1) << 24;
+static constexpr onf::Resource gpuNestOrder[] = {
+    onf::Resource::block,     onf::Resource::warpgroup, onf::Resource::warp,
+    onf::Resource::register_, onf::Resource::lane,      onf::Resource::thread};
+static constexpr onf::Resource gpuFoldOrder[] = {
+    onf::Resource::sequential, onf::Resource::stage, onf::Resource::shared};
+static constexpr int64_t maxFactor = int64_t(1) << 24, maxGroup = int64_t(1) << 40;
 
 static llvm::Error checkKeys(const json::Object &object, ArrayRef<StringRef> known,
                              const llvm::Twine &where) {
@@ -100,6 +111,71 @@ static llvm::Error parseAxes(const json::Object &object, StringRef key,
   return llvm::Error::success();
 }
 
+static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) {
+  const json::Object *object = value.getAsObject();
+  if (!object)
+    return refuse("expects an object 'pipeline'");
+  if (llvm::Error error =
+          checkKeys(*object, {"consumer", "producer", "overlap", "order", "group", "lazy"},
+                    "'pipeline'"))
+    return error;
+  PipelineSchedule pipeline;
+  struct Count {
+    StringRef key;
+    int64_t least, most, *value;
+  };
+  for (auto [key, least, most, count] :
+       {Count{"consumer", 1, maxFactor, &pipeline.consumerRegisters},
+        Count{"producer", 1, maxFactor, &pipeline.producerRegisters},
+        Count{"group", 0, maxGroup, &pipeline.groupBytes},
+        Count{"lazy", 0, maxFactor, &pipeline.repairBound}}) {
+    auto entry = object->getInteger(key);
+    if (!entry || *entry < least || *entry > most)
+      return refuse("expects an integer from " + llvm::Twine(least) + " to " +
+                    llvm::Twine(most) + " for '" + key + "' in 'pipeline'" +
+                    (entry ? ", but got " + std::to_string(*entry) : std::string()));
+    *count = *entry;
+  }
+  auto overlap = object->getBoolean("overlap");
+  if (!overlap)
+    return refuse("expects true or false for 'overlap' in 'pipeline'");
+  pipeline.overlap = *overlap;
+  auto order = object->getString("order");
+  if (!order || (*order != "ascending" && *order != "descending"))
+    return refuse("expects \"ascending\" or \"descending\" for 'order' in 'pipeline'");
+  pipeline.descending = *order == "descending";
+  return pipeline;
+}
+
+static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
+  if (llvm::Error error = checkKeys(nest, {"axes", "folds", "pipeline"}, "a nest"))
+    return error;
+  // The resources are those of a GPU where one of its own stands.
+  auto names = [](const json::Array *array, StringRef key) {
+    return array && llvm::any_of(*array, [&](const json::Value &value) {
+      const json::Object *object = value.getAsObject();
+      return object && object->get(key);
+    });
+  };
+  const json::Array *axes = nest.getArray("axes"), *folds = nest.getArray("folds");
+  const json::Value *pipeline = nest.get("pipeline");
+  bool gpu = pipeline || names(axes, "block") || names(folds, "stage") || names(folds, "shared");
+  NestSchedule result;
+  if (llvm::Error error = parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder,
+                                    "axis", result.axes))
+    return error;
+  if (llvm::Error error = parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder,
+                                    "fold", result.folds))
+    return error;
+  if (!pipeline)
+    return result;
+  auto parsed = parsePipeline(*pipeline);
+  if (!parsed)
+    return parsed.takeError();
+  result.pipeline = *parsed;
+  return result;
+}
+
 llvm::Expected<Schedule> moa::parseSchedule(StringRef text) {
   auto value = json::parse(text);
   if (!value)
@@ -120,14 +196,10 @@ llvm::Expected<Schedule> moa::parseSchedule(StringRef text) {
     const json::Object *nest = entry.getAsObject();
     if (!nest)
       return refuse("expects an object per nest");
-    if (llvm::Error error = checkKeys(*nest, {"axes", "folds"}, "a nest"))
-      return error;
-    NestSchedule result;
-    if (llvm::Error error = parseAxes(*nest, "axes", nestOrder, "axis", result.axes))
-      return error;
-    if (llvm::Error error = parseAxes(*nest, "folds", foldOrder, "fold", result.folds))
-      return error;
-    schedule.nests.push_back(std::move(result));
+    auto result = parseNest(*nest);
+    if (!result)
+      return result.takeError();
+    schedule.nests.push_back(std::move(*result));
   }
   return schedule;
 }
@@ -157,6 +229,14 @@ static void printAxes(llvm::raw_ostream &os, StringRef key, ArrayRef<AxisSchedul
   os << (axes.empty() ? "]" : "\n      ]");
 }
 
+static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipeline) {
+  os << ",\n      \"pipeline\": { \"consumer\": " << pipeline.consumerRegisters
+     << ", \"producer\": " << pipeline.producerRegisters
+     << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
+     << (pipeline.descending ? "descending" : "ascending")
+     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound << " }";
+}
+
 std::string moa::printSchedule(const Schedule &schedule) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -168,6 +248,8 @@ std::string moa::printSchedule(const Schedule &schedule) {
     printAxes(os, "axes", nest.axes);
     os << ",\n";
     printAxes(os, "folds", nest.folds);
+    if (nest.pipeline)
+      printPipeline(os, *nest.pipeline);
     os << "\n    }";
     separator = ",\n";
   }
@@ -199,6 +281,8 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
     folds.push_back(fold.name);
   if (llvm::Error error = checkNames(nest.folds, folds, "folds of " + where))
     return error;
+  if (nest.isGpu())
+    return refuse(where + " is for a GPU, but machine '" + machine.name + "' is none");
   std::vector<int64_t> counts = machine.laneCounts(shape.bits);
   for (const AxisSchedule &axis : nest.axes) {
     int64_t lanes = axis.getSize(onf::Resource::lane);

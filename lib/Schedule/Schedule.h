@@ -10,7 +10,14 @@
 //         "folds": [ { "name": "j", "sequential": 0, "cache": 128 } ] } ] }
 //
 // The factor of size 0 is the outermost: it takes what the others leave. The
-// lanes of a vector run over the last axis of a nest.
+// lanes of a vector run over the last axis of a nest. On a GPU (GpuSchedule.h)
+// the resources are others, and a nest with warpgroups has a pipeline:
+//
+//       { "axes":  [ { "name": "h", "block": 0 },
+//                    { "name": "i", "block": 0, "warpgroup": 2, "warp": 4, "register": 2, "lane": 8 } ],
+//         "folds": [ { "name": "j", "sequential": 0, "stage": 2, "shared": 128 } ],
+//         "pipeline": { "consumer": 240, "producer": 24, "overlap": true,
+//                       "order": "ascending", "group": 0, "lazy": 8 } }
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_SCHEDULE_SCHEDULE_H
@@ -18,6 +25,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Schedule/Machine.h"
+#include <optional>
 
 namespace moa {
 
@@ -33,8 +41,25 @@ struct AxisSchedule {
   }
 };
 
+/// How the warpgroups of a block work together, as in #onf.pipeline.
+struct PipelineSchedule {
+  int64_t consumerRegisters = 240, producerRegisters = 24; ///< per thread
+  /// Whether the products of a tile are in flight during the next one's states.
+  bool overlap = true;
+  /// Whether the blocks of the last rows run first.
+  bool descending = false;
+  /// Bytes of what the outer indices that go through the rows together read of the
+  /// fold's range; 0: one index after the other.
+  int64_t groupBytes = 0;
+  /// log2 of the factor by which a reference may fall behind; 0: not at all.
+  int64_t repairBound = 0;
+};
+
 struct NestSchedule {
   std::vector<AxisSchedule> axes, folds;
+  std::optional<PipelineSchedule> pipeline;
+  /// Whether the axes are bound to blocks of a GPU.
+  bool isGpu() const;
   /// Rows of a tile: the product of the last axis's inner factors.
   int64_t getRows() const;
 };
@@ -63,7 +88,7 @@ llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
 /// and the description and of nothing else.
 Schedule chooseSchedule(onf::KernelOp kernel, const Machine &machine);
 
-/// Writes `lift` on the kernel's top-level nests and the folds in them.
+/// Writes `lift` and `pipeline` on the kernel's top-level nests and the folds in them.
 mlir::LogicalResult lift(onf::KernelOp kernel, const Schedule &schedule);
 
 } // namespace moa

@@ -2,6 +2,7 @@
 
 #include "lib/Target/Signature.h"
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/Device/IR/Device.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "llvm/ADT/StringExtras.h"
@@ -279,7 +280,7 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
 llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
   using Result = llvm::Expected<KernelSignature>;
   return llvm::TypeSwitch<Operation *, Result>(kernel)
-      .Case<KernelOp, dnf::KernelOp, onf::KernelOp>(
+      .Case<KernelOp, dnf::KernelOp, onf::KernelOp, device::ProgramOp>(
           [](auto op) { return readKernel(op); })
       .Default([](Operation *) -> Result {
         return llvm::createStringError("expects a kernel op");

@@ -81,6 +81,23 @@ class Run(unittest.TestCase):
         y = self.assert_result(self.run_on("f32", x, "--target=reference"), x, 1e-6)
         np.testing.assert_array_equal(y, x * np.float32(0.5))
 
+    def test_device_target(self):
+        """Every type goes in and comes out as on the other targets."""
+        for kind, dtype in (("f64", np.float64), ("f32", np.float32), ("f16", np.float16)):
+            with self.subTest(kind=kind):
+                x = self.x.astype(dtype)
+                done = self.run_on(kind, x, "--target=device", "--interleaving=2")
+                y = self.assert_result(done, x.astype(np.float64), 1e-6)
+                self.assertIn("in the interpreter", done.stdout)
+                np.testing.assert_array_equal(y, (x * 0.5).astype(dtype))
+
+    def test_targets(self):
+        x = self.x.astype(np.float32)
+        done = self.run_on("f32", x, "--target=tpu")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no target 'tpu'; there are cpu, reference and device",
+                      done.stderr)
+
     def test_ill_conditioned(self):
         """The sum rounds x to steps of 2^-10, or to nothing: no better in f32."""
         with open(self.path("scale.moa"), "w", encoding="utf-8") as file:

@@ -217,6 +217,8 @@ int main(int argc, char **argv) {
   options.settings.assign(settings.begin(), settings.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.processor = processor;
+  if (target != "cpu")
+    options.architecture = arch.empty() ? "sm_90a" : arch.getValue();
   options.dumpDirectory = dumpDirectory;
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))

@@ -57,8 +57,16 @@ static cl::opt<unsigned> repeat("repeat", cl::init(1), cl::value_desc("n"),
                                          "run"),
                                 cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu|reference"),
-           cl::desc("Run compiled code or the interpreter"), cl::cat(category));
+    target("target", cl::init("cpu"), cl::value_desc("cpu|reference|device"),
+           cl::desc("Run compiled code, the interpreter of the specification, or "
+                    "the program for a GPU on this CPU, with checks"),
+           cl::cat(category));
+static cl::opt<uint64_t>
+    interleaving("interleaving", cl::init(0), cl::value_desc("seed"),
+                 cl::desc("With --target=device: let the warpgroups and copies of a "
+                          "block take turns in a random order; 0: each as far as it "
+                          "gets"),
+                 cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
                                      cl::desc("Read the schedule from a file"),
                                      cl::cat(category));
@@ -104,7 +112,7 @@ private:
   Error choose();
   Error checkOutputNames();
   Error runCompiled();
-  Error runReference();
+  Error runInterpreter();
   Error checkResults(bool &good);
   Error writeOutputs();
   void printCompileTimes(double load);
@@ -215,14 +223,16 @@ Error Run::runCompiled() {
   return Error::success();
 }
 
-Error Run::runReference() {
+Error Run::runInterpreter() {
   Clock::time_point start = Clock::now();
   std::optional<std::vector<moa::ReferenceArray>> results;
   {
     moa::Progress progress("running the interpreter");
-    results =
-        unit.evaluate(info.name, moa::Level::MoA, arguments.getReferences(info),
-                      /*roundoff=*/0, arguments.symbols);
+    std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
+    results = target == "device"
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, interleaving)
+                  : unit.evaluate(info.name, moa::Level::MoA, inputs,
+                                  /*roundoff=*/0, arguments.symbols);
   }
   if (!results)
     return unitError();
@@ -291,7 +301,7 @@ Error Run::run() {
       return made.takeError();
     arguments = std::move(*made);
   }
-  if (Error error = target == "reference" ? runReference() : runCompiled())
+  if (Error error = target == "cpu" ? runCompiled() : runInterpreter())
     return error;
   if (Error error = writeOutputs())
     return error;
@@ -320,9 +330,11 @@ int main(int argc, char **argv) {
   moa::setVersionPrinter();
   cl::ParseCommandLineOptions(argc, argv,
                               "Runs an array specification on this CPU\n");
-  if (target != "cpu" && target != "reference")
+  if (target != "cpu" && target != "reference" && target != "device")
     return fail("there is no target '" + target +
-                "'; there are cpu and reference");
+                "'; there are cpu, reference and device");
+  if (interleaving.getNumOccurrences() && target != "device")
+    return fail("--interleaving applies to --target=device only");
   if (repeat == 0)
     return fail("--repeat takes a number from 1");
   auto checkedRows = getCheckedRows();

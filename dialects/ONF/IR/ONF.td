@@ -55,6 +55,25 @@ def ONF_AxisAttr : AttrDef<ONF_Dialect, "Axis"> {
   }];
 }
 
+def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
+  let mnemonic = "pipeline";
+  let summary = "How the warpgroups of a block work together, and in which order blocks run";
+  let description = [{
+    `consumer` and `producer` are registers per thread of a warpgroup that computes
+    and of the one that copies. `overlap`: the products of one tile are in flight
+    while the states of the next one are computed. `descending`: blocks of the last
+    rows come first. `group`: indices of the other axes go through the blocks of rows
+    together, as many as have what they read per index of the fold in so many bytes;
+    0: one after the other. `lazy`: a reference may fall behind by a factor of 2^lazy
+    before the states are repaired; 0: they always are. Only `lazy` may change
+    roundings.
+  }];
+  let parameters = (ins "int64_t":$consumer, "int64_t":$producer, "bool":$overlap,
+                        "bool":$descending, "int64_t":$group, "int64_t":$lazy);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def ONF_PieceAttr : AttrDef<ONF_Dialect, "Piece"> {
   let mnemonic = "piece";
   let summary = "One convex piece of a fold's domain, projected to index bounds";
@@ -102,13 +121,16 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
     Block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The
     iterations are independent. At the top level of a kernel it is a row nest;
     inside one it runs over the axes that accumulators carry. `lift`, one
-    `#onf.axis` per index, binds the factors of each axis to resources.
+    `#onf.axis` per index, binds the factors of each axis to resources; `pipeline`
+    says how the warpgroups of a block share the work, where there are any.
   }];
   let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
-                       OptionalAttr<ArrayAttr>:$lift);
+                       OptionalAttr<ArrayAttr>:$lift,
+                       OptionalAttr<ONF_PipelineAttr>:$pipeline);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $names `in` $extents (`lift` $lift^)? attr-dict-with-keyword $body
+    $names `in` $extents (`lift` $lift^)? (`pipeline` $pipeline^)?
+    attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }

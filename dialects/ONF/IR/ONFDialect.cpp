@@ -87,6 +87,19 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t consumer, int64_t producer, bool, bool,
+                                   int64_t group, int64_t lazy) {
+  if (consumer < 1 || producer < 1)
+    return emitError() << "expects registers per thread of at least 1 (C1), but got "
+                       << consumer << " and " << producer;
+  if (group < 0)
+    return emitError() << "expects a group of at least 0 bytes (C2), but got " << group;
+  if (lazy < 0)
+    return emitError() << "expects a bound of repairs of at least 0 (C3), but got " << lazy;
+  return success();
+}
+
 int64_t AxisAttr::getTile() const {
   int64_t tile = 1;
   for (int64_t size : getSizes().drop_front())

@@ -70,6 +70,8 @@ LogicalResult ForOp::verify() {
                !llvm::all_of(*lift, [](Attribute a) { return isa<AxisAttr>(a); })))
     return emitOpError("expects one #onf.axis per index (C3), but got ")
            << lift->size() << " for " << getExtents().size();
+  if (getPipeline() && !getLift())
+    return emitOpError("expects a lift beside its pipeline (C4)");
   return verifyIndices(*this, getBody(), getExtents().size());
 }
 

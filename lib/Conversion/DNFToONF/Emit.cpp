@@ -438,7 +438,7 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   std::string extent = nest.carriedExtents[*output.carried];
   auto loop = onf::ForOp::create(
       b, output.loc, strings({exprs.indexName(*output.carried).str()}),
-      strings({extent}), ArrayAttr());
+      strings({extent}), ArrayAttr(), onf::PipelineAttr());
   b.setInsertionPoint(loop);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
@@ -451,7 +451,7 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
 void Emitter::emitNest(NestPlan &nest) {
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
   auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents),
-                                 ArrayAttr());
+                                 ArrayAttr(), onf::PipelineAttr());
   size_t rank = nest.rows.size();
   Block *block = b.createBlock(&loop.getBody(), {},
                                SmallVector<Type>(rank, b.getIndexType()),

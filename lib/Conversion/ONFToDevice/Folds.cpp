@@ -252,7 +252,7 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
   Value term = yielded(acc.getValue());
   for (Value operand : term.getDefiningOp() ? term.getDefiningOp()->getOperands()
                                             : OperandRange(nullptr, 0))
-    if (operand.getParentRegion() != &acc.getValue())
+    if (operand.getParentRegion() != &acc.getValue() && !isa<ArrayType>(operand.getType()))
       code.eval(operand);
   overAxes(acc, [&](ValueRange at) {
     Value old = memref::LoadOp::create(b, code.loc, state.memory, at);

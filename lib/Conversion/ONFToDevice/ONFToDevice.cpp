@@ -136,6 +136,21 @@ LogicalResult moa::lowerRows(onf::ForOp nest, device::ProgramOp program, unsigne
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Whether every axis is bound to blocks; a nest without axes is one of any.
+static bool isLiftedToGpu(onf::ForOp nest) {
+  auto lift = nest.getLift();
+  return lift && llvm::all_of(lift->getAsRange<onf::AxisAttr>(), [](onf::AxisAttr axis) {
+           return axis.getResource(0) == onf::Resource::block;
+         });
+}
+
+static int64_t getThreads(onf::ForOp nest) {
+  auto lift = nest.getLift();
+  if (lift->empty())
+    return 128; // one of which has an element
+  return cast<onf::AxisAttr>(lift->getValue().back()).getTile();
+}
+
 namespace {
 struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertONFToDevice)
@@ -144,6 +159,17 @@ struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<Module
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<device::DeviceDialect, affine::AffineDialect, arith::ArithDialect,
                     math::MathDialect, memref::MemRefDialect, scf::SCFDialect>();
+  }
+  LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
+    if (!isLiftedToGpu(nest))
+      return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
+    if (!isLiftedToTiles(nest))
+      return lowerRows(nest, program, number, getThreads(nest));
+    std::string why;
+    auto plan = planTiles(nest, why);
+    if (!plan)
+      return nest.emitOpError("is bound to warpgroups, but cannot run so: ") << why;
+    return lowerTiles(*plan, program, number);
   }
   LogicalResult convert(onf::KernelOp kernel) {
     OpBuilder b(kernel);
@@ -156,14 +182,8 @@ struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<Module
       block.addArgument(arg.getType(), arg.getLoc());
     unsigned number = 0;
     for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
-      std::string why;
-      auto plan = planTiles(nest, why);
-      if (!plan)
-        nest.emitRemark("runs with one thread per row, without tensor cores: ") << why;
-      if (failed(plan ? lowerTiles(*plan, program, number)
-                      : lowerRows(nest, program, number, /*threads=*/128)))
+      if (failed(lower(nest, program, number++)))
         return failure();
-      ++number;
     }
     kernel.erase();
     return success();
@@ -181,4 +201,7 @@ std::unique_ptr<Pass> moa::createConvertONFToDevicePass() {
   return std::make_unique<ConvertONFToDevice>();
 }
 
-void moa::registerONFToDevicePasses() { PassRegistration<ConvertONFToDevice>(); }
+void moa::registerONFToDevicePasses() {
+  PassRegistration<ConvertONFToDevice>();
+  registerLiftGpuPass();
+}

@@ -249,7 +249,8 @@ Value ScalarCode::evalOp(Operation *op) {
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
   if (auto quotient = dyn_cast<arith::DivFOp>(op);
-      quotient && reciprocals && quotient.getType().isF32()) {
+      quotient && quotient.getType().isF32() &&
+      (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())))) {
     Value x = eval(quotient.getLhs()), y = eval(quotient.getRhs());
     Value one = constant(b.getF32FloatAttr(1.0f));
     return arith::MulFOp::create(b, loc, x, arith::DivFOp::create(b, loc, one, y));

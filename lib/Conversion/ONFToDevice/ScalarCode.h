@@ -11,6 +11,7 @@
 #include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <functional>
 
 namespace moa {
 
@@ -64,6 +65,9 @@ public:
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
   /// reason.
   bool reciprocals = false;
+  /// If set, whether a value is the same for all that a loop over elements computes:
+  /// quotients by such values are products with the reciprocal as well.
+  std::function<bool(mlir::Value)> isUniform;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 

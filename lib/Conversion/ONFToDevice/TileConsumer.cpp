@@ -238,7 +238,7 @@ void TileKernel::consume(ScalarCode &code) {
     Running running = iterate(code, code.index(0), inits, std::nullopt, false);
     auto run = [&](Value from, Value to, bool masked) {
       // Code that branches must not run beside products that are in flight.
-      bool overlapped = !(masked && readsMemory);
+      bool overlapped = plan.shape.overlap && !(masked && readsMemory);
       Values results = code.loop(from, to, running.values(), namesOf(running),
                                  [&](Value n, ValueRange args) {
         return iterate(code, n, running.with(args), masked, overlapped).values();

@@ -8,9 +8,6 @@ using namespace moa::onf;
 
 namespace {
 
-// Of one block on sm_90a.
-constexpr int64_t kSharedBytes = 227 * 1024;
-
 class Planner {
 public:
   Planner(ForOp nest, std::string &why)
@@ -30,7 +27,6 @@ private:
                    SmallVectorImpl<TileOperand> &operands);
   bool findOperands();
   bool checkEpilogue();
-  bool chooseShape();
 
   TilePlan plan;
   rows::Dependence deps;
@@ -146,44 +142,49 @@ bool Planner::checkEpilogue() {
   return true;
 }
 
-static int64_t padded(int64_t columns) { return llvm::alignTo(columns, 64); }
-
-bool Planner::chooseShape() {
-  int64_t widest = 64, deep = 0, wide = 0;
-  for (const rows::Score &score : plan.folded.scores) {
-    deep += padded(score.extent);
-    widest = std::max(widest, padded(score.extent));
-  }
-  for (const rows::Carrier &carrier : plan.folded.carriers) {
-    wide += padded(carrier.extents[0]);
-    widest = std::max(widest, padded(carrier.extents[0]));
-  }
-  TileShape &shape = plan.shape;
-  // Weights are rounded while they are off by so much; f16 ends at 2^16.
-  shape.repairBound = element.isF16() ? 3 : 8;
-  shape.warpgroups = widest <= 64 ? 3 : 2;
-  int64_t limit = shape.warpgroups == 3 ? 160 : 240;
-  int64_t others = 28;
-  for (int64_t keys : {128, 64, 32, 16}) {
-    shape.keys = keys;
-    int64_t bytes = 2 * (shape.rows() * deep + shape.stages * shape.keys * (deep + wide)) + 1024;
-    // Accumulators, the rounded operand, and what addresses and statistics need.
-    int64_t scores = static_cast<int64_t>(plan.folded.scores.size()) * shape.keys / 2;
-    int64_t registers = wide / 2 + scores + shape.keys / 4 + others;
-    if (bytes <= kSharedBytes && registers <= limit)
-      return true;
-  }
-  return refuse("no tile fits into shared memory and registers");
-}
-
 std::optional<TilePlan> Planner::run() {
-  if (!findFold() || !findOperands() || !checkEpilogue() || !chooseShape())
+  if (!findFold() || !findOperands() || !checkEpilogue())
     return std::nullopt;
   return plan;
 }
 
 } // namespace
 
-std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
+std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) {
   return Planner(nest, why).run();
+}
+
+bool moa::isLiftedToTiles(ForOp nest) {
+  auto lift = nest.getLift();
+  return lift && !lift->empty() &&
+         llvm::is_contained(cast<AxisAttr>(lift->getValue().back()).getResources(),
+                            static_cast<int64_t>(Resource::warpgroup));
+}
+
+std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
+  auto plan = findTiles(nest, why);
+  if (!plan)
+    return std::nullopt;
+  auto pipeline = nest.getPipeline();
+  auto keys = plan->fold.getLift();
+  if (!pipeline || !keys) {
+    why = "it has no pipeline, or its fold is not lifted";
+    return std::nullopt;
+  }
+  auto rows = cast<AxisAttr>(nest.getLift()->getValue().back());
+  TileShape &shape = plan->shape;
+  shape.warpgroups = rows.getSize(Resource::warpgroup);
+  shape.stages = keys->getSize(Resource::stage);
+  shape.keys = keys->getSize(Resource::shared);
+  shape.consumerRegisters = pipeline->getConsumer();
+  shape.producerRegisters = pipeline->getProducer();
+  shape.overlap = pipeline->getOverlap();
+  shape.descending = pipeline->getDescending();
+  shape.groupBytes = pipeline->getGroup();
+  shape.repairBound = pipeline->getLazy();
+  if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
+    why = "its factors are not those of warpgroups and stages";
+    return std::nullopt;
+  }
+  return plan;
 }

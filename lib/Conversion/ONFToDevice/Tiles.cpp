@@ -48,15 +48,14 @@ void TileKernel::bindBlock(ScalarCode &code) {
   auto remainder = [&](Value x, Value y, StringRef name) -> Value {
     return arith::RemUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
-  if (!plan.fold.getPieces()) {
-    tile = rank == 1 ? block : remainder(block, count, "tile");
-    rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
-  } else if (rank == 1 || plan.shape.groupBytes == 0) {
-    tile = fromLast(code, rank == 1 ? block : remainder(block, count, ""));
+  bool descending = plan.shape.descending;
+  auto place = [&](Value number) { return descending ? fromLast(code, number) : number; };
+  if (rank == 1 || plan.shape.groupBytes == 0) {
+    tile = place(rank == 1 ? block : remainder(block, count, descending ? "" : "tile"));
     rest = rank == 1 ? Value() : divide(block, count, rank == 2 ? nameOf(0) : "");
   } else {
-    // Later rows often see more keys: of a group of outer indices, as many as have
-    // their keys' operands in the second-level cache, the longest blocks start first.
+    // A group of outer indices, as many as have their keys' operands in so many bytes,
+    // goes through the tiles of rows together.
     SymExpr outer(1);
     for (int64_t axis = 0; axis + 1 < rank; ++axis)
       outer = outer * *SymExpr::parse(extent(axis));
@@ -75,7 +74,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     Value left = arith::SubIOp::create(b, code.loc, all, start);
     Value members = arith::MinSIOp::create(b, code.named("group_size"), size, left);
     Value within = remainder(block, perGroup, "");
-    tile = fromLast(code, divide(within, members, ""));
+    tile = place(divide(within, members, descending ? "" : "tile"));
     rest = arith::AddIOp::create(b, rank == 2 ? code.named(nameOf(0)) : code.loc, start,
                                  remainder(within, members, ""));
   }
@@ -248,7 +247,7 @@ LogicalResult TileKernel::run() {
   SymExpr blocks = *SymExpr::parse(tiles());
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
-  int64_t threads = 128 * (plan.shape.warpgroups + 1);
+  int64_t threads = plan.shape.threads();
   auto kernel =
       device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
@@ -257,6 +256,11 @@ LogicalResult TileKernel::run() {
   arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
   ScalarCode code(b, arrays);
   code.approximate = true;
+  code.isUniform = [this](Value value) {
+    rows::Dependence deps;
+    return !deps.on(value, plan.nest.getBody().getArguments().back()) &&
+           !deps.on(value, plan.fold.getBody().getArgument(0));
+  };
   code.loc = plan.nest.getLoc();
   plan.fold.walk([&](LoadOp load) {
     bool isOperand = false;
@@ -284,9 +288,9 @@ LogicalResult TileKernel::run() {
   bindBlock(code);
   findRange(code);
   findFullRange(code);
-  bool wide = plan.shape.warpgroups == 3;
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
-                                            wide ? 160 : 240, wide ? 32 : 24);
+                                            plan.shape.consumerRegisters,
+                                            plan.shape.producerRegisters);
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());

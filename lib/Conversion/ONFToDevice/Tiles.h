@@ -6,6 +6,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "lib/Schedule/GpuSchedule.h"
 
 namespace moa {
 
@@ -15,20 +16,6 @@ struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
   int64_t columns = 0; ///< of the last axis
-};
-
-/// Sizes of a kernel of tiles.
-struct TileShape {
-  int64_t warpgroups = 2; ///< consumers, each with 64 rows
-  int64_t keys = 128;     ///< per tile
-  int64_t stages = 2;
-  /// States may be off by a factor of 2^±repairBound before they are repaired; 0:
-  /// they are repaired at every tile.
-  int64_t repairBound = 8;
-  /// Where rows see different numbers of keys: bytes of the keys' operands of the
-  /// outer indices whose blocks run at a time, longest first; 0: index by index.
-  int64_t groupBytes = 36 << 20;
-  int64_t rows() const { return 64 * warpgroups; }
 };
 
 /// What a nest must be for a kernel of tiles, and its operands.
@@ -41,7 +28,12 @@ struct TilePlan {
   TileShape shape;
 };
 
-/// The plan of a nest, or why it has none.
+/// What a nest would be as a kernel of tiles, without a shape, or why it is none.
+std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
+/// Whether a nest is lifted to warpgroups.
+bool isLiftedToTiles(onf::ForOp nest);
+/// The plan of a nest that is lifted to warpgroups, in the shape that its
+/// attributes say, or why it has none.
 std::optional<TilePlan> planTiles(onf::ForOp nest, std::string &why);
 /// Writes the kernel.
 mlir::LogicalResult lowerTiles(const TilePlan &plan, device::ProgramOp program,

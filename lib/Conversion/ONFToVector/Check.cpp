@@ -118,6 +118,9 @@ static LogicalResult checkLift(ForOp nest) {
   if (!lift || lift->empty())
     return success();
   auto axis = cast<AxisAttr>((*lift)[lift->size() - 1]);
+  if (axis.getResource(0) != Resource::core)
+    return nest.emitOpError("is bound to blocks of a GPU; code for a CPU needs cores, as "
+                            "onf-lift binds them");
   int64_t lanes = axis.getSize(Resource::lane), tile = axis.getTile();
   if (!llvm::isPowerOf2_64(lanes) || lanes > 64)
     return nest.emitOpError("expects 1, 2, 4, … 64 lanes on its last axis, but got ") << lanes;

@@ -70,13 +70,29 @@ llvm::StringRef getStorageType(mlir::Type element);
 /// The type of a value in a thread: `float`, `int64_t`, `bool`.
 llvm::StringRef getValueType(mlir::Type type);
 
-/// The kernels of a program in order. `helpers` receives the names of the device
-/// functions they call (see Helpers.cpp).
+/// The device functions that the kernels of a file call.
+struct Helpers {
+  /// Those that are always the same text (see Helpers.cpp, TileHelpers.cpp).
+  std::set<std::string> names;
+  /// Those that depend on a layout or a type: a definition with its own name. One
+  /// that is there already is taken; another with the same name gets a number.
+  std::string request(const std::string &wish,
+                      llvm::function_ref<std::string(const std::string &)> define);
+  std::string own; ///< the definitions of these, in order
+
+  void insert(const std::string &name) { names.insert(name); }
+  void insert(std::initializer_list<const char *> list) { names.insert(list.begin(), list.end()); }
+};
+
+/// The kernels of a program in order; `helpers` receives what they call.
 llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
-                                                     const Names &names,
-                                                     std::set<std::string> &helpers);
+                                                     const Names &names, Helpers &helpers);
 /// The definitions of those functions.
-std::string printHelpers(const std::set<std::string> &helpers);
+std::string printHelpers(const Helpers &helpers);
+
+/// A line of C++ in pieces of at most 120 columns, broken after commas and before
+/// operators of the outermost parentheses that allow it.
+std::string wrapLine(const std::string &line, size_t indent);
 
 /// The checks and the entry points around the kernels.
 std::string printHost(const KernelSignature &signature, const Names &names,

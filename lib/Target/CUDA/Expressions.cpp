@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -77,6 +78,10 @@ struct OperationPrinter {
     helpers.insert(helper);
     return call(helper);
   }
+  /// A helper whose name tells the type: `max_nan` for float, `max_nan_double`.
+  Expr helpFloat(const std::string &helper) const {
+    return help(helper + (isDouble() ? "_double" : ""));
+  }
   /// A helper that is a template over the integer type.
   Expr helpInteger(const std::string &helper) const {
     helpers.insert(helper);
@@ -88,6 +93,8 @@ struct OperationPrinter {
   }
   /// Wrapping arithmetic of the user's integers; of indices, plain.
   Expr integer(const char *sign, int level) const {
+    if (type().isIndex() && *sign == '+')
+      return {in[0].at(level) + " + " + in[1].at(level), level};
     if (type().isIndex())
       return infix(sign, level);
     std::string name = getValueType(type()).str(), text;
@@ -259,8 +266,8 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })
       .Case<arith::NegFOp>([&](auto) { return Expr{"-" + in[0].at(Expr::unary + 1), Expr::unary}; })
-      .Case<arith::MaximumFOp>([&](auto) { return help("max_nan"); })
-      .Case<arith::MinimumFOp>([&](auto) { return help("min_nan"); })
+      .Case<arith::MaximumFOp>([&](auto) { return helpFloat("max_nan"); })
+      .Case<arith::MinimumFOp>([&](auto) { return helpFloat("min_nan"); })
       .Case<arith::MaxNumFOp>([&](auto) { return library("fmax"); })
       .Case<arith::MinNumFOp>([&](auto) { return library("fmin"); })
       .Case<arith::CmpFOp>([&](auto) { return compareFloat(); })
@@ -286,6 +293,8 @@ std::optional<Expr> OperationPrinter::print() const {
         return truth ? infix("||", Expr::disjunction) : infix("|", Expr::bitOr);
       })
       .Case<arith::XOrIOp>([&](auto) {
+        if (truth && matchPattern(op->getOperand(1), m_One()))
+          return Expr{"!" + in[0].at(Expr::unary), Expr::unary};
         return truth ? infix("!=", Expr::equality) : infix("^", Expr::bitXor);
       })
       .Case<arith::ShLIOp>([&](auto) { return helpInteger("shift_left"); })
@@ -300,7 +309,12 @@ std::optional<Expr> OperationPrinter::print() const {
         helpers.insert("to_int");
         return call(name);
       })
-      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+      .Case<arith::IndexCastOp>([&](auto) {
+        // Functions of a register's number are of type int.
+        bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
+        return isInt ? in[0] : cast();
+      })
+      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
           [&](auto) { return cast(); })
       .Default([&](Operation *) { return printMath(); });
 }

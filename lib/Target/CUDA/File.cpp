@@ -2,24 +2,69 @@
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/HostText.h"
 #include "lib/Target/CUDA/TileHelpers.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace moa::cuda {
 
+/// Columns of UTF-8 text.
+static size_t countColumns(llvm::StringRef text) {
+  return llvm::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+/// One line of the opening comment; a long one is broken at blanks.
+static void addLine(std::string &text, llvm::StringRef line) {
+  constexpr size_t kColumns = 117;
+  std::string indent(line.size() - line.ltrim().size(), ' ');
+  std::string rest = line.str();
+  while (countColumns(rest) > kColumns) {
+    size_t at = llvm::StringRef::npos;
+    for (size_t k = rest.find(' ', indent.size() + 1);
+         k != std::string::npos && countColumns(llvm::StringRef(rest).take_front(k)) <= kColumns;
+         k = rest.find(' ', k + 1))
+      at = k;
+    if (at == llvm::StringRef::npos)
+      break;
+    text += "// " + rest.substr(0, at) + "\n";
+    rest = indent + "    " + llvm::StringRef(rest).drop_front(at + 1).ltrim().str();
+  }
+  text += rest.empty() ? "//\n" : "// " + rest + "\n";
+}
+
+/// The notes as comment lines: without marks of comments of their own, and with
+/// one blank line at most between others.
 static std::string comment(llvm::StringRef notes) {
   std::string text;
   llvm::SmallVector<llvm::StringRef> lines;
   notes.rtrim().split(lines, '\n');
-  for (llvm::StringRef line : lines)
-    text += line.empty() ? "//\n" : ("// " + line + "\n").str();
+  bool wasBlank = true;
+  for (llvm::StringRef line : lines) {
+    line = line.rtrim();
+    if (line.consume_front("//"))
+      line.consume_front(" ");
+    if (!line.empty() || !wasBlank)
+      addLine(text, line);
+    wasBlank = line.empty();
+  }
   // No trigraphs.
   for (size_t at = text.find("??"); at != std::string::npos; at = text.find("??", at))
     text.insert(at + 1, " ");
   return text;
 }
 
+/// The functions of the host code that `callers` or one another name.
+static std::string printHostFunctions(const std::string &callers) {
+  std::string text;
+  for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
+    std::string call = function.name;
+    if ((text + callers).find(call) != std::string::npos)
+      text = function.text + text;
+  }
+  return text;
+}
+
 llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
-  std::set<std::string> helpers;
+  Helpers helpers;
   std::string notes, kernelTexts, hostTexts;
   for (const ProgramText &entry : programs) {
     if (isOwnName(entry.signature.name))
@@ -36,14 +81,18 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   }
   std::string text = notes;
   text += "// Written by a compiler; this file carries no licence obligation. Compile with\n"
-          "//   nvcc -gencode arch=compute_90a,code=sm_90a\n\n"
-          "#include <cmath>\n#include <cstdarg>\n#include <cstddef>\n#include <cstdint>\n"
-          "#include <cstdio>\n#include <cstring>\n#include <cuda.h>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
-          "#include <cuda_runtime.h>\n#include <cudaTypedefs.h>\n\n";
-  text += kDeclarations;
-  if (!helpers.empty())
-    text += "\n" + printHelpers(helpers) + "\n" + printTileHelpers(helpers);
-  return text + kernelTexts + "\n" + kHostFunctions + hostTexts;
+          "//   nvcc -gencode arch=compute_90a,code=sm_90a\n\n";
+  std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
+                     printHostFunctions(hostTexts) + hostTexts;
+  // Headers, and what of the text needs them.
+  static const std::pair<const char *, const char *> kHeaders[] = {
+      {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 
+      {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"}, {"half", "cuda_fp16.h"},
+      {"", "cuda_runtime.h"}, {"CUtensorMap", "cudaTypedefs.h"}};
+  for (auto [word, header] : kHeaders)
+    if (rest.find(word) != std::string::npos)
+      text += std::string("#include <") + header + ">\n";
+  return text + "\n" + rest;
 }
 
 } // namespace moa::cuda

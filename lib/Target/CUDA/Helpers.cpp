@@ -4,47 +4,38 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
+#include "lib/Target/CUDA/TileHelpers.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace moa::cuda {
 
 static const std::pair<const char *, const char *> kHelpers[] = {
     {"max_nan", R"(// The larger value; NaN if one is NaN.
-__device__ __forceinline__ float max_nan(float a, float b) {
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-__device__ __forceinline__ double max_nan(double a, double b) { return a > b || a != a ? a : b; }
+DEVICE float max_nan(float a, float b) { asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
 )"},
     {"min_nan", R"(// The smaller value; NaN if one is NaN.
-__device__ __forceinline__ float min_nan(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-__device__ __forceinline__ double min_nan(double a, double b) { return a < b || a != a ? a : b; }
+DEVICE float min_nan(float a, float b) { asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b)); return a; }
+)"},
+    {"max_nan_double", R"(// The larger value; NaN if one is NaN.
+DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : b; }
+)"},
+    {"min_nan_double", R"(// The smaller value; NaN if one is NaN.
+DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
 )"},
     {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
-__device__ __forceinline__ float exp2_approximate(float x) {
-  float r;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
+DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
     {"reciprocal_approximate", R"(// 1/x within one unit in the last place, subnormal results 0.
-__device__ __forceinline__ float reciprocal_approximate(float x) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
+DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
-template <class T> __device__ __forceinline__ bool differ_ordered(T a, T b) { return a < b || a > b; }
+template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},
-    {"both_numbers", R"(template <class T> __device__ __forceinline__ bool both_numbers(T a, T b) { return a == a && b == b; }
+    {"both_numbers", R"(template <class T> DEVICE bool both_numbers(T a, T b) { return a == a && b == b; }
 )"},
     {"floor_div", R"(// The quotient rounded down; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T floor_div(T a, T b) {
+template <class T> DEVICE T floor_div(T a, T b) {
   if (b == 0 || b == -1)
     return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
@@ -52,7 +43,7 @@ template <class T> __device__ __forceinline__ T floor_div(T a, T b) {
 }
 )"},
     {"floor_mod", R"(// The remainder with the divisor's sign; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T floor_mod(T a, T b) {
+template <class T> DEVICE T floor_mod(T a, T b) {
   if (b == 0 || b == -1)
     return 0;
   T r = a % b;
@@ -60,7 +51,7 @@ template <class T> __device__ __forceinline__ T floor_mod(T a, T b) {
 }
 )"},
     {"ceil_div", R"(// The quotient rounded up; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T ceil_div(T a, T b) {
+template <class T> DEVICE T ceil_div(T a, T b) {
   if (b == 0 || b == -1)
     return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
@@ -68,23 +59,21 @@ template <class T> __device__ __forceinline__ T ceil_div(T a, T b) {
 }
 )"},
     {"trunc_div", R"(// The quotient rounded towards 0; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T trunc_div(T a, T b) {
-  return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b);
-}
+template <class T> DEVICE T trunc_div(T a, T b) { return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b); }
 )"},
     {"trunc_mod", R"(// The remainder with the dividend's sign; 0 for a divisor of 0.
-template <class T> __device__ __forceinline__ T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
+template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
 )"},
-    {"shift_left", R"(template <class T> __device__ __forceinline__ T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
+    {"shift_left", R"(template <class T> DEVICE T shift_left(T a, T n) { return T(uint64_t(a) << (n & 63)); }
 )"},
-    {"shift_right", R"(template <class T> __device__ __forceinline__ T shift_right(T a, T n) { return T(a >> n); }
+    {"shift_right", R"(template <class T> DEVICE T shift_right(T a, T n) { return T(a >> n); }
 )"},
-    {"max_int", R"(template <class T> __device__ __forceinline__ T max_int(T a, T b) { return a > b ? a : b; }
+    {"max_int", R"(template <class T> DEVICE T max_int(T a, T b) { return a > b ? a : b; }
 )"},
-    {"min_int", R"(template <class T> __device__ __forceinline__ T min_int(T a, T b) { return a < b ? a : b; }
+    {"min_int", R"(template <class T> DEVICE T min_int(T a, T b) { return a < b ? a : b; }
 )"},
     {"to_int", R"(// Truncated towards 0 and limited to T; 0 for NaN.
-template <class T, class F> __device__ __forceinline__ T to_int(F x) {
+template <class T, class F> DEVICE T to_int(F x) {
   constexpr int bits = 8 * sizeof(T) - 1;
   const F limit = F(2) * F(1ull << (bits - 1));
   if (x != x)
@@ -96,12 +85,72 @@ template <class T, class F> __device__ __forceinline__ T to_int(F x) {
 )"},
 };
 
-std::string printHelpers(const std::set<std::string> &helpers) {
-  std::string text;
+std::string Helpers::request(const std::string &wish,
+                             llvm::function_ref<std::string(const std::string &)> define) {
+  std::string name = wish;
+  for (unsigned k = 2; names.count(name); ++k) {
+    std::string known = define(name);
+    if (own.find(known) != std::string::npos)
+      return name;
+    name = wish + "_" + std::to_string(k);
+  }
+  names.insert(name);
+  own += define(name);
+  return name;
+}
+
+std::string printHelpers(const Helpers &helpers) {
+  std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
   for (auto [name, definition] : kHelpers)
-    if (helpers.count(name))
-      text += std::string(text.empty() ? "" : "\n") + definition;
-  return text;
+    if (helpers.names.count(name))
+      text += definition;
+  return text + printTileHelpers(helpers.names) + helpers.own;
+}
+
+/// Where a line may be broken: the position where the next piece starts, blanks
+/// before it left out, and the depth of parentheses there.
+static std::vector<std::pair<size_t, int>> findBreaks(llvm::StringRef line, size_t from) {
+  std::vector<std::pair<size_t, int>> breaks;
+  int depth = 0;
+  bool quoted = false;
+  for (size_t k = 0; k < line.size(); ++k) {
+    char c = line[k];
+    if (c == '"' && (k == 0 || line[k - 1] != '\\'))
+      quoted = !quoted;
+    if (quoted)
+      continue;
+    depth += llvm::StringRef("([{").contains(c);
+    depth -= llvm::StringRef(")]}").contains(c);
+    if (k <= from || c != ' ')
+      continue;
+    llvm::StringRef rest = line.drop_front(k);
+    bool isOperator = llvm::any_of(
+        llvm::ArrayRef<const char *>{" ? ", " : ", " && ", " || ", " + ", " - ", " * "},
+        [&](const char *sign) { return rest.starts_with(sign); });
+    if (isOperator || line[k - 1] == ',' || line.take_front(k).ends_with(" ="))
+      breaks.emplace_back(k, depth);
+  }
+  return breaks;
+}
+
+std::string wrapLine(const std::string &line, size_t indent) {
+  constexpr size_t kColumns = 120;
+  if (line.size() <= kColumns)
+    return line;
+  // The outermost place on the right half of the line, and there the last one.
+  std::pair<size_t, int> best{0, 0};
+  size_t start = line.find_first_not_of(' ');
+  for (auto [at, depth] : findBreaks(line, start)) {
+    if (at > kColumns)
+      break;
+    bool isEarly = best.first < kColumns / 2;
+    if (best.first == 0 || depth <= best.second || isEarly)
+      best = {at, depth};
+  }
+  if (best.first == 0)
+    return line;
+  return line.substr(0, best.first) + "\n" +
+         wrapLine(std::string(indent, ' ') + line.substr(best.first + 1), indent);
 }
 
 } // namespace moa::cuda

@@ -60,18 +60,25 @@ private:
       return "Checked(" + field(symbol) + ")";
     });
   }
-  static std::string checked(const std::string &text) {
-    return llvm::StringRef(text).contains("Checked") ? text : "Checked(" + text + ")";
+  /// The same where a Checked is expected: a symbol or an extent alone becomes one.
+  std::string argument(const SymExpr &expr) const {
+    std::string text = expression(expr);
+    llvm::StringRef rest = text;
+    if (rest.consume_front("Checked(") && rest.consume_back(")") && !rest.contains('('))
+      return rest.str();
+    return text;
   }
+  enum class Scalars { none, unnamed, named };
   /// The parameters of an entry point, in calling order.
-  std::vector<std::string> parameters(bool withScalars = true) const {
+  std::vector<std::string> parameters(Scalars scalars) const {
     std::vector<std::string> list;
     for (const Parameter *array : signature.getArrays())
       if (!array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
     for (const Parameter *scalar : signature.getScalars())
-      if (withScalars)
-        list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
+      if (scalars != Scalars::none)
+        list.push_back(getScalarCType(scalar->type).str() +
+                       (scalars == Scalars::named ? " " + nameOf(*scalar) : " /*" + nameOf(*scalar) + "*/"));
     for (const Parameter *array : signature.getArrays())
       if (array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
@@ -86,74 +93,89 @@ private:
     return list;
   }
 
+  /// A list of items in braces or parentheses, as one line to be wrapped.
+  void line(const std::string &text, size_t indent = 6) { os << wrapLine(text, indent) << "\n"; }
+  std::string arrayList(const std::vector<const Parameter *> &arrays) const {
+    std::string list;
+    for (const Parameter *array : arrays)
+      list += (list.empty() ? "&c->" : ", &c->") + nameOf(*array);
+    return "{" + list + "}";
+  }
+
   void printCall() {
+    std::string arrays, symbols;
+    for (const Parameter *array : signature.getArrays())
+      arrays += (arrays.empty() ? "  Array " : ", ") + nameOf(*array);
+    for (const std::string &symbol : signature.symbols)
+      symbols += (symbols.empty() ? "  int64_t " : ", ") + names.of(symbol);
     os << "// The arguments of one call of " << signature.name << ", bound and checked.\n"
        << "struct " << structName() << " {\n";
-    for (const Parameter *array : signature.getArrays())
-      os << "  Array " << nameOf(*array) << ";\n";
-    for (const std::string &symbol : signature.symbols)
-      os << "  int64_t " << names.of(symbol) << ";\n";
+    line(arrays + ";");
+    if (!symbols.empty())
+      line(symbols + ";");
     os << "};\n\n";
   }
 
+  /// The checks in order, each of which lets the next ones happen.
   void printExamine() {
-    printFunction("static int32_t", signature.name + "_examine",
-                  {structName() + " *c", "Message *m"}, parameters(false));
+    os << "// Binds and checks the arguments of one call.\n";
+    printFunction("static int32_t", signature.name + "_examine", {structName() + " *c", "Message *m"},
+                  parameters(Scalars::none));
+    std::vector<std::string> checks;
     for (const Parameter *array : signature.getArrays())
-      os << "  if (int32_t code = open_array(&c->" << nameOf(*array) << ", m, " << nameOf(*array)
-         << ", " << quoted(array->name) << ", " << quoted(array->getTypeText()) << ", "
-         << array->getRank() << ", " << getDLPackCode(array->type) << ", "
-         << getBits(array->type) << ", " << (array->isOutput ? "true" : "false")
-         << "))\n    return code;\n";
+      checks.push_back("open_array(&c->" + nameOf(*array) + ", m, " + nameOf(*array) + ", " +
+                       quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
+                       std::to_string(array->getRank()) + ", " +
+                       std::to_string(getDLPackCode(array->type)) + ", " +
+                       std::to_string(getBits(array->type)) + ", " +
+                       (array->isOutput ? "true" : "false") + ")");
     for (const SymbolBinding &binding : signature.bindings)
-      os << "  if (int32_t code = bind_symbol(&" << field(binding.name) << ", m, "
-         << quoted(binding.name) << ", " << quoted(getReadable(binding.value.str())) << ",\n"
-         << "                                 " << checked(expression(binding.value))
-         << "))\n    return code;\n";
-    for (const Parameter *array : signature.getArrays())
-      for (auto [axis, extent] : llvm::enumerate(array->extents))
-        os << "  if (int32_t code = check_extent(c->" << nameOf(*array) << ", m, " << axis << ", "
-           << quoted(getReadable(extent.str())) << ", " << checked(expression(extent))
-           << "))\n    return code;\n";
-    static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
-    for (const Constraint &constraint : signature.constraints) {
-      os << "  {\n    const Checked lhs = " << checked(expression(constraint.lhs))
-         << ", rhs = " << checked(expression(constraint.rhs)) << ";\n"
-         << "    if (int32_t code = check_constraint(m, " << quoted(constraint.text)
-         << ", lhs, rhs, lhs.value " << relations[constraint.relation]
-         << " rhs.value))\n      return code;\n  }\n";
+      checks.push_back("bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
+                       quoted(getReadable(binding.value.str())) + ", " + argument(binding.value) + ")");
+    for (const Parameter *array : signature.getArrays()) {
+      std::string list;
+      for (const SymExpr &extent : array->extents)
+        list += (list.empty() ? "{" : ", {") + quoted(getReadable(extent.str())) + ", " +
+                argument(extent) + "}";
+      if (!list.empty())
+        checks.push_back("check_extents(c->" + nameOf(*array) + ", m, {" + list + "})");
     }
-    std::string list;
-    for (const Parameter *array : signature.getArrays())
-      list += (list.empty() ? "" : ", ") + ("&c->" + nameOf(*array));
-    os << "  Array *const arrays[] = {" << list << "};\n"
-       << "  if (int32_t code = check_memory(arrays, " << signature.getArrays().size()
-       << ", m))\n    return code;\n";
+    static const char *const relations[] = {"equal_to", "not_equal_to", "less",
+                                            "less_equal", "greater", "greater_equal"};
+    for (const Constraint &constraint : signature.constraints)
+      checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) +
+                       "<>>(m, " + quoted(constraint.text) + ", " + argument(constraint.lhs) + ", " +
+                       argument(constraint.rhs) + ")");
+    checks.push_back("check_memory(m, " + arrayList(signature.getArrays()) + ")");
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const TensorMap &map : kernel.parameters.maps)
-        if (described.insert(map.name).second)
-          os << "  if (int32_t code = check_tiles(c->" << names.of(map.array)
-             << ", m))\n    return code;\n";
-    os << "  return MOA_OK;\n}\n\n";
+        if (described.insert(names.of(map.array)).second)
+          checks.push_back("check_tiles(c->" + names.of(map.array) + ", m)");
+    os << "  (void)(" << joinRows(checks, " && ", 9) << ");\n  return m->code;\n}\n\n";
+  }
+
+  /// Items with a separator, as many on a line as fit, one at least.
+  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent) {
+    std::string text;
+    size_t column = indent;
+    for (auto [k, item] : llvm::enumerate(items)) {
+      std::string word = item + (k + 1 == items.size() ? "" : separator);
+      if (k && column + word.size() > 120) {
+        text = llvm::StringRef(text).rtrim().str() + "\n" + std::string(indent, ' ');
+        column = indent;
+      }
+      text += wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
+      column += word.size();
+    }
+    return text;
   }
 
   void printFunction(const std::string &result, const std::string &name,
                      std::vector<std::string> list, const std::vector<std::string> &more) {
     list.insert(list.end(), more.begin(), more.end());
-    std::string row = result + " " + name + "(";
-    size_t indent = row.size();
-    for (auto [k, item] : llvm::enumerate(list)) {
-      std::string word = item + (k + 1 == list.size() ? ") {" : ",");
-      if (row.size() + word.size() + 1 > 100 && row.size() > indent) {
-        os << row << "\n";
-        row = std::string(indent, ' ');
-      } else if (row.size() > indent) {
-        row += " ";
-      }
-      row += word;
-    }
-    os << row << "\n";
+    std::string head = result + " " + name + "(";
+    line(head + llvm::join(list, ", ") + ") {", 4);
   }
 
   std::string argument(unsigned number) const {
@@ -175,19 +197,24 @@ private:
     return name;
   }
   void printLaunch(const KernelText &kernel) {
-    os << "  if (int32_t code = check_blocks(" << checked(expression(kernel.blocks)) << "))\n"
-       << "    return code;\n"
-       << "  if (const int64_t blocks = (" << checked(expression(kernel.blocks)) << ").value) {\n";
+    line("  const Checked blocks = " + expression(kernel.blocks) + ";");
+    os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n"
+       << "  if (blocks.value) {\n";
+    std::string described;
+    std::vector<std::string> maps;
     for (const TensorMap &map : kernel.parameters.maps)
-      os << "    CUtensorMap " << map.name << ";\n    if (int32_t code = describe_tiles(&" << map.name
-         << ", &m, c->" << names.of(map.array) << ", " << map.rowAxis << ", " << map.rows << "))\n"
-         << "      return code;\n";
+      described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
+    if (!described.empty())
+      line(described + ";", 8);
+    for (const TensorMap &map : kernel.parameters.maps)
+      maps.push_back("describe_tiles(&" + map.name + ", &m, c->" + names.of(map.array) + ", " +
+                     std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
+    if (!described.empty())
+      os << "    if (!(" << joinRows(maps, " && ", 10) << ")) return m.code;\n";
     if (kernel.sharedBytes)
       os << "    if (cudaFuncSetAttribute(" << kernel.name
          << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
-         << ") != cudaSuccess)\n      return MOA_LAUNCH;\n";
-    os << "    " << kernel.name << "<<<unsigned(blocks), " << kernel.threads << ", "
-       << kernel.sharedBytes << ", cudaStream_t(stream)>>>(\n       ";
+         << "))\n      return MOA_LAUNCH;\n";
     std::vector<std::string> arguments;
     for (unsigned number : kernel.parameters.arrays)
       arguments.push_back(argument(number));
@@ -197,50 +224,40 @@ private:
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.parameters.symbols)
       arguments.push_back(field(symbol));
-    size_t width = 7;
-    for (auto [k, item] : llvm::enumerate(arguments)) {
-      if (width + item.size() + 2 > 110) {
-        os << "\n       ";
-        width = 7;
-      }
-      os << " " << item << (k + 1 == arguments.size() ? ");\n" : ",");
-      width += item.size() + 2;
-    }
-    if (arguments.empty())
-      os << ");\n";
+    line("    " + kernel.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.threads) + ", " +
+         std::to_string(kernel.sharedBytes) + ", cudaStream_t(stream)>>>(" +
+         llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
   void printEntries() {
     const std::string &name = signature.name;
-    std::string examine = name + "_examine(c, &m" + arrayArguments() + ")";
-    auto begin = [&](const char *result, const std::string &suffix,
+    auto begin = [&](const char *result, const std::string &suffix, Scalars scalars,
                      std::vector<std::string> more) {
-      std::vector<std::string> list = parameters();
+      std::vector<std::string> list = parameters(scalars);
       list.insert(list.end(), more.begin(), more.end());
       printFunction(std::string("extern \"C\" ") + result, name + suffix, list, {});
     };
-    auto open = [&](const char *message) {
-      os << "  " << structName() << " call, *c = &call;\n  Message m = " << message << ";\n";
+    auto examine = [&](const std::string &message) {
+      os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message << ", MOA_OK};\n";
+      return name + "_examine(c, &m" + arrayArguments() + ")";
     };
-    begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"});
-    open("{nullptr, 0}");
-    os << "  (void)workspace, (void)bytes; // none is needed\n"
-       << "  if (int32_t code = " << examine << ")\n    return code;\n";
-    for (const KernelText &kernel : kernels)
+    begin("int32_t", "", Scalars::named, {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"});
+    std::string call = examine("nullptr, 0");
+    os << "  if (" << call << ") return m.code;\n";
+    for (const KernelText &kernel : kernels) {
+      os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
-    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n\n";
-    begin("int64_t", "_workspace", {});
-    open("{nullptr, 0}");
-    for (const Parameter *scalar : signature.getScalars())
-      os << "  (void)" << nameOf(*scalar) << ";\n";
-    os << "  return -int64_t(" << examine << ");\n}\n\n";
-    begin("int32_t", "_check", {"char *message", "size_t n"});
-    open("{message, n}");
-    for (const Parameter *scalar : signature.getScalars())
-      os << "  (void)" << nameOf(*scalar) << ";\n";
-    os << "  if (message && n)\n    message[0] = 0;\n  return " << examine << ";\n}\n\n";
-    printFunction("extern \"C\" int32_t", name + "_prepare", {"int32_t device"}, {});
-    os << "  return prepare_device(device);\n}\n";
+      os << (kernels.size() > 1 ? "  }\n" : "");
+    }
+    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n";
+    begin("int64_t", "_workspace", Scalars::unnamed, {});
+    call = examine("nullptr, 0");
+    os << "  return -int64_t(" << call << "); // none is needed\n}\n";
+    begin("int32_t", "_check", Scalars::unnamed, {"char *message", "size_t n"});
+    os << "  if (message && n) message[0] = 0;\n";
+    call = examine("message, message ? n : 0");
+    os << "  return " << call << ";\n}\n"
+       << "extern \"C\" int32_t " << name << "_prepare(int32_t device) { return prepare_device(device); }\n";
   }
 
   const KernelSignature &signature;

@@ -4,325 +4,236 @@
 
 namespace moa::cuda {
 
-/// The descriptor, the codes and the functions that check arguments.
+/// The descriptor and the codes.
 inline const char *const kDeclarations =
-    R"moa(// DLPack's descriptor (https://dmlc.github.io/dlpack).
-#ifndef DLPACK_DLPACK_H_
+    R"moa(#ifndef DLPACK_DLPACK_H_ // DLPack's descriptor (https://dmlc.github.io/dlpack)
 #define DLPACK_DLPACK_H_
-typedef struct {
-  int32_t device_type; // 2: CUDA, 13: CUDA managed
-  int32_t device_id;
-} DLDevice;
-typedef struct {
-  uint8_t code; // 0 int, 1 uint, 2 float, 4 bfloat, 6 bool
-  uint8_t bits;
-  uint16_t lanes; // 1
-} DLDataType;
+typedef struct { int32_t device_type, device_id; } DLDevice; // type 2: CUDA, 13: CUDA managed
+typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType; // code 0: int, 1: uint, 2: float, 4: bfloat, 6: bool
 typedef struct {
   void *data;
   DLDevice device;
   int32_t ndim;
   DLDataType dtype;
-  int64_t *shape;
-  int64_t *strides; // in elements; NULL: row-major
+  int64_t *shape, *strides; // strides in elements; NULL: row-major
   uint64_t byte_offset;
 } DLTensor;
 #endif
 
-// What an entry point returns. Any other code than MOA_OK: nothing was written.
-#ifndef MOA_CODES
+#ifndef MOA_CODES // what an entry point returns; with any but MOA_OK nothing was written
 #define MOA_CODES
 enum {
   MOA_OK = 0,
-  MOA_NULL_DESCRIPTOR = 1, // a descriptor or its shape is NULL
-  MOA_RANK = 2,            // wrong number of axes
-  MOA_DTYPE = 3,           // wrong element type
-  MOA_SHAPE = 4,           // extents disagree with each other
-  MOA_CONSTRAINT = 5,      // a `require` of the specification is false
-  MOA_STRIDES = 6,         // negative, or an output overlaps itself
-  MOA_ALIGNMENT = 7,       // data is not aligned to the element size
-  MOA_DEVICE = 8,          // not memory of the current device
-  MOA_NULL_DATA = 9,       // data is NULL, but the array is not empty
-  MOA_OVERLAP = 10,        // an output overlaps another array
-  MOA_WORKSPACE = 11,      // NULL, too small, or misaligned
-  MOA_OVERFLOW = 12,       // a size exceeds 64 bits, or a grid its limit
-  MOA_LAUNCH = 14          // the driver refused a launch
+  MOA_NULL_DESCRIPTOR = 1, MOA_RANK = 2, MOA_DTYPE = 3, // a descriptor or its shape, its axes, its element type
+  MOA_SHAPE = 4, MOA_CONSTRAINT = 5, // extents disagree; a `require` of the specification is false
+  MOA_STRIDES = 6, MOA_ALIGNMENT = 7, // negative, or an output overlaps itself; not aligned to the element
+  MOA_DEVICE = 8, MOA_NULL_DATA = 9, // not memory of the current device; NULL, but the array is not empty
+  MOA_OVERLAP = 10, MOA_WORKSPACE = 11, // an output and another array; NULL, too small, or misaligned
+  MOA_OVERFLOW = 12, MOA_LAUNCH = 14 // a size exceeds 64 bits or a grid its limit; the driver refused
 };
 #endif
 )moa";
 
-inline const char *const kHostFunctions =
-    R"moa(//===- Checks ---------------------------------------------------------------------------------===//
+/// A function of the host code; one without a name is always there, another where
+/// what follows it names it.
+struct HostFunction {
+  const char *name, *text;
+};
+
+inline const HostFunction kHostFunctions[] = {
+    {"", R"moa(
+//===- Checks ---------------------------------------------------------------------------------===//
 
 namespace {
 
-// Where the reason of a refusal goes; text may be NULL.
-struct Message {
+struct Message { // of a refusal: the caller's text, which may have no room, and the code
   char *text;
   size_t size;
+  int32_t code;
 };
+#define REFUSE_IF(condition, number, ...) \
+  if (condition) return m->code = number, snprintf(m->text, m->size, __VA_ARGS__), false
 
-int32_t refuse(Message *m, int32_t code, const char *format, ...) {
-  if (m->text && m->size) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(m->text, m->size, format, arguments);
-    va_end(arguments);
-  }
-  return code;
-}
-
-// An integer that remembers overflow and division by zero.
-struct Checked {
+struct Checked { // an integer that remembers overflow and division by zero
   int64_t value;
   int32_t code;
   Checked(int64_t v, int32_t c = MOA_OK) : value(v), code(c) {}
+  Checked(__int128 v, Checked a, Checked b)
+      : value(int64_t(v)), code(a.code ? a.code : b.code ? b.code : v != value ? MOA_OVERFLOW : MOA_OK) {}
+  [[maybe_unused]] friend Checked operator+(Checked a, Checked b) { return {__int128(a.value) + b.value, a, b}; }
+  [[maybe_unused]] friend Checked operator-(Checked a, Checked b) { return {__int128(a.value) - b.value, a, b}; }
+  [[maybe_unused]] friend Checked operator*(Checked a, Checked b) { return {__int128(a.value) * b.value, a, b}; }
+  [[maybe_unused]] friend Checked operator-(Checked a) { return 0 - a; }
 };
-[[maybe_unused]] Checked make(bool overflow, int64_t value, Checked a, Checked b) {
-  return Checked(value, a.code ? a.code : b.code ? b.code : overflow ? MOA_OVERFLOW : MOA_OK);
+)moa"},
+    {"floor_div", R"moa(template <class T> Checked floor_div(Checked a, Checked b) {
+  if (b.value == 0) return Checked(0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT);
+  const __int128 q = __int128(a.value) / b.value;
+  return {q - (q * b.value != a.value && (a.value < 0) != (b.value < 0)), a, b};
 }
-[[maybe_unused]] Checked operator+(Checked a, Checked b) {
-  int64_t r = 0;
-  bool overflow = __builtin_add_overflow(a.value, b.value, &r);
-  return make(overflow, r, a, b);
-}
-[[maybe_unused]] Checked operator-(Checked a, Checked b) {
-  int64_t r = 0;
-  bool overflow = __builtin_sub_overflow(a.value, b.value, &r);
-  return make(overflow, r, a, b);
-}
-[[maybe_unused]] Checked operator-(Checked a) { return Checked(0) - a; }
-[[maybe_unused]] Checked operator*(Checked a, Checked b) {
-  int64_t r = 0;
-  bool overflow = __builtin_mul_overflow(a.value, b.value, &r);
-  return make(overflow, r, a, b);
-}
-template <class T> Checked floor_div(Checked a, Checked b) {
-  if (b.value == 0)
-    return Checked(0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT);
-  if (b.value == -1)
-    return Checked(0) - a;
-  int64_t q = a.value / b.value;
-  return make(false, q - (q * b.value != a.value && (a.value < 0) != (b.value < 0)), a, b);
-}
-template <class T> Checked floor_mod(Checked a, Checked b) {
-  if (b.value == -1)
-    return make(false, 0, a, b);
-  return a - floor_div<T>(a, b) * b;
-}
-
-[[maybe_unused]] int32_t refuse_value(Message *m, Checked v, const char *text) {
-  return refuse(m, v.code, v.code == MOA_OVERFLOW ? "%s exceeds 64 bits" : "%s divides by zero", text);
-}
-
-// One array argument: strides in elements, the first byte and the bytes to the last element's end.
+)moa"},
+    {"floor_mod", R"moa(template <class T> Checked floor_mod(Checked a, Checked b) { return a - floor_div<T>(a, b) * b; }
+)moa"},
+    {"", R"moa(
 struct Array {
   const DLTensor *tensor;
   const char *name, *type;
-  bool is_output;
-  int64_t bytes, s[16];
-  char *begin;
+  bool is_output, is_empty;
+  int64_t bytes, s[16]; // of an element; strides in elements
+  char *begin;          // and the bytes from there to the last element's end
   uint64_t span;
 };
+typedef long long Int; // as printf takes it
 
 // Everything that concerns one descriptor but not its extents.
-int32_t open_array(Array *a, Message *m, const DLTensor *t, const char *name, const char *type, int rank,
-                   int code, int bits, bool is_output) {
-  *a = Array{t, name, type, is_output, bits / 8, {}, nullptr, 0};
-  if (!t)
-    return refuse(m, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", name);
-  if (t->ndim != rank)
-    return refuse(m, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", name, type, rank, int(t->ndim));
+bool open_array(Array *a, Message *m, const DLTensor *t, const char *name, const char *type, int rank, int code,
+                int bits, bool is_output) {
+  *a = Array{t, name, type, is_output, false, bits / 8, {}, nullptr, 0};
+  REFUSE_IF(!t, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", name);
+  REFUSE_IF(t->ndim != rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", name, type, rank, int(t->ndim));
   const bool same = t->dtype.code == code || (code == 6 && t->dtype.code == 1);
-  if (!same || t->dtype.bits != bits || t->dtype.lanes != 1)
-    return refuse(m, MOA_DTYPE, "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", name,
-                  type, t->dtype.code, t->dtype.bits, t->dtype.lanes);
-  if (rank && !t->shape)
-    return refuse(m, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", name);
-  for (int axis = 0; axis < rank; ++axis)
-    if (t->shape[axis] < 0)
-      return refuse(m, MOA_SHAPE, "%s: extent %lld on axis %d is negative", name,
-                    (long long)t->shape[axis], axis);
-  return MOA_OK;
+  REFUSE_IF(!same || t->dtype.bits != bits || t->dtype.lanes != 1, MOA_DTYPE, "%s: expects %s, but got DLPack type "
+            "code %d of %d bits, %d lanes", name, type, t->dtype.code, t->dtype.bits, t->dtype.lanes);
+  REFUSE_IF(rank && !t->shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", name);
+  for (int k = 0; k < rank; ++k) {
+    REFUSE_IF(t->shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", name, Int(t->shape[k]), k);
+    a->is_empty |= t->shape[k] == 0;
+  }
+  return true;
 }
-
-[[maybe_unused]] int32_t bind_symbol(int64_t *symbol, Message *m, const char *name, const char *text, Checked value) {
-  *symbol = value.value;
-  if (value.code)
-    return refuse_value(m, value, text);
-  if (value.value < 0)
-    return refuse(m, MOA_SHAPE, "%s = %s = %lld is negative", name, text, (long long)value.value);
-  return MOA_OK;
+)moa"},
+    {"is_known", R"moa(bool is_known(Message *m, const char *text, Checked v) {
+  REFUSE_IF(v.code, v.code, v.code == MOA_OVERFLOW ? "%s exceeds 64 bits" : "%s divides by zero", text);
+  return true;
 }
-
-[[maybe_unused]] int32_t check_extent(const Array &a, Message *m, int axis, const char *text, Checked expected) {
-  if (expected.code)
-    return refuse_value(m, expected, text);
-  if (a.tensor->shape[axis] != expected.value)
-    return refuse(m, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld", a.name, a.type,
-                  text, (long long)expected.value, axis, (long long)a.tensor->shape[axis]);
-  return MOA_OK;
+)moa"},
+    {"bind_symbol", R"moa(bool bind_symbol(int64_t *symbol, Message *m, const char *name, const char *text, Checked v) {
+  *symbol = v.value;
+  REFUSE_IF(!v.code && v.value < 0, MOA_SHAPE, "%s = %s = %lld is negative", name, text, Int(v.value));
+  return is_known(m, text, v);
 }
-
-[[maybe_unused]] int32_t check_constraint(Message *m, const char *text, Checked lhs, Checked rhs, bool holds) {
-  if (lhs.code || rhs.code)
-    return refuse_value(m, lhs.code ? lhs : rhs, text);
-  return holds ? int32_t(MOA_OK)
-               : refuse(m, MOA_CONSTRAINT, "requires %s, but the left side is %lld and the right side %lld",
-                        text, (long long)lhs.value, (long long)rhs.value);
+)moa"},
+    {"check_extents", R"moa(struct Extent { const char *text; Checked value; };
+template <int RANK> bool check_extents(const Array &a, Message *m, const Extent (&expected)[RANK]) {
+  for (int k = 0; k < RANK; ++k) {
+    const auto [text, v] = expected[k];
+    REFUSE_IF(!v.code && a.tensor->shape[k] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got "
+              "%lld", a.name, a.type, text, Int(v.value), k, Int(a.tensor->shape[k]));
+    if (!is_known(m, text, v)) return false;
+  }
+  return true;
 }
-
-int32_t check_blocks(Checked blocks) {
-  return blocks.code || blocks.value > INT32_MAX ? MOA_OVERFLOW : MOA_OK;
+)moa"},
+    {"check_constraint", R"moa(template <class Relation> bool check_constraint(Message *m, const char *text, Checked a, Checked b) {
+  REFUSE_IF(!a.code && !b.code && !Relation()(a.value, b.value), MOA_CONSTRAINT, "requires %s, but the left side is "
+            "%lld and the right side %lld", text, Int(a.value), Int(b.value));
+  return is_known(m, text, a) && is_known(m, text, b);
 }
-
-bool is_empty(const Array &a) {
-  for (int axis = 0; axis < a.tensor->ndim; ++axis)
-    if (a.tensor->shape[axis] == 0)
-      return true;
-  return false;
-}
-
-// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device.
-int32_t resolve(Array *a, Message *m, int device) {
+)moa"},
+    {"", R"moa(
+// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
+// an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
+bool resolve(Array *a, Message *m, int device) {
   const DLTensor *t = a->tensor;
-  if (is_empty(*a))
-    return MOA_OK;
+  if (a->is_empty) return true;
   Checked next(1), last(0);
-  for (int axis = t->ndim - 1; axis >= 0; --axis) {
-    const int64_t extent = t->shape[axis];
-    a->s[axis] = extent == 1 ? 0 : t->strides ? t->strides[axis] : next.value;
-    if (a->s[axis] < 0)
-      return refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a->name,
-                    (long long)a->s[axis], axis);
-    next = next * extent;
-    last = last + Checked(a->s[axis]) * (extent - 1);
+  for (int k = t->ndim - 1; k >= 0; --k) {
+    a->s[k] = t->shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
+    REFUSE_IF(a->s[k] < 0, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a->name, Int(a->s[k]), k);
+    next = next * t->shape[k];
+    last = last + Checked(a->s[k]) * (t->shape[k] - 1);
   }
   const Checked span = (last + 1) * a->bytes;
-  if (span.code || next.code)
-    return refuse(m, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a->name);
-  if (!t->data)
-    return refuse(m, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a->name);
-  if (t->device.device_type != 2 && t->device.device_type != 13)
-    return refuse(m, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
-                  a->name, int(t->device.device_type));
-  if (t->device.device_type == 2 && t->device.device_id != device)
-    return refuse(m, MOA_DEVICE, "%s: is on device %d, but device %d is current", a->name,
-                  int(t->device.device_id), device);
+  REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a->name);
+  REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a->name);
+  const int type = t->device.device_type, id = t->device.device_id;
+  REFUSE_IF(type != 2 && type != 13, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
+            a->name, type);
+  REFUSE_IF(type == 2 && id != device, MOA_DEVICE, "%s: is on device %d, but device %d is current", a->name, id,
+            device);
   a->begin = (char *)t->data + t->byte_offset;
   a->span = uint64_t(span.value);
-  if (uintptr_t(a->begin) % uintptr_t(a->bytes))
-    return refuse(m, MOA_ALIGNMENT, "%s: address %p is not a multiple of the element size %lld", a->name,
-                  (void *)a->begin, (long long)a->bytes);
-  return MOA_OK;
-}
-
-// Distinct indices of an output have distinct addresses: in order of the strides, each passes all that
-// the smaller ones reach.
-int32_t check_output(const Array &a, Message *m) {
-  bool done[16] = {};
+  REFUSE_IF(uintptr_t(a->begin) % uintptr_t(a->bytes), MOA_ALIGNMENT, "%s: address %p is not a multiple of the element "
+            "size %lld", a->name, (void *)a->begin, Int(a->bytes));
   int64_t reach = 0;
-  for (int round = 0; round < a.tensor->ndim && a.span; ++round) {
-    int best = -1;
-    for (int axis = 0; axis < a.tensor->ndim; ++axis)
-      if (!done[axis] && (best < 0 || a.s[axis] < a.s[best]))
-        best = axis;
-    done[best] = true;
-    if (a.tensor->shape[best] < 2)
-      continue;
-    if (a.s[best] <= reach)
-      return refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the output overlap",
-                    a.name, (long long)a.s[best], best);
-    reach += a.s[best] * (a.tensor->shape[best] - 1);
+  for (unsigned left = a->is_output ? (1u << t->ndim) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
+    k = __builtin_ctz(left);
+    for (int j = 0; j < t->ndim; ++j)
+      if (left >> j & 1 && a->s[j] < a->s[k]) k = j;
+    REFUSE_IF(t->shape[k] > 1 && a->s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
+              "output overlap", a->name, Int(a->s[k]), int(k));
+    reach += a->s[k] * (t->shape[k] - 1);
   }
-  return MOA_OK;
+  return true;
 }
-
-int32_t check_memory(Array *const *arrays, int count, Message *m) {
+template <int N> bool check_memory(Message *m, Array *const (&arrays)[N]) {
   int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess)
-    return refuse(m, MOA_DEVICE, "there is no CUDA device");
-  for (int k = 0; k < count; ++k) {
-    if (int32_t code = resolve(arrays[k], m, device))
-      return code;
-    if (arrays[k]->is_output)
-      if (int32_t code = check_output(*arrays[k], m))
-        return code;
-  }
-  for (int b = 0; b < count; ++b)
-    for (int a = 0; a < count && arrays[b]->is_output; ++a) {
-      const Array &x = *arrays[a], &y = *arrays[b];
-      const bool later = a < b || !x.is_output;
-      if (a != b && later && x.span && y.span && x.begin < y.begin + y.span && y.begin < x.begin + x.span)
-        return refuse(m, MOA_OVERLAP, "output %s (%llu bytes at %p) overlaps %s (%llu bytes at %p)", y.name,
-                      (unsigned long long)y.span, (void *)y.begin, x.name, (unsigned long long)x.span,
-                      (void *)x.begin);
+  REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
+  for (Array *a : arrays)
+    if (!resolve(a, m, device)) return false;
+  for (const Array *y : arrays)
+    for (const Array *x : arrays) {
+      const bool meet = x->span && y->span && x->begin < y->begin + y->span && y->begin < x->begin + x->span;
+      REFUSE_IF(meet && y->is_output && (x < y || (x > y && !x->is_output)), MOA_OVERLAP, "output %s (%llu bytes at "
+                "%p) overlaps %s (%llu bytes at %p)", y->name, (unsigned long long)y->span, (void *)y->begin, x->name,
+                (unsigned long long)x->span, (void *)x->begin);
     }
-  return MOA_OK;
+  return true;
 }
-
+)moa"},
+    {"check_tiles", R"moa(
 // The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
-[[maybe_unused]] int32_t check_tiles(const Array &a, Message *m) {
-  if (is_empty(a))
-    return MOA_OK;
+bool check_tiles(const Array &a, Message *m) {
   const int last = a.tensor->ndim - 1;
-  if (a.s[last] > 1)
-    return refuse(m, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a.name, last,
-                  (long long)a.s[last]);
-  if (uintptr_t(a.begin) % 16)
-    return refuse(m, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a.name, (void *)a.begin);
-  for (int axis = 0; axis < last; ++axis)
-    if (a.tensor->shape[axis] > 1 && (a.s[axis] * a.bytes % 16 || a.s[axis] == 0))
-      return refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d is not a positive multiple of 16 bytes", a.name,
-                    (long long)a.s[axis], axis);
-  for (int axis = 0; axis <= last; ++axis)
-    if (a.tensor->shape[axis] > INT32_MAX)
-      return refuse(m, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
-                    (long long)a.tensor->shape[axis], axis);
-  return MOA_OK;
+  REFUSE_IF(a.s[last] > 1, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a.name, last,
+            Int(a.s[last]));
+  REFUSE_IF(uintptr_t(a.begin) % 16, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a.name, (void *)a.begin);
+  for (int k = 0; k < last && !a.is_empty; ++k)
+    REFUSE_IF(a.tensor->shape[k] > 1 && (a.s[k] * a.bytes % 16 || a.s[k] == 0), MOA_STRIDES, "%s: stride %lld on axis "
+              "%d is not a positive multiple of 16 bytes", a.name, Int(a.s[k]), k);
+  for (int k = 0; k <= last && !a.is_empty; ++k)
+    REFUSE_IF(a.tensor->shape[k] > INT32_MAX, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
+              Int(a.tensor->shape[k]), k);
+  return true;
 }
-
-// Tiles of `rows` indices of one axis and 64 of the last.
-[[maybe_unused]] int32_t describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, int rows) {
-  memset(map, 0, sizeof *map);
-  if (is_empty(a))
-    return MOA_OK; // no tile is copied
+)moa"},
+    {"describe_tiles", R"moa(
+// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
+bool describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  if (!encode && (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                                   cudaEnableDefault, &found) != cudaSuccess ||
-                  found != cudaDriverEntryPointSuccess))
-    return refuse(m, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
-  const int rank = a.tensor->ndim;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSuccess;
+  *map = CUtensorMap();
+  if (a.is_empty) return true;
+  REFUSE_IF(!encode && (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                                         cudaEnableDefault, &found) != cudaSuccess ||
+                        found != cudaDriverEntryPointSuccess),
+            MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
-  cuuint32_t box[5], ones[5];
-  for (int k = 0; k < rank; ++k) {
-    const int axis = rank - 1 - k;
+  cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
+  for (int k = 0, axis = a.tensor->ndim - 1; axis >= 0; ++k, --axis) {
     extents[k] = cuuint64_t(a.tensor->shape[axis]);
-    ones[k] = 1;
     box[k] = k == 0 ? 64 : axis == row_axis ? rows : 1;
-    if (k)
-      strides[k - 1] = a.s[axis] ? cuuint64_t(a.s[axis] * a.bytes) : 16;
+    if (k) strides[k - 1] = a.s[axis] ? cuuint64_t(a.s[axis] * a.bytes) : 16;
   }
-  const bool bf16 = a.tensor->dtype.code == 4;
-  const CUresult made =
-      encode(map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank, a.begin, extents,
-             strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return made == CUDA_SUCCESS ? int32_t(MOA_OK) : refuse(m, MOA_LAUNCH, "%s: no tiles of this array", a.name);
+  const auto type = a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  REFUSE_IF(encode(map, type, a.tensor->ndim, a.begin, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            MOA_LAUNCH, "%s: no tiles of this array", a.name);
+  return true;
 }
-
+)moa"},
+    {"", R"moa(
 // Loads the code of this file onto a device.
 int32_t prepare_device(int32_t device) {
   int before = 0;
-  if (cudaGetDevice(&before) != cudaSuccess || cudaSetDevice(device) != cudaSuccess)
-    return MOA_DEVICE;
+  if (cudaGetDevice(&before) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) return MOA_DEVICE;
   const bool loaded = cudaFree(nullptr) == cudaSuccess;
   return cudaSetDevice(before) == cudaSuccess && loaded ? MOA_OK : MOA_DEVICE;
 }
 
 } // namespace
-)moa";
+)moa"},
+};
 
 } // namespace moa::cuda
 

@@ -6,11 +6,14 @@ using namespace mlir;
 namespace moa::cuda {
 
 // Beyond this an expression is cut and a part of it named.
-static constexpr size_t kLongExpression = 72;
+static constexpr size_t kLongExpression = 84;
 
 llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
+  pushScope();
+  scopes.back().start = 0;
   printBlock(kernel.getBody().front());
+  writeArrays(scopes.back());
   if (!error.empty())
     return llvm::createStringError(error);
   KernelText result;
@@ -23,15 +26,89 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   return result;
 }
 
-std::string KernelPrinter::fresh(Location loc, const char *fallback) {
-  std::string wish = fallback;
-  if (auto named = dyn_cast<NameLoc>(loc))
-    wish = named.getName().str();
-  wish = getIdentifier(wish);
-  std::string name = wish;
+std::string KernelPrinter::fresh(llvm::StringRef wish) {
+  std::string base = getIdentifier(wish), name = base;
   for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
-    name = wish + "_" + std::to_string(k);
+    name = base + "_" + std::to_string(k);
+  scopes.back().names.push_back(name);
   return name;
+}
+
+std::string KernelPrinter::freshState(llvm::StringRef wish) {
+  // Often the name of an output, which is taken.
+  std::string base = getIdentifier(wish);
+  return fresh(names.isTaken(base) ? base + "_acc" : base);
+}
+
+void KernelPrinter::popScope() {
+  writeArrays(scopes.back());
+  for (const std::string &name : scopes.back().names)
+    used.erase(name);
+  scopes.pop_back();
+}
+
+void KernelPrinter::declareArray(const std::string &type, const std::string &declarator) {
+  Scope &scope = *llvm::find_if(llvm::reverse(scopes), [](Scope &s) { return s.start.has_value(); });
+  auto same = llvm::find_if(scope.arrays, [&](auto &entry) { return entry.first == type; });
+  if (same == scope.arrays.end())
+    scope.arrays.emplace_back(type, declarator);
+  else
+    same->second += ", " + declarator;
+}
+
+void KernelPrinter::writeArrays(Scope &scope) {
+  if (!scope.start)
+    return;
+  std::string text, indent(2 * depth, ' ');
+  for (const auto &[type, list] : scope.arrays)
+    text += wrapLine(indent + type + " " + list + ";", 2 * depth + 4) + "\n";
+  body.insert(*scope.start, text);
+}
+
+void KernelPrinter::write(const std::string &text) {
+  std::string lines = wrapLine(std::string(2 * depth, ' ') + text, 2 * depth + 4);
+  isWrapped = lines.find('\n') != std::string::npos;
+  body += lines + "\n";
+  ++written;
+}
+
+void KernelPrinter::writeConstant(const std::string &type, const std::string &declarator) {
+  if (!continueLine(type, declarator))
+    write("const " + type + " " + declarator + ";");
+  joinEnd = body.size();
+}
+
+void KernelPrinter::writeCall(const std::string &call) {
+  if (!continueLine("call", call))
+    write(call + ";");
+  joinEnd = body.size();
+}
+
+bool KernelPrinter::continueLine(const std::string &kind, const std::string &text) {
+  size_t line = body.rfind('\n', body.size() - 2) + 1; // of the statement before
+  bool fits = joinEnd == body.size() && joinKind == kind &&
+              body.size() - 1 - line + text.size() + 2 <= 120 && !isWrapped;
+  joinKind = kind;
+  if (!fits)
+    return false;
+  body.resize(body.size() - 2);
+  body += ", " + text + ";\n";
+  return true;
+}
+
+void KernelPrinter::open(const std::string &head, bool hasScope) {
+  if (!head.empty())
+    write(head);
+  if (!hasScope)
+    pushScope();
+  ++depth;
+  scopes.back().start = body.size();
+}
+
+void KernelPrinter::close(const std::string &text) {
+  popScope();
+  --depth;
+  write(text);
 }
 
 Expr KernelPrinter::value(Value v) {
@@ -68,7 +145,10 @@ bool KernelPrinter::isSeparated(Operation &op, Operation *user) {
 }
 
 bool KernelPrinter::isInline(Operation &op) {
-  return isa<arith::ConstantOp, device::SymbolOp>(op);
+  // A quotient is computed once and has a name.
+  if (auto symbol = dyn_cast<device::SymbolOp>(op))
+    return symbol.getExpr().find_first_of("/%") == StringRef::npos || symbol->hasOneUse();
+  return isa<arith::ConstantOp>(op);
 }
 
 void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
@@ -79,20 +159,32 @@ void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
               !isSeparated(op, *result.getUsers().begin());
   if (isa<NameLoc>(op.getLoc()) && isa<FloatType>(result.getType()))
     once = false;
-  if (mayInline && once && expr.text.size() < kLongExpression) {
+  // A side of a choice that calls a function would become a branch.
+  Operation *user = once ? *result.getUsers().begin() : nullptr;
+  if (isa_and_nonnull<arith::SelectOp>(user) && user->getOperand(0) != result &&
+      expr.text.find('(') != std::string::npos)
+    once = false;
+  bool isShort = expr.text.size() < kLongExpression || isa_and_nonnull<device::YieldOp>(user);
+  if (mayInline && once && isShort) {
     values[result] = std::move(expr);
     return;
   }
-  std::string name = fresh(op.getLoc(), "t");
-  write("const " + getValueType(result.getType()).str() + " " + name + " = " + expr.text +
-        ";");
+  std::string name = fresh(wishFor(result, "value"));
+  writeConstant(getValueType(result.getType()).str(), name + " = " + expr.text);
   values[result] = {name};
 }
 
 void KernelPrinter::printBlock(Block &block) {
-  for (Operation &op : block)
-    if (!isInline(op) && !isa<scf::YieldOp, device::YieldOp>(op))
-      printStatement(op);
+  for (Operation *op = &block.front(); op; op = op->getNextNode()) {
+    if (isInline(*op) || isa<scf::YieldOp, device::YieldOp>(op))
+      continue;
+    if (auto map = dyn_cast<device::MapOp>(op))
+      op = printMaps(map);
+    else if (auto reduce = dyn_cast<device::ReduceOp>(op))
+      op = printReduce(reduce);
+    else
+      printStatement(*op);
+  }
 }
 
 void KernelPrinter::printStatement(Operation &op) {
@@ -121,11 +213,6 @@ void KernelPrinter::printStatement(Operation &op) {
         scalars.insert(number);
         values[scalar.getResult()] = {names.of(number)};
       })
-      .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
-            device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
-            device::ContractOp, device::ClearUnseenOp, device::StoreTileOp, device::AwaitOp, device::MapOp,
-            device::AnyOp, device::IfAnyOp, device::ReduceOp>(
-          [&](auto tile) { printTile(tile); })
       .Case<device::Exp2Op>([&](auto exp) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
@@ -134,17 +221,20 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("reciprocal_approximate");
         define(op, {"reciprocal_approximate(" + value(reciprocal.getOperand()).text + ")"});
       })
-      .Case<device::ThreadOffsetOp>([](auto) {}) // written by the map around it
       .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
       .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
-      .Default([&](Operation *) { printScalar(op); });
+      .Case<device::SymbolOp>([&](auto symbol) { define(op, symbolText(symbol)); })
+      .Default([&](Operation *) {
+        if (!printTile(&op))
+          printScalar(op);
+      });
 }
 
 void KernelPrinter::printScalar(Operation &op) {
   std::vector<Expr> operands;
   for (Value operand : op.getOperands())
     operands.push_back(value(operand));
-  auto expr = printOperation(&op, operands, helpers);
+  auto expr = printOperation(&op, operands, helpers.names);
   if (!expr) {
     if (error.empty())
       error = "no CUDA C++ for '" + op.getName().getStringRef().str() + "'";
@@ -167,7 +257,7 @@ std::string KernelPrinter::element(Value local, OperandRange indices) {
 }
 
 void KernelPrinter::printLocal(memref::AllocaOp local) {
-  std::string name = fresh(local.getLoc(), "local");
+  std::string name = freshState(wishFor(local.getResult(), "local"));
   std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
   for (int64_t extent : local.getType().getShape())
     text += "[" + std::to_string(extent) + "]";
@@ -185,13 +275,13 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
     bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
     if (isVariable || !isConstant) {
       if (isa<device::FragmentType>(source.getType())) {
-        std::string from = expr.text;
-        expr = {declareFragment(source, Value(), "next")};
-        write("copy(" + expr.text + ", " + from + ");");
-        texts.push_back(expr.text);
+        std::string name = fresh("saved");
+        declareRegisters(source, name);
+        copyFragment(name, expr.text);
+        texts.push_back(name);
         continue;
       }
-      std::string name = fresh(source.getLoc(), "next");
+      std::string name = fresh(wishFor(source, "next"));
       write("const " + getValueType(source.getType()).str() + " " + name + " = " +
             expr.text + ";");
       expr = {name};
@@ -200,11 +290,10 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
   }
   for (size_t k = 0; k != texts.size(); ++k)
     if (texts[k] != changed[k]) {
-      bool isArray = isa<device::FragmentType>(targets[k].getType());
-      write(isArray ? "copy(" + changed[k] + ", " + texts[k] + ");"
-                    : changed[k] + " = " + texts[k] + ";");
-      if (isArray)
-        helpers.insert("copy");
+      if (isa<device::FragmentType>(targets[k].getType()))
+        copyFragment(changed[k], texts[k]);
+      else
+        write(changed[k] + " = " + texts[k] + ";");
     }
 }
 
@@ -218,35 +307,31 @@ bool KernelPrinter::mustUnroll(scf::ForOp loop) {
 }
 
 void KernelPrinter::printFor(scf::ForOp loop) {
+  SmallVector<Value> fragments, initial;
   for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
     if (isa<device::FragmentType>(arg.getType())) {
-      // The array of an initial value that is nothing else becomes the state.
-      std::string from = value(init).text;
-      bool own = init.hasOneUse() && init.getDefiningOp<device::FillOp>();
-      declareFragment(arg, own ? init : Value(), "state");
-      if (!own) {
-        write("copy(" + values[arg].text + ", " + from + ");");
-        helpers.insert("copy");
-      }
+      declareFragment(arg, "state");
+      fragments.push_back(arg);
+      initial.push_back(init);
       continue;
     }
-    std::string name = fresh(arg.getLoc(), "state");
+    std::string name = freshState(wishFor(arg, "state"));
     write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
     values[arg] = {name};
   }
-  if (mustUnroll(loop))
-    write("#pragma unroll");
-  std::string i = fresh(loop.getInductionVar().getLoc(), "i");
-  write("for (int64_t " + i + " = " + value(loop.getLowerBound()).text + "; " + i + " < " +
-        value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {");
+  assign(fragments, initial);
+  pushScope();
+  std::string i = fresh(wishFor(loop.getInductionVar(), "i"));
+  open(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " +
+           value(loop.getLowerBound()).text + "; " + i + " < " +
+           value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {",
+       /*hasScope=*/true);
   values[loop.getInductionVar()] = {i};
-  ++depth;
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   aliasConditional(loop, yield);
   printBlock(*loop.getBody());
   assign(loop.getRegionIterArgs(), yield.getOperands());
-  --depth;
-  write("}");
+  close();
   for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
     values[result] = Expr(values[arg]); // the map may grow: copied first
 }
@@ -270,18 +355,16 @@ void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
 void KernelPrinter::printIf(scf::IfOp branch) {
   for (Value result : branch.getResults())
     if (!values.count(result) && isa<device::FragmentType>(result.getType())) {
-      declareFragment(result, Value(), "r");
+      declareFragment(result, "result");
     } else if (!values.count(result)) {
-      std::string name = fresh(branch.getLoc(), "r");
+      std::string name = fresh(wishFor(result, "result"));
       write(getValueType(result.getType()).str() + " " + name + ";");
       values[result] = {name};
     }
-  write("if (" + value(branch.getCondition()).text + ") {");
+  open("if (" + value(branch.getCondition()).text + ") {");
   auto side = [&](Block &block, scf::YieldOp yield) {
-    ++depth;
     printBlock(block);
     assign(branch.getResults(), yield.getOperands());
-    --depth;
   };
   side(*branch.thenBlock(), branch.thenYield());
   bool needed = branch.elseBlock() &&
@@ -294,10 +377,11 @@ void KernelPrinter::printIf(scf::IfOp branch) {
                                        known->second.text != values[result].text;
                               }));
   if (needed) {
-    write("} else {");
+    close("} else {");
+    open("");
     side(*branch.elseBlock(), branch.elseYield());
   }
-  write("}");
+  close();
 }
 
 KernelParameters KernelPrinter::getParameters() {
@@ -324,23 +408,14 @@ std::string KernelPrinter::printSignature(const KernelText &text) {
     words.push_back(getValueType(typeOf(number)).str() + " " + names.of(number));
   for (const std::string &symbol : text.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
-  std::string result = "__global__ void __launch_bounds__(" + std::to_string(text.threads) +
-                       (text.sharedBytes ? ", 1) " : ") ") + text.name + "(\n";
-  std::string row = "   ";
-  for (auto [k, word] : llvm::enumerate(words)) {
-    std::string item = " " + word + (k + 1 == words.size() ? "" : ",");
-    if (row.size() + item.size() > 110) {
-      result += row + "\n";
-      row = "   ";
-    }
-    row += item;
-  }
-  return result + row + ") {\n";
+  std::string line = "__global__ void __launch_bounds__(" + std::to_string(text.threads) +
+                     (text.sharedBytes ? ", 1) " : ") ") + text.name + "(";
+  return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }
 
 llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
                                                      const Names &names,
-                                                     std::set<std::string> &helpers) {
+                                                     Helpers &helpers) {
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
     auto text = KernelPrinter(kernel, names, helpers).print();

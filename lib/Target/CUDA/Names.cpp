@@ -45,23 +45,25 @@ llvm::StringRef getStorageType(Type element) {
 /// Words of the entry points and the checks, where a user's arguments are visible.
 static const char *const kHostWords[] = {
     "c", "m", "n", "code", "call", "message", "stream", "bytes", "workspace", "arrays",
-    "blocks", "lhs", "rhs", "device", "size_t", "Array", "Message", "Checked", "DLTensor",
-    "open_array", "bind_symbol", "check_extent", "check_constraint", "check_memory",
-    "check_blocks", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
+    "blocks", "lhs", "rhs", "device", "size_t", "Array", "Message", "Checked", "Extent", "Int",
+    "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
+    "check_memory", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
 
 /// Words of the kernels.
 static const char *const kDeviceWords[] = {
-    "threadIdx", "blockIdx", "shared", "warp", "lane", "warpgroup", "row_base", "wait",
-    "arrive", "copy", "fill", "floor_div", "floor_mod", "ceil_div", "trunc_div",
-    "trunc_mod", "max_int", "min_int", "max_nan", "min_nan", "to_int", "shift_left",
-    "shift_right", "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "init_barriers",
-    "publish_barriers", "acquire_registers", "release_registers", "tile_by_rows",
-    "tile_by_columns", "row_step", "column_step", "start_products", "commit_products",
-    "await_products", "pack_bf16", "pack_f16", "clear_unseen", "put_fragment", "shared_address", "int8_t", "int16_t", "int32_t", "int64_t",
+    "threadIdx", "blockIdx", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
+    "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan",
+    "min_nan", "max_nan_double", "min_nan_double", "to_int", "shift_left", "shift_right",
+    "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "init_barriers", "publish_barriers",
+    "acquire_registers", "release_registers", "tile_by_rows", "tile_by_columns", "row_step",
+    "column_step", "start_products", "commit_products", "await_products", "pack_bf16", "pack_f16",
+    "clear_unseen", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
+    "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
     // Macros.
-    "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF"};
+    "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN",
+    "SUMS_4", "SUMS_16", "REFUSE_IF"};
 
 /// Functions of the mathematical library, with their variants for f32.
 static const char *const kLibrary[] = {

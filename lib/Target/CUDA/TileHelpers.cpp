@@ -12,88 +12,65 @@
 namespace moa::cuda {
 
 static const std::pair<const char *, const char *> kHelpers[] = {
-    {"shared_address", R"(__device__ __forceinline__ uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+    {"shared_address", R"(DEVICE uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 )"},
-    {"init_barriers", R"(__device__ __forceinline__ void init_barriers(uint64_t *bars, int count, int arrivals) {
+    {"init_barriers", R"(DEVICE void init_barriers(uint64_t *bars, int count, int arrivals) {
   for (int k = 0; k < count; ++k)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bars + k)), "r"(arrivals) : "memory");
 }
 // Makes the barriers known to the copy engine.
-__device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 )"},
-    {"registers", R"(template <int COUNT> __device__ __forceinline__ void acquire_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
-}
-template <int COUNT> __device__ __forceinline__ void release_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
-}
+    {"registers", R"(template <int N> DEVICE void acquire_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
+template <int N> DEVICE void release_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
 )"},
-    {"wait", R"(// Waits until the barrier has completed the phase of this parity.
-__device__ __forceinline__ void wait(uint64_t *bar, int64_t parity) {
-  uint32_t done;
-  do {
+    {"wait", R"(
+// Waits until the barrier has completed the phase of this parity.
+DEVICE void wait(uint64_t *bar, int64_t parity) {
+  for (uint32_t done = 0; !done;)
     asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
                  "selp.u32 %0, 1, 0, p;\n\t}"
-                 : "=r"(done)
-                 : "r"(shared_address(bar)), "r"(uint32_t(parity))
-                 : "memory");
-  } while (!done);
+                 : "=r"(done) : "r"(shared_address(bar)), "r"(uint32_t(parity)) : "memory");
 }
 )"},
     {"arrive", R"(// One arrival per warp.
-__device__ __forceinline__ void arrive(uint64_t *bar) {
+DEVICE void arrive(uint64_t *bar) {
   if (threadIdx.x % 32 == 0)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
-    {"fill", R"(template <class T, int R> __device__ __forceinline__ void fill(T (&x)[R], T value) {
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-    x[r] = value;
-}
+    {"fill", R"(
+template <class T, int R> DEVICE void fill(T (&x)[R], T value) { UNROLL for (int r = 0; r < R; ++r) x[r] = value; }
 )"},
-    {"copy", R"(template <class T, int R> __device__ __forceinline__ void copy(T (&to)[R], const T (&from)[R]) {
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-    to[r] = from[r];
-}
+    {"copy", R"(template <class T, int R>
+DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
-    {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
+    {"descriptors", R"(
+// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
-__device__ __forceinline__ uint64_t tile_by_rows(const void *tile) {
-  return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | uint64_t(64) << 32 | uint64_t(1) << 62;
+DEVICE uint64_t tile_by_rows(const void *tile) {
+  return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
 }
-template <int ROWS> __device__ __forceinline__ uint64_t tile_by_columns(const void *tile) {
-  return tile_by_rows(tile) | uint64_t(ROWS * 8) << 16;
-}
-template <int ROWS> __device__ __forceinline__ uint64_t row_step(int k) { return k / 4 * (ROWS * 8) + k % 4 * 2; }
-__device__ __forceinline__ uint64_t column_step(int k) { return k * 128; }
-)"},
-    {"contract", R"(__device__ __forceinline__ void start_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int ROWS> DEVICE uint64_t tile_by_columns(const void *tile) { return tile_by_rows(tile) | ROWS * 8ull << 16; }
+template <int ROWS> DEVICE uint64_t row_step(int k) { return k / 4 * (ROWS * 8) + k % 4 * 2; }
+DEVICE uint64_t column_step(int k) { return k * 128; }
 )"},
     {"await_products", R"(// Waits for all but PENDING groups of products; what they wrote is read after this only.
-template <int PENDING, int R> __device__ __forceinline__ void await_products(float (&sum)[R]) {
+template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-    asm volatile("" : "+f"(sum[r])::"memory");
+  UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
-    {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+    {"clear_unseen", R"(
+// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
-__device__ __forceinline__ void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
+DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;
-  uint32_t bits = 0;
-#pragma unroll
-  for (int c = 0; c < R / 4; ++c)
-#pragma unroll
-    for (int e = 0; e < 2; ++e)
-      bits |= uint32_t(seen[4 * c + e] || seen[4 * c + 2 + e]) << (2 * c + e);
-#pragma unroll
-  for (int lanes = 4; lanes < 32; lanes *= 2)
-    bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
   const auto together = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
+  uint32_t bits = 0;
+  UNROLL for (int k = 0; k < R / 2; ++k)
+    bits |= uint32_t(seen[k / 2 * 4 + k % 2] || seen[k / 2 * 4 + 2 + k % 2]) << k;
+  UNROLL for (int lanes = 4; lanes < 32; lanes *= 2) bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
   if (threadIdx.x < 4)
     words[threadIdx.x] = 0;
   together();
@@ -109,167 +86,178 @@ __device__ __forceinline__ void clear_unseen(unsigned char *tile, uint32_t *word
 }
 )"},
     {"put_fragment", R"(// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its swizzle.
-template <int ROWS, int COLUMNS>
-__device__ __forceinline__ void put_fragment(unsigned char *tile, const uint32_t (&x)[COLUMNS / 4]) {
+template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const uint32_t (&x)[R]) {
   const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / 4;
-#pragma unroll
-  for (int c = 0; c < COLUMNS / 8; ++c)
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int row = first + 8 * r, unit = c % 8 ^ row % 8;
-      *(uint32_t *)(tile + (c / 8 * ROWS + row) * 128 + unit * 16 + lane % 4 * 4) = x[2 * c + r];
-    }
+  UNROLL for (int k = 0; k < R; ++k) {
+    const int row = first + k % 2 * 8, unit = k / 2 % 8 ^ row % 8;
+    *(uint32_t *)(tile + (k / 16 * ROWS + row) * 128 + unit * 16 + lane % 4 * 4) = x[k];
+  }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   asm volatile("bar.sync %0, 128;" ::"r"(2 + threadIdx.x / 128) : "memory");
 }
 )"},
     {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
-template <int R> __device__ __forceinline__ void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
-#pragma unroll
-  for (int r = 0; r < R; ++r)
+template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+  UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
 )"},
     {"pack_f16", R"(// Rounds pairs of neighbours to 16 bits.
-template <int R> __device__ __forceinline__ void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
-#pragma unroll
-  for (int r = 0; r < R; ++r)
+template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
+  UNROLL for (int r = 0; r < R; ++r)
     asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
 )"},
 };
 
-std::string requestContraction(int64_t columns, bool isBF16, bool fromRegisters,
-                               bool byColumns, std::set<std::string> &helpers) {
-  std::string name = "wgmma_" + std::to_string(columns) + (isBF16 ? "_bf16" : "_f16") +
-                     (fromRegisters ? "_registers" : "") + (byColumns ? "_by_columns" : "");
+std::string requestContraction(int64_t columns, bool isBF16, std::set<std::string> &helpers) {
+  std::string name = "WGMMA_" + std::to_string(columns) + (isBF16 ? "_BF16" : "_F16");
   helpers.insert(name);
   return name;
 }
 
-/// One wgmma with its accumulators as operands.
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Operands of instructions in groups of ten and eight: `%0, …, %63` and
+/// `"+f"(d[0]), …` by macros.
+static const char *const kOperandMacros = R"(// Operands %0 and on of an instruction by tens, and the registers behind them by fours.
+#define TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define SUMS_4(d, k) "+f"(d[k]), "+f"(d[(k) + 1]), "+f"(d[(k) + 2]), "+f"(d[(k) + 3])
+#define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
+)";
+
+/// Words with a separator, in lines of at most 120 columns behind an indent.
+static std::string printWords(llvm::ArrayRef<std::string> words, llvm::StringRef separator,
+                              size_t indent) {
+  std::string text, row;
+  for (auto [k, word] : llvm::enumerate(words)) {
+    std::string item = word + (k + 1 == words.size() ? "" : separator.str());
+    if (!row.empty() && indent + row.size() + item.size() > 120) {
+      text += llvm::StringRef(row).rtrim().str() + "\n" + std::string(indent, ' ');
+      row.clear();
+    }
+    row += item;
+  }
+  return text + row;
+}
+
+/// One wgmma of 64 x columns x 16 with its accumulators as operands. What follows
+/// the sums in the operand list is the same for both places of operand a.
 static std::string printContraction(llvm::StringRef name) {
   llvm::SmallVector<llvm::StringRef> words;
   name.split(words, '_');
   int columns = 0;
   words[1].getAsInteger(10, columns);
-  bool registers = name.contains("_registers"), byColumns = name.contains("_by_columns");
-  std::string type = words[2].str();
+  std::string type = words[2].lower();
   int sums = columns / 2;
-  std::string text = "__device__ __forceinline__ void " + name.str() + "(float (&d)[" +
-                     std::to_string(sums) + "], " +
-                     (registers ? "const uint32_t *a" : "uint64_t a") +
-                     ", uint64_t b, int add) {\n";
-  int first = sums + (registers ? 4 : 1);
-  std::string asmText = "  asm volatile(\"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, %" +
-                        std::to_string(first + 1) + ", 0;\\n\\t\"\n" +
-                        "               \"wgmma.mma_async.sync.aligned.m64n" +
-                        std::to_string(columns) + "k16.f32." + type + "." + type + " \"\n";
-  std::string row = "               \"{";
-  for (int k = 0; k < sums; ++k) {
-    row += "%" + std::to_string(k) + (k + 1 == sums ? "}, " : ", ");
-    if (row.size() > 100) {
-      asmText += row + "\"\n";
-      row = "               \"";
-    }
+  auto place = [&](int k) { return "%" + std::to_string(sums + k); };
+  // The places of the sums: tens by macro, the rest written out.
+  std::vector<std::string> places = {"\"{\""}, arguments;
+  for (int k = 0; k < (sums - 1) / 10; ++k)
+    places.push_back("TEN(\"" + (k ? std::to_string(k) : "") + "\")");
+  std::string rest;
+  for (int k = (sums - 1) / 10 * 10; k < sums; ++k)
+    rest += "%" + std::to_string(k) + (k + 1 == sums ? "" : ", ");
+  places.push_back("\"" + rest + "}, \"");
+  places.push_back("A \", " + place(0) + ", p, \" SIGNS \";\\n\\t}\"");
+  for (int k = 0; k + 16 <= sums; k += 16)
+    arguments.push_back("SUMS_16(d, " + std::to_string(k) + ")");
+  for (int k = sums / 16 * 16; k < sums; k += 4)
+    arguments.push_back("SUMS_4(d, " + std::to_string(k) + ")");
+  std::vector<std::string> lines = {
+      "#define " + name.str() + "(d, b, add, A, SIGNS, ...)",
+      "  asm volatile(\"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, " + place(1) + ", 0;\\n\\t\"",
+      "               \"wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + type + "." +
+          type + " \""};
+  llvm::SmallVector<llvm::StringRef> pieces;
+  std::string list = printWords(places, " ", 17), sumList = ": " + printWords(arguments, ", ", 17);
+  for (const std::string &part : {list, sumList, std::string(": \"l\"(b), \"r\"(add), __VA_ARGS__)")}) {
+    pieces.clear();
+    llvm::StringRef(part).split(pieces, '\n');
+    for (llvm::StringRef piece : pieces)
+      lines.push_back("               " + piece.ltrim().str());
   }
-  if (registers)
-    row += "{%" + std::to_string(sums) + ", %" + std::to_string(sums + 1) + ", %" +
-           std::to_string(sums + 2) + ", %" + std::to_string(sums + 3) + "}";
-  else
-    row += "%" + std::to_string(sums);
-  row += ", %" + std::to_string(first) + ", p, 1, 1, " + (registers ? "" : "0, ") +
-         (byColumns ? "1" : "0") + ";\\n\\t}\"";
-  asmText += row + "\n               : ";
-  row.clear();
-  for (int k = 0; k < sums; ++k) {
-    row += "\"+f\"(d[" + std::to_string(k) + "])" + (k + 1 == sums ? "" : ", ");
-    if (row.size() > 90 && k + 1 != sums) {
-      asmText += row + "\n                 ";
-      row.clear();
-    }
+  std::string text;
+  for (auto [k, line] : llvm::enumerate(lines))
+    text += line + (k + 1 == lines.size() ? "\n" : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// The coordinates of a tile of an array of `rank`: parameters, placeholders from
+/// `first`, operands from the innermost axis out.
+namespace {
+struct Coordinates {
+  std::string parameters, places, operands;
+  Coordinates(int rank, int first) {
+    for (int axis = 0; axis + 1 < rank; ++axis)
+      parameters += ", int64_t i" + std::to_string(axis);
+    for (int k = 0; k < rank; ++k)
+      places += (k ? ", %" : "%") + std::to_string(first + k);
+    operands = "\"r\"(64 * box)";
+    for (int axis = rank - 2; axis >= 0; --axis)
+      operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
   }
-  asmText += row + "\n               : ";
-  if (registers)
-    asmText += "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])";
-  else
-    asmText += "\"l\"(a)";
-  return text + asmText + ", \"l\"(b), \"r\"(add));\n}\n";
+};
+} // namespace
+
+static int getRank(llvm::StringRef name) {
+  int rank = 0;
+  name.rsplit('_').second.drop_back().getAsInteger(10, rank);
+  return rank;
 }
 
 /// copy_tile_4d: one tile of an array of rank 4, in boxes of 64 columns.
 static std::string printCopy(llvm::StringRef name) {
-  int rank = 0;
-  name.substr(10, 1).getAsInteger(10, rank);
-  std::string arguments, indices, operands;
-  for (int axis = 0; axis + 1 < rank; ++axis)
-    arguments += ", int64_t i" + std::to_string(axis);
-  for (int k = 0; k < rank; ++k)
-    indices += (k ? ", %" : "%") + std::to_string(3 + k);
-  operands = "\"r\"(64 * half)";
-  for (int axis = rank - 2; axis >= 0; --axis)
-    operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
-  std::string dimension = std::to_string(rank) + "d";
+  Coordinates at(getRank(name), 3);
   return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
          "template <int ROWS, int COLUMNS>\n"
-         "__device__ __forceinline__ void " + name.str() +
-         "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + arguments + ") {\n"
-         "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(shared_address(bar)),\n"
-         "               \"n\"(ROWS * COLUMNS * 2)\n               : \"memory\");\n"
-         "#pragma unroll\n"
-         "  for (int half = 0; half < COLUMNS / 64; ++half)\n"
-         "    asm volatile(\"cp.async.bulk.tensor." + dimension +
-         ".shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {" + indices +
-         "}], [%2];\" ::\"r\"(\n                     shared_address(to) + half * ROWS * 128),\n"
-         "                 \"l\"(map), \"r\"(shared_address(bar)), " + operands +
-         "\n                 : \"memory\");\n}\n";
+         "DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + at.parameters + ") {\n"
+         "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
+         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS * 2) : \"memory\");\n"
+         "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
+         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
+         "d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
+         "                 \"[%0], [%1, {" + at.places + "}], [%2];\"\n"
+         "                 ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map), \"r\"(shared_address(bar)),\n"
+         "                 " + at.operands + " : \"memory\");\n}\n";
 }
 
 /// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns.
 static std::string printStore(llvm::StringRef name) {
-  int rank = 0;
-  name.substr(11, 1).getAsInteger(10, rank);
-  std::string arguments, indices, operands;
-  for (int axis = 0; axis + 1 < rank; ++axis)
-    arguments += ", int64_t i" + std::to_string(axis);
-  for (int k = 0; k < rank; ++k)
-    indices += (k ? ", %" : "%") + std::to_string(2 + k);
-  operands = "\"r\"(64 * half)";
-  for (int axis = rank - 2; axis >= 0; --axis)
-    operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
+  Coordinates at(getRank(name), 2);
   return "// Copies 64 rows from shared memory and waits until they have been read.\n"
          "template <int ROWS, int COLUMNS>\n"
-         "__device__ __forceinline__ void " + name.str() +
-         "(const unsigned char *from, const CUtensorMap *map" + arguments + ") {\n"
+         "DEVICE void " + name.str() +
+         "(const unsigned char *from, const CUtensorMap *map" + at.parameters + ") {\n"
          "  if (threadIdx.x % 128 != 0)\n    return;\n"
-         "#pragma unroll\n"
-         "  for (int half = 0; half < COLUMNS / 64; ++half)\n"
-         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(rank) +
-         "d.global.shared::cta.bulk_group [%0, {" + indices +
-         "}], [%1];\" ::\"l\"(map),\n                 \"r\"(shared_address(from) + half * ROWS * 128), " +
-         operands + "\n                 : \"memory\");\n"
-         "  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n"
-         "  asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
+         "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
+         "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
+         "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"
+         "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128),\n                 " + at.operands + " : \"memory\");\n"
+         "  asm volatile(\"cp.async.bulk.commit_group;\\n\\tcp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
 }
 
 std::string printTileHelpers(const std::set<std::string> &helpers) {
-  std::string text;
-  auto add = [&](const std::string &definition) {
-    text += (text.empty() ? "" : "\n") + definition;
-  };
+  std::string text, products;
   for (auto [name, definition] : kHelpers)
     if (helpers.count(name) ||
         (llvm::StringRef(name) == "shared_address" && helpers.count("init_barriers")))
-      add(definition);
+      text += definition;
   for (const std::string &name : helpers) {
-    if (llvm::StringRef(name).starts_with("wgmma_"))
-      add(printContraction(name));
+    if (llvm::StringRef(name).starts_with("WGMMA_"))
+      products += printContraction(name);
     if (llvm::StringRef(name).starts_with("copy_tile_"))
-      add(printCopy(name));
+      text += printCopy(name);
     if (llvm::StringRef(name).starts_with("store_tile_"))
-      add(printStore(name));
+      text += printStore(name);
   }
-  return text;
+  return text + (products.empty() ? "" : kOperandMacros + products);
 }
 
 } // namespace moa::cuda

@@ -8,11 +8,11 @@
 
 namespace moa::cuda {
 
-/// The name of a function that issues one wgmma of 64 x `columns` x 16, which the
-/// file will then hold. Operand a comes from registers or shared memory; b stands
-/// by rows (k along them) or, `byColumns`, by columns.
-std::string requestContraction(int64_t columns, bool isBF16, bool fromRegisters,
-                               bool byColumns, std::set<std::string> &helpers);
+/// The name of a macro for one wgmma of 64 x `columns` x 16, which the file will
+/// then hold: the sums, the descriptor of b, whether to add, the text of operand a
+/// (its registers or descriptor start at %`columns`/2 + 2), signs and transpositions,
+/// operand a.
+std::string requestContraction(int64_t columns, bool isBF16, std::set<std::string> &helpers);
 
 /// The definitions of the tile functions among `helpers`.
 std::string printTileHelpers(const std::set<std::string> &helpers);

@@ -501,3 +501,55 @@ onf.kernel @acc_parent attributes {symbols = ["N", "M"], requires = [], arg_name
     onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
+
+// -----
+
+onf.kernel @pipeline_without_registers attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects registers per thread of at least 1 (C1), but got 240 and 0}}
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 0, overlap = true, descending = false, group = 1, lazy = 0> {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @pipeline_without_group attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects a group of at least 0 bytes (C2), but got -1}}
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = -1, lazy = 0> {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @pipeline_without_bound attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects a bound of repairs of at least 0 (C3), but got -1}}
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = -1> {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @pipeline_without_lift attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects a lift beside its pipeline (C4)}}
+  onf.for ["i"] in ["N"] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 0> {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

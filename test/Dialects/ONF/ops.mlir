@@ -118,3 +118,26 @@ onf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["p"]
     onf.store %r, %y[] times [] plus "0" : i1, !moa.array<[], i1>
   }
 }
+
+// Bound to a GPU: rows of warpgroups and their pipeline; keys in stages.
+// CHECK-LABEL: onf.kernel @lifted_gpu
+onf.kernel @lifted_gpu attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // CHECK: onf.for ["i"] in ["N"] lift [#onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 8> {
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>]
+      pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 8> {
+  ^bb0(%i: index):
+    // CHECK: onf.fold "j" in "N" lift <sequential: 0, stage: 2, shared: 128> : f32 {
+    %r = onf.fold "j" in "N" lift <sequential: 0, stage: 2, shared: 128> : f32 {
+    ^bb0(%j: index):
+      %c = arith.constant 1.0 : f32
+      %a = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %c : f32
+      } repair {
+      }
+      onf.yield %a : f32
+    }
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

@@ -24,6 +24,13 @@ MASKED = """kernel k[N, M; T : float](x : T[N, M]) -> (y : T[N, M])
   y = transpose(softmax(mask([j, i] i <= j, transpose(x))))
 }
 """
+# For every row a reduction of its own, and one that carries the other axis.
+BOTH = """kernel k[N; T : float](x : T[N, 3]) -> (y : T[N, 3])
+{
+  low = reduce(min, x, 0)
+  y = [i, k] max(reduce(max, x, 1)[i] * 0.5, low[k])
+}
+"""
 
 
 def softmax(x, axis):
@@ -52,6 +59,11 @@ class OtherAxes(mt.KernelTest):
         self.check(MIDDLE, lambda x: {"y": x / np.abs(x).sum(axis=1, keepdims=True),
                                       "s": np.abs(x).sum(axis=1)},
                    [(2, 5, 7), (3, 40, 33), (1, 1, 1)])
+
+    def test_both(self):
+        self.check(BOTH, lambda x: {"y": np.maximum(0.5 * x.max(axis=1, keepdims=True),
+                                                    x.min(axis=0, initial=np.inf))},
+                   [(1, 3), (40, 3), (0, 3)])
 
     def test_masked_columns(self):
         def meaning(x):

@@ -2,6 +2,7 @@
 give the same bits: determinism.py DIRECTORY, with the kernels of benchmarks/gpu.
 Needs PyTorch; prints one line per property.
 """
+import ctypes
 import os
 import sys
 
@@ -15,13 +16,13 @@ def main(directory):
     torch.manual_seed(3)
     for form in ("sdpa", "causal"):
         for width in (64, 128, 256):
-            kernel = Kernel(directory, form, width)
             q, k, v = (torch.randn(3, 4, 777, width, device="cuda", dtype=torch.bfloat16)
                        for _ in range(3))
 
             def run(*tensors):
                 out = torch.full_like(tensors[0], float("nan"))
-                kernel(*tensors, width ** -0.5, out)
+                inputs = [*tensors, ctypes.c_float(width ** -0.5)]
+                Kernel(os.path.join(directory, f"{form}-{width}.so"), form, inputs, out)()
                 return out
 
             first = run(q, k, v)

@@ -22,23 +22,30 @@ FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
          "-shared", "-Xcompiler", "-fPIC"]
 
 
-def file_name(spec, settings):
-    """Where a kernel stands, given by its path or as text."""
+def file_name(spec, settings, variant=None):
+    """Where a kernel stands, given by its path or as text; a variant is one of its
+    schedules."""
     if "\n" in spec:
         digest = hashlib.sha1(spec.encode()).hexdigest()[:8]
         spec = re.search(r"kernel (\w+)", spec).group(1) + "-" + digest
     words = [os.path.splitext(os.path.basename(spec))[0]]
-    return "-".join(words + [f"{k}={v}" for k, v in sorted(settings.items())])
+    words += [f"{k}={v}" for k, v in sorted(settings.items())]
+    return "-".join(words) + (f"@{variant}" if variant else "")
 
 
-def emit(spec, base, settings):
-    """Writes BASE.cu and BASE.h."""
+def emit(spec, base, settings, schedule=None):
+    """Writes BASE.cu and BASE.h, and BASE.json with the text of a schedule."""
     sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
     if "\n" in spec:
         with open(base + ".moa", "w", encoding="utf-8") as file:
             file.write(spec)
         spec = base + ".moa"
-    for words in (["--target=cuda", "-o", base + ".cu"], ["--header", base + ".h"]):
+    scheduled = []
+    if schedule is not None:
+        with open(base + ".json", "w", encoding="utf-8") as file:
+            file.write(schedule)
+        scheduled = [f"--schedule={base}.json"]
+    for words in (["--target=cuda", "-o", base + ".cu", *scheduled], ["--header", base + ".h"]):
         made = mt.tool("moa-codegen", spec, *sets, *words)
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
@@ -103,15 +110,16 @@ class DeviceArray:
 
 class Kernel(mt.Kernel):
 
-    def __init__(self, spec, **settings):
+    def __init__(self, spec, variant=None, schedule=None, **settings):
+        """`schedule` is the text of the schedule that `variant` names."""
         stored = os.environ.get("MOA_GPU_KERNELS")
         if stored:
-            base = os.path.join(stored, file_name(spec, settings))
+            base = os.path.join(stored, file_name(spec, settings, variant))
         else:
             directory = tempfile.mkdtemp(prefix="moa-test-")
             atexit.register(shutil.rmtree, directory, ignore_errors=True)
             base = os.path.join(directory, "kernel")
-            emit(spec, base, settings)
+            emit(spec, base, settings, schedule)
         if not os.path.exists(base + ".so"):
             compile(base)
         self.open(base)

@@ -34,6 +34,13 @@ GRID = [(0, 0), (0, 5), (5, 0), (1, 1), (1, 17), (17, 1), (64, 128), (128, 192),
         (1024, 1024), (1023, 1024), (1024, 1023)]
 LARGE = [(4096, 4096), (4224, 4224)]
 
+# Where kernels run: see make_kernel.
+TARGET = os.environ.get("MOA_TEST_TARGET", "cpu")
+if TARGET == "device":
+    # An interpreter: whole and partial tiles of rows and keys, one, none.
+    GRID = [(0, 5), (5, 0), (1, 1), (17, 1), (1, 130), (150, 1), (7, 20), (113, 203)]
+    LARGE = []
+
 
 def example(name):
     return os.path.join(SOURCE_ROOT, "examples", name + ".moa")
@@ -164,9 +171,12 @@ class Kernel:
 
     def open(self, base):
         """Reads the header and loads the library."""
-        with open(base + ".h", encoding="utf-8") as file:
-            self.header = file.read()
+        self.read_header(base + ".h")
         self.library = ctypes.CDLL(base + ".so")
+
+    def read_header(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.header = file.read()
         self.name = re.search(r"int32_t (\w+)_prepare\(", self.header).group(1)
         self.parameters = [
             Parameter(*match.groups()) for match in re.finditer(
@@ -253,14 +263,18 @@ class Kernel:
 def make_kernel(spec, **settings):
     """A kernel for the target of the environment: this CPU, or MOA_TEST_TARGET=cuda.
 
+    MOA_TEST_TARGET=device runs the device level on this CPU, in the interpreter.
+
     MOA_TEST_TARGET=record runs on this CPU and writes the CUDA C++ of the kernel into
     MOA_GPU_KERNELS, for a machine that has a GPU but not the compiler.
     """
-    target = os.environ.get("MOA_TEST_TARGET", "cpu")
-    if target == "cpu":
+    if TARGET == "cpu":
         return Kernel(spec, **settings)
+    if TARGET == "device":
+        import device
+        return device.Kernel(spec, **settings)
     import gpu
-    if target == "record":
+    if TARGET == "record":
         base = os.path.join(os.environ["MOA_GPU_KERNELS"], gpu.file_name(spec, settings))
         gpu.emit(spec, base, settings)
         return Kernel(spec, **settings)

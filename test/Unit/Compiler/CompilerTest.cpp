@@ -389,7 +389,7 @@ TEST(Compiler, AFunctionIsNoKernel) {
   std::string text = unit.renderDiagnostics();
   EXPECT_THAT(text,
               HasSubstr("f.mlir:2:3: error: expects kernels of moa, dnf or "
-                        "onf only, but got 'func.func'"));
+                        "onf, or device programs, but got 'func.func'"));
   EXPECT_EQ(text.find("see current operation"), std::string::npos) << text;
 }
 

@@ -1,0 +1,195 @@
+//===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Support/SymExpr.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <map>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace {
+
+/// Counts the different operations that a pair (row, key) takes. Equal operations
+/// on equal operands count once, those of the row alone not at all.
+class PairCounter {
+public:
+  explicit PairCounter(const TilePlan &plan) : key(plan.fold.getBody().getArgument(0)) {
+    for (const rows::Score &score : plan.folded.scores)
+      values[score.fold.getResult(0)] = {next++, true};
+  }
+
+  /// Adds what a value takes beyond what has been counted.
+  void add(Value value) { visit(value); }
+  OperationCounts take() { return std::exchange(counts, OperationCounts()); }
+
+private:
+  struct Number {
+    unsigned id;
+    bool varies; // from pair to pair of a row
+  };
+  Number visit(Value value);
+  Number visitOp(Operation *op);
+  void count(Operation *op);
+
+  Value key;
+  llvm::DenseMap<Value, Number> values;
+  std::map<std::string, Number> known;
+  unsigned next = 0;
+  OperationCounts counts;
+};
+
+PairCounter::Number PairCounter::visit(Value value) {
+  auto found = values.find(value);
+  if (found != values.end())
+    return found->second;
+  Operation *op = value.getDefiningOp();
+  Number number;
+  if (value == key) {
+    counts.integer += 2; // the first of the tile and the column, in 64 bits
+    number = {next++, true};
+  } else if (!op || op->getNumRegions() != 0) {
+    number = {next++, false}; // another index, a state, a fold of the row
+  } else {
+    number = visitOp(op);
+  }
+  values[value] = number;
+  return number;
+}
+
+PairCounter::Number PairCounter::visitOp(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << op->getName() << op->getAttrDictionary() << op->getResultTypes();
+  bool varies = false;
+  for (Value operand : op->getOperands()) {
+    Number number = visit(operand);
+    os << " " << number.id;
+    varies |= number.varies;
+  }
+  auto [entry, isNew] = known.try_emplace(text, Number{next, varies});
+  if (isNew) {
+    ++next;
+    if (varies)
+      count(op);
+  }
+  return entry->second;
+}
+
+static bool isLong(Type type) { return type.isIndex() || type.isInteger(64); }
+
+void PairCounter::count(Operation *op) {
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  if (isa<LoadOp>(op)) {
+    ++counts.loads;
+  } else if (isa<arith::DivFOp>(op)) {
+    ++counts.special; // a reciprocal and what makes it exact
+    counts.f32 += 8;
+  } else if (isa<math::ExpOp, math::Exp2Op>(op)) {
+    ++counts.special; // its factor goes into a product before
+  } else if (isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op)) {
+    ++counts.f32;
+  } else if (isa<math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp>(op)) {
+    ++counts.special;
+    counts.f32 += 4;
+  } else if (isa<math::MathDialect>(op->getDialect())) {
+    counts.special += 2;
+    counts.f32 += 16;
+  } else if (isa<FloatType>(from) != isa<FloatType>(to) && (isLong(from) || isLong(to))) {
+    ++counts.special; // conversions of 64-bit integers have the same throughput
+  } else if (isa<FloatType>(from) || isa<FloatType>(to)) {
+    ++counts.f32;
+  } else {
+    counts.integer += isLong(from) || isLong(to) ? 2 : 1;
+  }
+}
+
+/// Whether references of states may fall behind: what they refer to is an extreme, so
+/// that merging a part twice changes nothing, and repairs are factors.
+bool canLag(const TilePlan &plan) {
+  bool any = false, can = true;
+  auto visit = [&](AccOp acc) {
+    if (acc.getRefs().empty())
+      return;
+    any = true;
+    can &= acc.getCombine() == ScalarFn::mul &&
+           rows::getYielded(acc.getRepair()).getType().isF32();
+    for (Value ref : acc.getRefs()) {
+      AccOp extreme = ref.getDefiningOp<AccOp>();
+      can &= extreme.getRefs().empty() && (extreme.getMonoid() == Monoid::max ||
+                                           extreme.getMonoid() == Monoid::min);
+    }
+  };
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    visit(scalar.acc);
+  for (const rows::Carrier &carrier : plan.folded.carriers)
+    visit(carrier.acc);
+  return any && can;
+}
+
+std::optional<int64_t> constantOf(StringRef text) {
+  auto expression = SymExpr::parse(text);
+  return expression ? expression->getConstant() : std::nullopt;
+}
+
+TileFold describe(TilePlan &plan) {
+  TileFold fold;
+  fold.extent = constantOf(plan.fold.getExtent());
+  for (const rows::Score &score : plan.folded.scores)
+    fold.depths.push_back(score.extent);
+  PairCounter counter(plan);
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    counter.add(rows::getYielded(scalar.acc.getValue()));
+  for (const rows::Carrier &carrier : plan.folded.carriers) {
+    fold.widths.push_back(carrier.extents[0]);
+    if (!carrier.acc.getRefs().empty())
+      fold.repaired += paddedColumns(carrier.extents[0]);
+    for (const auto &factors : {carrier.row.values, carrier.row.divisors})
+      for (Value factor : factors)
+        counter.add(factor);
+  }
+  fold.weights = plan.folded.carriers.size();
+  fold.states = plan.folded.scalars.size();
+  fold.operandBytes =
+      plan.keyOperands[0].load.getResult().getType().getIntOrFloatBitWidth() / 8;
+  fold.canGroup = plan.nest.getExtents().size() > 1;
+  if (canLag(plan)) {
+    // Weights are rounded while they are off by so much; f16 ends at 2^16, and sums
+    // in f32 at 2^128.
+    bool isHalf = plan.keyOperands[0].load.getResult().getType().isF16();
+    fold.mostRepairBound = isHalf ? 15 : 64;
+    fold.repairBound = isHalf ? 3 : 8;
+  }
+  fold.counts = counter.take();
+  // Each state combines the tile's terms.
+  fold.counts.f32 += plan.folded.scalars.size();
+  if (GuardOp guard = rows::getGuard(plan.fold)) {
+    fold.guarded = true;
+    counter.add(guard.getCondition());
+    fold.guardCounts = counter.take();
+  }
+  return fold;
+}
+
+} // namespace
+
+std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
+  std::vector<GpuNest> nests;
+  for (auto nest : kernel.getBody().getOps<ForOp>()) {
+    GpuNest result;
+    for (StringRef name : nest.getNames().getAsValueRange<StringAttr>())
+      result.axes.push_back(name.str());
+    for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
+      result.extents.push_back(constantOf(extent));
+    for (auto fold : nest.getBody().getOps<FoldOp>()) {
+      result.folds.push_back(fold.getName().str());
+      result.hasPieces |= bool(fold.getPieces());
+    }
+    if (auto plan = findTiles(nest, result.why))
+      result.fold = describe(*plan);
+    nests.push_back(std::move(result));
+  }
+  return nests;
+}

@@ -1,0 +1,16 @@
+//===- GpuNests.h - what the cost model sees of a nest ----------*- C++ -*-===//
+#ifndef MOA_CONVERSION_ONFTODEVICE_GPUNESTS_H
+#define MOA_CONVERSION_ONFTODEVICE_GPUNESTS_H
+
+#include "dialects/ONF/IR/ONF.h"
+#include "lib/Schedule/GpuSchedule.h"
+
+namespace moa {
+
+/// The kernel's nests in order: their indices, and of those that can run with
+/// tiles what one takes.
+std::vector<GpuNest> gpuNests(onf::KernelOp kernel);
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_ONFTODEVICE_GPUNESTS_H

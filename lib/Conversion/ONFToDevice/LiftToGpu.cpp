@@ -1,0 +1,112 @@
+//===- LiftToGpu.cpp - nests bound to blocks, warpgroups and threads ------===//
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Why the default schedule has one thread per row where tiles would be possible.
+static std::string whyNoShape(const GpuNest &nest, const GpuMachine &machine) {
+  TileShape least;
+  least.warpgroups = 1;
+  least.keys = machine.tensorDepth;
+  assignRegisters(least, machine);
+  std::string reason = "no tile fits into shared memory and registers";
+  if (llvm::Error error = checkTileShape(*nest.fold, least, machine, "the smallest"))
+    return reason + "; " + llvm::toString(std::move(error));
+  return reason;
+}
+
+llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
+                                        const Schedule *given) {
+  std::vector<GpuNest> nests = gpuNests(kernel);
+  if (given)
+    if (llvm::Error error = checkGpuSchedule(kernel.getSymName(), nests, *given, machine))
+      return error;
+  Schedule schedule = given ? *given : chooseGpuSchedule(kernel.getSymName(), nests, machine);
+  auto ops = kernel.getBody().getOps<onf::ForOp>();
+  for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
+    // What a schedule asks for needs no explanation.
+    if (tileShapeOf(lifted) || (given && nest.fold))
+      continue;
+    op.emitRemark("runs with one thread per row, without tensor cores: ")
+        << (nest.fold ? whyNoShape(nest, machine) : nest.why);
+  }
+  if (failed(lift(kernel, schedule)))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "schedule: it does not fit the kernel");
+  return schedule;
+}
+
+namespace {
+struct LiftGpu : PassWrapper<LiftGpu, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LiftGpu)
+  LiftGpu() = default;
+  LiftGpu(const LiftGpu &other) : PassWrapper(other) {}
+  explicit LiftGpu(const std::string &name) { machine = name; }
+  StringRef getArgument() const final { return "onf-lift-gpu"; }
+  StringRef getDescription() const final {
+    return "Factor the axes of nests and folds and bind the factors to a GPU";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<onf::ONFDialect>();
+  }
+  void refuse(Operation *op, llvm::Error error) {
+    mlir::emitError(op->getLoc(), llvm::toString(std::move(error)));
+    signalPassFailure();
+  }
+
+  void runOnOperation() final {
+    auto target = loadGpuMachine(machine);
+    if (!target)
+      return refuse(getOperation(), target.takeError());
+    std::optional<Schedule> given;
+    if (!schedule.empty()) {
+      auto loaded = loadSchedule(schedule);
+      if (!loaded)
+        return refuse(getOperation(), loaded.takeError());
+      given = std::move(*loaded);
+    }
+    SmallVector<onf::KernelOp> kernels(getOperation().getOps<onf::KernelOp>());
+    bool used = kernels.empty();
+    for (onf::KernelOp kernel : kernels) {
+      // Several kernels share a module: the file speaks of the one it names.
+      bool named = given && (kernels.size() == 1 || given->kernel == kernel.getSymName());
+      used |= named;
+      auto result = liftToGpu(kernel, *target, named ? &*given : nullptr);
+      if (!result)
+        return refuse(kernel, result.takeError());
+      if (print)
+        llvm::outs() << printSchedule(*result);
+      if (rank)
+        for (const auto &[k, nest] : llvm::enumerate(gpuNests(kernel)))
+          llvm::outs() << kernel.getSymName() << ", nest " << k << "\n"
+                       << printRanking(nest, *target);
+    }
+    if (given && !used)
+      refuse(getOperation(), llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                                     "schedule: no kernel is named '" +
+                                                         given->kernel + "'"));
+  }
+
+  Option<std::string> machine{*this, "machine",
+                              llvm::cl::desc("A known GPU, its architecture, or the path of "
+                                             "a description"),
+                              llvm::cl::init("h200")};
+  Option<std::string> schedule{
+      *this, "schedule", llvm::cl::desc("Path of a schedule to use instead of the cost model's"),
+      llvm::cl::init("")};
+  Option<bool> rank{*this, "rank",
+                    llvm::cl::desc("Print what the cost model says of every shape"),
+                    llvm::cl::init(false)};
+  Option<bool> print{*this, "print", llvm::cl::desc("Print the schedule as JSON"),
+                     llvm::cl::init(false)};
+};
+} // namespace
+
+std::unique_ptr<Pass> moa::createLiftGpuPass(std::string machine) {
+  return std::make_unique<LiftGpu>(machine);
+}
+
+void moa::registerLiftGpuPass() { PassRegistration<LiftGpu>(); }

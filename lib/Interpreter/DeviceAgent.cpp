@@ -1,0 +1,376 @@
+//===- DeviceAgent.cpp - copies, barriers, stages -------------------------===//
+#include "lib/Interpreter/DeviceAgent.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+
+bool Agent::special(Operation *op) {
+  --turns;
+  auto done = [](auto) { return true; };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<device::SharedOp, device::BarriersOp>(
+          [&](auto memory) { return block.shared.add(memory), true; })
+      .Case<device::WarpgroupOp>([&](auto warpgroup) {
+        define(warpgroup.getResult(), Lanes(ofInt(firstThread / kWarpgroupThreads)));
+        return true;
+      })
+      .Case<device::CopyOp>([&](auto copied) { return copy(copied); })
+      .Case<device::WaitOp>([&](auto waited) { return wait(waited); })
+      .Case<device::ArriveOp>([&](auto arrived) { return arrive(arrived); })
+      .Case<device::ClearUnseenOp>([&](auto cleared) { return clearUnseen(cleared); })
+      .Case<device::FillOp>([&](auto filled) { return done((fill(filled), 0)); })
+      .Case<device::ContractOp>([&](auto product) { return done((contract(product), 0)); })
+      .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
+      .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
+      .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
+      .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
+      .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
+      .Case<device::IfAnyOp>([&](auto branch) { return done((enter(branch), 0)); })
+      .Default([&](Operation *) {
+        auto roles = dyn_cast<device::SpecializeOp>(op);
+        if (!roles || !runRoles || !isTogether(op))
+          return Threads::special(op);
+        return runRoles(roles), true;
+      });
+}
+
+std::string Agent::describeWait() {
+  std::string text = block.shared.agentName(number) + " waits at " +
+                     locationText(getWaiting()->getLoc());
+  if (auto wait = dyn_cast<device::WaitOp>(getWaiting())) {
+    auto barrier = barrierOf(wait.getBarriers(), wait.getSlot(), wait);
+    auto parity = getUniform(wait.getParity(), wait);
+    if (barrier && parity)
+      text += "for parity " + std::to_string(*parity) + " of " +
+              block.shared.describe(*barrier);
+  } else {
+    text += "for the other consumers: " + std::to_string(block.meeting.arrived) + " of " +
+            std::to_string(block.consumers) + " are there";
+  }
+  return text;
+}
+
+bool Agent::isTogether(Operation *op) {
+  for (const Frame &frame : frames)
+    if (isa<device::IfAnyOp>(frame.op)) {
+      fail(op, "'" + op->getName().getStringRef() +
+                   "' needs all warps, but some may skip the device.if_any around it");
+      return false;
+    }
+  if (active.isAll() || active.count() == width)
+    return true;
+  fail(op, "'" + op->getName().getStringRef() + "' needs all threads, but " +
+               Twine(active.count()) + " of " + Twine(width) + " are here");
+  return false;
+}
+
+bool Agent::isWarpgroup(Operation *op) {
+  if (width == kWarpgroupThreads)
+    return isTogether(op);
+  fail(op, "'" + op->getName().getStringRef() + "' needs the 128 threads of a warpgroup, but " +
+               Twine(width) + (width == 1 ? " runs" : " run") + " it");
+  return false;
+}
+
+std::optional<unsigned> Agent::barrierOf(Value barriers, Value slot, Operation *op) {
+  auto index = getUniform(slot, op);
+  return index ? block.shared.getBarrier(barriers, *index, op) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> Agent::indicesOf(OperandRange values, Operation *op) {
+  std::vector<int64_t> indices;
+  for (Value value : values) {
+    auto index = getUniform(value, op);
+    if (!index)
+      return std::nullopt;
+    indices.push_back(*index);
+  }
+  return indices;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies and barriers
+//===----------------------------------------------------------------------===//
+
+bool Agent::copy(device::CopyOp op) {
+  if (active.count() != 1) {
+    fail(op, "one thread executes a copy, but " + Twine(active.count()) + " do");
+    return true;
+  }
+  auto stage = getUniform(op.getStage(), op);
+  auto barrier = barrierOf(op.getBarriers(), op.getSlot(), op);
+  auto coordinates = indicesOf(op.getCoordinates(), op);
+  if (!stage || !barrier || !coordinates || !block.shared.getRing(op.getRing(), *stage, op))
+    return true;
+  PendingCopy pending;
+  pending.op = op;
+  pending.barrier = *barrier;
+  pending.stage = *stage;
+  pending.coordinates = std::move(*coordinates);
+  block.shared.startCopy(number, std::move(pending));
+  return true;
+}
+
+bool Agent::wait(device::WaitOp op) {
+  auto barrier = barrierOf(op.getBarriers(), op.getSlot(), op);
+  auto parity = getUniform(op.getParity(), op);
+  if (!barrier || !parity || !isTogether(op))
+    return true;
+  if (*parity != 0 && *parity != 1) {
+    fail(op, "a parity is 0 or 1, but got " + Twine(*parity));
+    return true;
+  }
+  return block.shared.wait(number, *barrier, *parity, op);
+}
+
+bool Agent::arrive(device::ArriveOp op) {
+  auto barrier = barrierOf(op.getBarriers(), op.getSlot(), op);
+  if (!barrier)
+    return true;
+  int64_t count = 0; // of warps
+  for (size_t first = 0; first < width; first += kWarpThreads)
+    count += active[first];
+  block.shared.arrive(number, *barrier, count, op);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+/// A, 64 by its columns, row-major.
+bool Agent::readOperand(device::ContractOp op, const ContractionPtr &contraction,
+                        std::vector<double> &rows) {
+  auto fragment = dyn_cast<device::FragmentType>(op.getA().getType());
+  if (fragment) {
+    Lanes cells = read(op.getA(), op).lanes;
+    int64_t columns = fragment.getShape()[1], registers = tableOf(op.getA()).registers;
+    rows.assign(64 * columns, 0);
+    for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
+      for (int64_t reg = 0; reg < registers; ++reg) {
+        auto [i, j] = operandPlace(thread, reg % 8);
+        rows[i * columns + reg / 8 * 16 + j] = cells[thread * registers + reg].f;
+      }
+    return !failed();
+  }
+  auto first = getUniform(op.getARow(), op);
+  RingMemory *ring = first ? block.shared.getRing(op.getA(), 0, op) : nullptr;
+  if (!ring)
+    return false;
+  if (*first < 0 || *first + 64 > ring->type.getRows()) {
+    fail(op, "reads rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " + ring->name +
+                 ", which has " + Twine(ring->type.getRows()));
+    return false;
+  }
+  int64_t columns = ring->type.getColumns();
+  block.shared.access(number, *ring, 0,
+                      {*first, *first + 64, false, number, 0, contraction, op});
+  if (failed() || !block.shared.checkWritten(*ring, 0, *first, 64, columns, op, number))
+    return false;
+  rows.resize(64 * columns);
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      rows[i * columns + j] = ring->valueOf(ring->bits[ring->placeOf(0, *first + i, j)]);
+  return true;
+}
+
+/// B, depth by columns, row-major.
+bool Agent::readStage(device::ContractOp op, const ContractionPtr &contraction,
+                      std::vector<double> &columns) {
+  auto stage = getUniform(op.getBStage(), op);
+  RingMemory *ring = stage ? block.shared.getRing(op.getB(), *stage, op) : nullptr;
+  if (!ring)
+    return false;
+  int64_t rows = ring->type.getRows(), width = ring->type.getColumns();
+  block.shared.access(number, *ring, *stage,
+                      {0, rows, false, number, 0, contraction, op});
+  if (failed() || !block.shared.checkWritten(*ring, *stage, 0, rows, width, op, number))
+    return false;
+  columns.resize(rows * width);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      columns[op.getTransposed() ? j * rows + i : i * width + j] =
+          ring->valueOf(ring->bits[ring->placeOf(*stage, i, j)]);
+  return true;
+}
+
+/// Products of 16-bit floats are exact in float64; they are added there in order of
+/// k, and the sum is rounded to f32 once.
+void Agent::contract(device::ContractOp op) {
+  if (!isWarpgroup(op))
+    return;
+  auto contraction = std::make_shared<Contraction>(op, number);
+  std::vector<double> a, b;
+  if (!readOperand(op, contraction, a) || !readStage(op, contraction, b))
+    return;
+  int64_t columns = op.getResult().getType().getShape()[1];
+  int64_t depth = a.size() / 64, registers = columns / 2;
+  std::vector<double> sums(64 * columns, 0);
+  Lanes start;
+  if (op.getC()) {
+    start = read(op.getC(), op).lanes;
+    if (failed())
+      return;
+    for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
+      for (int64_t reg = 0; reg < registers; ++reg) {
+        auto [i, j] = accumulatorPlace(thread, reg);
+        sums[i * columns + j] = start[thread * registers + reg].f;
+      }
+  }
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t k = 0; k < depth; ++k) {
+      double factor = a[i * depth + k], *to = &sums[i * columns];
+      const double *from = &b[k * columns];
+      for (int64_t j = 0; j < columns; ++j)
+        to[j] += factor * from[j];
+    }
+  Cells result(kWarpgroupThreads * registers);
+  for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
+    for (int64_t reg = 0; reg < registers; ++reg) {
+      auto [i, j] = accumulatorPlace(thread, reg);
+      result[thread * registers + reg] =
+          ofFloat(static_cast<float>(sums[i * columns + j]));
+    }
+  define(op.getResult(), {Lanes(std::move(result)), contraction}, op);
+  inFlight.push_back(std::move(contraction));
+}
+
+void Agent::await(device::AwaitOp op) {
+  if (!isWarpgroup(op))
+    return;
+  Register value = read(op.getFragment(), op);
+  if (!failed() && !value.contraction)
+    return fail(op, "awaits a fragment that no contraction gives");
+  int64_t pending = op.getPending(), started = inFlight.size();
+  while (static_cast<int64_t>(inFlight.size()) > pending) {
+    block.shared.finish(*inFlight.front());
+    inFlight.erase(inFlight.begin());
+  }
+  if (!failed() && !value.contraction->isDone)
+    return fail(op, "leaves " + Twine(pending) + " contractions on their way, of which the "
+                    "awaited one, at " +
+                        locationText(value.contraction->op.getLoc()) + "is one: only " +
+                        Twine(started - 1 - (llvm::find(inFlight, value.contraction) -
+                                             inFlight.begin()) -
+                              (started - static_cast<int64_t>(inFlight.size()))) +
+                        " were started after it");
+  define(op.getResult(), {value.lanes, nullptr}, op);
+}
+
+void Agent::checkEnd() {
+  if (!inFlight.empty())
+    fail(inFlight.front()->op, "this contraction is never awaited");
+}
+
+//===----------------------------------------------------------------------===//
+// Stages that warpgroups write
+//===----------------------------------------------------------------------===//
+
+bool Agent::clearUnseen(device::ClearUnseenOp op) {
+  Meeting &meeting = block.meeting;
+  if (joined) {
+    if (meeting.round == *joined)
+      return false;
+    joined.reset();
+    return true;
+  }
+  if (!isWarpgroup(op))
+    return true;
+  auto stage = getUniform(op.getStage(), op);
+  RingMemory *ring = stage ? block.shared.getRing(op.getRing(), *stage, op) : nullptr;
+  Lanes seen = read(op.getSeen(), op).lanes;
+  if (!ring || failed())
+    return true;
+  block.shared.addWords(op);
+  if (meeting.arrived == 0) {
+    meeting.op = op;
+    meeting.stage = *stage;
+    meeting.seen.assign(ring->type.getRows(), 0);
+  } else if (meeting.op.getRing() != op.getRing() || meeting.stage != *stage) {
+    fail(op, "the consumers clear different stages: here stage " + Twine(*stage) + " of " +
+                 ring->name + ", but another does stage " + Twine(meeting.stage) + " at " +
+                 StringRef(locationText(meeting.op.getLoc())).rtrim(": "));
+    return true;
+  }
+  const LayoutTable &table = tableOf(op.getSeen());
+  for (size_t place = 0; place < table.elements.size(); ++place)
+    if (seen[place].i)
+      meeting.seen[table.indices[1][place]] = 1;
+  if (++meeting.arrived < block.consumers) {
+    joined = meeting.round;
+    return false;
+  }
+  clear(op, *ring);
+  meeting.arrived = 0;
+  ++meeting.round;
+  ++block.shared.progress;
+  return true;
+}
+
+void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
+  Meeting &meeting = block.meeting;
+  block.shared.meet(block.consumers);
+  Access write;
+  write.end = ring.type.getRows();
+  write.isWrite = true;
+  write.component = number;
+  write.stamp = block.shared.now(number) - 1;
+  write.op = op;
+  block.shared.access(number, ring, meeting.stage, write);
+  if (failed() || !block.shared.checkWritten(ring, meeting.stage, 0, ring.type.getRows(),
+                                             ring.type.getColumns(), op, number))
+    return;
+  for (int64_t row = 0; row < ring.type.getRows(); ++row)
+    for (int64_t column = 0; column < ring.type.getColumns() && !meeting.seen[row]; ++column)
+      ring.bits[ring.placeOf(meeting.stage, row, column)] = 0;
+}
+
+void Agent::storeTile(device::StoreTileOp op) {
+  if (!isWarpgroup(op))
+    return;
+  auto stage = getUniform(op.getStage(), op), first = getUniform(op.getRow(), op);
+  auto coordinates = indicesOf(op.getCoordinates(), op);
+  RingMemory *ring = stage ? block.shared.getRing(op.getRing(), *stage, op) : nullptr;
+  Lanes cells = read(op.getFragment(), op).lanes;
+  if (!ring || !first || !coordinates || failed())
+    return;
+  if (*first < 0 || *first + 64 > ring->type.getRows())
+    return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " +
+                        ring->name + ", which has " + Twine(ring->type.getRows()));
+  Access write;
+  write.first = *first;
+  write.end = *first + 64;
+  write.isWrite = true;
+  write.component = number;
+  write.stamp = block.shared.now(number);
+  write.op = op;
+  block.shared.access(number, *ring, *stage, write);
+  const LayoutTable &table = tableOf(op.getFragment());
+  for (size_t place = 0; place < table.elements.size(); ++place) {
+    int64_t to = ring->placeOf(*stage, *first + table.indices[0][place],
+                               table.indices[1][place]);
+    ring->bits[to] = ring->wordOf(cells[place].f);
+    ring->written[to] = 1;
+  }
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  std::vector<int64_t> index = *coordinates;
+  index.push_back(0);
+  unsigned rowAxis = op.getRowAxis();
+  for (int64_t row = 0; row < 64; ++row) {
+    index[rowAxis] = (*coordinates)[rowAxis] + row;
+    for (int64_t column = 0; column < table.shape[1] && !failed(); ++column) {
+      index.back() = column;
+      bool inside = true;
+      for (auto [i, extent] : llvm::zip(index, memory.getShape()))
+        inside &= i >= 0 && i < extent;
+      if (!inside)
+        continue;
+      double value = ring->valueOf(ring->bits[ring->placeOf(*stage, *first + row, column)]);
+      if (memory.store(memory.addressOf(index), ofFloat(value)) > 1)
+        fail(op, "element " + indexText(index) + " of '" + memory.getName() +
+                     "' is written twice");
+    }
+  }
+}

@@ -1,0 +1,92 @@
+//===- DeviceAgent.h - warpgroups and the producer of a block ---*- C++ -*-===//
+#ifndef MOA_INTERPRETER_DEVICEAGENT_H
+#define MOA_INTERPRETER_DEVICEAGENT_H
+
+#include "lib/Interpreter/DeviceLayouts.h"
+#include "lib/Interpreter/DeviceShared.h"
+#include <functional>
+
+namespace moa::interp {
+
+/// Where the consumers of a block meet.
+struct Meeting {
+  device::ClearUnseenOp op;
+  int64_t stage = 0;
+  std::vector<uint8_t> seen, present; // rows; agents
+  unsigned arrived = 0;
+  uint64_t round = 0; // meetings that are over
+};
+
+/// What the agents of one block share.
+struct BlockState {
+  BlockState(Launch &launch, LayoutTables &layouts, unsigned agents, int64_t limit)
+      : layouts(layouts), shared(launch, agents, limit),
+        consumers(std::max(agents, 2u) - 1) {}
+  LayoutTables &layouts;
+  Shared shared;
+  unsigned consumers;
+  Meeting meeting;
+};
+
+/// A warpgroup, one thread of a producer, or all threads of a kernel without roles.
+class Agent final : public Threads {
+public:
+  Agent(Launch &launch, Registers &registers, size_t width, std::string where,
+        BlockState &block, unsigned number, int64_t firstThread)
+      : Threads(launch, registers, width, std::move(where)), block(block), number(number),
+        firstThread(firstThread) {}
+
+  /// Nothing is left on its way.
+  void checkEnd();
+  /// What it waits for, in words.
+  std::string describeWait();
+  /// Runs the roles of a block, where there are some.
+  std::function<void(device::SpecializeOp)> runRoles;
+
+protected:
+  bool special(mlir::Operation *op) override;
+  void finishRegion(Frame &frame) override;
+  int64_t threadNumber(size_t k) override { return firstThread + k; }
+
+private:
+  bool isWarpgroup(mlir::Operation *op);
+  bool isTogether(mlir::Operation *op);
+  std::optional<unsigned> barrierOf(mlir::Value barriers, mlir::Value slot,
+                                    mlir::Operation *op);
+  std::optional<std::vector<int64_t>> indicesOf(mlir::OperandRange values,
+                                                mlir::Operation *op);
+  bool copy(device::CopyOp op);
+  bool wait(device::WaitOp op);
+  bool arrive(device::ArriveOp op);
+  void fill(device::FillOp op);
+  void contract(device::ContractOp op);
+  bool readOperand(device::ContractOp op, const ContractionPtr &contraction,
+                   std::vector<double> &rows);
+  bool readStage(device::ContractOp op, const ContractionPtr &contraction,
+                 std::vector<double> &columns);
+  void await(device::AwaitOp op);
+  bool clearUnseen(device::ClearUnseenOp op);
+  void clear(device::ClearUnseenOp op, RingMemory &ring);
+  void storeTile(device::StoreTileOp op);
+  void map(device::MapOp op);
+  bool bindElements(device::MapOp op, const LayoutTable &table);
+  void reduce(device::ReduceOp op);
+  /// Per warp of the active threads, whether a fragment of booleans holds somewhere.
+  std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
+  void any(device::AnyOp op);
+  void enter(device::IfAnyOp op);
+  bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
+  const LayoutTable &tableOf(mlir::Value fragment) {
+    return block.layouts.get(
+        mlir::cast<device::FragmentType>(fragment.getType()).getLayout());
+  }
+
+  BlockState &block;
+  unsigned number;
+  int64_t firstThread;
+  std::optional<uint64_t> joined; // the round of a meeting it waits in
+};
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_DEVICEAGENT_H

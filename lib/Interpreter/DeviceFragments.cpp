@@ -1,0 +1,309 @@
+//===- DeviceFragments.cpp - maps and reductions in registers -------------===//
+#include "lib/Interpreter/DeviceAgent.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+
+namespace {
+
+/// The body of a map: one lane per element a thread holds.
+class MapBody final : public Threads {
+public:
+  MapBody(Launch &launch, Registers &registers, const LayoutTable &table, std::string where,
+          int64_t firstThread)
+      : Threads(launch, registers, table.elements.size(), std::move(where)), table(table),
+        firstThread(firstThread) {}
+
+protected:
+  /// What the threads have outside is the same for all their elements.
+  Lanes adapt(const Lanes &lanes) override {
+    if (lanes.size() == 1 || lanes.size() == width)
+      return lanes;
+    Cells list(width);
+    for (size_t k = 0; k < width; ++k)
+      list[k] = lanes[k / table.registers];
+    return Lanes(std::move(list));
+  }
+  int64_t threadNumber(size_t k) override { return firstThread + k / table.registers; }
+  bool special(Operation *op) override {
+    auto offset = dyn_cast<device::ThreadOffsetOp>(op);
+    if (!offset)
+      return Threads::special(op);
+    auto arg = cast<BlockArgument>(offset.getIndex());
+    auto map = cast<device::MapOp>(arg.getOwner()->getParentOp());
+    const auto &index = table.indices[arg.getArgNumber() - map.getInputs().size()];
+    Cells list(width);
+    for (size_t k = 0; k < width; ++k)
+      list[k] = ofInt(index[k] - index[k / table.registers * table.registers]);
+    define(offset.getResult(), Lanes(std::move(list)));
+    return true;
+  }
+  void checkStore(device::StoreOp op) override {
+    if (!table.isReplicated)
+      return;
+    std::vector<int32_t> stored(table.count, -1);
+    for (size_t k = 0; k < width; ++k) {
+      if (!active[k])
+        continue;
+      int32_t &before = stored[table.elements[k]];
+      if (before >= 0) {
+        std::vector<int64_t> index;
+        for (const auto &axis : table.indices)
+          index.push_back(axis[k]);
+        return fail(op, "element " + indexText(index) +
+                            " of the fragments is stored by threads " +
+                            Twine(threadNumber(before)) + " and " + Twine(threadNumber(k)) +
+                            ", which both hold it");
+      }
+      before = k;
+    }
+  }
+
+private:
+  const LayoutTable &table;
+  int64_t firstThread;
+};
+
+bool same(Cell x, Cell y, bool isFloat) {
+  return isFloat ? x.f == y.f || (std::isnan(x.f) && std::isnan(y.f)) : x.i == y.i;
+}
+
+std::string textOf(Cell cell, bool isFloat) {
+  return isFloat ? std::to_string(cell.f) : std::to_string(cell.i);
+}
+
+} // namespace
+
+void Agent::fill(device::FillOp op) {
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return;
+  }
+  Lanes value = get(op.getValue(), op);
+  int64_t registers = tableOf(op.getResult()).registers;
+  Cells cells(kWarpgroupThreads * registers);
+  for (size_t k = 0; k < cells.size(); ++k)
+    cells[k] = value[k / registers];
+  if (checkReplicas(op.getResult(), cells, op))
+    define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
+}
+
+/// Threads that hold one element hold one value.
+bool Agent::checkReplicas(Value fragment, const Cells &cells, Operation *op) {
+  const LayoutTable &table = tableOf(fragment);
+  if (!table.isReplicated)
+    return true;
+  Type type = cast<device::FragmentType>(fragment.getType()).getElementType();
+  bool isFloat = isa<FloatType>(type);
+  std::vector<int32_t> first(table.count, -1);
+  for (size_t place = 0; place < cells.size(); ++place) {
+    if (!active[place / table.registers])
+      continue;
+    int32_t &known = first[table.elements[place]];
+    if (known < 0)
+      known = place;
+    if (same(cells[known], cells[place], isFloat))
+      continue;
+    std::vector<int64_t> index;
+    for (const auto &axis : table.indices)
+      index.push_back(axis[place]);
+    fail(op, "the threads that hold element " + indexText(index) + " disagree: thread " +
+                 Twine(threadNumber(known / table.registers)) + " has " +
+                 textOf(cells[known], isFloat) + ", thread " +
+                 Twine(threadNumber(place / table.registers)) + " has " +
+                 textOf(cells[place], isFloat));
+    return false;
+  }
+  return true;
+}
+
+/// Gives the body's arguments their values: the elements, those of rows and of
+/// threads' parts spread over the thread's places, then indices.
+bool Agent::bindElements(device::MapOp op, const LayoutTable &table) {
+  ::mlir::Block &body = op.getBody().front();
+  size_t places = table.elements.size();
+  for (auto [input, arg] : llvm::zip(op.getInputs(), body.getArguments())) {
+    Lanes cells = read(input, op).lanes;
+    if (failed())
+      return false;
+    auto layout = cast<device::FragmentType>(input.getType()).getLayout();
+    if (layout != op.getLayout()) {
+      const std::vector<int32_t> &rows = block.layouts.getRows(op.getLayout(), layout);
+      Cells spread(places);
+      for (size_t place = 0; place < places; ++place) {
+        if (rows[place] < 0) {
+          fail(op, "thread " + Twine(threadNumber(place / table.registers)) +
+                       " does not hold row " + Twine(table.indices[0][place]) +
+                       " of its elements");
+          return false;
+        }
+        spread[place] = cells[rows[place]];
+      }
+      cells = Lanes(std::move(spread));
+    }
+    define(arg, std::move(cells));
+  }
+  for (auto [axis, arg] :
+       llvm::enumerate(body.getArguments().drop_front(op.getInputs().size()))) {
+    if (arg.use_empty())
+      continue;
+    Cells numbers(places);
+    for (size_t place = 0; place < places; ++place)
+      numbers[place] = ofInt(table.indices[axis][place]);
+    define(arg, Lanes(std::move(numbers)));
+  }
+  return true;
+}
+
+void Agent::map(device::MapOp op) {
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return;
+  }
+  const LayoutTable &table = block.layouts.get(op.getLayout());
+  size_t places = table.elements.size();
+  if (!bindElements(op, table))
+    return;
+  // What has no results acts, once per row.
+  bool once = op.getNumResults() == 0 && table.shape.size() == 1;
+  Mask mask(places);
+  if (once || !active.isAll()) {
+    std::vector<uint8_t> list(places);
+    for (size_t place = 0; place < places; ++place)
+      list[place] = active[place / table.registers] && (!once || table.isFirst[place]);
+    mask = Mask(places, std::move(list));
+  }
+  MapBody threads(launch, registers, table, where, firstThread);
+  threads.start(op.getBody().front(), mask);
+  threads.run(~0u);
+  if (failed())
+    return;
+  for (auto [result, given] : llvm::zip(op.getResults(), threads.yielded)) {
+    Lanes value = given.lanes;
+    if (value.size() != places) {
+      Cells spread(places);
+      for (size_t place = 0; place < places; ++place)
+        spread[place] = value[place / table.registers];
+      value = Lanes(std::move(spread));
+    }
+    Cells cells(value.data(), value.data() + value.size());
+    if (!checkReplicas(result, cells, op))
+      return;
+    define(result, {std::move(value), nullptr}, op);
+  }
+}
+
+/// As the op says: a thread's columns in order, those of even and of odd number
+/// apart; then lanes, nearest first, unless each keeps its own part.
+void Agent::reduce(device::ReduceOp op) {
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return;
+  }
+  Lanes cells = read(op.getFragment(), op).lanes;
+  if (failed())
+    return;
+  device::LayoutAttr layout = op.getFragment().getType().getLayout();
+  const LayoutTable &table = block.layouts.get(layout), &rows = tableOf(op.getResult());
+  const std::vector<int32_t> &rowOf = block.layouts.getRows(layout, rows.layout);
+  Type type = op.getResult().getType().getElementType();
+  Monoid monoid = op.getMonoid();
+  auto add = [&](Cell &to, Cell x) { to = combineIn(monoid, type, to, x); };
+  std::vector<int64_t> order(table.registers);
+  Cells even(rows.elements.size(), identityOf(monoid, type)), odd = even;
+  for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
+    int64_t first = thread * table.registers;
+    for (int64_t reg = 0; reg < table.registers; ++reg)
+      order[reg] = first + reg;
+    llvm::stable_sort(order, [&](int64_t x, int64_t y) {
+      return table.indices[1][x] < table.indices[1][y];
+    });
+    for (int64_t place : order) {
+      if (rowOf[place] < 0)
+        return fail(op, "thread " + Twine(threadNumber(thread)) +
+                            " has no register for row " + Twine(table.indices[0][place]));
+      add((table.indices[1][place] % 2 ? odd : even)[rowOf[place]], cells[place]);
+    }
+  }
+  for (size_t k = 0; k < even.size(); ++k)
+    add(even[k], odd[k]);
+  std::vector<int64_t> distances;
+  bool joins = rows.shape.size() == 1;
+  for (const device::LayoutAttr::Digit &digit : layout.getDigits(1))
+    if (joins && digit.place == device::Place::lane)
+      for (int64_t bit = 1; bit < digit.size; bit *= 2)
+        distances.push_back(bit * digit.stride);
+  llvm::sort(distances);
+  for (int64_t distance : distances) {
+    Cells before = even;
+    for (size_t k = 0; k < even.size(); ++k) {
+      int64_t thread = k / rows.registers, reg = k % rows.registers;
+      add(even[k], before[(thread ^ distance) * rows.registers + reg]);
+    }
+  }
+  if (checkReplicas(op.getResult(), even, op))
+    define(op.getResult(), {Lanes(std::move(even)), nullptr}, op);
+}
+
+//===----------------------------------------------------------------------===//
+// What single warps do
+//===----------------------------------------------------------------------===//
+
+std::vector<uint8_t> Agent::anyOf(Value condition, Operation *op) {
+  std::vector<uint8_t> warps(width / kWarpThreads);
+  if (width != kWarpgroupThreads) {
+    isWarpgroup(op);
+    return warps;
+  }
+  Lanes cells = read(condition, op).lanes;
+  int64_t registers = tableOf(condition).registers;
+  for (size_t k = 0; k < width && !failed(); ++k)
+    for (int64_t reg = 0; active[k] && reg < registers; ++reg)
+      warps[k / kWarpThreads] |= cells[k * registers + reg].i != 0;
+  return warps;
+}
+
+void Agent::any(device::AnyOp op) {
+  std::vector<uint8_t> warps = anyOf(op.getCondition(), op);
+  if (failed())
+    return;
+  int64_t registers = tableOf(op.getResult()).registers;
+  Cells cells(width * registers);
+  for (size_t place = 0; place < cells.size(); ++place)
+    cells[place] = ofInt(warps[place / registers / kWarpThreads]);
+  if (checkReplicas(op.getResult(), cells, op))
+    define(op.getResult(), {Lanes(std::move(cells)), nullptr}, op);
+}
+
+void Agent::enter(device::IfAnyOp op) {
+  std::vector<uint8_t> warps = anyOf(op.getCondition(), op), list(width);
+  for (size_t k = 0; k < width; ++k)
+    list[k] = active[k] && warps[k / kWarpThreads];
+  // The values of the warps that skip the body are read in any case.
+  SmallVector<Register> otherwise;
+  for (Value value : op.getOtherwise())
+    otherwise.push_back(read(value, op));
+  if (failed())
+    return;
+  if (llvm::is_contained(warps, 1))
+    return push(op, op.getBody().front(), Mask(width, std::move(list)));
+  for (auto [result, value] : llvm::zip(op.getResults(), otherwise))
+    define(result, value, op);
+}
+
+/// The warps that ran the body take its values; the others have theirs.
+void Agent::finishRegion(Frame &frame) {
+  auto op = dyn_cast<device::IfAnyOp>(frame.op);
+  if (!op)
+    return;
+  for (auto [k, result] : llvm::enumerate(op.getResults())) {
+    Lanes yes = yielded[k].lanes, no = registers[op.getOtherwise()[k]].lanes;
+    int64_t count = tableOf(result).registers;
+    Cells cells(width * count);
+    for (size_t place = 0; place < cells.size(); ++place)
+      cells[place] = active[place / count] ? yes[place] : no[place];
+    define(result, {Lanes(std::move(cells)), nullptr}, op);
+  }
+}

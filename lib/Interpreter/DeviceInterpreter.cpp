@@ -1,0 +1,209 @@
+//===- DeviceInterpreter.cpp - launches, blocks, roles --------------------===//
+#include "lib/Interpreter/DeviceInterpreter.h"
+#include "lib/Interpreter/DeviceAgent.h"
+#include <random>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+class ProgramRunner {
+public:
+  ProgramRunner(device::ProgramOp program, const Kernel &kernel, Symbols symbols,
+                const DeviceOptions &options)
+      : program(program), kernel(kernel), options(options) {
+    launch.symbols = std::move(symbols);
+  }
+  Expected<std::vector<Array>> run(const KernelInputs &inputs);
+
+private:
+  Error makeMemories(const KernelInputs &inputs);
+  Error runKernel(device::KernelOp op);
+  void runBlock(device::KernelOp op);
+  void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
+                int64_t threads);
+  void drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op);
+  void reportDeadlock(ArrayRef<Agent *> agents);
+
+  device::ProgramOp program;
+  const Kernel &kernel;
+  const DeviceOptions &options;
+  Launch launch;
+  LayoutTables layouts;
+};
+
+Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
+  size_t count = kernel.argNames.size();
+  for (BlockArgument arg : program.getBody().getArguments()) {
+    auto type = cast<ArrayType>(arg.getType());
+    auto shape = evaluateShape(type, launch.symbols);
+    if (!shape)
+      return shape.takeError();
+    unsigned k = arg.getArgNumber();
+    const std::string &name =
+        k < count ? kernel.argNames[k] : kernel.resultNames[k - count];
+    Type element = type.getElementType();
+    auto memory = std::make_unique<Memory>(name, *shape, Form::of(element));
+    memory->bindStrides(launch.symbols);
+    if (k < count) {
+      Array array = inputs.arrays[k];
+      for (double &value : array.data)
+        value = roundTo(value, element);
+      memory->fill(array);
+    }
+    launch.memories.push_back(std::move(memory));
+  }
+  return Error::success();
+}
+
+Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
+  if (Error error = makeMemories(inputs))
+    return error;
+  for (auto op : program.getBody().getOps<device::KernelOp>())
+    if (Error error = runKernel(op))
+      return error;
+  std::vector<Array> outputs;
+  for (size_t k = kernel.argNames.size(); k < launch.memories.size(); ++k) {
+    std::vector<int64_t> missing;
+    outputs.push_back(launch.memories[k]->gather(&missing));
+    if (!missing.empty())
+      return makeError(locationText(program.getLoc()) + "element " + indexText(missing) +
+                       " of output '" + launch.memories[k]->getName() +
+                       "' is never written");
+  }
+  return outputs;
+}
+
+Error ProgramRunner::runKernel(device::KernelOp op) {
+  auto blocks = evaluate(op.getBlocks(), launch.symbols);
+  if (!blocks)
+    return blocks.takeError();
+  if (*blocks < 0 || *blocks > INT32_MAX)
+    return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
+                     " blocks, the value of '" + op.getBlocks() + "'");
+  for (launch.block = 0; launch.block < *blocks && !launch.error; ++launch.block)
+    runBlock(op);
+  return launch.error ? makeError(*launch.error) : Error::success();
+}
+
+/// A value of all threads, as some of them have it.
+static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
+  return Lanes(Cells(lanes.data() + first, lanes.data() + first + count));
+}
+
+void ProgramRunner::runBlock(device::KernelOp op) {
+  device::SpecializeOp roles;
+  op.walk([&](device::SpecializeOp found) { roles = found; });
+  unsigned agents = roles ? roles.getWarpgroups() + 1 : 1;
+  BlockState block(launch, layouts, agents, options.sharedBytes);
+  int64_t threads = op.getThreads();
+  Registers registers;
+  Agent whole(launch, registers, threads, "block " + std::to_string(launch.block), block, 0,
+              0);
+  whole.runRoles = [&](device::SpecializeOp found) {
+    runRoles(found, registers, block, threads);
+  };
+  whole.start(op.getBody().front(), Mask(threads));
+  Agent *list[] = {&whole};
+  drive(list, block, op);
+  if (!launch.error)
+    block.shared.checkEnd(op);
+}
+
+void ProgramRunner::runRoles(device::SpecializeOp roles, const Registers &known,
+                             BlockState &block, int64_t threads) {
+  unsigned consumers = roles.getWarpgroups();
+  std::vector<std::unique_ptr<Registers>> registers;
+  std::vector<std::unique_ptr<Agent>> agents;
+  std::vector<Agent *> list;
+  for (unsigned number = 0; number <= consumers; ++number) {
+    bool isProducer = number == consumers;
+    int64_t first = kWarpgroupThreads * number, count = isProducer ? 1 : kWarpgroupThreads;
+    registers.push_back(std::make_unique<Registers>(known));
+    for (auto &entry : *registers.back())
+      if (static_cast<int64_t>(entry.second.lanes.size()) == threads)
+        entry.second.lanes = slice(entry.second.lanes, first, count);
+    agents.push_back(std::make_unique<Agent>(
+        launch, *registers.back(), count,
+        "block " + std::to_string(launch.block) + ", " + block.shared.agentName(number),
+        block, number, first));
+    Region &region = isProducer ? roles.getProducer() : roles.getConsumer();
+    agents.back()->start(region.front(), Mask(count));
+    list.push_back(agents.back().get());
+  }
+  drive(list, block, roles);
+}
+
+/// Runs agents and copies until all have ended.
+void ProgramRunner::drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op) {
+  struct State {
+    bool isDone = false, isWaiting = false;
+    uint64_t seen = 0; // progress when it began to wait
+  };
+  std::vector<State> states(agents.size());
+  Shared &shared = block.shared;
+  std::mt19937_64 random(options.interleaving + 977 * launch.block);
+  while (!launch.error) {
+    SmallVector<size_t> choices;
+    for (auto [k, state] : llvm::enumerate(states))
+      if (!state.isDone && (!state.isWaiting || state.seen != shared.progress))
+        choices.push_back(k);
+    bool isFixed = options.interleaving == 0;
+    for (size_t k = 0; k < shared.countCopies() && !(isFixed && !choices.empty()); ++k)
+      choices.push_back(agents.size() + k);
+    if (choices.empty())
+      break;
+    size_t choice = choices[isFixed ? 0 : random() % choices.size()];
+    if (choice >= agents.size()) {
+      shared.completeCopy(choice - agents.size());
+      continue;
+    }
+    State &state = states[choice];
+    state.seen = shared.progress;
+    state.isDone = agents[choice]->run(isFixed ? ~0u : 1 + random() % 8);
+    state.isWaiting = !state.isDone && agents[choice]->getWaiting();
+    if (state.isDone && !launch.error)
+      agents[choice]->checkEnd();
+  }
+  SmallVector<Agent *> stuck;
+  for (auto [agent, state] : llvm::zip(agents, states))
+    if (!state.isDone)
+      stuck.push_back(agent);
+  if (!launch.error && !stuck.empty())
+    reportDeadlock(stuck);
+}
+
+void ProgramRunner::reportDeadlock(ArrayRef<Agent *> stuck) {
+  std::string text;
+  for (Agent *agent : stuck)
+    text += (text.empty() ? "" : "; ") + agent->describeWait();
+  launch.fail(stuck.front()->getWaiting()->getLoc(),
+              "block " + Twine(launch.block) + " never ends: " + text);
+}
+
+} // namespace
+
+Expected<std::vector<Array>> moa::runDevice(Operation *op, const KernelInputs &inputs,
+                                            const DeviceOptions &options) {
+  auto program = dyn_cast<device::ProgramOp>(op);
+  if (!program)
+    return makeError(locationText(op->getLoc()) + "expected a device.program, but got '" +
+                     op->getName().getStringRef() + "'");
+  auto kernel = Kernel::of(op);
+  if (!kernel)
+    return kernel.takeError();
+  auto symbols = bindInputs(op, *kernel, inputs);
+  if (!symbols)
+    return symbols.takeError();
+  if (writesNothing(*kernel, *symbols)) {
+    std::vector<Array> outputs;
+    for (ArrayType type : kernel->resultTypes)
+      outputs.push_back({llvm::cantFail(evaluateShape(type, *symbols)), {}});
+    return outputs;
+  }
+  return ProgramRunner(program, *kernel, std::move(*symbols), options).run(inputs);
+}

@@ -1,0 +1,184 @@
+//===- DeviceLanes.cpp - scalars of many threads at once ------------------===//
+//
+// Floats of every type stand in float64 cells, rounded to their type. For + - * /
+// and square roots of f32 one operation in float64 and one rounding give the same
+// as one operation in f32 (Figueroa 1995); a fused multiply-add has its own.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Interpreter/DeviceLanes.h"
+#include "lib/Interpreter/Interpreter.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+bool Mask::any() const { return !bits || llvm::is_contained(*bits, 1); }
+
+size_t Mask::count() const { return bits ? llvm::count(*bits, 1) : width; }
+
+Mask Mask::where(const Lanes &condition, bool value) const {
+  std::vector<uint8_t> list(width);
+  for (size_t k = 0; k < width; ++k)
+    list[k] = (*this)[k] && (condition[k].i != 0) == value;
+  return Mask(width, std::move(list));
+}
+
+Lanes moa::interp::merge(const Mask &mask, const Lanes &yes, const Lanes &no) {
+  if (mask.isAll())
+    return yes;
+  Cells list(mask.size());
+  for (size_t k = 0; k < list.size(); ++k)
+    list[k] = mask[k] ? yes[k] : no[k];
+  return Lanes(std::move(list));
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Rounds to a type.
+struct Rounding {
+  explicit Rounding(Type type) : type(type), isSingle(type.isF32()), isBF16(type.isBF16()) {}
+  double operator()(double x) const {
+    float narrow = static_cast<float>(x);
+    if (isSingle)
+      return narrow;
+    if (!isBF16 || narrow != x)
+      return roundTo(x, type);
+    // An f32 loses the lower half of its bits, to nearest, ties to even.
+    uint32_t bits = llvm::bit_cast<uint32_t>(narrow);
+    return llvm::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
+  }
+  Type type;
+  bool isSingle, isBF16;
+};
+
+/// f of every element of two operands.
+template <typename F>
+Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
+  Cells out(count);
+  const Cell *a = x.data(), *b = y.data();
+  size_t stepA = !x.isUniform(), stepB = !y.isUniform();
+  for (size_t k = 0; k < count; ++k)
+    out[k] = f(a[k * stepA], b[k * stepB]);
+  return Lanes(std::move(out));
+}
+
+/// The float operations that make up most of a kernel, in f32.
+template <typename F>
+Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
+  return over(x, y, count, [&](Cell a, Cell b) {
+    return ofFloat(f(static_cast<float>(a.f), static_cast<float>(b.f)));
+  });
+}
+
+std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
+  switch (code) {
+  case Code::AddF: return overSingle(in[0], in[1], n, [](float a, float b) { return a + b; });
+  case Code::SubF: return overSingle(in[0], in[1], n, [](float a, float b) { return a - b; });
+  case Code::MulF: return overSingle(in[0], in[1], n, [](float a, float b) { return a * b; });
+  case Code::DivF: return overSingle(in[0], in[1], n, [](float a, float b) { return a / b; });
+  case Code::Fma: {
+    Cells out(n);
+    for (size_t k = 0; k < n; ++k)
+      out[k] = ofFloat(std::fmaf(in[0][k].f, in[1][k].f, in[2][k].f));
+    return Lanes(std::move(out));
+  }
+  default: return std::nullopt;
+  }
+}
+
+/// Sums, products and logic of integers that need no care.
+std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
+  if (instr.width != 64 && instr.width != 1)
+    return std::nullopt;
+  bool wide = instr.width == 64;
+  switch (instr.code) {
+  case Code::AddI:
+    if (wide)
+      return over(in[0], in[1], n, [](Cell a, Cell b) {
+        return ofInt(static_cast<uint64_t>(a.i) + static_cast<uint64_t>(b.i));
+      });
+    break;
+  case Code::MulI:
+    if (wide)
+      return over(in[0], in[1], n, [](Cell a, Cell b) {
+        return ofInt(static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
+      });
+    break;
+  case Code::AndI: return over(in[0], in[1], n, [](Cell a, Cell b) { return ofInt(a.i & b.i); });
+  case Code::OrI: return over(in[0], in[1], n, [](Cell a, Cell b) { return ofInt(a.i | b.i); });
+  default: break;
+  }
+  return std::nullopt;
+}
+
+/// What is defined as 0 where the interpreter of the levels above has an error.
+bool isSpeculative(const Instr &instr, const Cell *v) {
+  switch (instr.code) {
+  case Code::DivSI: case Code::FloorDivSI: case Code::CeilDivSI: case Code::RemSI:
+    return v[1].i == 0;
+  case Code::ShlI: case Code::ShrSI: case Code::ShrUI:
+    return v[1].i < 0 || v[1].i >= static_cast<int64_t>(instr.width);
+  default: return false;
+  }
+}
+
+} // namespace
+
+const char *moa::interp::compute(const Instr &instr, Type type, ArrayRef<Lanes> operands,
+                                 const Mask &mask, Lanes &result) {
+  bool uniform = llvm::all_of(operands, [](const Lanes &x) { return x.isUniform(); });
+  size_t count = uniform ? 1 : mask.size();
+  auto quick = type.isF32() ? computeSingle(instr.code, operands, count)
+                            : computeInteger(instr, operands, count);
+  if (quick) {
+    result = std::move(*quick);
+    return nullptr;
+  }
+  bool rounds = isa<FloatType>(type);
+  Rounding rounded(type);
+  Cells out(count);
+  Cell v[3];
+  for (size_t k = 0; k < count; ++k) {
+    if (!uniform && !mask[k])
+      continue;
+    for (size_t m = 0; m < operands.size(); ++m)
+      v[m] = operands[m][k];
+    if (isSpeculative(instr, v))
+      out[k] = ofInt(0);
+    else if (const char *why = perform(instr, v, out[k]))
+      return why;
+    if (rounds)
+      out[k].f = rounded(out[k].f);
+  }
+  result = Lanes(std::move(out));
+  return nullptr;
+}
+
+/// Subnormal numbers as 0 of their sign.
+static float flush(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
+double moa::interp::approximateExp2(double x) { return flush(std::exp2(x)); }
+
+double moa::interp::approximateReciprocal(double x) {
+  return flush(1.0f / flush(static_cast<float>(x)));
+}
+
+Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {
+  Cell result = combine(monoid, Form::of(type), x, y);
+  if (isa<FloatType>(type))
+    result.f = type.isF32() ? static_cast<float>(result.f) : roundTo(result.f, type);
+  return result;
+}

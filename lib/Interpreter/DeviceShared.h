@@ -1,0 +1,137 @@
+//===- DeviceShared.h - shared memory, barriers, who knows what -*- C++ -*-===//
+//
+// The agents of a block are its consumer warpgroups, then the producer's thread.
+// Every agent, and every barrier, has a clock; an agent's vector of clocks says what
+// it knows to have happened (L. Lamport 1978, C. Fidge 1988). Arrivals hand an
+// agent's knowledge to a barrier, a completed phase to those that wait for it. What
+// reads or writes a stage must know the writes before it, and a write the reads: if
+// it does not, there is an order of events that goes wrong, and that is an error
+// whether this run took that order or not.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_INTERPRETER_DEVICESHARED_H
+#define MOA_INTERPRETER_DEVICESHARED_H
+
+#include "lib/Interpreter/DeviceThreads.h"
+
+namespace moa::interp {
+
+using Clock = std::vector<uint32_t>;
+
+/// Rows of a stage that something reads or writes.
+struct Access {
+  int64_t first = 0, end = 0; // rows
+  bool isWrite = false;
+  /// When it is over: a value of the clock of an agent or a barrier.
+  unsigned component = 0;
+  uint32_t stamp = 0;
+  ContractionPtr contraction; // that reads; over when it has been awaited
+  mlir::Operation *op = nullptr;
+};
+
+/// One ring: 16-bit elements in the order of its type, and who uses its rows.
+struct RingMemory {
+  device::RingType type;
+  std::string name;
+  std::vector<uint16_t> bits;
+  std::vector<uint8_t> written;
+  std::vector<std::vector<Access>> accesses; // per stage
+
+  /// Where an element stands: [columns / 64][rows][64], 16-byte unit u of row r at
+  /// u xor (r mod 8).
+  int64_t placeOf(int64_t stage, int64_t row, int64_t column) const {
+    int64_t rows = type.getRows(), unit = column % 64 / 8;
+    return stage * rows * type.getColumns() + column / 64 * rows * 64 + row * 64 +
+           (unit ^ row % 8) * 8 + column % 8;
+  }
+  double valueOf(uint16_t word) const;
+  uint16_t wordOf(double value) const;
+};
+
+/// One barrier of a block.
+struct BarrierState {
+  std::string name;
+  int64_t declared = 0;
+  unsigned component = 0;
+  uint32_t phase = 0; // completed ones
+  int64_t arrived = 0, bytes = 0;
+  Clock gathered, last; // of the phase under way, of the completed one
+  struct Waited {
+    unsigned agent;
+    uint32_t stamp;
+    mlir::Operation *op;
+  };
+  std::vector<Waited> waits; // that ended with the last phase
+};
+
+/// A copy the copy engine has been asked for.
+struct PendingCopy {
+  device::CopyOp op;
+  unsigned ring = 0, barrier = 0;
+  int64_t stage = 0;
+  std::vector<int64_t> coordinates;
+};
+
+class Shared {
+public:
+  Shared(Launch &launch, unsigned agents, int64_t limit);
+
+  //===--- Memory ---------------------------------------------------------===//
+  void add(device::SharedOp op);
+  void add(device::BarriersOp op);
+  /// Space for what clear_unseen exchanges, once.
+  void addWords(device::ClearUnseenOp op);
+  RingMemory *getRing(mlir::Value ring, int64_t stage, mlir::Operation *op);
+  std::optional<unsigned> getBarrier(mlir::Value barriers, int64_t slot, mlir::Operation *op);
+
+  //===--- Order ----------------------------------------------------------===//
+  /// A read or a write that is over when it returns, or with its contraction.
+  void access(unsigned agent, RingMemory &ring, int64_t stage, Access access);
+  /// Reports an element that nothing wrote.
+  bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
+                    int64_t columns, mlir::Operation *op, unsigned agent);
+  void arrive(unsigned agent, unsigned barrier, int64_t count, mlir::Operation *op);
+  /// Whether the phase has completed; then the agent knows what its arrivals knew.
+  bool wait(unsigned agent, unsigned barrier, bool parity, mlir::Operation *op);
+  /// An agent's own time, which passes when it tells others what it has done.
+  uint32_t now(unsigned agent) const { return clocks[agent][agent]; }
+  void finish(Contraction &contraction) {
+    contraction.isDone = true;
+    contraction.stamp = clocks[contraction.agent][contraction.agent];
+  }
+  void startCopy(unsigned agent, PendingCopy copy);
+  void completeCopy(size_t which);
+  size_t countCopies() const { return copies.size(); }
+  /// The first agents know what each of them knew, and what one of them does at the
+  /// time before now.
+  void meet(unsigned count);
+  /// Barriers and copies when all agents have ended.
+  void checkEnd(mlir::Operation *kernel);
+
+  std::string agentName(unsigned agent) const {
+    return agent + 1 == agents && agents > 1 ? "the producer"
+                                             : "warpgroup " + std::to_string(agent);
+  }
+  std::string describe(unsigned barrier) const;
+  /// Counts what others may wait for.
+  uint64_t progress = 0;
+
+private:
+  bool knows(const Clock &clock, const Access &access) const;
+  void completePhase(BarrierState &barrier, mlir::Operation *op);
+  void checkLimit(mlir::Operation *op);
+
+  Launch &launch;
+  unsigned agents;
+  int64_t limit, bytes = 0;
+  bool hasWords = false;
+  std::vector<std::unique_ptr<RingMemory>> rings;
+  std::vector<BarrierState> barriers;
+  llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, of first barriers
+  std::vector<Clock> clocks;
+  std::vector<PendingCopy> copies;
+};
+
+} // namespace moa::interp
+
+#endif // MOA_INTERPRETER_DEVICESHARED_H

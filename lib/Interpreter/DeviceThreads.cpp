@@ -1,0 +1,460 @@
+//===- DeviceThreads.cpp - threads of a device kernel ---------------------===//
+#include "lib/Interpreter/DeviceThreads.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::interp;
+
+int64_t Launch::valueOf(device::SymbolOp op) {
+  auto [entry, isNew] = symbolValues.try_emplace(op, 0);
+  if (!isNew)
+    return entry->second;
+  auto value = evaluate(op.getExpr(), symbols);
+  if (value)
+    return symbolValues[op] = *value;
+  fail(op.getLoc(), llvm::toString(value.takeError()));
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void Threads::fail(Operation *op, const Twine &message) {
+  launch.fail(op->getLoc(), message + " (" + where + ")");
+}
+
+void Threads::failAt(Operation *op, size_t k, const Twine &message) {
+  launch.fail(op->getLoc(),
+              message + " (" + where + ", thread " + Twine(threadNumber(k)) + ")");
+}
+
+Register Threads::read(Value value, Operation *user) {
+  auto found = registers.find(value);
+  if (found == registers.end() || !found->second.lanes) {
+    fail(user, "'" + user->getName().getStringRef() + "' has an operand without a value");
+    return {Lanes(ofInt(0)), nullptr};
+  }
+  bool isAwait = isa<device::AwaitOp>(user);
+  if (found->second.contraction && !isAwait)
+    fail(user, "uses the result of the contraction at " +
+                   locationText(found->second.contraction->op.getLoc()) +
+                   "which has not been awaited");
+  for (const ContractionPtr &other : inFlight)
+    if (other->op.getC() == value && !isAwait)
+      fail(user, "uses the sum that the contraction at " +
+                     locationText(other->op.getLoc()) + "continues, before it is awaited");
+  return found->second;
+}
+
+std::optional<int64_t> Threads::getUniform(Value value, Operation *user) {
+  Lanes lanes = get(value, user);
+  std::optional<int64_t> result;
+  for (size_t k = 0; k < lanes.size(); ++k) {
+    if (!lanes.isUniform() && !active[k])
+      continue;
+    if (result && *result != lanes[k].i) {
+      fail(user, "needs one index for all threads, but got " + Twine(*result) + " and " +
+                     Twine(lanes[k].i));
+      return std::nullopt;
+    }
+    result = lanes[k].i;
+  }
+  return failed() ? std::nullopt : result;
+}
+
+/// Registers that a contraction still reads or writes stay as they are.
+void Threads::define(Value value, Register content, Operation *op) {
+  for (const ContractionPtr &other : inFlight) {
+    device::ContractOp started = other->op;
+    if (started.getResult() == value || started.getC() == value || started.getA() == value)
+      fail(op, "overwrites registers that the contraction at " +
+                   locationText(started.getLoc()) + "still " +
+                   (started.getA() == value ? "reads" : "writes") + ": it is not awaited");
+  }
+  registers[value] = std::move(content);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void Threads::push(Operation *op, Block &block, const Mask &mask) {
+  Frame frame{op, &block, block.begin(), active, {}, {}, {}, false, std::nullopt, {}};
+  frames.push_back(std::move(frame));
+  active = mask;
+}
+
+void Threads::start(Block &block, const Mask &mask) {
+  active = mask;
+  push(block.getParentOp(), block, mask);
+}
+
+bool Threads::run(unsigned budget) {
+  turns = budget;
+  waiting = nullptr;
+  while (!frames.empty() && !failed() && turns != 0) {
+    Frame &frame = frames.back();
+    if (frame.next == frame.block->end() ||
+        frame.next->hasTrait<OpTrait::IsTerminator>()) {
+      leave(frame.next == frame.block->end() ? nullptr : &*frame.next);
+      continue;
+    }
+    Operation *op = &*frame.next;
+    size_t depth = frames.size();
+    ++frame.next;
+    if (!execute(op)) {
+      --frames[depth - 1].next;
+      waiting = op;
+      return false;
+    }
+  }
+  return frames.empty();
+}
+
+/// The end of a block.
+void Threads::leave(Operation *terminator) {
+  yielded.clear();
+  if (terminator)
+    for (Value value : terminator->getOperands())
+      yielded.push_back(read(value, terminator));
+  if (failed())
+    return;
+  Frame &frame = frames.back();
+  if (auto loop = dyn_cast<scf::ForOp>(frame.op)) {
+    for (auto [arg, next] : llvm::zip(loop.getRegionIterArgs(), yielded)) {
+      // Threads whose range has ended keep what they have.
+      bool partly = !active.isAll() && !isa<device::FragmentType>(arg.getType());
+      if (partly)
+        next.lanes = merge(active, adapt(next.lanes), adapt(registers[arg].lanes));
+    }
+    for (auto [arg, next] : llvm::zip(loop.getRegionIterArgs(), yielded))
+      define(arg, next, loop);
+    Cells advanced(frame.index.size());
+    for (size_t k = 0; k < advanced.size(); ++k)
+      advanced[k] = ofInt(frame.index[k].i + frame.step[k].i);
+    frame.index = Lanes(std::move(advanced));
+    if (beginIteration(frame))
+      return;
+    for (auto [arg, result] : llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
+      define(result, registers[arg], loop);
+  } else if (isa<scf::IfOp>(frame.op)) {
+    if (frame.other) {
+      frame.first = yielded;
+      Block &block = frame.op->getRegion(1).front();
+      frame.block = &block;
+      frame.next = block.begin();
+      active = *frame.other;
+      frame.other.reset();
+      frame.isSplit = true;
+      return;
+    }
+    finishIf(frame);
+  } else {
+    finishRegion(frame);
+  }
+  active = frame.outer;
+  frames.pop_back();
+}
+
+void Threads::finishIf(Frame &frame) {
+  for (auto [k, result] : llvm::enumerate(frame.op->getResults())) {
+    Register value = yielded[k];
+    // `active` are those of the second side.
+    if (frame.isSplit)
+      value.lanes = merge(active, adapt(value.lanes), adapt(frame.first[k].lanes));
+    define(result, std::move(value), frame.op);
+  }
+}
+
+/// Whether some thread is in its range; then the others rest.
+bool Threads::beginIteration(Frame &frame) {
+  if (frame.index.isUniform() && frame.end.isUniform()) {
+    if (frame.index[0].i >= frame.end[0].i)
+      return false;
+  } else {
+    Lanes inside;
+    Instr less;
+    less.code = Code::CmpI;
+    less.width = 64;
+    less.resultWidth = 1;
+    less.predicate = static_cast<int>(arith::CmpIPredicate::slt);
+    compute(less, IntegerType::get(frame.op->getContext(), 1), {frame.index, frame.end},
+            frame.outer, inside);
+    active = frame.outer.where(inside, true);
+    if (!active.any())
+      return false;
+  }
+  define(cast<scf::ForOp>(frame.op).getInductionVar(), frame.index);
+  frame.next = frame.block->begin();
+  return true;
+}
+
+void Threads::enter(scf::ForOp op) {
+  Lanes low = get(op.getLowerBound(), op), high = get(op.getUpperBound(), op),
+        step = get(op.getStep(), op);
+  SmallVector<Register> inits;
+  for (Value init : op.getInitArgs())
+    inits.push_back(read(init, op));
+  for (size_t k = 0; k < step.size(); ++k)
+    if (step[k].i < 1)
+      return failAt(op, k, "a loop's step is " + Twine(step[k].i));
+  if (failed())
+    return;
+  for (auto [arg, init] : llvm::zip(op.getRegionIterArgs(), inits))
+    define(arg, init, op);
+  push(op, *op.getBody(), active);
+  Frame &frame = frames.back();
+  frame.index = low;
+  frame.end = high;
+  frame.step = step;
+  if (beginIteration(frame))
+    return;
+  for (auto [result, init] : llvm::zip(op.getResults(), inits))
+    define(result, init, op);
+  active = frame.outer;
+  frames.pop_back();
+}
+
+void Threads::enter(scf::IfOp op) {
+  Lanes condition = get(op.getCondition(), op);
+  if (failed())
+    return;
+  Mask yes = active, no = active;
+  bool someYes = true, someNo = true;
+  if (condition.isUniform()) {
+    someYes = condition[0].i;
+    someNo = !someYes;
+  } else {
+    yes = active.where(condition, true);
+    no = active.where(condition, false);
+    someYes = yes.any();
+    someNo = no.any();
+  }
+  bool hasElse = op.elseBlock();
+  if (someYes && someNo && hasElse) {
+    for (Type type : op.getResultTypes())
+      if (isa<device::FragmentType>(type))
+        return fail(op, "threads of one warpgroup take both sides, but the result is a "
+                        "fragment");
+    push(op, *op.thenBlock(), yes);
+    frames.back().other = no;
+  } else if (someYes) {
+    push(op, *op.thenBlock(), yes);
+  } else if (hasElse) {
+    push(op, *op.elseBlock(), no);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+bool Threads::execute(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<scf::ForOp, scf::IfOp>([&](auto flow) { return enter(flow), true; })
+      .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
+      .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
+      .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
+      .Case<memref::AllocaOp>([&](auto local) {
+        auto array = std::make_unique<PrivateArray>();
+        array->shape.assign(local.getType().getShape().begin(),
+                            local.getType().getShape().end());
+        array->count = countOf(array->shape);
+        array->cells.assign(array->count * width, ofInt(0));
+        array->written.assign(array->count * width, 0);
+        privates[local.getResult()] = std::move(array);
+        return true;
+      })
+      .Case<device::SymbolOp>([&](auto symbol) {
+        return define(symbol.getResult(), Lanes(ofInt(launch.valueOf(symbol)))), true;
+      })
+      .Case<device::ScalarOp>([&](auto scalar) {
+        unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
+        define(scalar.getResult(), Lanes(launch.memories[number]->load(0)));
+        return true;
+      })
+      .Case<device::BlockOp>([&](auto block) {
+        return define(block.getResult(), Lanes(ofInt(launch.block))), true;
+      })
+      .Case<device::ThreadOp>([&](auto thread) {
+        Cells numbers(width);
+        for (size_t k = 0; k < width; ++k)
+          numbers[k] = ofInt(threadNumber(k));
+        return define(thread.getResult(), Lanes(std::move(numbers))), true;
+      })
+      .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
+      .Case<device::ReciprocalOp>(
+          [&](auto) { return approximate(op, approximateReciprocal), true; })
+      .Default([&](Operation *) {
+        if (isa<device::DeviceDialect>(op->getDialect()))
+          return special(op);
+        return scalar(op), true;
+      });
+}
+
+bool Threads::special(Operation *op) {
+  fail(op, "'" + op->getName().getStringRef() + "' has no meaning for these threads");
+  return true;
+}
+
+void Threads::scalar(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (auto cell = ofAttribute(constant.getValue()))
+      return define(constant.getResult(), Lanes(*cell));
+    return fail(op, "a constant that is no scalar");
+  }
+  auto [entry, isNew] = launch.instrs.try_emplace(op);
+  if (isNew)
+    entry->second = instrOf(op);
+  if (!entry->second)
+    return fail(op, "'" + op->getName().getStringRef() + "' has no meaning here");
+  SmallVector<Lanes, 3> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(get(operand, op));
+  if (failed())
+    return;
+  Lanes result;
+  Instr instr = *entry->second;
+  if (const char *why =
+          compute(instr, op->getResult(0).getType(), operands, active, result))
+    return fail(op, why);
+  define(op->getResult(0), std::move(result));
+}
+
+void Threads::approximate(Operation *op, double (*function)(double)) {
+  Lanes x = get(op->getOperand(0), op);
+  Cells y(x.size());
+  for (size_t k = 0; k < y.size(); ++k)
+    y[k] = ofFloat(function(x[k].f));
+  define(op->getResult(0), Lanes(std::move(y)));
+}
+
+void Threads::select(arith::SelectOp op) {
+  Lanes condition = get(op.getCondition(), op);
+  Register yes = read(op.getTrueValue(), op), no = read(op.getFalseValue(), op);
+  if (failed())
+    return;
+  if (condition.isUniform())
+    return define(op.getResult(), condition[0].i ? yes : no, op);
+  if (isa<device::FragmentType>(op.getType()))
+    return fail(op, "threads of one warpgroup choose different fragments");
+  Lanes x = adapt(yes.lanes), y = adapt(no.lanes);
+  Cells out(width);
+  for (size_t k = 0; k < width; ++k)
+    out[k] = condition[k].i ? x[k] : y[k];
+  define(op.getResult(), Lanes(std::move(out)));
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static std::string outside(int64_t address, const Memory &memory) {
+  return "address " + std::to_string(address) + " is no element of '" + memory.getName() +
+         "' of shape " + indexText(memory.getShape());
+}
+
+void Threads::load(device::LoadOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  Lanes at = get(op.getOffset(), op);
+  if (failed())
+    return;
+  Cells out(at.size());
+  for (size_t k = 0; k < out.size(); ++k) {
+    if (!at.isUniform() && !active[k])
+      continue;
+    if (!memory.isElement(at[k].i))
+      return failAt(op, k, "loads outside of its array: " + outside(at[k].i, memory));
+    out[k] = memory.load(at[k].i);
+  }
+  define(op.getResult(), Lanes(std::move(out)));
+}
+
+void Threads::store(device::StoreOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  Lanes at = get(op.getOffset(), op), value = get(op.getValue(), op);
+  if (failed())
+    return;
+  checkStore(op);
+  for (size_t k = 0; k < width && !failed(); ++k) {
+    if (!active[k])
+      continue;
+    if (!memory.isElement(at[k].i))
+      return failAt(op, k, "stores outside of its array: " + outside(at[k].i, memory));
+    if (memory.store(at[k].i, value[k]) > 1)
+      return failAt(op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" +
+                               memory.getName() + "' is written twice");
+  }
+}
+
+PrivateArray *Threads::getPrivate(Value value) {
+  auto found = privates.find(value);
+  return found == privates.end() ? nullptr : found->second.get();
+}
+
+/// Where the threads' elements stand, which are apart for each; empty after an error.
+std::vector<int64_t> Threads::placesOf(Operation *op, const PrivateArray &array,
+                                       OperandRange operands) {
+  SmallVector<Lanes> indices;
+  for (Value index : operands)
+    indices.push_back(get(index, op));
+  bool uniform = llvm::all_of(indices, [](const Lanes &index) { return index.isUniform(); });
+  std::vector<int64_t> places(width);
+  int64_t place = 0;
+  for (size_t k = 0; k < width && !failed(); ++k) {
+    if (!active[k])
+      continue;
+    if (place == 0 || !uniform) {
+      place = 0;
+      for (auto [index, extent] : llvm::zip(indices, array.shape)) {
+        if (index[k].i < 0 || index[k].i >= extent) {
+          failAt(op, k, "index " + Twine(index[k].i) +
+                            " is outside of a private array of shape " +
+                            indexText(array.shape));
+          return {};
+        }
+        place = place * extent + index[k].i;
+      }
+      place *= width;
+    }
+    places[k] = place + k;
+  }
+  return places;
+}
+
+void Threads::load(memref::LoadOp op) {
+  PrivateArray *array = getPrivate(op.getMemref());
+  if (!array)
+    return fail(op, "a private array of other threads");
+  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
+  if (failed())
+    return;
+  Cells out(width);
+  for (size_t k = 0; k < width; ++k) {
+    if (!active[k])
+      continue;
+    if (!array->written[places[k]])
+      return failAt(op, k, "reads an element of a private array that was never written");
+    out[k] = array->cells[places[k]];
+  }
+  define(op.getResult(), Lanes(std::move(out)));
+}
+
+void Threads::store(memref::StoreOp op) {
+  PrivateArray *array = getPrivate(op.getMemref());
+  if (!array)
+    return fail(op, "a private array of other threads");
+  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
+  Lanes value = get(op.getValue(), op);
+  if (failed())
+    return;
+  for (size_t k = 0; k < width; ++k) {
+    if (!active[k])
+      continue;
+    array->cells[places[k]] = value[k];
+    array->written[places[k]] = 1;
+  }
+}

@@ -1,0 +1,209 @@
+//===- GpuCostModel.cpp - the default schedule of a GPU's kernels ---------===//
+//
+// Cycles of a multiprocessor for one tile: W consumers of 64 rows, BN keys, E =
+// 64·W·BN pairs. With the throughputs of the machine's description:
+//
+//   tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as the rings are,
+//            20 cycles for the start of a contraction
+//   special  E · special functions per pair / special
+//   issue    (E · operations per pair + 64·W · repaired columns + W·128·100) / issue;
+//            an integer operation counts issue / integer; a tile costs about 100
+//            instructions of each thread beside its pairs
+//   shared   (rows, keys and carried operands as the contractions of each consumer
+//            read them, and a stage written once) / shared_bandwidth
+//   copy     bytes of a stage / (l2_bandwidth / multiprocessors)
+//   chain    what one consumer does one after the other: its scores, its states
+//            and, without overlap, its sums, and 500 cycles of waiting
+//
+// A block takes the registers of a whole multiprocessor, so that one is resident.
+// Consumers fill each other's gaps, but not perfectly: the period of a tile is the
+// 4-norm of tensor, special, issue, shared and chain, or the copy if that is longer. What
+// stages do not hide of a copy is exposed: latency + copy − (stages − ½) periods.
+//
+// Per pair the period is divided by E and multiplied for what is not a whole tile:
+// the pairs of a partly filled or masked tile, a block's start (2000 cycles and one
+// chain), half a block per multiprocessor at the end of the grid (exact where all
+// extents are constant), and 1 % for each 1 % of the registers beyond 95 %, where the
+// estimate may be wrong and registers spill.
+//
+// The constants 20, 100, 500 and the norm are fitted to what was measured on an H200;
+// docs/Decisions/0013-cost-model-of-tiles.md says to what, and how far they are off.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Schedule/GpuSchedule.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+
+// What symbolic extents count: keys of a fold, and rows of the whole nest.
+static constexpr double assumedKeys = 8192, assumedRows = 262144;
+static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
+                        blockStart = 2000;
+
+/// Operations of a pair in slots of the schedulers.
+static double issueSlots(const OperationCounts &counts, const GpuMachine &machine) {
+  double integer = double(machine.issue) / machine.integer;
+  // A load takes an address of its own and waits for memory.
+  return counts.f32 * double(machine.issue) / machine.f32 + counts.special +
+         counts.integer * integer + counts.loads * 4 * integer;
+}
+
+/// The part of tiles that evaluate the guard, and the pairs outside of the domain
+/// per pair inside: along an edge of the domain a block of rows meets
+/// (rows + keys) / keys tiles that are not whole.
+static double edgeShare(const TileFold &fold, const TileShape &shape) {
+  double keys = fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys;
+  return std::min(1.0, (shape.rows() + shape.keys) / keys);
+}
+
+/// What is computed for nothing, per pair that counts.
+static double waste(const GpuNest &nest, const TileShape &shape) {
+  const TileFold &fold = *nest.fold;
+  auto padding = [](std::optional<int64_t> extent, int64_t tile, double assumed) {
+    if (!extent || *extent < 1)
+      return tile / (2 * assumed);
+    return llvm::alignTo(*extent, tile) / double(*extent) - 1;
+  };
+  double rows = padding(nest.extents.back(), shape.rows(), assumedKeys);
+  double keys = padding(fold.extent, shape.keys, assumedKeys);
+  return rows + keys + (fold.guarded ? edgeShare(fold, shape) : 0);
+}
+
+/// The time of the last blocks, when some multiprocessors have none, as a part of
+/// the whole.
+static double tail(const GpuNest &nest, int64_t rows, const GpuMachine &machine) {
+  double blocks = 1;
+  bool isConstant = !nest.extents.empty();
+  for (auto [k, extent] : llvm::enumerate(nest.extents)) {
+    isConstant &= extent.has_value();
+    if (extent)
+      blocks *= k + 1 == nest.extents.size() ? llvm::divideCeil(std::max<int64_t>(*extent, 1), rows)
+                                             : std::max<int64_t>(*extent, 1);
+  }
+  double sms = machine.multiprocessors;
+  if (isConstant)
+    return std::ceil(blocks / sms) * sms / blocks - 1;
+  return 0.5 * rows * sms / assumedRows;
+}
+
+TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
+  const TileFold &fold = *nest.fold;
+  TileCost cost;
+  double groups = shape.warpgroups, keys = shape.keys, pairs = shape.rows() * keys;
+  double scores = 0, sums = 0, bytes = 0, reads = 0;
+  for (int64_t depth : fold.depths) {
+    scores += 2.0 * 64 * keys * paddedColumns(depth) / machine.tensor16 + contractionFill;
+    bytes += keys * depth * fold.operandBytes;
+    reads += (64 + keys) * paddedColumns(depth) * fold.operandBytes;
+  }
+  for (int64_t width : fold.widths) {
+    sums += 2.0 * 64 * keys * paddedColumns(width) / machine.tensor16 + contractionFill;
+    bytes += keys * width * fold.operandBytes;
+    reads += keys * paddedColumns(width) * fold.operandBytes;
+  }
+  double slots = issueSlots(fold.counts, machine), special = fold.counts.special;
+  if (fold.guarded) {
+    slots += edgeShare(fold, shape) * issueSlots(fold.guardCounts, machine);
+    special += edgeShare(fold, shape) * fold.guardCounts.special;
+  }
+  // Weights are rounded in pairs, states and repairs are per row.
+  slots += 0.5 * fold.weights;
+  double ofRows = 64 * double(fold.repaired) + 128 * tileInstructions;
+  cost.tensor = groups * (scores + sums);
+  cost.special = pairs * special / machine.special;
+  cost.issue = (pairs * slots + groups * ofRows) / machine.issue;
+  cost.shared = (groups * reads + bytes) / machine.sharedBandwidth;
+  cost.copy = bytes * machine.multiprocessors / machine.l2Bandwidth;
+  cost.chain = scores + (cost.special + cost.issue) / groups + tileLatency +
+               (shape.overlap ? 0 : sums);
+  auto fourth = [](double x) { return x * x * x * x; };
+  double busy = std::pow(fourth(cost.tensor) + fourth(cost.special) + fourth(cost.issue) +
+                             fourth(cost.shared) + fourth(cost.chain),
+                         0.25);
+  cost.period = std::max(busy, cost.copy);
+  cost.exposed = std::max(
+      0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
+  cost.period += cost.exposed;
+  double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
+  double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
+  int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
+  double full = double(tileNeeds(fold, shape).registers()) / limit;
+  cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) *
+                 (1 + tail(nest, shape.rows(), machine)) * (1 + std::max(0.0, full - 0.95));
+  return cost;
+}
+
+std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &nest,
+                                                                const GpuMachine &machine) {
+  std::vector<std::pair<TileShape, TileCost>> shapes;
+  if (!nest.fold)
+    return shapes;
+  TileShape shape;
+  // Later rows of a domain with edges often see more keys; the longest blocks of as
+  // many outer indices go first as leave the second-level cache room for rows.
+  shape.descending = nest.hasPieces;
+  if (nest.hasPieces && nest.fold->canGroup)
+    shape.groupBytes = machine.l2Bytes * 18 / 25;
+  shape.repairBound = nest.fold->repairBound;
+  for (shape.warpgroups = 1; shape.rows() <= machine.copyRows; ++shape.warpgroups)
+    // Powers of two divide the extents that occur.
+    for (shape.keys = 16; shape.keys <= machine.tensorColumns; shape.keys *= 2)
+      for (shape.stages = 2; shape.stages <= 4; ++shape.stages) {
+        if (shape.threads() > machine.threadsPerBlock)
+          continue;
+        assignRegisters(shape, machine);
+        if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
+          llvm::consumeError(std::move(error));
+          continue;
+        }
+        shapes.emplace_back(shape, tileCost(nest, shape, machine));
+      }
+  // Of equal cost the first: fewer stages, smaller tiles.
+  llvm::stable_sort(shapes, [](const auto &a, const auto &b) {
+    return a.second.perPair < b.second.perPair;
+  });
+  return shapes;
+}
+
+std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto shapes = rankTileShapes(nest, machine);
+  if (shapes.empty()) {
+    os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
+    return text;
+  }
+  os << "warpgroups keys stages   tensor special  issue shared   copy  chain exposed  "
+        "registers   bytes   cost\n";
+  for (const auto &[shape, cost] : shapes) {
+    TileNeeds needs = tileNeeds(*nest.fold, shape);
+    os << llvm::format("%10d %4d %6d %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
+                       int(shape.warpgroups), int(shape.keys), int(shape.stages), cost.tensor,
+                       cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
+                       int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
+                       cost.perPair / shapes.front().second.perPair);
+  }
+  return text;
+}
+
+/// A block of t threads costs 10/t for its start and t/1600 for rows that end apart,
+/// times the threads without a row and, where blocks are too small to fill a
+/// multiprocessor, what stays empty.
+int64_t moa::chooseThreads(const GpuNest &nest, const GpuMachine &machine) {
+  int64_t best = 0;
+  double least = 0;
+  for (int64_t threads = 32; threads <= machine.threadsPerBlock; threads *= 2) {
+    double resident = std::min<double>(machine.threads, machine.blocks * threads);
+    double cost = machine.threads / resident * (1 + 10.0 / threads + threads / 1600.0);
+    if (!nest.extents.empty() && nest.extents.back() && *nest.extents.back() > 0)
+      cost *= llvm::alignTo(*nest.extents.back(), threads) / double(*nest.extents.back());
+    if (best == 0 || cost < least)
+      best = threads, least = cost;
+  }
+  return best;
+}

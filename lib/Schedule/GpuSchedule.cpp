@@ -1,0 +1,303 @@
+//===- GpuSchedule.cpp - what shapes of kernels need, and their text ------===//
+#include "lib/Schedule/GpuSchedule.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace moa;
+
+static llvm::Error refuse(const llvm::Twine &why) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "schedule: " + why);
+}
+
+//===----------------------------------------------------------------------===//
+// Needs
+//===----------------------------------------------------------------------===//
+
+static int64_t padded(ArrayRef<int64_t> columns) {
+  return std::accumulate(columns.begin(), columns.end(), int64_t(0),
+                         [](int64_t sum, int64_t c) { return sum + paddedColumns(c); });
+}
+
+/// The one place where registers are estimated. An accumulator of 64 rows has
+/// columns / 2 registers in each of its 128 threads, a tile of 16-bit weights
+/// columns / 4. Beside them stand per state two rows' values, addresses and counters.
+static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
+  constexpr int64_t addresses = 24, perState = 2;
+  needs.sums = padded(fold.widths) / 2;
+  needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
+  needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
+  needs.others = addresses + perState * fold.states;
+}
+
+TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
+  TileNeeds needs;
+  int64_t depth = padded(fold.depths), width = padded(fold.widths);
+  needs.rowBytes = shape.rows() * depth * fold.operandBytes;
+  needs.stageBytes = shape.keys * (depth + width) * fold.operandBytes;
+  needs.stages = shape.stages;
+  // Rings start at multiples of 1024 bytes; barriers stand behind them.
+  int64_t rings = 2 * fold.depths.size() + fold.widths.size();
+  needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024);
+  addRegisters(needs, fold, shape);
+  return needs;
+}
+
+void moa::assignRegisters(TileShape &shape, const GpuMachine &machine) {
+  int64_t launch = machine.getLaunchRegisters(shape.threads());
+  int64_t all = launch * (shape.warpgroups + 1), unit = machine.registerUnit;
+  auto share = [&](int64_t registers) {
+    return std::min(registers / unit * unit, machine.mostRegisters);
+  };
+  shape.consumerRegisters = share((all - machine.leastRegisters) / shape.warpgroups);
+  // What counts and starts copies needs no more than 40.
+  shape.producerRegisters =
+      std::min({launch, share(all - shape.consumerRegisters * shape.warpgroups),
+                int64_t(llvm::alignTo(40, unit))});
+}
+
+//===----------------------------------------------------------------------===//
+// Checking
+//===----------------------------------------------------------------------===//
+
+static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
+                              const llvm::Twine &where) {
+  if (shape.warpgroups < 1 || shape.rows() > machine.copyRows)
+    return refuse(where + " asks for " + llvm::Twine(shape.warpgroups) +
+                  " consumer warpgroups, " + llvm::Twine(shape.rows()) +
+                  " rows, but one copy of '" + machine.name + "' has at most " +
+                  llvm::Twine(machine.copyRows) + " rows");
+  if (shape.threads() > machine.threadsPerBlock)
+    return refuse(where + " asks for a block of " + llvm::Twine(shape.threads()) +
+                  " threads, but '" + machine.name + "' has at most " +
+                  llvm::Twine(machine.threadsPerBlock));
+  int64_t most = std::min(machine.tensorColumns, machine.copyRows);
+  if (shape.keys < machine.tensorDepth || shape.keys % machine.tensorDepth != 0 ||
+      shape.keys > most)
+    return refuse(where + " asks for tiles of " + llvm::Twine(shape.keys) +
+                  " indices, but contractions of '" + machine.name + "' take multiples of " +
+                  llvm::Twine(machine.tensorDepth) + " up to " + llvm::Twine(most));
+  // The products of one tile read its stage while the next one's is waited for.
+  if (shape.stages < (shape.overlap ? 2 : 1))
+    return refuse(where + " asks for " + llvm::Twine(shape.stages) + " stage" +
+                  (shape.overlap ? ", but to overlap it takes at least 2 (or \"overlap\": false)"
+                                 : "s, but it takes at least 1"));
+  return llvm::Error::success();
+}
+
+/// The registers that a block's threads start with move between its warpgroups.
+static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape,
+                                  const GpuMachine &machine, const llvm::Twine &where) {
+  int64_t launch = machine.getLaunchRegisters(shape.threads());
+  for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
+    if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
+        count > machine.mostRegisters)
+      return refuse(where + " asks for " + llvm::Twine(count) +
+                    " registers per thread, but '" + machine.name + "' has multiples of " +
+                    llvm::Twine(machine.registerUnit) + " from " +
+                    llvm::Twine(machine.leastRegisters) + " to " +
+                    llvm::Twine(machine.mostRegisters));
+  if (shape.consumerRegisters < launch || shape.producerRegisters > launch)
+    return refuse(where + " asks for " + llvm::Twine(shape.consumerRegisters) +
+                  " registers of a consumer and " + llvm::Twine(shape.producerRegisters) +
+                  " of the producer, but a block of " + llvm::Twine(shape.threads()) +
+                  " threads starts with " + llvm::Twine(launch) +
+                  ", which consumers can only raise and the producer only lower");
+  int64_t asked = shape.warpgroups * shape.consumerRegisters + shape.producerRegisters;
+  int64_t available = launch * (shape.warpgroups + 1);
+  if (asked > available)
+    return refuse(where + " asks for " + llvm::Twine(asked) + " registers over its warpgroups (" +
+                  llvm::Twine(shape.warpgroups) + " x " + llvm::Twine(shape.consumerRegisters) +
+                  " and " + llvm::Twine(shape.producerRegisters) + "), but a block of " +
+                  llvm::Twine(shape.threads()) + " threads has " + llvm::Twine(available));
+  int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
+  if (needs.registers() > limit)
+    return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
+                  " registers in each thread of a consumer (" + llvm::Twine(needs.sums) +
+                  " of sums, " + llvm::Twine(needs.scores) + " of scores, " +
+                  llvm::Twine(needs.weights) + " of weights, " + llvm::Twine(needs.others) +
+                  " of states and addresses), but it has " + llvm::Twine(limit));
+  return llvm::Error::success();
+}
+
+llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
+                                const GpuMachine &machine, const llvm::Twine &where) {
+  std::string place = where.str();
+  if (llvm::Error error = checkBlock(shape, machine, place))
+    return error;
+  TileNeeds needs = tileNeeds(fold, shape);
+  if (needs.bytes() > machine.sharedPerBlock)
+    return refuse(place + " needs " + llvm::Twine(needs.bytes()) +
+                  " bytes of shared memory (" + llvm::Twine(needs.rowBytes) + " of rows, " +
+                  llvm::Twine(needs.stages) + " x " + llvm::Twine(needs.stageBytes) +
+                  " of stages, " + llvm::Twine(needs.otherBytes) +
+                  " of barriers and alignment), but a block of '" + machine.name + "' has " +
+                  llvm::Twine(machine.sharedPerBlock));
+  if (llvm::Error error = checkRegisters(needs, shape, machine, place))
+    return error;
+  if (shape.groupBytes > 0 && !fold.canGroup)
+    return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
+                  " bytes, but it has one axis, with nothing to group");
+  if (shape.repairBound > fold.mostRepairBound)
+    return refuse(place + " asks to put off repairs until a factor of 2^" +
+                  llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +
+                  llvm::Twine(fold.mostRepairBound));
+  return llvm::Error::success();
+}
+
+static llvm::Error checkNames(ArrayRef<AxisSchedule> axes, ArrayRef<std::string> names,
+                              const llvm::Twine &what) {
+  std::vector<std::string> found;
+  for (const AxisSchedule &axis : axes)
+    found.push_back(axis.name);
+  if (ArrayRef(found) == names)
+    return llvm::Error::success();
+  return refuse("expects the " + what + " <" + llvm::join(names, " ") + ">, but got <" +
+                llvm::join(found, " ") + ">");
+}
+
+/// Threads of a nest with one thread per row.
+static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
+                             const GpuMachine &machine, const std::string &where) {
+  if (schedule.pipeline)
+    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
+  for (const AxisSchedule &fold : schedule.folds)
+    if (fold.factors.size() > 1)
+      return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " +
+                    where + ", which runs with one thread per row");
+  if (schedule.axes.empty())
+    return llvm::Error::success();
+  int64_t threads = threadsOf(schedule);
+  if (threads % 32 != 0 || threads > machine.threadsPerBlock || schedule.axes.back().factors.size() != 2)
+    return refuse("axis '" + schedule.axes.back().name + "' of " + where + " asks for " +
+                  llvm::Twine(threads) + " threads per block, but '" + machine.name +
+                  "' has multiples of 32 up to " + llvm::Twine(machine.threadsPerBlock) +
+                  (nest.fold ? ", and 'warpgroup', 'warp', 'register' and 'lane' stand for tiles"
+                             : ""));
+  return llvm::Error::success();
+}
+
+static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
+                              const TileShape &shape, const GpuMachine &machine,
+                              const std::string &where) {
+  if (!nest.fold)
+    return refuse(where + " asks for warpgroups, but it runs with one thread per row: " +
+                  nest.why);
+  if (!schedule.pipeline)
+    return refuse(where + " has warpgroups and needs a 'pipeline'");
+  const AxisSchedule &rows = schedule.axes.back(), &keys = schedule.folds.front();
+  auto expected = makeTileSchedule(nest, shape);
+  if (!(rows == expected.axes.back()))
+    return refuse("axis '" + rows.name + "' of " + where +
+                  " has warpgroups, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and "
+                  "nothing else");
+  if (!(keys == expected.folds.front()))
+    return refuse("fold '" + keys.name + "' of " + where +
+                  " needs its stages and the indices of a tile, \"stage\" and \"shared\"");
+  return checkTileShape(*nest.fold, shape, machine, where);
+}
+
+static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
+                             const GpuMachine &machine, const std::string &where) {
+  if (llvm::Error error = checkNames(schedule.axes, nest.axes, "axes of " + where))
+    return error;
+  if (llvm::Error error = checkNames(schedule.folds, nest.folds, "folds of " + where))
+    return error;
+  if (!schedule.axes.empty() && !schedule.isGpu())
+    return refuse(where + " is not bound to 'block', but '" + machine.name + "' is a GPU");
+  for (const AxisSchedule &axis : ArrayRef(schedule.axes).drop_back(!schedule.axes.empty()))
+    if (axis.factors.size() > 1)
+      return refuse("expects only the factor 'block' on axis '" + axis.name +
+                    "', which is not the last of " + where);
+  if (auto shape = tileShapeOf(schedule))
+    return checkTiles(nest, schedule, *shape, machine, where);
+  return checkRows(nest, schedule, machine, where);
+}
+
+llvm::Error moa::checkGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
+                                  const Schedule &schedule, const GpuMachine &machine) {
+  if (schedule.kernel != kernel)
+    return refuse("is for kernel '" + schedule.kernel + "', not '" + kernel + "'");
+  if (schedule.machine != machine.name)
+    return refuse("it is for the machine '" + schedule.machine + "', but this is '" +
+                  machine.name + "'; print one for this machine, or change the name");
+  if (nests.size() != schedule.nests.size())
+    return refuse("has " + llvm::Twine(schedule.nests.size()) + " nests, but kernel '" +
+                  kernel + "' has " + llvm::Twine(nests.size()));
+  for (auto [k, nest] : llvm::enumerate(nests))
+    if (llvm::Error error =
+            checkNest(nest, schedule.nests[k], machine, "nest " + std::to_string(k)))
+      return error;
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules and shapes
+//===----------------------------------------------------------------------===//
+
+static bool hasFactor(const AxisSchedule &axis, onf::Resource resource) {
+  return llvm::any_of(axis.factors, [&](const auto &f) { return f.first == resource; });
+}
+
+std::optional<TileShape> moa::tileShapeOf(const NestSchedule &nest) {
+  if (nest.axes.empty() || !hasFactor(nest.axes.back(), onf::Resource::warpgroup) ||
+      nest.folds.size() != 1)
+    return std::nullopt;
+  TileShape shape;
+  static_cast<PipelineSchedule &>(shape) = nest.pipeline.value_or(PipelineSchedule());
+  shape.warpgroups = nest.axes.back().getSize(onf::Resource::warpgroup);
+  shape.stages = nest.folds.front().getSize(onf::Resource::stage);
+  shape.keys = nest.folds.front().getSize(onf::Resource::shared);
+  return shape;
+}
+
+int64_t moa::threadsOf(const NestSchedule &nest) {
+  // A nest without axes has one element.
+  return nest.axes.empty() ? 128 : nest.axes.back().getSize(onf::Resource::thread);
+}
+
+static NestSchedule outerFactors(const GpuNest &nest) {
+  NestSchedule schedule;
+  for (const std::string &name : nest.axes)
+    schedule.axes.push_back({name, {{onf::Resource::block, 0}}});
+  for (const std::string &name : nest.folds)
+    schedule.folds.push_back({name, {{onf::Resource::sequential, 0}}});
+  return schedule;
+}
+
+NestSchedule moa::makeTileSchedule(const GpuNest &nest, const TileShape &shape) {
+  NestSchedule schedule = outerFactors(nest);
+  auto &rows = schedule.axes.back().factors;
+  rows.emplace_back(onf::Resource::warpgroup, shape.warpgroups);
+  rows.emplace_back(onf::Resource::warp, 4);
+  rows.emplace_back(onf::Resource::register_, 2);
+  rows.emplace_back(onf::Resource::lane, 8);
+  auto &keys = schedule.folds.front().factors;
+  keys.emplace_back(onf::Resource::stage, shape.stages);
+  keys.emplace_back(onf::Resource::shared, shape.keys);
+  schedule.pipeline = shape;
+  return schedule;
+}
+
+NestSchedule moa::makeRowSchedule(const GpuNest &nest, int64_t threads) {
+  NestSchedule schedule = outerFactors(nest);
+  if (!schedule.axes.empty())
+    schedule.axes.back().factors.emplace_back(onf::Resource::thread, threads);
+  return schedule;
+}
+
+Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
+                                const GpuMachine &machine) {
+  Schedule schedule;
+  schedule.kernel = kernel.str();
+  schedule.machine = machine.name;
+  for (const GpuNest &nest : nests) {
+    auto shapes = rankTileShapes(nest, machine);
+    schedule.nests.push_back(shapes.empty()
+                                 ? makeRowSchedule(nest, chooseThreads(nest, machine))
+                                 : makeTileSchedule(nest, shapes.front().first));
+  }
+  return schedule;
+}

@@ -1,0 +1,134 @@
+//===- GpuSchedule.h - schedules of a GPU's kernels -------------*- C++ -*-===//
+//
+// A nest runs on a GPU in one of two ways.
+//
+// With one thread per row: the last axis is cut into blocks of threads.
+//
+// With tiles: a block has consumer warpgroups of 64 rows each and a producer,
+// which copies tiles of the fold's indices, the *keys*, into the stages of rings
+// in shared memory. The consumers contract on the tensor cores. Bound to the
+// machine, the last axis is <block, warpgroup, warp: 4, register: 2, lane: 8>,
+// the rows of an accumulator, and the fold <sequential, stage, shared>: its tiles
+// in the order they are visited, the stage each is copied to, and the keys in it.
+//
+// What stands here is plain data: the conversion to the device level says what a
+// nest needs (lib/Conversion/ONFToDevice/GpuNests.cpp), the description what a
+// machine has, and nothing else decides.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_SCHEDULE_GPUSCHEDULE_H
+#define MOA_SCHEDULE_GPUSCHEDULE_H
+
+#include "lib/Schedule/GpuMachine.h"
+#include "lib/Schedule/Schedule.h"
+
+namespace moa {
+
+/// The shape of a kernel of tiles.
+struct TileShape : PipelineSchedule {
+  int64_t warpgroups = 2; ///< consumers, each with 64 rows
+  int64_t keys = 128;     ///< per tile
+  int64_t stages = 2;
+  int64_t rows() const { return 64 * warpgroups; }
+  int64_t threads() const { return 128 * (warpgroups + 1); }
+};
+
+/// Operations per pair (row, key), by the units that do them.
+struct OperationCounts {
+  int64_t f32 = 0, special = 0, integer = 0, loads = 0;
+};
+
+/// A fold that can run with tiles.
+struct TileFold {
+  std::optional<int64_t> extent;
+  /// Lengths of the contractions that give scores, and of the axes that states
+  /// carry; rings and sums hold them in whole units of 64 columns.
+  llvm::SmallVector<int64_t, 2> depths, widths;
+  /// Of the widths, those that a change of a reference multiplies.
+  int64_t repaired = 0;
+  /// Different computed operands of the states with axes.
+  int64_t weights = 1;
+  /// States without axes.
+  int64_t states = 0;
+  int64_t operandBytes = 2;
+  bool guarded = false;
+  /// Whether there are outer indices to group.
+  bool canGroup = false;
+  /// Largest bound of late repairs that the states and the operands' type allow, and
+  /// the bound that is taken by default.
+  int64_t mostRepairBound = 0, repairBound = 0;
+  /// Of every tile, and of the guard.
+  OperationCounts counts, guardCounts;
+};
+
+struct GpuNest {
+  std::vector<std::string> axes, folds;
+  /// Of the axes, where constant.
+  std::vector<std::optional<int64_t>> extents;
+  /// Whether a fold's domain is known by intervals.
+  bool hasPieces = false;
+  /// The one fold, where the nest can run with tiles; else why it cannot.
+  std::optional<TileFold> fold;
+  std::string why;
+};
+
+/// Columns of rings and sums.
+inline int64_t paddedColumns(int64_t columns) { return (columns + 63) / 64 * 64; }
+
+/// What a kernel of tiles takes.
+struct TileNeeds {
+  // Bytes of a block's shared memory.
+  int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;
+  int64_t bytes() const { return rowBytes + stages * stageBytes + otherBytes; }
+  // Registers of a consumer's thread.
+  int64_t sums = 0, scores = 0, weights = 0, others = 0;
+  int64_t registers() const { return sums + scores + weights + others; }
+};
+TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
+
+/// Registers of consumers and producer for a number of warpgroups: the consumers
+/// get what a producer of the fewest leaves, the producer the rest.
+void assignRegisters(TileShape &shape, const GpuMachine &machine);
+
+/// Whether a machine can run a fold in a shape. The message holds the numbers.
+llvm::Error checkTileShape(const TileFold &fold, const TileShape &shape,
+                           const GpuMachine &machine, const llvm::Twine &where);
+
+/// Cycles of a multiprocessor for one tile (GpuCostModel.cpp).
+struct TileCost {
+  double tensor = 0, special = 0, issue = 0, shared = 0, copy = 0, chain = 0;
+  /// Of a copy, what the stages do not hide.
+  double exposed = 0;
+  /// Of one tile, and per pair with everything that is not a whole tile.
+  double period = 0, perPair = 0;
+};
+TileCost tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine);
+
+/// The shapes that the machine can run, the cheapest first.
+std::vector<std::pair<TileShape, TileCost>> rankTileShapes(const GpuNest &nest,
+                                                           const GpuMachine &machine);
+/// The ranking as a table: the cycles of a tile by units, what a shape needs, and its
+/// cost relative to the cheapest.
+std::string printRanking(const GpuNest &nest, const GpuMachine &machine);
+/// Threads of a block with one thread per row.
+int64_t chooseThreads(const GpuNest &nest, const GpuMachine &machine);
+
+/// The shape that a nest's schedule asks for; nothing for one thread per row.
+std::optional<TileShape> tileShapeOf(const NestSchedule &nest);
+/// The threads of a block that it asks for otherwise.
+int64_t threadsOf(const NestSchedule &nest);
+NestSchedule makeTileSchedule(const GpuNest &nest, const TileShape &shape);
+NestSchedule makeRowSchedule(const GpuNest &nest, int64_t threads);
+
+/// The default: for every nest the cheapest shape, or one thread per row where
+/// there are no tiles. A function of the nests and the description only.
+Schedule chooseGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
+                           const GpuMachine &machine);
+/// Whether the schedule names the kernel's indices and asks for what the nests and
+/// the machine can do. The message holds the numbers.
+llvm::Error checkGpuSchedule(llvm::StringRef kernel, llvm::ArrayRef<GpuNest> nests,
+                             const Schedule &schedule, const GpuMachine &machine);
+
+} // namespace moa
+
+#endif // MOA_SCHEDULE_GPUSCHEDULE_H

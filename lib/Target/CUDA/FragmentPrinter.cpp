@@ -1,0 +1,534 @@
+//===- FragmentPrinter.cpp - work on fragments as CUDA C++ ----------------===//
+//
+// A fragment is an array of a thread's registers. Products are one instruction per
+// step of 16; maps are loops over the registers, and maps that follow each other
+// share a loop; a reduction is one call.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/MoA/IR/Monoid.h"
+#include "lib/Target/CUDA/KernelPrinter.h"
+#include "lib/Target/CUDA/TileHelpers.h"
+
+using namespace mlir;
+
+namespace moa::cuda {
+
+using device::FragmentType;
+using device::LayoutAttr;
+using device::Place;
+using device::RingType;
+
+static FragmentType typeOf(Value fragment) { return cast<FragmentType>(fragment.getType()); }
+
+/// Fragments of 16-bit floats are packed in pairs of neighbours.
+static bool isNarrow(Value fragment) {
+  Type element = typeOf(fragment).getElementType();
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+}
+
+void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
+  int64_t registers = typeOf(fragment).getLayout().getNumRegisters();
+  bool narrow = isNarrow(fragment);
+  declareArray(narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
+               name + "[" + std::to_string(narrow ? registers / 2 : registers) + "]");
+}
+
+std::string KernelPrinter::declareFragment(Value fragment, const char *fallback) {
+  std::string &name = fragmentArrays[storage.of(fragment)];
+  if (name.empty()) {
+    std::string wish = storage.nameOf(fragment);
+    name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
+    declareRegisters(fragment, name);
+  }
+  values[fragment] = {name};
+  return name;
+}
+
+void KernelPrinter::copyFragment(const std::string &to, const std::string &from) {
+  if (to == from)
+    return;
+  writeCall("copy(" + to + ", " + from + ")");
+  helpers.insert("copy");
+}
+
+void KernelPrinter::printFill(device::FillOp op) {
+  std::string text = value(op.getValue()).text;
+  std::string name = declareFragment(op.getResult(), "constant");
+  writeCall("fill(" + name + ", " + text + ")");
+  helpers.insert("fill");
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The function that issues the products of one tile: an instruction per step of 16.
+std::string KernelPrinter::requestProducts(device::ContractOp op) {
+  RingType b = op.getB().getType();
+  auto a = dyn_cast<RingType>(op.getA().getType());
+  int64_t columns = op.getResult().getType().getShape()[1];
+  std::string instruction = requestContraction(columns, b.getElementType().isBF16(), helpers.names);
+  helpers.insert("descriptors");
+  bool byRows = op.getTransposed(), sums = bool(op.getC());
+  auto place = [&](int64_t k) { return "%" + std::to_string(columns / 2 + 2 + k); };
+  std::string wish = std::string(sums ? "add_products" : "start_products") + (byRows ? "" : "_by_columns");
+  return helpers.request(wish, [&](const std::string &name) {
+    std::string left = a ? "\"" + place(0) + "\", \"1, 1, 0, "
+                         : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
+                               "}\", \"1, 1, ";
+    std::string operands = a ? "\"l\"(from + row_step<A_ROWS>(k))"
+                             : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
+    return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") + ", int B_ROWS>\nDEVICE void " + name +
+           "(float (&sum)[" + std::to_string(columns / 2) + "], " +
+           (a ? "const void *a" : "const uint32_t *a") + ", const void *b) {\n  const uint64_t " +
+           (a ? "from = tile_by_rows(a), " : "") +
+           "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
+           "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+           "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
+           wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") +
+                        ", " + (sums ? "1" : "int(k != 0)") + ", " + left + (byRows ? "0" : "1") + "\", " + operands + ");",
+                    8) +
+           "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
+  });
+}
+
+void KernelPrinter::printContract(device::ContractOp op) {
+  Value c = op.getC();
+  std::string from = c ? value(c).text : "";
+  std::string sum = declareFragment(op.getResult(), "product");
+  if (c)
+    copyFragment(sum, from);
+  std::string function = requestProducts(op), rows, left;
+  int64_t inner = 0;
+  if (auto a = dyn_cast<RingType>(op.getA().getType())) {
+    inner = a.getColumns();
+    rows = std::to_string(a.getRows()) + ", ";
+    left = value(op.getA()).text + " + " + value(op.getARow()).at(Expr::product) + " * 128";
+  } else {
+    inner = typeOf(op.getA()).getShape()[1];
+    left = value(op.getA()).text;
+  }
+  write(function + "<" + std::to_string(inner / 16) + ", " + rows +
+        std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
+        stage(op.getB(), op.getBStage()) + ");");
+}
+
+void KernelPrinter::printAwait(device::AwaitOp op) {
+  helpers.insert("await_products");
+  std::string name = declareFragment(op.getResult(), "product");
+  writeCall("await_products<" + std::to_string(op.getPending()) + ">(" + name + ")");
+}
+
+//===----------------------------------------------------------------------===//
+// Places of a thread's registers
+//===----------------------------------------------------------------------===//
+
+/// This thread's part of an index: the digits bound to warps and lanes.
+static std::string threadPart(LayoutAttr layout, unsigned axis) {
+  std::string text;
+  for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
+    if (digit.place == Place::register_)
+      continue;
+    std::string term = digit.place == Place::warp ? "warp" : "lane";
+    int64_t count = digit.place == Place::warp ? 4 : 32;
+    if (digit.stride != 1)
+      term += " / " + std::to_string(digit.stride);
+    if (digit.stride * digit.size != count)
+      term += " % " + std::to_string(digit.size);
+    if (digit.weight != 1)
+      term += " * " + std::to_string(digit.weight);
+    text += (text.empty() ? "" : " + ") + term;
+  }
+  return text;
+}
+
+/// The part of an index that the register `e` decides; with `weights`, or as the
+/// number of the register that a slice along the axis has there.
+static std::string registerPart(LayoutAttr layout, unsigned axis, bool weights = true) {
+  std::string text;
+  int64_t slice = 1, count = layout.getNumRegisters();
+  llvm::SmallVector<LayoutAttr::Digit> digits;
+  for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
+    if (digit.place == Place::register_ && digit.size > 1)
+      digits.push_back(digit);
+  for (const LayoutAttr::Digit &digit : llvm::reverse(digits)) {
+    std::string term = "e";
+    if (digit.stride != 1)
+      term += " / " + std::to_string(digit.stride);
+    if (digit.stride * digit.size != count)
+      term += " % " + std::to_string(digit.size);
+    int64_t weight = weights ? digit.weight : slice;
+    if (weight != 1)
+      term += " * " + std::to_string(weight);
+    slice *= digit.size;
+    text = text.empty() ? term : term + " + " + text;
+  }
+  return text;
+}
+
+/// `int` functions of a register's number: short ones are written out.
+std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::string &part,
+                                                   const std::string &e) {
+  if (part.empty())
+    return "";
+  auto substituted = [&] {
+    std::string text = part;
+    for (size_t at = text.find('e'); at != std::string::npos; at = text.find('e', at + e.size()))
+      text.replace(at, 1, e);
+    return text;
+  };
+  if (llvm::StringRef(part).count(' ') <= 2)
+    return substituted();
+  return helpers.request(wish, [&](const std::string &name) {
+    return "constexpr DEVICE int " + name + "(int e) { return " + part + "; }\n";
+  }) + "(" + e + ")";
+}
+
+/// The constants of a thread that its elements' indices start from.
+void KernelPrinter::printThreadPlaces(Region &consumer) {
+  write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
+  consumer.walk([&](device::MapOp map) {
+    auto indices = map.getBody().getArguments().drop_front(map.getInputs().size());
+    for (auto [axis, index] : llvm::enumerate(indices)) {
+      std::string part = threadPart(map.getLayout(), axis);
+      bool isWhole = llvm::any_of(index.getUsers(), [](Operation *user) {
+        return !isa<device::ThreadOffsetOp>(user);
+      });
+      if (!isWhole || part.empty() || threadPlaces.count(part))
+        continue;
+      std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
+      writeConstant("int64_t", name + " = " + part);
+      threadPlaces[part] = name;
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+/// The first of the threads that hold the same element.
+static std::string replicaCondition(LayoutAttr layout) {
+  std::string text;
+  for (const LayoutAttr::Digit &digit : layout.getDigits(layout.getRank())) {
+    std::string number = digit.place == Place::warp ? "warp" : "lane";
+    if (digit.stride != 1)
+      number += " / " + std::to_string(digit.stride);
+    text += (text.empty() ? "" : " && ") + number + " % " + std::to_string(digit.size) + " == 0";
+  }
+  return text.empty() ? "true" : text;
+}
+
+/// A map that only rounds to 16 bits.
+bool KernelPrinter::printRounding(device::MapOp op) {
+  Block &block = op.getBody().front();
+  if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0)))
+    return false;
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
+  if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
+    return false;
+  const char *helper = yield.getValues()[0].getType().isBF16() ? "pack_bf16" : "pack_f16";
+  helpers.insert(helper);
+  std::string name = declareFragment(op.getResult(0), "packed");
+  write(std::string(helper) + "(" + name + ", " + value(op.getInputs()[0]).text + ");");
+  return true;
+}
+
+/// A map that gives every element the same constant.
+bool KernelPrinter::printConstantMap(device::MapOp op) {
+  auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
+  auto constant = op.getNumResults() == 1
+                      ? yield.getValues()[0].getDefiningOp<arith::ConstantOp>()
+                      : arith::ConstantOp();
+  if (!constant || isNarrow(op.getResult(0)))
+    return false;
+  std::string name = declareFragment(op.getResult(0), "constant");
+  write("fill(" + name + ", " + value(constant).text + ");");
+  helpers.insert("fill");
+  return true;
+}
+
+/// Whether two maps may stand in one loop over the registers.
+static bool canShareLoop(device::MapOp first, device::MapOp next) {
+  auto sameLayout = [&](Value fragment) { return typeOf(fragment).getLayout() == first.getLayout(); };
+  return first.getLayout() == next.getLayout() && first.getNumResults() && next.getNumResults() &&
+         llvm::all_of(first.getResults(), sameLayout) && llvm::all_of(next.getResults(), sameLayout);
+}
+
+Operation *KernelPrinter::printMaps(device::MapOp first) {
+  if (printRounding(first) || printConstantMap(first))
+    return first;
+  llvm::SmallVector<device::MapOp> group = {first};
+  Operation *last = first;
+  for (Operation *next = first->getNextNode(); next; next = next->getNextNode()) {
+    auto map = dyn_cast<device::MapOp>(next);
+    if (!map && isInline(*next))
+      continue;
+    if (!map || !canShareLoop(first, map) ||
+        llvm::any_of(map.getResults(), [](Value result) { return isNarrow(result); }))
+      break;
+    group.push_back(map);
+    last = map;
+  }
+  for (device::MapOp map : group)
+    for (Value fragment : llvm::concat<Value>(SmallVector<Value>(map.getInputs()),
+                                              SmallVector<Value>(map.getResults())))
+      if (isNarrow(fragment) && error.empty())
+        error = "a map of 16-bit fragments that does more than round them";
+  // What only the maps of this loop read is a scalar in it.
+  auto isLocal = [&](Value result) {
+    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+      return llvm::is_contained(group, dyn_cast<device::MapOp>(user));
+    });
+  };
+  for (device::MapOp map : group)
+    for (Value result : map.getResults())
+      if (!isLocal(result))
+        declareFragment(result, "value");
+  LayoutAttr layout = first.getLayout();
+  int64_t registers = layout.getNumRegisters();
+  pushScope();
+  std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
+  std::string head = "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; ++" + e + ")";
+  size_t mark = body.size();
+  ++depth;
+  unsigned statements = 0;
+  for (device::MapOp map : group)
+    statements += printMapBody(map, e, isLocal);
+  --depth;
+  popScope();
+  std::string text = body.substr(mark);
+  body.resize(mark);
+  bool single = statements == 1 && llvm::StringRef(text).count('\n') == 1;
+  std::string only = llvm::StringRef(text).trim().str();
+  if (single && 2 * depth + head.size() + 1 + only.size() <= 120) {
+    write(head + " " + only);
+    return last;
+  }
+  write(head + (single ? "" : " {"));
+  body += text;
+  if (!single)
+    write("}");
+  return last;
+}
+
+unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
+                                     llvm::function_ref<bool(Value)> isLocal) {
+  LayoutAttr layout = op.getLayout();
+  Block &block = op.getBody().front();
+  unsigned statements = 0;
+  auto inputs = llvm::zip(op.getInputs(), block.getArguments());
+  // The register of a row, named if it is needed more than once.
+  unsigned rowReads = 0;
+  for (auto [input, argument] : inputs)
+    if (typeOf(input).getLayout() != layout)
+      rowReads += llvm::range_size(argument.getUses());
+  std::string row = e;
+  if (layout.getRank() > 1)
+    row = requestRegisterFunction("row_register", registerPart(layout, 0, /*weights=*/false), e);
+  if (row.empty())
+    row = "0";
+  if (rowReads > 1 && row.find_first_of(" (") != std::string::npos) {
+    std::string name = fresh("r");
+    writeConstant("int", name + " = " + row);
+    row = name;
+    ++statements;
+  }
+  for (auto [input, argument] : inputs) {
+    bool isScalar = localValues.count(input) != 0;
+    bool isRow = typeOf(input).getLayout() != layout;
+    values[argument] = isScalar ? Expr{localValues[input]}
+                                : Expr{value(input).text + "[" + (isRow ? row : e) + "]"};
+  }
+  for (auto [axis, argument] : llvm::enumerate(block.getArguments().drop_front(op.getInputs().size()))) {
+    if (argument.use_empty())
+      continue;
+    std::string part = threadPart(layout, axis);
+    std::string inner = requestRegisterFunction(axis == 0 ? "row_of" : "column_of",
+                                                registerPart(layout, axis), e);
+    for (Operation *user : argument.getUsers())
+      if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
+        values[offset.getResult()] = {inner.empty() ? "0" : inner,
+                                      inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
+    std::string text = part.empty() ? "" : threadPlaces[part];
+    if (!inner.empty())
+      text += (text.empty() ? "" : " + ") + inner;
+    bool isPlain = text.find_first_of("+*") == std::string::npos;
+    values[argument] = {text.empty() ? "0" : text, isPlain ? Expr::primary : Expr::sum};
+  }
+  // What has no results acts, once per element.
+  bool once = op.getNumResults() == 0 && layout.getRank() == 1;
+  if (once)
+    open("if (" + replicaCondition(layout) + ") {");
+  size_t before = written;
+  printBlock(block);
+  statements += written - before + (once ? 2 : 0);
+  if (once)
+    close();
+  // One result may overwrite what another reads: all but one are named before.
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  std::vector<std::string> texts;
+  for (auto [result, source] : llvm::zip(op.getResults(), yield.getValues())) {
+    std::string text = value(source).text;
+    bool isLast = result == op.getResults().back();
+    bool isName = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!isName && (isLocal(result) || !isLast)) {
+      std::string name = fresh(wishFor(result, "value"));
+      writeConstant(getValueType(source.getType()).str(), name + " = " + text);
+      ++statements;
+      text = name;
+    }
+    texts.push_back(text);
+  }
+  for (size_t k = texts.size(); k-- > 0;) {
+    Value result = op.getResult(k);
+    if (isLocal(result)) {
+      localValues[result] = texts[k];
+      continue;
+    }
+    bool isRow = typeOf(result).getLayout() != layout;
+    write(values[result].text + "[" + (isRow ? row : e) + "] = " + texts[k] + ";");
+    ++statements;
+  }
+  return statements;
+}
+
+/// Whether one of the registers of a lane of the warp holds.
+static std::string vote(const std::string &name, FragmentType type) {
+  std::string condition;
+  for (int64_t r = 0, end = type.getLayout().getNumRegisters(); r < end; ++r)
+    condition += (r ? " || " : "") + name + "[" + std::to_string(r) + "]";
+  return "__any_sync(0xffffffff, " + condition + ")";
+}
+
+void KernelPrinter::printAny(device::AnyOp op) {
+  std::string text = vote(value(op.getCondition()).text, op.getCondition().getType());
+  std::string name = declareFragment(op.getResult(), "any");
+  writeCall("fill(" + name + ", bool(" + text + "))");
+  helpers.insert("fill");
+}
+
+/// if (some lane needs it) { the results, in place of the other values }
+void KernelPrinter::printIfAny(device::IfAnyOp op) {
+  Block &block = op.getBody().front();
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
+    std::string from = value(other).text;
+    copyFragment(declareFragment(result, "result"), from);
+  }
+  std::string name = value(op.getCondition()).text;
+  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
+  printBlock(block);
+  assign(op.getResults(), yield.getValues());
+  close();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
+  static const std::pair<const char *, const char *> kFunctions[] = {
+      {"plus", "+"}, {"times", "*"}, {"max", ""}, {"min", ""}, {"both", "&"}, {"either", "|"}};
+  auto [word, sign] = kFunctions[unsigned(monoid)];
+  std::string valueType = getValueType(type).str(), name = word;
+  if (monoid == Monoid::max || monoid == Monoid::min) {
+    name += !isa<FloatType>(type) ? "_int" : type.isF64() ? "_nan_double" : "_nan";
+    helpers.insert(name);
+    return isa<FloatType>(type) ? name : name + "<" + valueType + ">";
+  }
+  return helpers.request(name, [&](const std::string &own) {
+    std::string body = std::string("a ") + sign + " b";
+    if (isa<FloatType>(type)) // in one rounding, fused with nothing
+      body = std::string(type.isF64() ? "__d" : "__f") +
+             (monoid == Monoid::add ? "add" : "mul") + "_rn(a, b)";
+    return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
+           " b) { return " + body + "; }\n";
+  });
+}
+
+/// A map that only combines a state with the reduction that stands before it.
+device::MapOp KernelPrinter::findMerge(device::ReduceOp op) {
+  auto map = dyn_cast_or_null<device::MapOp>(op->getNextNode());
+  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 ||
+      map.getInputs()[1] != op.getResult() || !op.getResult().hasOneUse() ||
+      map.getInputs()[0].getType() != op.getResult().getType())
+    return {};
+  Block &block = map.getBody().front();
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  Operation *merge = yield.getValues()[0].getDefiningOp();
+  if (!merge || merge != &block.front() || merge->getNextNode() != yield ||
+      merge->getNumOperands() != 2 || merge->getOperand(0) != block.getArgument(0) ||
+      merge->getOperand(1) != block.getArgument(1))
+    return {};
+  bool matches = false;
+  switch (op.getMonoid()) {
+  case Monoid::add: matches = isa<arith::AddFOp>(merge); break;
+  case Monoid::mul: matches = isa<arith::MulFOp>(merge); break;
+  case Monoid::max: matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge); break;
+  case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
+  case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
+  case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
+  }
+  return matches ? map : device::MapOp();
+}
+
+/// The function that reduces rows of this layout; unless they have the layout of a
+/// slice, to what each thread combines of its own.
+std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) {
+  bool joinsLanes = rows == layout.getSlice(0);
+  std::string count = std::to_string(rows.getNumRegisters());
+  std::string row = registerPart(layout, 0, /*weights=*/false);
+  row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "e");
+  llvm::SmallVector<int64_t> lanes;
+  for (unsigned axis = 1; axis < layout.getRank(); ++axis) {
+    SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+    for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
+      for (int64_t bit = 1; joinsLanes && digit.place == Place::lane && bit < digit.size; bit *= 2)
+        lanes.push_back(bit * digit.stride);
+  }
+  // Neighbours in two registers form two chains of half the length.
+  bool isPaired = false;
+  for (unsigned axis = 1; axis < layout.getRank(); ++axis)
+    for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
+      isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
+  helpers.insert("fill");
+  return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
+    std::string text = "// Combines the columns of each row: " +
+                       std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
+                       (joinsLanes ? "then the lanes that\n// share the row. A state comes first.\n"
+                                   : "of\n// this thread alone. A state comes first.\n") +
+                       "template <auto COMBINE, class T, int R>\nDEVICE void " + name + "(T (&to)[" +
+                       count + "], const T (&x)[R], T identity, const T *state = nullptr) {\n  T even[" +
+                       count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
+                       ";\n  fill(even, identity)" + (isPaired ? ", fill(odd, identity)" : "") + ";\n";
+    text += "  UNROLL for (int e = 0; e < R; e" + std::string(isPaired ? " += 2" : "++") + ") {\n";
+    text += "    even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
+    if (isPaired)
+      text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n";
+    text += "  }\n  UNROLL for (int r = 0; r < " + count + "; ++r) {\n";
+    if (isPaired)
+      text += "    even[r] = COMBINE(even[r], odd[r]);\n";
+    for (int64_t mask : lanes)
+      text += "    even[r] = COMBINE(even[r], __shfl_xor_sync(0xffffffff, even[r], " +
+              std::to_string(mask) + "));\n";
+    return text + "    to[r] = state ? COMBINE(state[r], even[r]) : even[r];\n  }\n}\n";
+  });
+}
+
+Operation *KernelPrinter::printReduce(device::ReduceOp op) {
+  FragmentType type = op.getFragment().getType();
+  std::string combine = requestCombination(op.getMonoid(), type.getElementType());
+  std::string function = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
+  device::MapOp merge = findMerge(op);
+  Value result = merge ? merge.getResult(0) : Value(op.getResult());
+  std::string state = merge ? ", " + value(merge.getInputs()[0]).text : "";
+  std::string name = declareFragment(result, "reduced");
+  write(function + "<" + combine + ">(" + name + ", " + value(op.getFragment()).text + ", " +
+        printConstant(getIdentity(op.getMonoid(), type.getElementType())) + state + ");");
+  return merge ? merge.getOperation() : op.getOperation();
+}
+
+} // namespace moa::cuda

@@ -1,0 +1,197 @@
+//===- Storage.cpp - fragments that share registers -----------------------===//
+#include "lib/Target/CUDA/Storage.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace moa::cuda {
+
+static bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
+
+FragmentStorage::FragmentStorage(device::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  unsigned next = 0;
+  // Each operation has a point before and one after it, each block one at its start.
+  auto visit = [&](auto &self, Block &block) -> void {
+    starts[&block] = next++;
+    for (Operation &op : block) {
+      points[&op].first = next++;
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          self(self, inner);
+      points[&op].second = next++;
+    }
+  };
+  visit(visit, body);
+  kernel.walk<WalkOrder::PreOrder>([&](Block *block) {
+    for (Value argument : block->getArguments())
+      addValue(argument);
+    for (Operation &op : *block)
+      for (Value result : op.getResults())
+        addValue(result);
+  });
+  for (auto join : {&FragmentStorage::joinRequired, &FragmentStorage::joinBranch,
+                    &FragmentStorage::joinNext})
+    kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { (this->*join)(op); });
+  // A loop's first values last loop first: what the loops hand on is one array, and
+  // where it cannot be that of the first value, there is one copy before them all.
+  SmallVector<Operation *> ops;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : llvm::reverse(ops))
+    joinFirst(op);
+  for (Operation *op : ops)
+    joinMap(op);
+}
+
+Operation *FragmentStorage::getEnd(Operation *user, Value fragment) {
+  auto contract = dyn_cast<device::ContractOp>(user);
+  if (!contract || contract.getA() != fragment)
+    return user;
+  for (Operation *reader : contract.getResult().getUsers())
+    if (isa<device::AwaitOp>(reader) && reader->getBlock() == user->getBlock())
+      return reader;
+  return user->getBlock()->getTerminator();
+}
+
+/// From the definition to the use: all of a loop that repeats the use, and of a
+/// conditional only the side it stands on.
+void FragmentStorage::addUse(std::vector<Interval> &live, Value fragment, Operation *user) const {
+  Block *home = fragment.getParentBlock();
+  Operation *at = getEnd(user, fragment);
+  unsigned end = points.lookup(at).first;
+  while (at->getBlock() != home) {
+    Block *block = at->getBlock();
+    at = block->getParentOp();
+    if (isa<scf::ForOp>(at)) {
+      end = points.lookup(at).second;
+      continue;
+    }
+    live.emplace_back(starts.lookup(block), end);
+    end = points.lookup(at).first;
+  }
+  Operation *definition = fragment.getDefiningOp();
+  live.emplace_back(definition ? points.lookup(definition).second : starts.lookup(home), end);
+}
+
+void FragmentStorage::addValue(Value fragment) {
+  if (!isFragment(fragment))
+    return;
+  Class entry;
+  entry.members = {fragment};
+  for (Operation *user : fragment.getUsers())
+    addUse(entry.live, fragment, user);
+  Operation *definition = fragment.getDefiningOp();
+  unsigned start = definition ? points.lookup(definition).second
+                              : starts.lookup(fragment.getParentBlock());
+  entry.live.emplace_back(start, start);
+  // A map over elements that writes rows writes each several times.
+  if (auto map = dyn_cast_or_null<device::MapOp>(definition);
+      map && cast<device::FragmentType>(fragment.getType()).getLayout() != map.getLayout())
+    entry.live.emplace_back(points.lookup(map).first, start);
+  // The next values of a loop and the results of a conditional are written at the
+  // end of its blocks.
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(fragment.getParentBlock()->getParentOp());
+      loop && !definition)
+    entry.live.emplace_back(points.lookup(loop.getBody()->getTerminator()).second,
+                            points.lookup(loop).second);
+  if (definition && !isa<scf::ForOp>(definition))
+    for (Region &region : definition->getRegions())
+      for (Block &block : region) {
+        Operation *last = block.empty() ? nullptr : &block.back();
+        if (last && last->hasTrait<OpTrait::IsTerminator>())
+          entry.live.emplace_back(points.lookup(last).second, points.lookup(last).second);
+      }
+  if (auto contract = dyn_cast_or_null<device::ContractOp>(definition))
+    entry.isReserved = !contract.getC();
+  classOf[fragment] = classes.size();
+  classes.push_back(std::move(entry));
+}
+
+void FragmentStorage::unite(Value x, Value y, bool isRequired) {
+  if (!isFragment(x) || x.getType() != y.getType())
+    return;
+  unsigned a = classOf.lookup(x), b = classOf.lookup(y);
+  if (a == b)
+    return;
+  Class &to = classes[a], &from = classes[b];
+  bool overlap = llvm::any_of(to.live, [&](Interval p) {
+    return llvm::any_of(from.live, [&](Interval q) {
+      return p.first <= q.second && q.first <= p.second;
+    });
+  });
+  if (!isRequired && (overlap || to.isReserved || from.isReserved))
+    return;
+  for (Value member : from.members)
+    classOf[member] = a;
+  llvm::append_range(to.members, from.members);
+  llvm::append_range(to.live, from.live);
+  to.isReserved |= from.isReserved;
+  from = Class();
+}
+
+/// An array that the tensor cores add to, and one that a loop carries.
+void FragmentStorage::joinRequired(Operation *op) {
+  if (auto await = dyn_cast<device::AwaitOp>(op))
+    unite(await.getFragment(), await.getResult(), /*isRequired=*/true);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    for (auto [argument, result] : llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
+      unite(argument, result, /*isRequired=*/true);
+}
+
+void FragmentStorage::joinNext(Operation *op) {
+  if (auto contract = dyn_cast<device::ContractOp>(op); contract && contract.getC())
+    unite(contract.getC(), contract.getResult());
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    for (auto [argument, next] : llvm::zip(loop.getRegionIterArgs(),
+                                           loop.getBody()->getTerminator()->getOperands()))
+      unite(argument, next);
+}
+
+void FragmentStorage::joinFirst(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    for (auto [argument, first] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs()))
+      unite(argument, first);
+}
+
+void FragmentStorage::joinBranch(Operation *op) {
+  if (isa<scf::ForOp>(op))
+    return;
+  if (auto branch = dyn_cast<device::IfAnyOp>(op))
+    for (auto [result, other] : llvm::zip(branch.getResults(), branch.getOtherwise())) {
+      unite(result, other);
+      // Without another side the results are there before it starts; only their own
+      // other values may still be read inside.
+      unsigned start = points.lookup(branch).first + 1;
+      classes[classOf.lookup(result)].live.emplace_back(start, start);
+    }
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (!block.empty() && block.back().getNumOperands() == op->getNumResults())
+        for (auto [result, source] : llvm::zip(op->getResults(), block.back().getOperands()))
+          unite(result, source);
+}
+
+/// Rows are few registers: their values keep names of their own.
+void FragmentStorage::joinMap(Operation *op) {
+  if (auto map = dyn_cast<device::MapOp>(op); map && map.getLayout().getRank() > 1)
+    for (Value result : map.getResults())
+      for (Value input : map.getInputs())
+        unite(input, result);
+}
+
+Value FragmentStorage::of(Value fragment) const {
+  return classes[classOf.lookup(fragment)].members.front();
+}
+
+std::string FragmentStorage::nameOf(Value fragment) const {
+  // A state's own name before that of a value it takes.
+  std::string name;
+  for (Value member : classes[classOf.lookup(fragment)].members)
+    if (auto named = dyn_cast<NameLoc>(member.getLoc()))
+      if (name.empty() || member.getDefiningOp<device::FillOp>())
+        name = named.getName().str();
+  return name;
+}
+
+} // namespace moa::cuda

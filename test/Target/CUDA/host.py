@@ -1,0 +1,158 @@
+# REQUIRES: nvcc
+# RUN: %python %s
+"""What the checks of the emitted host code say of wrong arguments.
+
+Nothing is launched and no GPU is needed: the library is loaded beside a
+cudaGetDevice that answers 0, and only the checks run.
+"""
+import ctypes as C
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+
+class Device(C.Structure):
+    _fields_ = [("type", C.c_int32), ("id", C.c_int32)]
+
+
+class DataType(C.Structure):
+    _fields_ = [("code", C.c_uint8), ("bits", C.c_uint8), ("lanes", C.c_uint16)]
+
+
+class Tensor(C.Structure):
+    _fields_ = [("data", C.c_void_p), ("device", Device), ("ndim", C.c_int32),
+                ("dtype", DataType), ("shape", C.POINTER(C.c_int64)),
+                ("strides", C.POINTER(C.c_int64)), ("byte_offset", C.c_uint64)]
+
+
+def tensor(shape, code=4, bits=16, strides=None, data=0x10000, device=(2, 0), lanes=1,
+           has_shape=True, offset=0):
+    def array(values):
+        return C.cast((C.c_int64 * len(values))(*values), C.POINTER(C.c_int64)) if values else None
+    return Tensor(data, Device(*device), len(shape), DataType(code, bits, lanes),
+                  array(shape) if has_shape else None, array(strides), offset)
+
+
+Q, K, V, O, LSE = 0x10000, 0x1000000, 0x2000000, 0x3000000, 0x4000000
+ROWS = [2, 8, 64, 128]
+KEYS = [2, 2, 96, 128]
+
+
+def q(shape=ROWS, **more):
+    return {"Q": tensor(shape, **more)}
+
+
+def o(shape=ROWS, data=O, **more):
+    return {"O": tensor(shape, data=data, **more)}
+
+
+def lse(shape=ROWS[:3], code=2, bits=32, data=LSE, **more):
+    return {"lse": tensor(shape, code, bits, data=data, **more)}
+
+
+def keys(shape):
+    return {"K": tensor(shape, data=K), "V": tensor(shape, data=V)}
+
+
+HUGE = 2**62
+# (arguments in place of right ones, code, message)
+CASES = [
+    ({}, 0, ""),
+    ({"Q": None}, 1, "Q: the descriptor is NULL"),
+    ({"lse": None}, 1, "lse: the descriptor is NULL"),
+    (q([2, 8, 64]), 2, "Q: expects bf16[B, H, N, 128], rank 4, but got rank 3"),
+    (q(code=2), 3, "Q: expects bf16[B, H, N, 128], but got DLPack type code 2 of 16 bits, 1 lanes"),
+    (q(lanes=2), 3, "Q: expects bf16[B, H, N, 128], but got DLPack type code 4 of 16 bits, 2 lanes"),
+    (q(has_shape=False), 1, "Q: the shape is NULL"),
+    (q([2, -8, 64, 128]), 4, "Q: extent -8 on axis 1 is negative"),
+    (keys([2, 3, 96, 128]), 5,
+     "requires H % G == 0, but the left side is 2 and the right side 0"),
+    (keys([2, 0, 96, 128]), 5, "H % G == 0 divides by zero"),
+    ({"K": tensor([3, 2, 96, 128])}, 4,
+     "K: expects bf16[B, G, M, 128], so B = 2 on axis 0, but got 3"),
+    ({"V": tensor([2, 2, 95, 128])}, 4,
+     "V: expects bf16[B, G, M, 128], so M = 96 on axis 2, but got 95"),
+    (q([2, 8, 64, 127]), 4, "Q: expects bf16[B, H, N, 128], so 128 = 128 on axis 3, but got 127"),
+    (lse([2, 8, 63]), 4, "lse: expects f32[B, H, N], so N = 64 on axis 2, but got 63"),
+    (q([HUGE, 8, 64, 128]) | keys([HUGE, 2, 96, 128]) | o([HUGE, 8, 64, 128]) |
+     lse([HUGE, 8, 64]), 12, "Q: the array exceeds 64 bits"),
+    (q(strides=[65536, 8192, 128, -1]), 6, "Q: stride -1 on axis 3 is negative"),
+    (q(data=None), 9, "Q: data is NULL, but the array is not empty"),
+    (q(device=(1, 0)), 8,
+     "Q: expects memory of a CUDA device (type 2), but got device type 1"),
+    (q(device=(2, 3)), 8, "Q: is on device 3, but device 0 is current"),
+    (q(device=(13, 3)), 0, ""),
+    (q(data=0x10001), 7, "Q: address 0x10001 is not a multiple of the element size 2"),
+    (q(offset=2), 7, "Q: address 0x10002 is not a multiple of 16"),
+    (q(strides=[65536, 8192, 130, 1]), 6,
+     "Q: stride 130 on axis 2 is not a positive multiple of 16 bytes"),
+    (q(strides=[65536, 8192, 256, 2]), 6,
+     "Q: expects adjacent elements on axis 3, but got stride 2"),
+    (o(strides=[65536, 8192, 64, 1]), 6,
+     "O: stride 64 on axis 2 makes elements of the output overlap"),
+    (o(strides=[0, 0, 128, 1]), 6,
+     "O: stride 0 on axis 0 makes elements of the output overlap"),
+    (o(data=Q), 10, "output O (262144 bytes at 0x10000) overlaps Q (262144 bytes at 0x10000)"),
+    (lse(data=O + 64), 10,
+     "output lse (4096 bytes at 0x3000040) overlaps O (262144 bytes at 0x3000000)"),
+    (q([2, 8, 0, 128]) | o([2, 8, 0, 128]) | lse([2, 8, 0]), 0, ""),
+]
+
+
+def check(path):
+    """In a process of its own, beside the other cudaGetDevice."""
+    library = C.CDLL(path)
+    library.gqa_causal_workspace.restype = C.c_int64
+    for case, (changes, code, message) in enumerate(CASES):
+        right = q() | keys(KEYS) | o() | lse()
+        given = {name: C.byref(t) if t is not None else None
+                 for name, t in (right | changes).items()}
+        inputs = [given["Q"], given["K"], given["V"], C.c_float(1), given["O"], given["lse"]]
+        for size in (256, 12):
+            text = C.create_string_buffer(b"?" * 300)
+            got = library.gqa_causal_check(*inputs, text, C.c_size_t(size))
+            assert (got, text.value.decode()) == (code, message[:size - 1]), (case, got, text.value)
+        for size in (0, 64):
+            got = library.gqa_causal_check(*inputs, None, C.c_size_t(size))
+            assert got == code, (case, got)
+        got = library.gqa_causal_workspace(*inputs)
+        assert got == -code, (case, got)
+        if code:
+            got = library.gqa_causal(*inputs, None, C.c_size_t(0), None)
+            assert got == code, (case, got)
+    print(len(CASES), "cases")
+
+
+class Host(unittest.TestCase):
+
+    def test_refusals(self):
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            base = os.path.join(directory, "gqa")
+            made = mt.tool("moa-codegen", mt.example("gqa_causal"), "--target=cuda", "-o",
+                           base + ".cu")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            with open(base + ".c", "w", encoding="utf-8") as file:
+                file.write("int cudaGetDevice(int *device) { *device = 0; return 0; }\n")
+            subprocess.run(["cc", "-shared", "-fPIC", base + ".c", "-o", base + "-device.so"],
+                           check=True, timeout=60)
+            built = subprocess.run(
+                ["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-cudart", "shared",
+                 "-Xcompiler", "-fPIC", "-shared", base + ".cu", "-o", base + ".so"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            self.assertEqual(built.returncode, 0, built.stdout)
+            done = subprocess.run([sys.executable, __file__, "--check", base + ".so"],
+                                  env=os.environ | {"LD_PRELOAD": base + "-device.so"},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{len(CASES)} cases\n"))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--check"]:
+        check(sys.argv[2])
+    else:
+        unittest.main(verbosity=2)

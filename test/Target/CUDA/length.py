@@ -1,0 +1,67 @@
+# RUN: %python %s
+"""The text stays short enough to be read.
+
+No line of any example passes 120 columns; that of grouped-query attention, which
+has everything a kernel on the tensor cores has, is bounded in lines as well, and
+the parts that no kernel needs are not there.
+"""
+import glob
+import os
+import re
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+COLUMNS = 120
+LINES = 800
+
+
+def names():
+    folder = os.path.dirname(mt.example("sdpa"))
+    return sorted(os.path.basename(f)[:-4] for f in glob.glob(os.path.join(folder, "*.moa")))
+
+
+class Length(unittest.TestCase):
+
+    def text(self, name, *settings):
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            path = os.path.join(directory, name + ".cu")
+            sets = [word for setting in settings for word in ("--set", setting)]
+            made = mt.tool("moa-codegen", mt.example(name), *sets, "--target=cuda", "-o", path)
+            self.assertEqual(made.returncode, 0, made.stderr)
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+
+    def test_columns(self):
+        self.assertGreaterEqual(len(names()), 11)
+        for name in names():
+            for kind in ("f32", "bf16"):
+                with self.subTest(example=name, type=kind):
+                    lines = self.text(name, f"T={kind}").split("\n")
+                    self.assertGreater(len(lines), 100)
+                    long = [line for line in lines if len(line) > COLUMNS]
+                    self.assertEqual(long, [])
+                    self.assertEqual([line for line in lines if line != line.rstrip()], [])
+
+    def test_lines(self):
+        for width in (64, 128, 256):
+            with self.subTest(width=width):
+                text = self.text("gqa_causal", f"D={width}")
+                self.assertLessEqual(len(text.split("\n")), LINES)
+
+    def test_nothing_unused(self):
+        """Every function of the device is called, every function of the host too."""
+        for name in names():
+            for kind in ("f32", "bf16"):
+                with self.subTest(example=name, type=kind):
+                    text = self.text(name, f"T={kind}")
+                    defined = re.findall(r"^(?:template <.*> ?|constexpr )*\n?(?:DEVICE|static|bool) "
+                                         r"\w+ (\w+)\(", text, re.MULTILINE)
+                    self.assertTrue(defined)
+                    for function in defined:
+                        self.assertGreater(len(re.findall(rf"\b{function}\b", text)), 1, function)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
