@@ -57,3 +57,5 @@ if has_gpu():
     config.available_features.add("gpu")
 if shutil.which("nvcc"):
     config.available_features.add("nvcc")
+if shutil.which("ptxas"):
+    config.available_features.add("ptxas")

@@ -171,6 +171,13 @@ struct StageTime {
 
 enum class ReportFormat { Text, JSON };
 
+/// Kernels as PTX and their host side.
+struct PTXFiles {
+  std::string text;     ///< PTX for sm_90a
+  std::string launcher; ///< C that holds the PTX and launches it by the driver API
+  std::string manifest; ///< JSON: the facts of every launch
+};
+
 /// One compiled specification.
 class Compilation {
 public:
@@ -194,6 +201,11 @@ public:
   std::optional<std::string> mathematics();
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
+  /// PTX of all kernels, and what launches them.
+  std::optional<PTXFiles> ptx();
+  /// The same kernels as machine code for sm_90a, by the ptxas of a CUDA toolkit
+  /// found at run time.
+  std::optional<std::vector<char>> cubin();
   /// CUDA C++ of all kernels, one file that stands alone.
   std::optional<std::string> cuda();
   /// The C header of the object's entry points.

@@ -77,6 +77,9 @@ struct Compilation::Impl {
   }
   /// Whether a question can be answered; an error if the compilation has ended.
   bool isOpen();
+  /// Runs passes on a module as one stage.
+  bool runPasses(mlir::ModuleOp module, const char *stage,
+                 llvm::function_ref<void(mlir::OpPassManager &)> build);
   /// Runs a stage and adds its time.
   bool timed(const char *stage, llvm::function_ref<bool()> work);
   /// Writes a file into the dump directory, if there is one: NAME is the
@@ -100,8 +103,6 @@ private:
   bool parse(const std::string &text, const std::string &name);
   bool findEntryLevel();
   bool readSignatures();
-  bool runPasses(mlir::ModuleOp module, const char *stage,
-                 llvm::function_ref<void(mlir::OpPassManager &)> build);
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).

@@ -2,7 +2,9 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Target/CUDA/Cuda.h"
+#include "lib/Target/PTX/PTX.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
@@ -30,6 +32,47 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   modules[Level::Device] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);
   return *modules[Level::Device];
+}
+
+std::optional<PTXFiles> Compilation::ptx() {
+  ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
+  if (!module)
+    return std::nullopt;
+  std::optional<std::string> forms = mathematics();
+  if (!forms)
+    return std::nullopt;
+  OwningOpRef<ModuleOp> code = module.clone();
+  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }))
+    return std::nullopt;
+  std::vector<ptx::Program> programs;
+  for (auto [program, signature] :
+       llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
+    programs.push_back({signature, {}, ""});
+    for (auto kernel : program.getBody().getOps<device::KernelOp>())
+      programs.back().launches.push_back(gpu::getLaunch(kernel));
+  }
+  programs.front().notes = impl->sourceText + "\n" + *forms;
+  PTXFiles files;
+  bool made = impl->timed("ptx", [&] {
+    auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
+    auto text = llvm ? impl->take(ptx::emit(**llvm)) : std::nullopt;
+    auto launcher = text ? impl->take(ptx::printLauncher(programs, *text)) : std::nullopt;
+    files = {text.value_or(""), launcher.value_or(""), ptx::printManifest(programs)};
+    return launcher.has_value();
+  });
+  return made ? std::optional(std::move(files)) : std::nullopt;
+}
+
+std::optional<std::vector<char>> Compilation::cubin() {
+  std::optional<PTXFiles> files = ptx();
+  if (!files)
+    return std::nullopt;
+  std::optional<std::vector<char>> bytes;
+  impl->timed("ptxas", [&] {
+    bytes = impl->take(ptx::assemble(files->text));
+    return bytes.has_value();
+  });
+  return bytes;
 }
 
 std::optional<std::string> Compilation::cuda() {

@@ -11,6 +11,7 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
+#include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
@@ -39,6 +40,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -53,6 +55,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace moa {
@@ -64,7 +67,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
                   mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::ub::UBDialect,
+                  mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
                   mlir::vector::VectorDialect>();
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
@@ -77,6 +80,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::func::registerInlinerExtension(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
 }
 
 /// The upstream passes that our pipelines and tests name.
@@ -116,6 +120,7 @@ void registerPasses() {
   registerSchedulePasses();
   registerONFToVectorPasses();
   registerONFToDevicePasses();
+  registerDeviceToNVVMPasses();
   registerPipelines();
 }
 

@@ -11,6 +11,7 @@
 #include "tools/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -26,13 +27,13 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                             "standard output"),
                                    cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda"),
+    target("target", cl::init("cpu"), cl::value_desc("cpu|cuda|ptx|cubin"),
            cl::desc("What to generate code for: cpu gives an object file, cuda "
-                    "CUDA C++"),
+                    "CUDA C++, ptx PTX with a launcher in C and a manifest, cubin "
+                    "machine code of a GPU"),
            cl::cat(category));
-// Hidden while there is no GPU target.
-static cl::opt<std::string> arch("arch", cl::value_desc("name"), cl::Hidden,
-                                 cl::desc("The GPU architecture"),
+static cl::opt<std::string> arch("arch", cl::value_desc("name"),
+                                 cl::desc("The GPU architecture: sm_90a"),
                                  cl::cat(category));
 static cl::opt<std::string>
     processor("mcpu", cl::value_desc("name"),
@@ -85,16 +86,14 @@ static int fail(const Twine &message) {
 
 /// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
-  static const char *const later[] = {"ptx", "cubin"};
-  if (is_contained(later, target))
-    return "--target=" + target + " does not exist yet; there are cpu and cuda";
-  if (target != "cpu" && target != "cuda")
-    return "there is no target '" + target + "'; there are cpu and cuda";
+  static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
+  if (!is_contained(targets, target))
+    return "there is no target '" + target + "'; there are cpu, cuda, ptx and cubin";
   if (target == "cpu" && !arch.empty())
     return "--arch names a GPU; --target=cpu takes --mcpu";
-  if (target == "cuda" && !arch.empty() && arch != "sm_90a")
+  if (target != "cpu" && !arch.empty() && arch != "sm_90a")
     return "there is no GPU architecture '" + arch + "'; there is sm_90a";
-  if (target == "cuda" && (!header.empty() || !processor.empty()))
+  if (target != "cpu" && (!header.empty() || !processor.empty()))
     return std::string("--header and --mcpu belong to --target=cpu");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
     return "there is no level '" + emit +
@@ -135,6 +134,24 @@ static bool add(std::vector<Artefact> &artefacts, StringRef path,
   return contents.has_value();
 }
 
+/// NAME.ptx, and beside it NAME.c and NAME.json.
+static bool addPTX(std::vector<Artefact> &artefacts, moa::Compilation &unit) {
+  std::optional<moa::PTXFiles> files = unit.ptx();
+  if (!files)
+    return false;
+  artefacts.push_back({output, files->text});
+  if (output == "-")
+    return true;
+  auto beside = [](StringRef extension) {
+    SmallString<128> path(output);
+    sys::path::replace_extension(path, extension);
+    return path.str().str();
+  };
+  artefacts.push_back({beside(".c"), files->launcher});
+  artefacts.push_back({beside(".json"), files->manifest});
+  return true;
+}
+
 /// Everything the flags ask for; false after an error.
 static bool makeArtefacts(moa::Compilation &unit,
                           std::vector<Artefact> &artefacts) {
@@ -161,7 +178,9 @@ static bool makeArtefacts(moa::Compilation &unit,
     return true;
   if (target == "cuda")
     return add(artefacts, output, unit.cuda());
-  std::optional<std::vector<char>> object = unit.object();
+  if (target == "ptx")
+    return addPTX(artefacts, unit);
+  std::optional<std::vector<char>> object = target == "cubin" ? unit.cubin() : unit.object();
   return object &&
          add(artefacts, output, std::string(object->begin(), object->end()));
 }

@@ -2,9 +2,9 @@
 #include "lib/Target/CUDA/Expressions.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -110,6 +110,7 @@ struct OperationPrinter {
   }
   Expr compareFloat() const;
   Expr compareInteger() const;
+  Expr rounded(const char *operation) const;
   Expr multiply() const;
   Expr cast() const { return call(getValueType(type()).str()); }
   Expr extend() const;
@@ -171,42 +172,47 @@ Expr OperationPrinter::compareInteger() const {
   }
 }
 
-/// True if the value may become an operand of a sum, in the same expression or
-/// through a fragment, a private array or what a loop carries: nvcc would fuse them.
-static bool reachesSum(Value value, llvm::DenseSet<Value> &seen) {
+/// An operation in one rounding, which nvcc does not fuse with another.
+Expr OperationPrinter::rounded(const char *operation) const {
+  return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
+}
+
+/// Whether a value may come to an operand of CUDA's library as it is, or with another
+/// sign.
+static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return false;
+  auto enters = [&](Value next) { return entersLibrary(next, seen); };
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    Operation *user = use.getOwner();
     unsigned number = use.getOperandNumber();
-    if (isa<arith::AddFOp, arith::SubFOp, memref::StoreOp>(user))
-      return true;
-    if (auto reduce = dyn_cast<device::ReduceOp>(user))
-      return reduce.getMonoid() == Monoid::add;
-    auto follow = [&](Value next) { return reachesSum(next, seen); };
-    if (isa<arith::NegFOp, arith::SelectOp>(user))
-      return follow(user->getResult(0));
-    if (auto map = dyn_cast<device::MapOp>(user))
-      return follow(map.getBody().getArgument(number));
-    if (auto contract = dyn_cast<device::ContractOp>(user))
-      return user->getOperand(number) == contract.getC() && follow(contract.getResult());
-    if (isa<device::AwaitOp>(user))
-      return follow(user->getResult(0));
-    if (auto loop = dyn_cast<scf::ForOp>(user))
-      return follow(loop.getTiedLoopRegionIterArg(&use)) || follow(loop.getTiedLoopResult(&use));
-    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()); loop && isa<scf::YieldOp>(user))
-      return follow(loop.getRegionIterArg(number)) || follow(loop.getResult(number));
-    if (isa<scf::YieldOp, device::YieldOp>(user))
-      return follow(user->getParentOp()->getResult(number));
-    return false;
+    Operation *user = use.getOwner(), *parent = user->getParentOp();
+    return llvm::TypeSwitch<Operation *, bool>(user)
+        .Case<arith::RemFOp, memref::StoreOp>([](auto) { return true; })
+        .Case<arith::NegFOp, arith::SelectOp>([&](auto op) { return enters(op.getResult()); })
+        .Case<device::MapOp>([&](auto map) { return enters(map.getBody().getArgument(number)); })
+        .Case<device::IfAnyOp>([&](auto branch) {
+          return number != 0 && enters(branch.getResults()[number - 1]);
+        })
+        .Case<device::YieldOp>([&](auto) { return enters(parent->getResult(number)); })
+        .Case<scf::ForOp>([&](auto loop) {
+          return enters(loop.getTiedLoopRegionIterArg(&use));
+        })
+        .Case<scf::YieldOp>([&](auto) {
+          auto loop = dyn_cast<scf::ForOp>(parent);
+          return enters(parent->getResult(number)) ||
+                 (loop && enters(loop.getRegionIterArg(number)));
+        })
+        .Default([](Operation *op) {
+          return op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp>(op);
+        });
   });
 }
 
+/// No sum of ours is fused with a product. Those inside the functions of CUDA's
+/// library would be, so what goes there is rounded before.
 Expr OperationPrinter::multiply() const {
   llvm::DenseSet<Value> seen;
-  if (reachesSum(op->getResult(0), seen))
-    return call(isDouble() ? "__dmul_rn" : "__fmul_rn");
-  return infix("*", Expr::product);
+  return entersLibrary(op->getResult(0), seen) ? rounded("mul") : infix("*", Expr::product);
 }
 
 Expr OperationPrinter::extend() const {
@@ -254,8 +260,8 @@ std::optional<Expr> OperationPrinter::printMath() const {
 std::optional<Expr> OperationPrinter::print() const {
   bool truth = type().isInteger(1);
   return llvm::TypeSwitch<Operation *, std::optional<Expr>>(op)
-      .Case<arith::AddFOp>([&](auto) { return infix("+", Expr::sum); })
-      .Case<arith::SubFOp>([&](auto) { return infix("-", Expr::sum); })
+      .Case<arith::AddFOp>([&](auto) { return rounded("add"); })
+      .Case<arith::SubFOp>([&](auto) { return rounded("sub"); })
       .Case<arith::MulFOp>([&](auto) { return multiply(); })
       .Case<arith::DivFOp>([&](auto) { return infix("/", Expr::product); })
       .Case<arith::RemFOp>([&](auto) { return library("fmod"); })

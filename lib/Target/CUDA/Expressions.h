@@ -24,8 +24,8 @@ struct Expr {
 std::string printConstant(mlir::Attribute value);
 
 /// One operation of arith or math on operands already printed; nothing if it has
-/// no C++ here. The rounding of every float operation is fixed: products go
-/// through __fmul_rn where nvcc might fuse them with a sum.
+/// no C++ here. The rounding of every float operation is fixed: sums go
+/// through __fadd_rn and its like, which nvcc never fuses with a product.
 std::optional<Expr> printOperation(mlir::Operation *op, llvm::ArrayRef<Expr> operands,
                                    std::set<std::string> &helpers);
 

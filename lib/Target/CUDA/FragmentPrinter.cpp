@@ -440,8 +440,12 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
     return isa<FloatType>(type) ? name : name + "<" + valueType + ">";
   }
   return helpers.request(name, [&](const std::string &own) {
+    std::string body = std::string("a ") + sign + " b";
+    if (isa<FloatType>(type)) // in one rounding, fused with nothing
+      body = std::string(type.isF64() ? "__d" : "__f") +
+             (monoid == Monoid::add ? "add" : "mul") + "_rn(a, b)";
     return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
-           " b) { return a " + sign + " b; }\n";
+           " b) { return " + body + "; }\n";
   });
 }
 

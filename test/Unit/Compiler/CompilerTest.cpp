@@ -54,6 +54,20 @@ TEST(Compiler, PrintsEveryLevel) {
   EXPECT_FALSE(parseLevel("softly"));
 }
 
+// Without elementary functions: no toolkit is needed.
+TEST(Compiler, WritesPTX) {
+  Compilation unit = Compiler().compileText(kRowSums);
+  std::optional<PTXFiles> files = unit.ptx();
+  ASSERT_TRUE(files) << unit.renderDiagnostics();
+  EXPECT_THAT(files->text, HasSubstr(".visible .entry row_sums_0("));
+  EXPECT_THAT(files->launcher, HasSubstr("int32_t row_sums_prepare(int32_t device)"));
+  EXPECT_THAT(files->launcher, HasSubstr(".visible .entry row_sums_0("));
+  EXPECT_THAT(files->manifest, HasSubstr("\"kernel\": \"row_sums_0\""));
+  EXPECT_EQ(unit.ptx()->text, files->text);
+  Compilation wrong = Compiler().compileText("kernel f[N](x : f32[N]) -> y : f32[N] { y = z }");
+  EXPECT_FALSE(wrong.ptx());
+}
+
 TEST(Compiler, LevelsAreReadBack) {
   Compilation unit = Compiler().compileText(kRowSums);
   for (Level level : {Level::MoA, Level::DNF, Level::ONF, Level::Lifted}) {

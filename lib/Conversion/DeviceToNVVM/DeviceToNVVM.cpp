@@ -1,0 +1,57 @@
+//===- DeviceToNVVM.cpp - from programs for a GPU to LLVM's dialects ------===//
+#include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
+#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace moa {
+namespace {
+
+struct ConvertDeviceToNVVM : PassWrapper<ConvertDeviceToNVVM, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertDeviceToNVVM)
+  StringRef getArgument() const final { return "convert-device-to-nvvm"; }
+  StringRef getDescription() const final {
+    return "Lower GPU programs to functions in nvvm, llvm, scf and arith";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect,
+                    NVVM::NVVMDialect, scf::SCFDialect>();
+  }
+  void runOnOperation() final {
+    SmallVector<device::ProgramOp> programs(getOperation().getOps<device::ProgramOp>());
+    for (device::ProgramOp program : programs) {
+      for (auto kernel : program.getBody().getOps<device::KernelOp>())
+        if (failed(nvvm::KernelEmitter(kernel, getOperation()).run()))
+          return signalPassFailure();
+      program.erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createConvertDeviceToNVVMPass() {
+  return std::make_unique<ConvertDeviceToNVVM>();
+}
+
+void registerDeviceToNVVMPasses() {
+  PassRegistration<ConvertDeviceToNVVM>();
+  PassPipelineRegistration<>("device-to-llvm-pipeline",
+                             "Every pass from device to the llvm dialect for PTX",
+                             buildDeviceToLLVMPipeline);
+}
+
+void buildDeviceToLLVMPipeline(OpPassManager &manager) {
+  manager.addPass(createConvertDeviceToNVVMPass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertNVVMToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+} // namespace moa

@@ -1,0 +1,302 @@
+//===- Instructions.cpp - sequences of PTX instructions as ops ------------===//
+#include "lib/Conversion/DeviceToNVVM/Instructions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace moa::nvvm {
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+Value Instructions::i32(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
+}
+Value Instructions::i64(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+}
+Value Instructions::f32(float value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+Value Instructions::i1(bool value) {
+  return arith::ConstantOp::create(b, loc, b.getBoolAttr(value));
+}
+Value Instructions::add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+Value Instructions::mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+
+static Value constantLike(Instructions &to, Value x, int64_t y) {
+  return x.getType().isInteger(64) ? to.i64(y) : to.i32(y);
+}
+Value Instructions::add(Value x, int64_t y) {
+  return y == 0 ? x : add(x, constantLike(*this, x, y));
+}
+Value Instructions::mul(Value x, int64_t y) {
+  return y == 1 ? x : mul(x, constantLike(*this, x, y));
+}
+Value Instructions::div(Value x, int64_t y) {
+  return y == 1 ? x : b.createOrFold<arith::DivUIOp>(loc, x, constantLike(*this, x, y));
+}
+Value Instructions::rem(Value x, int64_t y) {
+  return b.createOrFold<arith::RemUIOp>(loc, x, constantLike(*this, x, y));
+}
+Value Instructions::equals(Value x, int64_t y) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, constantLike(*this, x, y));
+}
+Value Instructions::narrow(Value x) {
+  return b.createOrFold<arith::TruncIOp>(loc, b.getI32Type(), x);
+}
+Value Instructions::widen(Value x) {
+  return b.createOrFold<arith::ExtUIOp>(loc, b.getI64Type(), x);
+}
+
+//===----------------------------------------------------------------------===//
+// Assembly
+//===----------------------------------------------------------------------===//
+
+Values Instructions::assembly(StringRef text, StringRef constraints, ValueRange operands,
+                              TypeRange results, bool isVolatile) {
+  Type type;
+  if (results.size() == 1)
+    type = results[0];
+  else if (!results.empty())
+    type = LLVM::LLVMStructType::getLiteral(b.getContext(), llvm::to_vector(results));
+  auto op = LLVM::InlineAsmOp::create(
+      b, loc, type ? TypeRange(type) : TypeRange(), operands, text, constraints, isVolatile,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  if (results.empty())
+    return {};
+  if (results.size() == 1)
+    return {op.getRes()};
+  Values values;
+  for (size_t k = 0; k != results.size(); ++k)
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, op.getRes(), k));
+  return values;
+}
+
+Value Instructions::call(StringRef intrinsic, Type type, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(intrinsic), operands)
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+Value Instructions::thread() { return NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()); }
+Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Type()); }
+
+Value Instructions::shuffle(Value value, int64_t mask) {
+  Type type = value.getType();
+  auto exchange = [&](Value word) -> Value {
+    return NVVM::ShflOp::create(b, loc, word.getType(), i32(-1), word, i32(mask), i32(31),
+                                NVVM::ShflKind::bfly, UnitAttr());
+  };
+  if (type.isF32() || type.isInteger(32))
+    return exchange(value);
+  if (type.getIntOrFloatBitWidth() < 32) {
+    Value word = arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
+    return arith::TruncIOp::create(b, loc, type, exchange(word));
+  }
+  Value bits = type.isF64() ? arith::BitcastOp::create(b, loc, b.getI64Type(), value) : value;
+  Value high = narrow(arith::ShRUIOp::create(b, loc, bits, i64(32)));
+  Value low = widen(exchange(narrow(bits)));
+  high = arith::ShLIOp::create(b, loc, widen(exchange(high)), i64(32));
+  bits = arith::OrIOp::create(b, loc, low, high);
+  return type.isF64() ? arith::BitcastOp::create(b, loc, type, bits) : bits;
+}
+
+Value Instructions::vote(ValueRange conditions) {
+  Value condition = conditions[0];
+  for (Value other : conditions.drop_front())
+    condition = arith::OrIOp::create(b, loc, condition, other);
+  return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
+}
+
+Value Instructions::broadcast(Value value) {
+  return NVVM::ShflOp::create(b, loc, value.getType(), i32(-1), value, i32(0), i32(31),
+                              NVVM::ShflKind::idx, UnitAttr());
+}
+
+void Instructions::synchronize() { NVVM::Barrier0Op::create(b, loc); }
+
+void Instructions::synchronize(Value barrier, int64_t threads) {
+  assembly("bar.sync $0, " + std::to_string(threads) + ";", "r,~{memory}", barrier, {});
+}
+
+void Instructions::setRegisters(int64_t count, bool more) {
+  NVVM::SetMaxRegisterOp::create(b, loc, count,
+                                 more ? NVVM::SetMaxRegisterAction::increase
+                                      : NVVM::SetMaxRegisterAction::decrease);
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+Value Instructions::sharedPointer(Value address) {
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  return LLVM::IntToPtrOp::create(b, loc, type, address);
+}
+
+void Instructions::initBarrier(Value address, int64_t arrivals) {
+  assembly("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}",
+           {address, i32(arrivals)}, {});
+}
+
+void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
+
+void Instructions::wait(Value barrier, Value parity) {
+  assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
+           "mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n\t"
+           "@!done bra AGAIN;\n\t}",
+           "r,r,~{memory}", {barrier, parity}, {});
+}
+
+void Instructions::arrive(Value barrier, Value lane) {
+  assembly("{\n\t.reg .pred first;\n\tsetp.eq.u32 first, $1, 0;\n\t"
+           "@first mbarrier.arrive.shared::cta.b64 _, [$0];\n\t}",
+           "r,r,~{memory}", {barrier, lane}, {});
+}
+
+void Instructions::expectBytes(Value barrier, int64_t bytes) {
+  assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " + std::to_string(bytes) + ";",
+           "r,~{memory}", barrier, {});
+}
+
+/// `{$2, $3, $4}` and `r,r,r` for the coordinates of a box.
+static std::pair<std::string, std::string> coordinates(unsigned first, size_t count) {
+  std::string list, constraints;
+  for (size_t k = 0; k != count; ++k) {
+    list += (k ? ", $" : "$") + std::to_string(first + k);
+    constraints += ",r";
+  }
+  return {list, constraints};
+}
+
+void Instructions::copyBox(Value to, Value map, Value barrier, ValueRange at) {
+  auto [list, constraints] = coordinates(3, at.size());
+  Values operands{to, map, barrier};
+  llvm::append_range(operands, at);
+  assembly("cp.async.bulk.tensor." + std::to_string(at.size()) +
+               "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {" + list +
+               "}], [$2];",
+           "r,l,r" + constraints + ",~{memory}", operands, {});
+}
+
+void Instructions::storeBox(Value from, Value map, ValueRange at) {
+  auto [list, constraints] = coordinates(2, at.size());
+  Values operands{map, from};
+  llvm::append_range(operands, at);
+  assembly("cp.async.bulk.tensor." + std::to_string(at.size()) +
+               "d.global.shared::cta.bulk_group [$0, {" + list + "}], [$1];",
+           "l,r" + constraints + ",~{memory}", operands, {});
+}
+
+void Instructions::awaitStores() {
+  assembly("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;", "~{memory}", {},
+           {});
+}
+
+void Instructions::publishShared() {
+  assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor cores
+//===----------------------------------------------------------------------===//
+
+// Tiles stand as [columns / 64][rows][128 bytes] with the 128-byte swizzle. The
+// stride between groups of eight rows is 1024 bytes; by columns, the distance of
+// the halves of 64 columns is the leading one. Bit 62: the swizzle.
+Value Instructions::descriptor(Value address, int64_t rows) {
+  Value masked = arith::AndIOp::create(b, loc, address, i32(0x3ffff));
+  Value low = widen(div(masked, 16));
+  uint64_t rest = uint64_t(rows * 8) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62;
+  return arith::OrIOp::create(b, loc, low, i64(static_cast<int64_t>(rest)));
+}
+
+/// Where step k of 16 along the contraction stands, in units of 16 bytes.
+static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
+static int64_t columnStep(int64_t k) { return k * 128; }
+
+Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRange a,
+                              Value bTile) {
+  unsigned sums = shape.columns / 2;
+  bool fromRegisters = shape.aRows == 0;
+  SmallVector<Type> types(sums, b.getF32Type());
+  Values operands(sum);
+  if (sum.empty())
+    operands.assign(sums, LLVM::UndefOp::create(b, loc, b.getF32Type()));
+  llvm::append_range(operands, a);
+  operands.push_back(bTile);
+  // Operands are numbered behind the results and the registers tied to them.
+  unsigned first = 2 * sums, tile = first + a.size();
+  std::string list, text = "{\n\t.reg .pred adds;\n\t.reg .pred always;\n\t.reg .b64 a;\n\t"
+                           ".reg .b64 b;\n\t";
+  text += std::string("setp.ne.b32 adds, ") + (sum.empty() ? "0" : "1") +
+          ", 0;\n\tsetp.ne.b32 always, 1, 0;\n\twgmma.fence.sync.aligned;\n\t";
+  for (unsigned k = 0; k != sums; ++k)
+    list += (k ? ", $" : "$") + std::to_string(k);
+  std::string type = shape.isBF16 ? "bf16" : "f16";
+  for (int64_t k = 0; k != shape.steps; ++k) {
+    int64_t step = shape.byColumns ? columnStep(k) : rowStep(shape.bRows, k);
+    text += "add.s64 b, $" + std::to_string(tile) + ", " + std::to_string(step) + ";\n\t";
+    std::string left;
+    if (fromRegisters) {
+      for (unsigned r = 0; r != 4; ++r)
+        left += (r ? ", $" : "{$") + std::to_string(first + 4 * k + r);
+      left += "}";
+    } else {
+      text += "add.s64 a, $" + std::to_string(first) + ", " +
+              std::to_string(rowStep(shape.aRows, k)) + ";\n\t";
+      left = "a";
+    }
+    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(shape.columns) + "k16.f32." +
+            type + "." + type + " {" + list + "}, " + left + ", b, " +
+            (k == 0 ? "adds" : "always") + ", 1, 1, " + (fromRegisters ? "" : "0, ") +
+            (shape.byColumns ? "1" : "0") + ";\n\t";
+  }
+  text += "wgmma.commit_group.sync.aligned;\n\t}";
+  std::string constraints;
+  for (unsigned k = 0; k != sums; ++k)
+    constraints += "=f,";
+  for (unsigned k = 0; k != sums; ++k)
+    constraints += std::to_string(k) + ",";
+  for (size_t k = 0; k != a.size(); ++k)
+    constraints += fromRegisters ? "r," : "l,";
+  return assembly(text, constraints + "l,~{memory}", operands, types);
+}
+
+Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
+  std::string constraints;
+  for (size_t k = 0; k != sum.size(); ++k)
+    constraints += "=f,";
+  for (size_t k = 0; k != sum.size(); ++k)
+    constraints += std::to_string(k) + ",";
+  return assembly("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
+                  constraints + "~{memory}", sum, sum.getTypes());
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Value Instructions::exp2(Value x) {
+  return call("llvm.nvvm.ex2.approx.ftz.f", b.getF32Type(), x);
+}
+
+Value Instructions::reciprocal(Value x) {
+  return call("llvm.nvvm.rcp.approx.ftz.f", b.getF32Type(), x);
+}
+
+// Volatile: the registers a product in flight still reads must not be written
+// before the wait in front of this.
+Value Instructions::pack(Value low, Value high, bool isBF16) {
+  return assembly(isBF16 ? "cvt.rn.bf16x2.f32 $0, $1, $2;" : "cvt.rn.f16x2.f32 $0, $1, $2;",
+                  "=r,f,f", {high, low}, b.getI32Type())[0];
+}
+
+} // namespace moa::nvvm

@@ -1,0 +1,114 @@
+//===- Instructions.h - sequences of PTX instructions as ops ----*- C++ -*-===//
+//
+// Encodings follow the PTX ISA 8.6: mbarrier (9.7.13.15), cp.async.bulk.tensor
+// (9.7.9.25), wgmma and its matrix descriptors (9.7.15). What must not be torn apart
+// (the products of one contraction and the fences around them, a wait and the
+// registers it protects) is one piece of assembly.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_DEVICETONVVM_INSTRUCTIONS_H
+#define MOA_CONVERSION_DEVICETONVVM_INSTRUCTIONS_H
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace moa::nvvm {
+
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// Address spaces of pointers.
+constexpr unsigned kGlobalSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySpace::Global);
+constexpr unsigned kSharedSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySpace::Shared);
+
+/// The products of one contraction.
+struct Contraction {
+  int64_t columns = 0, steps = 0; // of the result, and of 16 along the contraction
+  bool isBF16 = false;
+  int64_t aRows = 0;        // of the tile a stands in; 0: it is in registers
+  int64_t bRows = 0;        // of b's tile
+  bool byColumns = false;   // b has the contraction along its rows
+};
+
+/// Writes instructions at a builder's insertion point. Shared memory is addressed
+/// by 32 bits, all other numbers have the width their names say.
+class Instructions {
+public:
+  explicit Instructions(mlir::OpBuilder &builder) : b(builder) {}
+
+  //===--- Numbers --------------------------------------------------------===//
+  mlir::Value i32(int64_t value);
+  mlir::Value i64(int64_t value);
+  mlir::Value f32(float value);
+  mlir::Value i1(bool value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value add(mlir::Value x, int64_t y);
+  mlir::Value mul(mlir::Value x, int64_t y);
+  mlir::Value div(mlir::Value x, int64_t y); // unsigned
+  mlir::Value rem(mlir::Value x, int64_t y);
+  mlir::Value equals(mlir::Value x, int64_t y);
+  /// The low 32 bits of an i64.
+  mlir::Value narrow(mlir::Value x);
+  mlir::Value widen(mlir::Value x);
+
+  //===--- Assembly -------------------------------------------------------===//
+  Values assembly(mlir::StringRef text, mlir::StringRef constraints,
+                  mlir::ValueRange operands, mlir::TypeRange results, bool isVolatile = true);
+  mlir::Value call(mlir::StringRef intrinsic, mlir::Type type, mlir::ValueRange operands);
+
+  //===--- Threads --------------------------------------------------------===//
+  mlir::Value thread();
+  mlir::Value block();
+  /// The value of the lane whose number differs by `mask`; of 1, 32 or 64 bits.
+  mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// Whether one of the conditions holds in some lane.
+  mlir::Value vote(mlir::ValueRange conditions);
+  /// The value of lane 0.
+  mlir::Value broadcast(mlir::Value value);
+  /// Waits for all threads of the block, or for so many at a barrier of a number.
+  void synchronize();
+  void synchronize(mlir::Value barrier, int64_t threads);
+  void setRegisters(int64_t count, bool more);
+
+  //===--- Shared memory --------------------------------------------------===//
+  mlir::Value sharedPointer(mlir::Value address);
+  void initBarrier(mlir::Value address, int64_t arrivals);
+  /// Makes initialised barriers known to the copy engine.
+  void publishBarriers();
+  void wait(mlir::Value barrier, mlir::Value parity);
+  /// One arrival, by lane 0.
+  void arrive(mlir::Value barrier, mlir::Value lane);
+  void expectBytes(mlir::Value barrier, int64_t bytes);
+  /// One box of an array; coordinates innermost first.
+  void copyBox(mlir::Value to, mlir::Value map, mlir::Value barrier, mlir::ValueRange at);
+  void storeBox(mlir::Value from, mlir::Value map, mlir::ValueRange at);
+  /// Waits until the boxes stored so far have been read.
+  void awaitStores();
+  /// Makes writes to shared memory known to the copy engine and the tensor cores.
+  void publishShared();
+
+  //===--- Tensor cores ---------------------------------------------------===//
+  /// The descriptor of a tile, without its steps; `rows` of a tile by columns, else 0.
+  mlir::Value descriptor(mlir::Value address, int64_t rows);
+  /// Starts sum + a · b, from zero without `sum`. `a` is a descriptor, or four
+  /// registers per step.
+  Values contract(const Contraction &shape, mlir::ValueRange sum, mlir::ValueRange a,
+                  mlir::Value bTile);
+  /// Waits for all but `pending` groups of products, and passes the registers that
+  /// may be read after it.
+  Values awaitProducts(mlir::ValueRange sum, int64_t pending);
+
+  //===--- Arithmetic -----------------------------------------------------===//
+  mlir::Value exp2(mlir::Value x);
+  mlir::Value reciprocal(mlir::Value x);
+  /// Two floats rounded to 16 bits, the first one in the low half.
+  mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
+};
+
+} // namespace moa::nvvm
+
+#endif // MOA_CONVERSION_DEVICETONVVM_INSTRUCTIONS_H

@@ -1,0 +1,154 @@
+//===- KernelEmitter.cpp - a device kernel as an llvm.func ----------------===//
+#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
+
+using namespace mlir;
+
+namespace moa::nvvm {
+
+// Shared memory is one array that every kernel of a module declares the same.
+static constexpr StringRef kShared = "moa_shared";
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+/// A parameter's type; the caller passes a boolean as a byte.
+Type KernelEmitter::parameterType(unsigned argument) {
+  auto program = cast<device::ProgramOp>(kernel->getParentOp());
+  auto array = cast<ArrayType>(program.getBody().getArgument(argument).getType());
+  if (array.getRank() != 0 || argument >= program.getArgNames().size())
+    return LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  Type element = array.getElementType();
+  return element.isInteger(1) ? b.getI8Type() : element;
+}
+
+LLVM::LLVMFuncOp KernelEmitter::createFunction() {
+  SmallVector<Type> types;
+  types.append(launch.parameters.arrays.size(),
+               LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace));
+  auto generic = LLVM::LLVMPointerType::get(b.getContext());
+  unsigned firstMap = types.size();
+  types.append(launch.parameters.maps.size(), generic);
+  for (unsigned scalar : launch.parameters.scalars)
+    types.push_back(parameterType(scalar));
+  types.append(launch.parameters.symbols.size(), b.getI64Type());
+  b.setInsertionPointToEnd(module.getBody());
+  auto function = LLVM::LLVMFuncOp::create(
+      b, kernel.getLoc(), launch.name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                    b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
+  if (launch.sharedBytes)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  auto program = cast<device::ProgramOp>(kernel->getParentOp());
+  for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
+    // No output overlaps another array: the host has checked it.
+    function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    if (array < program.getArgNames().size())
+      function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
+  }
+  auto descriptor = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+  for (unsigned k = 0; k != launch.parameters.maps.size(); ++k) {
+    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(descriptor));
+    function.setArgAttr(firstMap + k, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(64));
+    function.setArgAttr(firstMap + k, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        b.getUnitAttr());
+  }
+  return function;
+}
+
+void KernelEmitter::bindParameters(LLVM::LLVMFuncOp function) {
+  unsigned next = 0;
+  for (unsigned array : launch.parameters.arrays)
+    parameters[array] = function.getArgument(next++);
+  for (const gpu::TensorMap &map : launch.parameters.maps)
+    maps[map.name] = function.getArgument(next++);
+  for (unsigned scalar : launch.parameters.scalars)
+    parameters[scalar] = function.getArgument(next++);
+  for (const std::string &symbol : launch.parameters.symbols)
+    symbols[symbol] = function.getArgument(next++);
+}
+
+LogicalResult KernelEmitter::run() {
+  LLVM::LLVMFuncOp function = createFunction();
+  if (launch.sharedBytes && !module.lookupSymbol(kShared)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    auto shared = LLVM::GlobalOp::create(
+        b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+        LLVM::Linkage::External, kShared, Attribute(), /*alignment=*/1024,
+        kSharedSpace);
+    (void)shared;
+  }
+  b.setInsertionPointToStart(function.addEntryBlock(b));
+  to.loc = kernel.getLoc();
+  bindParameters(function);
+  emitBlock(kernel.getBody().front());
+  LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
+  return failure(failed);
+}
+
+Value KernelEmitter::sharedAddress(int64_t byte) {
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  Value base = LLVM::AddressOfOp::create(b, to.loc, type, kShared);
+  return to.add(LLVM::PtrToIntOp::create(b, to.loc, b.getI32Type(), base), byte);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Type KernelEmitter::scalarType(Type type) {
+  return type.isIndex() ? IntegerType::get(type.getContext(), 64) : type;
+}
+
+Values KernelEmitter::registers(Value v) {
+  if (!isa<device::FragmentType>(v.getType()))
+    return {value(v)};
+  return fragments.lookup(v);
+}
+
+Values KernelEmitter::registers(ValueRange list) {
+  Values all;
+  for (Value v : list)
+    all.append(registers(v));
+  return all;
+}
+
+void KernelEmitter::bind(Value v, ValueRange list) {
+  if (isa<device::FragmentType>(v.getType()))
+    fragments[v] = Values(list);
+  else
+    scalars.map(v, list[0]);
+}
+
+void KernelEmitter::bindAll(ValueRange list, ValueRange from) {
+  for (Value v : list) {
+    auto fragment = dyn_cast<device::FragmentType>(v.getType());
+    size_t count = fragment ? countRegisters(fragment) : 1;
+    bind(v, from.take_front(count));
+    from = from.drop_front(count);
+  }
+}
+
+SmallVector<Type> KernelEmitter::registerTypes(TypeRange types) {
+  SmallVector<Type> all;
+  for (Type type : types) {
+    if (auto fragment = dyn_cast<device::FragmentType>(type))
+      all.append(countRegisters(fragment), getRegisterType(fragment));
+    else
+      all.push_back(scalarType(type));
+  }
+  return all;
+}
+
+void KernelEmitter::fail(Operation *op, const Twine &why) {
+  if (!failed)
+    op->emitError() << "has no PTX: " << why;
+  failed = true;
+}
+
+} // namespace moa::nvvm

@@ -1,0 +1,120 @@
+//===- KernelEmitter.h - a device kernel as an llvm.func --------*- C++ -*-===//
+//
+// Walks a kernel in order and writes each op's instructions into the function. A
+// scalar of the device level is one value, a fragment the list of its registers;
+// indices are i64.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_DEVICETONVVM_KERNELEMITTER_H
+#define MOA_CONVERSION_DEVICETONVVM_KERNELEMITTER_H
+
+#include "lib/Conversion/DeviceToNVVM/Fragments.h"
+#include "lib/Conversion/DeviceToNVVM/Instructions.h"
+#include "lib/Target/GPU/Launch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace moa::nvvm {
+
+class KernelEmitter {
+public:
+  KernelEmitter(device::KernelOp kernel, mlir::ModuleOp module)
+      : kernel(kernel), module(module), b(kernel.getContext()), to(b),
+        launch(gpu::getLaunch(kernel)) {}
+
+  /// Writes the function at the end of the module. Fails with a diagnostic at the op
+  /// that has no instructions.
+  mlir::LogicalResult run();
+
+private:
+  //===--- The function ---------------------------------------------------===//
+  mlir::LLVM::LLVMFuncOp createFunction();
+  void bindParameters(mlir::LLVM::LLVMFuncOp function);
+  mlir::Type parameterType(unsigned argument);
+
+  //===--- Values ---------------------------------------------------------===//
+  mlir::Value value(mlir::Value v) { return scalars.lookup(v); }
+  /// A scalar, or the registers of a fragment.
+  Values registers(mlir::Value v);
+  Values registers(mlir::ValueRange list);
+  void bind(mlir::Value v, mlir::ValueRange registers);
+  /// Binds every value to as many of `registers` as it has.
+  void bindAll(mlir::ValueRange list, mlir::ValueRange registers);
+  llvm::SmallVector<mlir::Type> registerTypes(mlir::TypeRange types);
+  static mlir::Type scalarType(mlir::Type type);
+  void fail(mlir::Operation *op, const llvm::Twine &why);
+
+  //===--- Scalars and control flow (Scalars.cpp) -------------------------===//
+  void emitBlock(mlir::Block &block);
+  void emit(mlir::Operation *op);
+  void emitScalar(mlir::Operation *op);
+  /// The value of a scalar op on values of its operands; null: it is none.
+  mlir::Value compute(mlir::Operation *op, mlir::ValueRange in);
+  mlir::Value computeInteger(mlir::Operation *op, mlir::ValueRange in);
+  enum class Quotient { truncated, floored, ceiled, remainder };
+  mlir::Value divide(Quotient kind, mlir::Value x, mlir::Value y);
+  mlir::Value shift(mlir::Value x, mlir::Value y, bool left);
+  mlir::Value computeCast(mlir::Operation *op, mlir::ValueRange in);
+  mlir::Value toInteger(mlir::Value x, mlir::Type type);
+  mlir::Value callLibrary(mlir::Operation *op, mlir::StringRef name, mlir::ValueRange in);
+  mlir::Value symbolValue(const SymExpr &expr);
+  mlir::Value floorDivide(mlir::Value x, mlir::Value y, bool remainder);
+  void emitFor(mlir::scf::ForOp loop);
+  void emitIf(mlir::scf::IfOp branch);
+  /// `if (condition) body`.
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  void emitLocal(mlir::memref::AllocaOp local);
+  mlir::Value element(mlir::Value local, mlir::ValueRange indices);
+  mlir::Value address(mlir::Value array, mlir::Value offset);
+  void emitLoad(device::LoadOp load);
+  void emitStore(device::StoreOp store);
+
+  //===--- Tiles (Tiles.cpp) ----------------------------------------------===//
+  void emitTile(mlir::Operation *op);
+  void emitSpecialize(device::SpecializeOp op);
+  /// The address of a stage of a ring, or of a slot of barriers.
+  mlir::Value stage(mlir::Value ring, mlir::Value number);
+  mlir::Value slot(mlir::Value barriers, mlir::Value number);
+  mlir::Value sharedAddress(int64_t byte);
+  /// The coordinates of a box, innermost first: its column, then those of the axes.
+  Values boxAt(int64_t column, mlir::ValueRange coordinates);
+  void emitCopy(device::CopyOp op);
+  void emitStoreTile(device::StoreTileOp op);
+  void putFragment(mlir::Value tile, int64_t rows, mlir::ValueRange packed);
+  void emitClear(device::ClearUnseenOp op);
+  mlir::Value unseenBits(mlir::ValueRange seen);
+  void emitFill(device::FillOp op);
+  void emitContract(device::ContractOp op);
+  void emitMap(device::MapOp op);
+  bool emitRounding(device::MapOp op);
+  void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,
+                   llvm::SmallVectorImpl<Values> &results);
+  void emitIfAny(device::IfAnyOp op);
+  void emitReduce(device::ReduceOp op);
+  mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
+  mlir::Value threadPart(device::LayoutAttr layout, unsigned axis);
+  mlir::Value firstReplica(device::LayoutAttr layout);
+
+  device::KernelOp kernel;
+  mlir::ModuleOp module;
+  mlir::OpBuilder b;
+  Instructions to;
+  gpu::Launch launch;
+  bool failed = false;
+  mlir::IRMapping scalars;
+  llvm::DenseMap<mlir::Value, Values> fragments;
+  llvm::StringMap<mlir::Value> symbols;
+  llvm::DenseMap<unsigned, mlir::Value> parameters; // arrays and scalars of the program
+  llvm::StringMap<mlir::Value> maps;
+  mlir::Value warpgroup, warp, lane; // of a consumer
+  /// Of ops of a map's body: what they gave for operands they have had before.
+  using Known = std::vector<std::pair<Values, mlir::Value>>;
+  llvm::DenseMap<mlir::Operation *, Known> known;
+};
+
+} // namespace moa::nvvm
+
+#endif // MOA_CONVERSION_DEVICETONVVM_KERNELEMITTER_H

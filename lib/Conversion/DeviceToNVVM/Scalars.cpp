@@ -1,0 +1,418 @@
+//===- Scalars.cpp - scalar operations, control flow and memory -----------===//
+//
+// Operations of arith and math keep their meaning on values of the same types, with
+// i64 for indices. Those that are undefined for some operands (quotients, shifts,
+// conversions) get the values the CUDA C++ text defines (lib/Target/CUDA/Helpers.cpp).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace moa::nvvm {
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitBlock(Block &block) {
+  for (Operation &op : block)
+    if (!op.hasTrait<OpTrait::IsTerminator>())
+      emit(&op);
+}
+
+void KernelEmitter::emit(Operation *op) {
+  to.loc = op->getLoc();
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<scf::ForOp>([&](auto loop) { emitFor(loop); })
+      .Case<scf::IfOp>([&](auto branch) { emitIf(branch); })
+      .Case<memref::AllocaOp>([&](auto local) { emitLocal(local); })
+      .Case<memref::LoadOp>([&](auto load) {
+        scalars.map(load.getResult(),
+                    LLVM::LoadOp::create(b, to.loc, scalarType(load.getType()),
+                                         element(load.getMemref(), load.getIndices())));
+      })
+      .Case<memref::StoreOp>([&](auto store) {
+        LLVM::StoreOp::create(b, to.loc, value(store.getValue()),
+                              element(store.getMemref(), store.getIndices()));
+      })
+      .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
+      .Case<device::StoreOp>([&](auto store) { emitStore(store); })
+      .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
+            device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
+            device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
+            device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
+      .Default([&](Operation *) { emitScalar(op); });
+}
+
+void KernelEmitter::emitScalar(Operation *op) {
+  if (failed)
+    return;
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return fail(op, "the op is not one of the device level's");
+  Values in;
+  for (Value operand : op->getOperands())
+    in.push_back(value(operand));
+  if (Value result = compute(op, in))
+    scalars.map(op->getResult(0), result);
+  else
+    fail(op, "the op is not one of the device level's");
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// Functions of CUDA's library, of which each is a call.
+static const llvm::StringMap<StringRef> kLibrary = {
+    {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.expm1", "expm1"},
+    {"math.log", "log"},     {"math.log2", "log2"},   {"math.log10", "log10"},
+    {"math.log1p", "log1p"}, {"math.cbrt", "cbrt"},   {"math.tanh", "tanh"},
+    {"math.sinh", "sinh"},   {"math.cosh", "cosh"},   {"math.sin", "sin"},
+    {"math.cos", "cos"},     {"math.tan", "tan"},     {"math.atan", "atan"},
+    {"math.erf", "erf"},     {"math.erfc", "erfc"},   {"math.round", "round"},
+    {"math.powf", "pow"},    {"math.atan2", "atan2"}, {"arith.remf", "fmod"},
+    {"math.rsqrt", "rsqrt"}};
+
+Value KernelEmitter::callLibrary(Operation *op, StringRef name, ValueRange in) {
+  Type type = in[0].getType();
+  std::string function = ("__nv_" + name + (type.isF64() ? "" : "f")).str();
+  if (name == "rsqrt" && type.isF32())
+    function = "__nv_frsqrt_rn";
+  SmallVector<Type> types(in.getTypes());
+  if (!module.lookupSymbol(function)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::LLVMFuncOp::create(b, op->getLoc(), function, LLVM::LLVMFunctionType::get(type, types));
+  }
+  return LLVM::CallOp::create(b, to.loc, TypeRange(type), function, in).getResult();
+}
+
+Value KernelEmitter::compute(Operation *op, ValueRange in) {
+  Type type = op->getResult(0).getType();
+  auto library = kLibrary.find(op->getName().getStringRef());
+  if (library != kLibrary.end())
+    return callLibrary(op, library->second, in);
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (type.isIndex())
+      return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());
+    return arith::ConstantOp::create(b, to.loc, cast<TypedAttr>(constant.getValue()));
+  }
+  if (auto symbol = dyn_cast<device::SymbolOp>(op))
+    return symbolValue(*SymExpr::parse(symbol.getExpr()));
+  if (auto scalar = dyn_cast<device::ScalarOp>(op)) {
+    Value passed = parameters[cast<BlockArgument>(scalar.getArray()).getArgNumber()];
+    if (!type.isInteger(1))
+      return passed;
+    Value zero = arith::ConstantOp::create(b, to.loc, b.getI8IntegerAttr(0));
+    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, passed, zero);
+  }
+  if (isa<device::ThreadOp>(op))
+    return to.widen(to.thread());
+  if (isa<device::BlockOp>(op))
+    return to.widen(to.block());
+  if (isa<device::Exp2Op>(op))
+    return to.exp2(in[0]);
+  if (isa<device::ReciprocalOp>(op))
+    return to.reciprocal(in[0]);
+  if (isa<arith::MaximumFOp, arith::MinimumFOp>(op) && type.isF64()) {
+    auto predicate =
+        isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+    Value first = arith::CmpFOp::create(b, to.loc, predicate, in[0], in[1]);
+    Value nan = arith::CmpFOp::create(b, to.loc, arith::CmpFPredicate::UNE, in[0], in[0]);
+    first = arith::OrIOp::create(b, to.loc, first, nan);
+    return arith::SelectOp::create(b, to.loc, first, in[0], in[1]);
+  }
+  if (Value result = computeInteger(op, in))
+    return result;
+  if (Value result = computeCast(op, in))
+    return result;
+  StringRef dialect = op->getName().getDialectNamespace();
+  if (dialect != "arith" && dialect != "math")
+    return Value();
+  Operation *clone = b.clone(*op);
+  clone->setOperands(in);
+  clone->getResult(0).setType(scalarType(type));
+  return clone->getResult(0);
+}
+
+/// The quotient of integers rounded to a side, or the remainder with the dividend's
+/// sign: 0 for a divisor of 0, and what exceeds the type wraps.
+Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(x.getType(), value));
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value u, Value v) -> Value {
+    return arith::CmpIOp::create(b, to.loc, predicate, u, v);
+  };
+  auto choose = [&](Value condition, Value u, Value v) -> Value {
+    return arith::SelectOp::create(b, to.loc, condition, u, v);
+  };
+  Value zero = constant(0);
+  Value isZero = compare(arith::CmpIPredicate::eq, y, zero);
+  Value isMinus = compare(arith::CmpIPredicate::eq, y, constant(-1));
+  Value special = arith::OrIOp::create(b, to.loc, isZero, isMinus);
+  Value divisor = choose(special, constant(1), y);
+  if (kind == Quotient::remainder)
+    return choose(special, zero, arith::RemSIOp::create(b, to.loc, x, divisor));
+  Value quotient = arith::DivSIOp::create(b, to.loc, x, divisor);
+  if (kind != Quotient::truncated) {
+    bool floors = kind == Quotient::floored;
+    Value back = arith::MulIOp::create(b, to.loc, quotient, divisor);
+    Value inexact = compare(arith::CmpIPredicate::ne, back, x);
+    Value signs = compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
+                          compare(arith::CmpIPredicate::slt, x, zero),
+                          compare(arith::CmpIPredicate::slt, divisor, zero));
+    Value moved = arith::AddIOp::create(b, to.loc, quotient, constant(floors ? -1 : 1));
+    quotient = choose(arith::AndIOp::create(b, to.loc, inexact, signs), moved, quotient);
+  }
+  Value opposite = arith::SubIOp::create(b, to.loc, zero, x);
+  return choose(isZero, zero, choose(isMinus, opposite, quotient));
+}
+
+/// Left by the amount modulo 64, in 64 bits; right by the type's width at most.
+Value KernelEmitter::shift(Value x, Value y, bool left) {
+  Type type = x.getType();
+  if (!left) {
+    Value most = arith::ConstantOp::create(
+        b, to.loc, b.getIntegerAttr(type, type.getIntOrFloatBitWidth() - 1));
+    Value amount = arith::MinUIOp::create(b, to.loc, y, most);
+    return arith::ShRSIOp::create(b, to.loc, x, amount);
+  }
+  bool isWide = type.isInteger(64);
+  auto wide = [&](Value v) -> Value {
+    return isWide ? v : arith::ExtSIOp::create(b, to.loc, b.getI64Type(), v).getResult();
+  };
+  Value amount = arith::AndIOp::create(b, to.loc, wide(y), to.i64(63));
+  Value shifted = arith::ShLIOp::create(b, to.loc, wide(x), amount);
+  return isWide ? shifted : arith::TruncIOp::create(b, to.loc, type, shifted).getResult();
+}
+
+/// Operations of integers that are undefined for some operands.
+Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::FloorDivSIOp>([&](auto) { return divide(Quotient::floored, in[0], in[1]); })
+      .Case<arith::CeilDivSIOp>([&](auto) { return divide(Quotient::ceiled, in[0], in[1]); })
+      .Case<arith::DivSIOp>([&](auto) { return divide(Quotient::truncated, in[0], in[1]); })
+      .Case<arith::RemSIOp>([&](auto) { return divide(Quotient::remainder, in[0], in[1]); })
+      .Case<arith::ShLIOp>([&](auto) { return shift(in[0], in[1], /*left=*/true); })
+      .Case<arith::ShRSIOp>([&](auto) { return shift(in[0], in[1], /*left=*/false); })
+      .Case<math::AbsIOp>([&](auto) -> Value {
+        Value zero = arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(in[0].getType(), 0));
+        Value negative =
+            arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::slt, in[0], zero);
+        Value opposite = arith::SubIOp::create(b, to.loc, zero, in[0]);
+        return arith::SelectOp::create(b, to.loc, negative, opposite, in[0]);
+      })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// Truncated towards 0 and limited to the type; 0 for NaN.
+Value KernelEmitter::toInteger(Value x, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth() - 1;
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, to.loc, b.getFloatAttr(x.getType(), value));
+  };
+  auto integer = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(type, value));
+  };
+  auto choose = [&](arith::CmpFPredicate predicate, Value y, Value yes, Value no) -> Value {
+    Value condition = arith::CmpFOp::create(b, to.loc, predicate, x, y);
+    return arith::SelectOp::create(b, to.loc, condition, yes, no);
+  };
+  double limit = std::ldexp(1.0, static_cast<int>(bits));
+  Value result = arith::FPToSIOp::create(b, to.loc, type, x);
+  result = choose(arith::CmpFPredicate::OLT, number(-limit),
+                  integer(APInt::getSignedMinValue(bits + 1)), result);
+  result = choose(arith::CmpFPredicate::OGE, number(limit),
+                  integer(APInt::getSignedMaxValue(bits + 1)), result);
+  return choose(arith::CmpFPredicate::UNE, x, integer(APInt::getZero(bits + 1)), result);
+}
+
+/// Conversions between integers; a boolean is 0 or 1 wherever it comes from.
+Value KernelEmitter::computeCast(Operation *op, ValueRange in) {
+  Type type = scalarType(op->getResult(0).getType());
+  if (isa<arith::FPToSIOp>(op))
+    return toInteger(in[0], type);
+  if (isa<arith::SIToFPOp>(op) && in[0].getType().isInteger(1))
+    return arith::UIToFPOp::create(b, to.loc, type, in[0]);
+  if (!isa<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
+    return Value();
+  Type from = in[0].getType();
+  unsigned have = from.getIntOrFloatBitWidth(), want = type.getIntOrFloatBitWidth();
+  if (have == want)
+    return in[0];
+  if (want == 1) {
+    Value zero = arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(from, 0));
+    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, in[0], zero);
+  }
+  if (want < have)
+    return arith::TruncIOp::create(b, to.loc, type, in[0]);
+  if (have == 1 || isa<arith::ExtUIOp>(op))
+    return arith::ExtUIOp::create(b, to.loc, type, in[0]);
+  return arith::ExtSIOp::create(b, to.loc, type, in[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+/// The quotient rounded down, or the remainder with the divisor's sign; 0 for a
+/// divisor of 0.
+Value KernelEmitter::floorDivide(Value x, Value y, bool remainder) {
+  Value quotient = divide(Quotient::floored, x, y);
+  if (!remainder)
+    return quotient;
+  Value whole = arith::MulIOp::create(b, to.loc, quotient, y);
+  Value rest = arith::SubIOp::create(b, to.loc, x, whole);
+  return arith::SelectOp::create(b, to.loc, to.equals(y, 0), to.i64(0), rest);
+}
+
+Value KernelEmitter::symbolValue(const SymExpr &expr) {
+  Value sum;
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    Value term = to.i64(coefficient);
+    for (const auto &[atom, power] : monomial) {
+      Value factor;
+      if (atom->kind == SymExpr::Atom::Kind::Symbol)
+        factor = symbols.lookup(atom->text);
+      else
+        factor = floorDivide(symbolValue(atom->lhs), symbolValue(atom->rhs),
+                             atom->kind == SymExpr::Atom::Kind::Mod);
+      for (unsigned k = 0; k != power; ++k)
+        term = to.mul(term, factor);
+    }
+    sum = sum ? to.add(sum, term) : term;
+  }
+  return sum ? sum : to.i64(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Loops whose bodies index private arrays must be unrolled: registers have no
+/// addresses.
+static bool mustUnroll(scf::ForOp loop) {
+  WalkResult found = loop.walk([&](Operation *op) {
+    bool indexes = isa<memref::LoadOp, memref::StoreOp>(op) &&
+                   llvm::is_contained(op->getOperands(), loop.getInductionVar());
+    return indexes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+void KernelEmitter::emitFor(scf::ForOp loop) {
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  auto code = scf::ForOp::create(
+      b, to.loc, value(loop.getLowerBound()), value(loop.getUpperBound()),
+      value(loop.getStep()), registers(loop.getInitArgs()),
+      [&](OpBuilder &, Location loc, Value index, ValueRange states) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(index.getParentBlock());
+        scalars.map(loop.getInductionVar(), index);
+        SmallVector<Value> arguments(loop.getRegionIterArgs().begin(),
+                                     loop.getRegionIterArgs().end());
+        bindAll(arguments, states);
+        emitBlock(*loop.getBody());
+        scf::YieldOp::create(b, loc, registers(yield.getOperands()));
+      });
+  if (mustUnroll(loop))
+    code->setAttr("loop_annotation",
+                  parseAttribute("#llvm.loop_annotation<unroll = <disable = false>>",
+                                 b.getContext()));
+  bindAll(loop.getResults(), code.getResults());
+}
+
+void KernelEmitter::emitIf(scf::IfOp branch) {
+  SmallVector<Type> types = registerTypes(branch.getResultTypes());
+  bool hasElse = branch.elseBlock() != nullptr;
+  auto code = scf::IfOp::create(b, to.loc, types, value(branch.getCondition()), hasElse);
+  auto side = [&](Block *from, Block *block) {
+    OpBuilder::InsertionGuard guard(b);
+    if (!block->empty() && block->back().hasTrait<OpTrait::IsTerminator>())
+      block->back().erase();
+    b.setInsertionPointToEnd(block);
+    emitBlock(*from);
+    scf::YieldOp::create(b, branch.getLoc(), registers(from->getTerminator()->getOperands()));
+  };
+  side(branch.thenBlock(), code.thenBlock());
+  if (hasElse)
+    side(branch.elseBlock(), code.elseBlock());
+  bindAll(branch.getResults(), code.getResults());
+}
+
+void KernelEmitter::when(Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, to.loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitLocal(memref::AllocaOp local) {
+  MemRefType type = local.getType();
+  // In the entry block, where the optimiser turns it into registers.
+  OpBuilder::InsertionGuard guard(b);
+  auto function = b.getInsertionBlock()->getParentOp();
+  if (!isa<LLVM::LLVMFuncOp>(function))
+    function = function->getParentOfType<LLVM::LLVMFuncOp>();
+  b.setInsertionPointToStart(&cast<LLVM::LLVMFuncOp>(function).getBody().front());
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  scalars.map(local.getResult(),
+              LLVM::AllocaOp::create(b, to.loc, pointer, scalarType(type.getElementType()),
+                                     to.i64(type.getNumElements())));
+}
+
+Value KernelEmitter::element(Value local, ValueRange indices) {
+  auto type = cast<MemRefType>(local.getType());
+  Value number = to.i64(0);
+  for (auto [extent, index] : llvm::zip(type.getShape(), indices))
+    number = to.add(to.mul(number, extent), value(index));
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  return LLVM::GEPOp::create(b, to.loc, pointer, scalarType(type.getElementType()),
+                             value(local), ValueRange(number));
+}
+
+/// The type of an element in memory: a boolean is a byte.
+static Type storageType(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
+Value KernelEmitter::address(Value array, Value offset) {
+  auto number = cast<BlockArgument>(array).getArgNumber();
+  Type element = storageType(cast<ArrayType>(array.getType()).getElementType());
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  return LLVM::GEPOp::create(b, to.loc, pointer, element, parameters[number],
+                             ValueRange(value(offset)));
+}
+
+void KernelEmitter::emitLoad(device::LoadOp load) {
+  Type type = load.getResult().getType();
+  Value where = address(load.getArray(), load.getOffset());
+  auto read = LLVM::LoadOp::create(b, to.loc, storageType(type), where);
+  read.setInvariant(true); // inputs do not change during a program
+  Value result = read;
+  if (type.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(b, to.loc, b.getI8IntegerAttr(0));
+    result = arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, result, zero);
+  }
+  scalars.map(load.getResult(), result);
+}
+
+void KernelEmitter::emitStore(device::StoreOp store) {
+  Value stored = value(store.getValue());
+  if (stored.getType().isInteger(1))
+    stored = arith::ExtUIOp::create(b, to.loc, b.getI8Type(), stored);
+  LLVM::StoreOp::create(b, to.loc, stored, address(store.getArray(), store.getOffset()));
+}
+
+} // namespace moa::nvvm

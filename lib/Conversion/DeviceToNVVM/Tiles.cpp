@@ -1,0 +1,411 @@
+//===- Tiles.cpp - the work of warpgroups on tiles ------------------------===//
+#include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace moa::nvvm {
+
+using device::FragmentType;
+using device::LayoutAttr;
+using device::Place;
+using device::RingType;
+
+void KernelEmitter::emitTile(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) {
+        scalars.map(memory.getResult(), sharedAddress(launch.getPlace(memory.getResult())));
+      })
+      .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
+      .Case<device::WarpgroupOp>(
+          [&](auto number) { scalars.map(number.getResult(), warpgroup); })
+      .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
+      .Case<device::WaitOp>([&](auto wait) {
+        to.wait(slot(wait.getBarriers(), wait.getSlot()), to.narrow(value(wait.getParity())));
+      })
+      .Case<device::ArriveOp>([&](auto arrive) {
+        to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane);
+      })
+      .Case<device::FillOp>([&](auto fill) { emitFill(fill); })
+      .Case<device::ContractOp>([&](auto contract) { emitContract(contract); })
+      .Case<device::AwaitOp>([&](auto await) {
+        bind(await.getResult(),
+             to.awaitProducts(registers(Value(await.getFragment())), await.getPending()));
+      })
+      .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
+      .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
+      .Case<device::MapOp>([&](auto map) { emitMap(map); })
+      .Case<device::AnyOp>([&](auto any) {
+        auto type = any.getResult().getType();
+        fragments[any.getResult()] =
+            Values(countRegisters(type), to.vote(registers(Value(any.getCondition()))));
+      })
+      .Case<device::IfAnyOp>([&](auto branch) { emitIfAny(branch); })
+      .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); });
+}
+
+//===----------------------------------------------------------------------===//
+// Roles and shared memory
+//===----------------------------------------------------------------------===//
+
+/// Initialises the barriers and splits the block.
+void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
+  Value thread = to.thread();
+  when(to.equals(thread, 0), [&] {
+    kernel.walk<WalkOrder::PreOrder>([&](device::BarriersOp barriers) {
+      auto type = cast<device::BarriersType>(barriers.getResult().getType());
+      for (int64_t k = 0; k != type.getStages(); ++k)
+        to.initBarrier(to.add(value(barriers.getResult()), 8 * k), type.getArrivals());
+    });
+    to.publishBarriers();
+  });
+  to.synchronize();
+  // The same in all lanes, so that addresses made from it are not per thread.
+  Value number = to.broadcast(to.div(thread, 128));
+  warpgroup = to.widen(number);
+  warp = to.rem(to.div(thread, 32), 4);
+  lane = to.rem(thread, 32);
+  auto roles = scf::IfOp::create(b, to.loc, to.equals(number, op.getWarpgroups()),
+                                 /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(roles.thenBlock());
+  to.setRegisters(op.getProducerRegisters(), /*more=*/false);
+  when(to.equals(to.rem(thread, 128), 0), [&] { emitBlock(op.getProducer().front()); });
+  b.setInsertionPointToStart(roles.elseBlock());
+  to.loc = op.getLoc();
+  to.setRegisters(op.getConsumerRegisters(), /*more=*/true);
+  emitBlock(op.getConsumer().front());
+}
+
+Value KernelEmitter::stage(Value ring, Value number) {
+  int64_t bytes = cast<RingType>(ring.getType()).getStageBytes();
+  return to.add(value(ring), to.mul(to.narrow(value(number)), bytes));
+}
+
+Value KernelEmitter::slot(Value barriers, Value number) {
+  return to.add(value(barriers), to.mul(to.narrow(value(number)), 8));
+}
+
+Values KernelEmitter::boxAt(int64_t column, ValueRange coordinates) {
+  Values at{to.i32(column)};
+  for (Value coordinate : llvm::reverse(coordinates))
+    at.push_back(to.narrow(value(coordinate)));
+  return at;
+}
+
+void KernelEmitter::emitCopy(device::CopyOp op) {
+  RingType ring = op.getRing().getType();
+  Value tile = stage(op.getRing(), op.getStage());
+  Value barrier = slot(op.getBarriers(), op.getSlot());
+  Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name];
+  to.expectBytes(barrier, ring.getStageBytes());
+  for (int64_t half = 0; half != ring.getColumns() / 64; ++half)
+    to.copyBox(to.add(tile, half * ring.getRows() * 128), map, barrier,
+               boxAt(64 * half, op.getCoordinates()));
+}
+
+/// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its
+/// swizzle.
+void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
+  Value first = to.add(to.mul(warp, 16), to.div(lane, 4));
+  Value column = to.mul(to.rem(lane, 4), 4);
+  for (int64_t r = 0; r != 2; ++r) {
+    Value row = to.add(first, 8 * r);
+    Value start = to.add(to.add(tile, to.mul(row, 128)), column);
+    Value swizzle = to.rem(row, 8);
+    for (int64_t c = 0; c != static_cast<int64_t>(packed.size()) / 2; ++c) {
+      Value unit = arith::XOrIOp::create(b, to.loc, swizzle, to.i32(c % 8));
+      Value where = to.add(to.add(start, to.mul(unit, 16)), c / 8 * rows * 128);
+      LLVM::StoreOp::create(b, to.loc, packed[2 * c + r], to.sharedPointer(where));
+    }
+  }
+  to.publishShared();
+  to.synchronize(to.add(to.div(to.thread(), 128), 2), 128);
+}
+
+void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
+  RingType ring = op.getRing().getType();
+  Value tile = to.add(stage(op.getRing(), op.getStage()),
+                      to.mul(to.narrow(value(op.getRow())), 128));
+  putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
+  Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
+  when(to.equals(to.rem(to.thread(), 128), 0), [&] {
+    for (int64_t half = 0; half != op.getFragment().getType().getShape()[1] / 64; ++half)
+      to.storeBox(to.add(tile, half * ring.getRows() * 128), map,
+                  boxAt(64 * half, op.getCoordinates()));
+    to.awaitStores();
+  });
+}
+
+/// Bit 2c + e stands for row 8c + 2·(lane mod 4) + e of the tile: whether some row
+/// of this warp sees it.
+Value KernelEmitter::unseenBits(ValueRange seen) {
+  Value bits = to.i32(0);
+  for (size_t c = 0; c != seen.size() / 4; ++c)
+    for (size_t e = 0; e != 2; ++e) {
+      Value either = arith::OrIOp::create(b, to.loc, seen[4 * c + e], seen[4 * c + 2 + e]);
+      Value bit = arith::ExtUIOp::create(b, to.loc, b.getI32Type(), either);
+      bit = b.createOrFold<arith::ShLIOp>(to.loc, bit, to.i32(2 * c + e));
+      bits = b.createOrFold<arith::OrIOp>(to.loc, bits, bit);
+    }
+  for (int64_t lanes = 4; lanes < 32; lanes *= 2)
+    bits = arith::OrIOp::create(b, to.loc, bits, to.shuffle(bits, lanes));
+  return bits;
+}
+
+void KernelEmitter::emitClear(device::ClearUnseenOp op) {
+  RingType ring = op.getRing().getType();
+  int64_t rows = ring.getRows();
+  int64_t threads = 128 * op->getParentOfType<device::SpecializeOp>().getWarpgroups();
+  Value tile = stage(op.getRing(), op.getStage());
+  Value bits = unseenBits(registers(Value(op.getSeen())));
+  Value words = sharedAddress(launch.getClearWords()), thread = to.thread();
+  auto wordOf = [&](Value number) { return to.sharedPointer(to.add(words, to.mul(number, 4))); };
+  auto below = [&](Value x, int64_t limit) -> Value {
+    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ult, x, to.i32(limit));
+  };
+  auto together = [&] { to.synchronize(to.i32(1), threads); };
+  when(below(thread, 4), [&] {
+    LLVM::StoreOp::create(b, to.loc, to.i32(0), wordOf(thread), 0, /*isVolatile=*/true);
+  });
+  together();
+  when(below(lane, 4), [&] {
+    LLVM::AtomicRMWOp::create(b, to.loc, LLVM::AtomicBinOp::_or, wordOf(lane), bits,
+                              LLVM::AtomicOrdering::monotonic);
+  });
+  together();
+  // A thread per row: there are at least as many.
+  when(below(thread, rows), [&] {
+    Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
+                                      wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
+    Value number = to.add(to.mul(to.div(thread, 8), 2), to.rem(thread, 2));
+    Value bit = arith::AndIOp::create(b, to.loc, arith::ShRUIOp::create(b, to.loc, word, number),
+                                      to.i32(1));
+    when(to.equals(bit, 0), [&] {
+      Value start = to.add(tile, to.mul(thread, 128));
+      for (int64_t unit = 0; unit != ring.getColumns() / 8; ++unit)
+        to.assembly("st.shared.v4.b32 [$0], {$1, $1, $1, $1};", "r,r,~{memory}",
+                    {to.add(start, unit / 8 * rows * 128 + unit % 8 * 16), to.i32(0)}, {});
+    });
+  });
+  to.publishShared();
+  together();
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::emitFill(device::FillOp op) {
+  auto type = op.getResult().getType();
+  Value one = value(op.getValue());
+  if (isNarrow(type)) {
+    Value bits = arith::BitcastOp::create(b, to.loc, b.getI16Type(), one);
+    bits = to.widen(arith::ExtUIOp::create(b, to.loc, b.getI32Type(), bits));
+    bits = to.narrow(bits);
+    Value high = arith::ShLIOp::create(b, to.loc, bits, to.i32(16));
+    one = arith::OrIOp::create(b, to.loc, bits, high);
+  }
+  fragments[op.getResult()] = Values(countRegisters(type), one);
+}
+
+void KernelEmitter::emitContract(device::ContractOp op) {
+  RingType ring = op.getB().getType();
+  Contraction shape;
+  shape.columns = op.getResult().getType().getShape()[1];
+  shape.isBF16 = ring.getElementType().isBF16();
+  shape.bRows = ring.getRows();
+  shape.byColumns = !op.getTransposed();
+  Value bTile = to.descriptor(stage(op.getB(), op.getBStage()),
+                              shape.byColumns ? shape.bRows : 0);
+  Values sum, a;
+  if (op.getC())
+    sum = registers(Value(op.getC()));
+  if (auto rows = dyn_cast<RingType>(op.getA().getType())) {
+    shape.aRows = rows.getRows();
+    shape.steps = rows.getColumns() / 16;
+    Value row = to.mul(to.narrow(value(op.getARow())), 128);
+    a.push_back(to.descriptor(to.add(value(op.getA()), row), 0));
+  } else {
+    a = registers(Value(op.getA()));
+    shape.steps = cast<FragmentType>(op.getA().getType()).getShape()[1] / 16;
+  }
+  fragments[op.getResult()] = to.contract(shape, sum, a, bTile);
+}
+
+/// This thread's part of an index: the digits bound to warps and lanes.
+Value KernelEmitter::threadPart(LayoutAttr layout, unsigned axis) {
+  Value sum = to.i32(0);
+  for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
+    if (digit.place == Place::register_)
+      continue;
+    Value number = to.div(digit.place == Place::warp ? warp : lane, digit.stride);
+    sum = to.add(sum, to.mul(to.rem(number, digit.size), digit.weight));
+  }
+  return to.widen(sum);
+}
+
+/// Whether this thread is the first of those that hold the same element.
+Value KernelEmitter::firstReplica(LayoutAttr layout) {
+  Value first = to.i1(true);
+  for (const LayoutAttr::Digit &digit : layout.getDigits(layout.getRank())) {
+    if (digit.place == Place::register_)
+      continue;
+    Value number = to.div(digit.place == Place::warp ? warp : lane, digit.stride);
+    first = b.createOrFold<arith::AndIOp>(to.loc, first,
+                                          to.equals(to.rem(number, digit.size), 0));
+  }
+  return first;
+}
+
+/// A map that only rounds to 16 bits.
+bool KernelEmitter::emitRounding(device::MapOp op) {
+  Block &block = op.getBody().front();
+  if (op.getNumResults() != 1 || op.getInputs().size() != 1 ||
+      !isNarrow(op.getResult(0).getType()))
+    return false;
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
+  if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
+    return false;
+  Values from = registers(op.getInputs()[0]), packed;
+  for (size_t k = 0; k + 1 < from.size(); k += 2)
+    packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
+  fragments[op.getResult(0)] = packed;
+  return true;
+}
+
+/// The body for one register. What depends on nothing that has changed since an
+/// earlier register is not computed again.
+void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
+                                ValueRange threadParts, SmallVectorImpl<Values> &results) {
+  Block &block = op.getBody().front();
+  LayoutAttr layout = op.getLayout();
+  for (auto [input, argument] : llvm::zip(op.getInputs(), block.getArguments())) {
+    bool isRow = cast<FragmentType>(input.getType()).getLayout() != layout;
+    scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
+  }
+  auto isIndex = [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); };
+  for (auto [axis, argument] :
+       llvm::enumerate(block.getArguments().drop_front(op.getInputs().size())))
+    if (llvm::any_of(argument.getUsers(), isIndex))
+      scalars.map(argument, to.add(threadParts[axis], place.indices[axis]));
+  for (Operation &inner : block.without_terminator()) {
+    if (auto offset = dyn_cast<device::ThreadOffsetOp>(inner)) {
+      unsigned axis =
+          cast<BlockArgument>(offset.getIndex()).getArgNumber() - op.getInputs().size();
+      scalars.map(offset.getResult(), to.i64(place.indices[axis]));
+      continue;
+    }
+    bool isPure = inner.getNumResults() == 1 && inner.getNumRegions() == 0 &&
+                  isMemoryEffectFree(&inner);
+    if (!isPure) {
+      emit(&inner);
+      continue;
+    }
+    Values in;
+    for (Value operand : inner.getOperands())
+      in.push_back(value(operand));
+    Known &before = known[&inner];
+    auto same = llvm::find_if(before, [&](const auto &entry) { return entry.first == in; });
+    if (same == before.end()) {
+      emit(&inner);
+      before.emplace_back(in, value(inner.getResult(0)));
+    } else {
+      scalars.map(inner.getResult(0), same->second);
+    }
+  }
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  for (auto [k, result] : llvm::enumerate(yield.getValues()))
+    results[k][place.number] = value(result);
+}
+
+void KernelEmitter::emitMap(device::MapOp op) {
+  if (emitRounding(op))
+    return;
+  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op.getInputs().getTypes()),
+                                            SmallVector<Type>(op.getResultTypes())))
+    if (isNarrow(type))
+      return fail(op, "a map of 16-bit fragments that does more than round them");
+  LayoutAttr layout = op.getLayout();
+  Values threadParts;
+  for (unsigned axis = 0; axis != layout.getRank(); ++axis)
+    threadParts.push_back(threadPart(layout, axis));
+  SmallVector<Values> results;
+  for (Type type : op.getResultTypes())
+    results.emplace_back(countRegisters(cast<FragmentType>(type)));
+  known.clear();
+  auto all = [&] {
+    for (const RegisterPlace &place : getPlaces(layout))
+      emitElement(op, place, threadParts, results);
+  };
+  // What has no results acts, once per element.
+  if (op.getNumResults() == 0 && layout.getRank() == 1)
+    when(firstReplica(layout), all);
+  else
+    all();
+  known.clear();
+  for (auto [result, list] : llvm::zip(op.getResults(), results))
+    fragments[result] = list;
+}
+
+/// A branch that all lanes of a warp take or none.
+void KernelEmitter::emitIfAny(device::IfAnyOp op) {
+  Values conditions = registers(Value(op.getCondition()));
+  bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  Value any = isKnown ? conditions[0] : to.vote(conditions);
+  auto branch = scf::IfOp::create(b, to.loc, registerTypes(op.getResultTypes()), any,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  Block &block = op.getBody().front();
+  emitBlock(block);
+  scf::YieldOp::create(b, op.getLoc(), registers(block.getTerminator()->getOperands()));
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, op.getLoc(), registers(ValueRange(op.getOtherwise())));
+  bindAll(op.getResults(), branch.getResults());
+}
+
+Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
+  if (x.getType().isF64() && (monoid == Monoid::max || monoid == Monoid::min)) {
+    Value result = buildMonoid(b, to.loc, monoid, x, y);
+    Operation *op = result.getDefiningOp();
+    Value expanded = compute(op, {x, y});
+    op->erase();
+    return expanded;
+  }
+  return buildMonoid(b, to.loc, monoid, x, y);
+}
+
+void KernelEmitter::emitReduce(device::ReduceOp op) {
+  LayoutAttr layout = op.getFragment().getType().getLayout();
+  Type type = op.getFragment().getType().getElementType();
+  std::vector<RegisterPlace> places = getPlaces(layout);
+  int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
+  Value identity = arith::ConstantOp::create(b, to.loc, getIdentity(op.getMonoid(), type));
+  Values from = registers(Value(op.getFragment()));
+  // The result may be what each thread has of a row.
+  bool joins = op.getResult().getType().getLayout() == layout.getSlice(0);
+  // Two chains of half the length: neighbours apart.
+  bool isPaired = hasNeighbours(layout);
+  Values even(rows, identity), odd(rows, identity);
+  for (const RegisterPlace &place : places) {
+    Values &chain = isPaired && place.number % 2 ? odd : even;
+    chain[place.row] = combine(op.getMonoid(), chain[place.row], from[place.number]);
+  }
+  for (int64_t row = 0; row != rows; ++row) {
+    if (isPaired)
+      even[row] = combine(op.getMonoid(), even[row], odd[row]);
+    for (unsigned axis = 1; joins && axis < layout.getRank(); ++axis) {
+      SmallVector<LayoutAttr::Digit> digits = layout.getDigits(axis);
+      for (const LayoutAttr::Digit &digit : llvm::reverse(digits))
+        for (int64_t bit = 1; digit.place == Place::lane && bit < digit.size; bit *= 2)
+          even[row] = combine(op.getMonoid(), even[row],
+                              to.shuffle(even[row], bit * digit.stride));
+    }
+  }
+  fragments[op.getResult()] = even;
+}
+
+} // namespace moa::nvvm

@@ -1,0 +1,101 @@
+//===- Launch.cpp - how a device kernel is launched -----------------------===//
+#include "lib/Target/GPU/Launch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <set>
+#include <tuple>
+
+using namespace mlir;
+
+namespace moa::gpu {
+
+static unsigned getNumber(Value array) { return cast<BlockArgument>(array).getArgNumber(); }
+
+const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows) const {
+  auto found = llvm::find_if(parameters.maps, [&](const TensorMap &map) {
+    return map.array == getNumber(array) && map.rowAxis == rowAxis && map.rows == rows;
+  });
+  assert(found != parameters.maps.end() && "no tiles of this array");
+  return *found;
+}
+
+namespace {
+/// Collects what the ops of one kernel need.
+class Collector {
+public:
+  explicit Collector(device::KernelOp kernel) : kernel(kernel) {
+    auto program = cast<device::ProgramOp>(kernel->getParentOp());
+    for (ArrayAttr list : {program.getArgNames(), program.getResultNames()})
+      for (StringRef name : list.getAsValueRange<StringAttr>())
+        names.push_back(name.str());
+  }
+  Launch run();
+
+private:
+  void visit(Operation *op);
+  void place(Operation *op);
+  void describe(Value array, unsigned rowAxis, int64_t rows) {
+    maps.insert({getNumber(array), rowAxis, rows});
+  }
+
+  device::KernelOp kernel;
+  std::vector<std::string> names;
+  Launch launch;
+  std::set<unsigned> arrays, scalars;
+  std::set<std::string> symbols;
+  std::set<std::tuple<unsigned, unsigned, int64_t>> maps;
+  bool clears = false;
+};
+} // namespace
+
+void Collector::place(Operation *op) {
+  Value memory = op->getResult(0);
+  auto ring = dyn_cast<device::RingType>(memory.getType());
+  if (ring)
+    launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 1024);
+  launch.places[memory] = launch.sharedBytes;
+  launch.sharedBytes += ring ? ring.getStages() * ring.getStageBytes()
+                             : 8 * cast<device::BarriersType>(memory.getType()).getStages();
+}
+
+void Collector::visit(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<device::LoadOp, device::StoreOp>(
+          [&](auto access) { arrays.insert(getNumber(access.getArray())); })
+      .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
+      .Case<device::SymbolOp>(
+          [&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
+      .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { place(memory); })
+      .Case<device::CopyOp>([&](auto copy) {
+        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows());
+      })
+      .Case<device::StoreTileOp>(
+          [&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
+      .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
+}
+
+Launch Collector::run() {
+  launch.name = kernel.getSymName().str();
+  launch.blocks = *SymExpr::parse(kernel.getBlocks());
+  launch.threads = kernel.getThreads();
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
+  if (clears) {
+    launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);
+    launch.sharedBytes = launch.clearWords + 16;
+  }
+  launch.parameters.arrays.assign(arrays.begin(), arrays.end());
+  launch.parameters.scalars.assign(scalars.begin(), scalars.end());
+  launch.parameters.symbols.assign(symbols.begin(), symbols.end());
+  std::set<std::string> used;
+  for (auto [array, rowAxis, rows] : maps) {
+    std::string wish = names[array] + "_tiles", name = wish;
+    for (unsigned k = 2; !used.insert(name).second; ++k)
+      name = wish + "_" + std::to_string(k);
+    launch.parameters.maps.push_back({name, array, rowAxis, rows});
+  }
+  return std::move(launch);
+}
+
+Launch getLaunch(device::KernelOp kernel) { return Collector(kernel).run(); }
+
+} // namespace moa::gpu

@@ -1,0 +1,60 @@
+//===- Launch.h - how a device kernel is launched ---------------*- C++ -*-===//
+//
+// What every text of a kernel must agree on with the host code that launches it.
+// All of it follows from the kernel, so that each target reads the same facts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_TARGET_GPU_LAUNCH_H
+#define MOA_TARGET_GPU_LAUNCH_H
+
+#include "dialects/Device/IR/Device.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moa::gpu {
+
+/// The descriptor of tiles of an array: `rows` along `rowAxis` and 64 elements of
+/// the last axis per box.
+struct TensorMap {
+  std::string name;
+  unsigned array = 0, rowAxis = 0;
+  int64_t rows = 0;
+};
+
+/// What one launch passes to its kernel, in this order: pointers of arrays,
+/// descriptors of tiles, values of scalars, symbols and strides.
+struct KernelParameters {
+  std::vector<unsigned> arrays; // numbers of the program's arguments
+  std::vector<TensorMap> maps;
+  std::vector<unsigned> scalars;
+  std::vector<std::string> symbols; // `N`, `Q.s2`
+};
+
+/// One launch of a program.
+struct Launch {
+  std::string name;
+  SymExpr blocks;
+  int64_t threads = 0, sharedBytes = 0;
+  KernelParameters parameters;
+
+  /// The first byte of a ring or of barriers in shared memory.
+  int64_t getPlace(mlir::Value memory) const { return places.lookup(memory); }
+  /// The first byte of the four words `device.clear_unseen` collects its bits in.
+  int64_t getClearWords() const { return clearWords; }
+  /// The descriptor of an array's tiles of so many rows.
+  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows) const;
+
+  llvm::DenseMap<mlir::Value, int64_t> places;
+  int64_t clearWords = 0;
+};
+
+/// The launch of a kernel. Rings stand at multiples of 1024 bytes, where the
+/// 128-byte swizzle repeats; arrays and scalars are in the order of the program's
+/// arguments, symbols in that of their names.
+Launch getLaunch(device::KernelOp kernel);
+
+} // namespace moa::gpu
+
+#endif // MOA_TARGET_GPU_LAUNCH_H

@@ -1,0 +1,117 @@
+//===- Codegen.cpp - LLVM IR and PTX of kernels ---------------------------===//
+#include "lib/Target/PTX/PTX.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+// The NVPTX target alone, which Debian's package always has.
+extern "C" {
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+using namespace llvm;
+
+namespace moa::ptx {
+
+// wgmma and setmaxnreg need the `a`; PTX 8.6 comes with CUDA 12.7.
+static constexpr StringRef kProcessor = "sm_90a", kFeatures = "+ptx86";
+
+static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return createStringError("this LLVM has no NVPTX target: " + error);
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, kProcessor, kFeatures, TargetOptions(), std::nullopt,
+                                  std::nullopt, CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError("this LLVM does not know " + kProcessor);
+  return machine;
+}
+
+/// Assembly that acts on a whole warp stays where it is: it may not move under a
+/// condition that lanes decide differently.
+static void markConvergent(llvm::Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<CallInst>(&instruction); call && call->isInlineAsm())
+        if (cast<InlineAsm>(call->getCalledOperand())->hasSideEffects()) {
+          call->addFnAttr(Attribute::Convergent);
+          function.addFnAttr(Attribute::Convergent);
+        }
+}
+
+static void optimise(llvm::Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context,
+                                                  StringRef name) {
+  auto machine = createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, name);
+  if (!module)
+    return createStringError("translation to LLVM IR failed");
+  module->setTargetTriple((*machine)->getTargetTriple());
+  module->setDataLayout((*machine)->createDataLayout());
+  if (Error error = linkLibdevice(*module))
+    return error;
+  for (Function &function : *module)
+    if (!function.isDeclaration()) {
+      function.addFnAttr("target-cpu", kProcessor);
+      function.addFnAttr("target-features", kFeatures);
+      function.addFnAttr(Attribute::NoUnwind);
+    }
+  markConvergent(*module);
+  optimise(*module, **machine);
+  return module;
+}
+
+Expected<std::string> emit(llvm::Module &module) {
+  auto machine = createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  SmallVector<char, 0> text;
+  raw_svector_ostream stream(text);
+  legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::AssemblyFile))
+    return createStringError("this LLVM writes no PTX");
+  passes.run(module);
+  return std::string(text.begin(), text.end());
+}
+
+} // namespace moa::ptx

@@ -1,0 +1,398 @@
+//===- Launcher.cpp - C that launches PTX through the driver --------------===//
+//
+// The same entry points, codes and messages as the CUDA C++ text has
+// (lib/Target/CUDA/Host.cpp). Order of one call: bind the symbols from the shapes,
+// check, launch.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Target/CNames.h"
+#include "lib/Target/PTX/LauncherText.h"
+#include "lib/Target/PTX/PTX.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <map>
+#include <set>
+
+using namespace llvm;
+
+namespace moa::ptx {
+namespace {
+
+std::string quoted(StringRef text) {
+  std::string result;
+  raw_string_ostream os(result);
+  os << '"';
+  printEscapedString(text, os);
+  os << '"';
+  return result;
+}
+
+/// A statement on lines of at most 110 columns, cut behind commas outside of strings.
+std::string wrapped(const std::string &statement) {
+  constexpr size_t width = 110;
+  std::string text, line;
+  size_t cut = 0; // in the line; 0: nowhere
+  bool inString = false;
+  for (size_t k = 0; k != statement.size(); ++k) {
+    char letter = statement[k];
+    line += letter;
+    if (letter == '"' && (k == 0 || statement[k - 1] != '\\'))
+      inString = !inString;
+    if (line.size() > width && cut != 0) {
+      text += line.substr(0, cut) + "\n";
+      line = "      " + line.substr(cut + 1);
+      cut = 0;
+    }
+    if (letter == ',' && !inString && k + 1 != statement.size() && statement[k + 1] == ' ')
+      cut = line.size();
+  }
+  return text + line;
+}
+
+/// C names of a program's arguments and symbols, apart from each other and from what
+/// the file and the driver's header declare.
+class HostNames {
+public:
+  explicit HostNames(const KernelSignature &signature) {
+    for (const Parameter &parameter : signature.parameters)
+      arguments[&parameter] = choose(parameter.name);
+    for (const std::string &symbol : signature.symbols)
+      symbols[symbol] = choose(symbol);
+  }
+  const std::string &of(const Parameter &parameter) const { return arguments.at(&parameter); }
+  const std::string &of(const std::string &symbol) const { return symbols.at(symbol); }
+
+private:
+  std::string choose(StringRef wish) {
+    static const std::set<std::string> own = {
+        "c",     "m",       "n",      "code",      "call",   "message", "stream", "bytes",
+        "grid",  "device",  "arrays", "workspace", "lhs",    "rhs",     "NULL",   "memset",
+        "memcpy", "size_t", "linux",  "unix",      "EOF",    "DLTensor", "stdin", "stdout",
+        "stderr"};
+    std::string name;
+    for (char letter : wish)
+      name += isAlnum(letter) ? letter : '_';
+    StringRef lower(name);
+    bool isForeign = lower.starts_with_insensitive("moa") || lower.starts_with_insensitive("cu") ||
+                     own.count(name) || isReservedWord(name);
+    if (isForeign || isDigit(name.front()) || name.front() == '_')
+      name = "v_" + name;
+    std::string result = name;
+    for (unsigned k = 2; !taken.insert(result).second; ++k)
+      result = name + "_" + std::to_string(k);
+    return result;
+  }
+  std::map<const Parameter *, std::string> arguments;
+  std::map<std::string, std::string> symbols;
+  std::set<std::string> taken;
+};
+
+/// Writes the host code of one program.
+class ProgramPrinter {
+public:
+  explicit ProgramPrinter(const Program &program)
+      : signature(program.signature), launches(program.launches), names(signature), os(text) {}
+  std::string print() {
+    printCall();
+    printExamine();
+    printLaunches();
+    printOthers();
+    return text;
+  }
+
+private:
+  std::string structName() const { return "moa_call_of_" + signature.name; }
+  std::string examine() const { return "moa_examine_" + signature.name; }
+  /// `c->N`, and `c->Q.s[2]` for a stride.
+  std::string field(const std::string &symbol) const {
+    for (const Parameter *array : signature.getArrays())
+      for (unsigned axis = 0; axis < array->getRank(); ++axis)
+        if (symbol == array->name + ".s" + std::to_string(axis))
+          return "c->" + names.of(*array) + ".s[" + std::to_string(axis) + "]";
+    return "c->" + names.of(symbol);
+  }
+  std::string symbol(const std::string &name) const {
+    for (const Parameter *array : signature.getArrays())
+      for (unsigned axis = 0; axis < array->getRank(); ++axis)
+        if (name == getShapeSymbol(array->name, axis))
+          return names.of(*array) + "->shape[" + std::to_string(axis) + "]";
+    return field(name);
+  }
+  static std::string number(const std::string &value) { return "moa_number(" + value + ")"; }
+  static std::string apply(const char *function, const std::string &x, const std::string &y) {
+    return std::string("moa_") + function + "(" + x + ", " + y + ")";
+  }
+  std::string expression(const SymExpr &expr) const {
+    std::string sum;
+    for (const auto &[monomial, coefficient] : expr.getTerms()) {
+      std::string constant = coefficient == INT64_MIN ? "INT64_MIN" : std::to_string(coefficient);
+      std::string term = monomial.empty() || coefficient != 1 ? number(constant) : "";
+      for (const auto &[atom, power] : monomial) {
+        std::string factor;
+        if (atom->kind == SymExpr::Atom::Kind::Symbol)
+          factor = number(symbol(atom->text));
+        else
+          factor = apply(atom->kind == SymExpr::Atom::Kind::Mod ? "floor_mod" : "floor_div",
+                         expression(atom->lhs), expression(atom->rhs));
+        for (unsigned k = 0; k != power; ++k)
+          term = term.empty() ? factor : apply("multiply", term, factor);
+      }
+      sum = sum.empty() ? term : apply("add", sum, term);
+    }
+    return sum.empty() ? number("0") : sum;
+  }
+  /// The parameters of an entry point, in calling order.
+  std::vector<std::string> parameters(bool withScalars = true) const {
+    std::vector<std::string> list;
+    for (const Parameter *array : signature.getArrays())
+      if (!array->isOutput)
+        list.push_back("const DLTensor *" + names.of(*array));
+    for (const Parameter *scalar : signature.getScalars())
+      if (withScalars)
+        list.push_back(getScalarCType(scalar->type).str() + " " + names.of(*scalar));
+    for (const Parameter *array : signature.getArrays())
+      if (array->isOutput)
+        list.push_back("const DLTensor *" + names.of(*array));
+    return list;
+  }
+  std::string callOfExamine() const {
+    std::string list = examine() + "(c, &m";
+    for (bool outputs : {false, true})
+      for (const Parameter *array : signature.getArrays())
+        if (array->isOutput == outputs)
+          list += ", " + names.of(*array);
+    return list + ")";
+  }
+
+  void printCall() {
+    os << "/* The arguments of one call of " << signature.name << ", bound and checked. */\n"
+       << "typedef struct {\n";
+    for (const Parameter *array : signature.getArrays())
+      os << "  moa_array " << names.of(*array) << ";\n";
+    for (const std::string &symbol : signature.symbols)
+      os << "  int64_t " << names.of(symbol) << ";\n";
+    os << "} " << structName() << ";\n\n";
+  }
+  /// `code = CHECK; if (code) return code;`
+  void check(const std::string &call) {
+    os << wrapped("  code = " + call + ";") << "\n  if (code)\n    return code;\n";
+  }
+  void printHead(const std::string &result, const std::string &name,
+                 std::vector<std::string> list) {
+    std::string row = result + " " + name + "(";
+    size_t indent = row.size();
+    std::string head;
+    for (auto [k, item] : enumerate(list)) {
+      std::string word = item + (k + 1 == list.size() ? ")" : ",");
+      if (row.size() + word.size() + 1 > 110 && row.size() > indent) {
+        head += row + "\n";
+        row = std::string(indent, ' ');
+      } else if (row.size() > indent) {
+        row += " ";
+      }
+      row += word;
+    }
+    heads.push_back(head + row);
+    os << heads.back() << " {\n";
+  }
+  void printExamine() {
+    std::vector<std::string> list = {structName() + " *c", "moa_message *m"};
+    append_range(list, parameters(false));
+    printHead("static int32_t", examine(), list);
+    os << "  int32_t code = MOA_OK;\n";
+    for (const Parameter *array : signature.getArrays())
+      check("moa_open_array(&c->" + names.of(*array) + ", m, " + names.of(*array) + ", " +
+            quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
+            std::to_string(array->getRank()) + ", " + std::to_string(getDLPackCode(array->type)) +
+            ", " + std::to_string(getBits(array->type)) + ", " +
+            (array->isOutput ? "true" : "false") + ")");
+    for (const SymbolBinding &binding : signature.bindings)
+      check("moa_bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
+            quoted(getReadable(binding.value.str())) + ", " + expression(binding.value) + ")");
+    for (const Parameter *array : signature.getArrays())
+      for (auto [axis, extent] : enumerate(array->extents))
+        check("moa_check_extent(&c->" + names.of(*array) + ", m, " + std::to_string(axis) + ", " +
+              quoted(getReadable(extent.str())) + ", " + expression(extent) + ")");
+    static const char *const relations[] = {"==", "!=", "<", "<=", ">", ">="};
+    for (const Constraint &constraint : signature.constraints) {
+      os << "  {\n"
+         << wrapped("    const moa_checked lhs = " + expression(constraint.lhs) + ", rhs = " +
+                    expression(constraint.rhs) + ";")
+         << "\n"
+         << "    code = moa_check_constraint(m, " << quoted(constraint.text)
+         << ", lhs, rhs, lhs.value " << relations[constraint.relation]
+         << " rhs.value);\n    if (code)\n      return code;\n  }\n";
+    }
+    std::string arrays;
+    for (const Parameter *array : signature.getArrays())
+      arrays += (arrays.empty() ? "" : ", ") + ("&c->" + names.of(*array));
+    os << "  moa_array *const arrays[] = {" << arrays << "};\n";
+    check("moa_check_memory(arrays, " + std::to_string(signature.getArrays().size()) + ", m)");
+    std::set<unsigned> described;
+    for (const gpu::Launch &launch : launches)
+      for (const gpu::TensorMap &map : launch.parameters.maps)
+        if (described.insert(map.array).second)
+          check("moa_check_tiles(&c->" + names.of(signature.parameters[map.array]) + ", m)");
+    os << "  return MOA_OK;\n}\n\n";
+  }
+
+  void printLaunch(const gpu::Launch &launch) {
+    os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
+    check("moa_check_blocks(grid)");
+    os << "  if (grid.value) { /* " << launch.name << " */\n";
+    std::vector<std::string> pointers;
+    for (unsigned number : launch.parameters.arrays)
+      pointers.push_back("&c->" + names.of(signature.parameters[number]) + ".begin");
+    for (auto [k, map] : enumerate(launch.parameters.maps)) {
+      std::string name = "moa_map_" + std::to_string(k);
+      os << "    CUtensorMap " << name << ";\n    code = moa_describe_tiles(&" << name << ", &c->"
+         << names.of(signature.parameters[map.array]) << ", " << map.rowAxis << ", " << map.rows
+         << ");\n    if (code)\n      return code;\n";
+      pointers.push_back("&" + name);
+    }
+    for (unsigned number : launch.parameters.scalars) {
+      const Parameter &scalar = signature.parameters[number];
+      std::string name = names.of(scalar);
+      if (scalar.type == ElementType::BF16 || scalar.type == ElementType::F16) {
+        std::string rounded = "moa_scalar_" + std::to_string(number);
+        os << "    uint16_t " << rounded << " = moa_to_"
+           << (scalar.type == ElementType::BF16 ? "bf16(" : "f16(") << name << ");\n";
+        name = rounded;
+      }
+      pointers.push_back("&" + name);
+    }
+    for (const std::string &symbol : launch.parameters.symbols)
+      pointers.push_back("&" + field(symbol));
+    os << "    void *moa_parameters[] = {";
+    size_t width = 30;
+    for (auto [k, pointer] : enumerate(pointers)) {
+      if (width + pointer.size() > 100) {
+        os << "\n       ";
+        width = 8;
+      }
+      os << (k ? " " : "") << pointer << (k + 1 == pointers.size() ? "" : ",");
+      width += pointer.size() + 2;
+    }
+    os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
+       << quoted(launch.name) << ", grid.value, " << launch.threads << ", " << launch.sharedBytes
+       << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }\n";
+  }
+  void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
+             const char *message) {
+    std::vector<std::string> list = parameters();
+    append_range(list, more);
+    printHead(result, signature.name + suffix, list);
+    os << "  " << structName() << " call, *c = &call;\n  moa_message m = " << message << ";\n";
+  }
+  void ignoreScalars() {
+    for (const Parameter *scalar : signature.getScalars())
+      os << "  (void)" << names.of(*scalar) << ";\n";
+  }
+  void printLaunches() {
+    begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n"
+       << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
+    ignoreScalars();
+    check(callOfExamine());
+    for (const gpu::Launch &launch : launches)
+      printLaunch(launch);
+    if (launches.empty())
+      os << "  (void)grid;\n";
+    os << "  return MOA_OK;\n}\n\n";
+  }
+  void printOthers() {
+    begin("int64_t", "_workspace", {}, "{NULL, 0}");
+    ignoreScalars();
+    os << "  return -(int64_t)" << callOfExamine() << ";\n}\n\n";
+    begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
+    ignoreScalars();
+    os << "  if (message && n)\n    message[0] = 0;\n  return " << callOfExamine() << ";\n}\n\n";
+    printHead("int32_t", signature.name + "_prepare", {"int32_t device"});
+    std::string kernels, bytes;
+    for (const gpu::Launch &launch : launches) {
+      kernels += (kernels.empty() ? "" : ", ") + quoted(launch.name);
+      bytes += (bytes.empty() ? "" : ", ") + std::to_string(launch.sharedBytes);
+    }
+    os << "  static const char *const kernels[] = {" << (kernels.empty() ? "NULL" : kernels)
+       << "};\n  static const int shared_bytes[] = {" << (bytes.empty() ? "0" : bytes)
+       << "};\n  return moa_prepare(device, kernels, shared_bytes, " << launches.size()
+       << ");\n}\n";
+  }
+
+public:
+  /// Prototypes of what is visible outside.
+  std::string printPrototypes() const {
+    std::string result;
+    for (const std::string &head : heads)
+      if (!StringRef(head).starts_with("static"))
+        result += head + ";\n";
+    return result;
+  }
+
+private:
+  const KernelSignature &signature;
+  const std::vector<gpu::Launch> &launches;
+  HostNames names;
+  std::string text;
+  raw_string_ostream os;
+  std::vector<std::string> heads;
+};
+
+std::string comment(StringRef notes) {
+  std::string text;
+  SmallVector<StringRef> lines;
+  notes.rtrim().split(lines, '\n');
+  for (StringRef line : lines)
+    text += line.empty() ? " *\n" : (" * " + line + "\n").str();
+  // The notes neither end the comment nor open one.
+  for (StringRef mark : {"*/", "/*", "??"})
+    for (size_t at = text.find(mark.str()); at != std::string::npos;
+         at = text.find(mark.str(), at + 2))
+      text.insert(at + 1, " ");
+  return text;
+}
+
+/// The PTX as a C string, a line per line.
+std::string printText(StringRef ptx) {
+  std::string text = "static const char moa_ptx[] =";
+  SmallVector<StringRef> lines;
+  ptx.rtrim().split(lines, '\n');
+  for (StringRef line : lines) {
+    text += "\n    \"";
+    for (char letter : line)
+      if (letter == '"' || letter == '\\')
+        text += {'\\', letter};
+      else if (letter == '\t')
+        text += "\\t";
+      else
+        text += letter;
+    text += "\\n\"";
+  }
+  return text + ";\n";
+}
+
+} // namespace
+
+Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
+  std::string notes, prototypes, hosts;
+  for (const Program &program : programs) {
+    if (StringRef(program.signature.name).starts_with_insensitive("moa"))
+      return createStringError("a kernel cannot be called '" + program.signature.name +
+                               "' in PTX: the launcher keeps names with 'moa' in front; "
+                               "rename it");
+    notes += comment(program.notes);
+    ProgramPrinter printer(program);
+    hosts += "\n" + printer.print();
+    prototypes += printer.printPrototypes();
+  }
+  return "/*\n" + notes +
+         " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX and\n"
+         " * launches it through the driver of CUDA 12.7 or later; compile it as C and link -lcuda.\n"
+         " */\n" +
+         kDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
+         "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +
+         printText(ptx) + "\n" + kLaunches + hosts;
+}
+
+} // namespace moa::ptx

@@ -1,0 +1,441 @@
+//===- LauncherText.h - C functions every launcher holds --------*- C++ -*-===//
+#ifndef MOA_TARGET_PTX_LAUNCHERTEXT_H
+#define MOA_TARGET_PTX_LAUNCHERTEXT_H
+
+namespace moa::ptx {
+
+/// The headers, the descriptor and the codes.
+inline const char *const kDeclarations =
+    R"moa(#include <cuda.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* DLPack's descriptor (https://dmlc.github.io/dlpack). */
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
+typedef struct {
+  int32_t device_type; /* 2: CUDA, 13: CUDA managed */
+  int32_t device_id;
+} DLDevice;
+typedef struct {
+  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL: row-major */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+
+/* What an entry point returns. Any other code than MOA_OK: nothing was written. */
+#ifndef MOA_CODES
+#define MOA_CODES
+enum {
+  MOA_OK = 0,
+  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
+  MOA_RANK = 2,            /* wrong number of axes */
+  MOA_DTYPE = 3,           /* wrong element type */
+  MOA_SHAPE = 4,           /* extents disagree with each other */
+  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
+  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
+  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
+  MOA_DEVICE = 8,          /* not memory of the current device */
+  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
+  MOA_OVERLAP = 10,        /* an output overlaps another array */
+  MOA_WORKSPACE = 11,      /* NULL, too small, or misaligned */
+  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits, or a grid its limit */
+  MOA_LAUNCH = 14          /* the driver refused a launch */
+};
+#endif
+)moa";
+
+/// Checks of arguments.
+inline const char *const kChecks =
+    R"moa(/*--- Checks ---------------------------------------------------------------------------------*/
+
+/* A kernel needs a part of these functions. */
+#define MOA_SHARED __attribute__((unused)) static
+
+/* Where the reason of a refusal goes; text may be NULL. */
+typedef struct {
+  char *text;
+  size_t size;
+} moa_message;
+
+MOA_SHARED int32_t moa_refuse(moa_message *m, int32_t code, const char *format, ...) {
+  if (m->text && m->size) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(m->text, m->size, format, arguments);
+    va_end(arguments);
+  }
+  return code;
+}
+
+/* An integer that remembers overflow and division by zero. */
+typedef struct {
+  int64_t value;
+  int32_t code;
+} moa_checked;
+
+MOA_SHARED moa_checked moa_number(int64_t value) { return (moa_checked){value, MOA_OK}; }
+MOA_SHARED moa_checked moa_make(bool overflow, int64_t value, moa_checked a, moa_checked b) {
+  return (moa_checked){value, a.code ? a.code : b.code ? b.code : overflow ? MOA_OVERFLOW : MOA_OK};
+}
+MOA_SHARED moa_checked moa_add(moa_checked a, moa_checked b) {
+  int64_t r = 0;
+  const bool overflow = __builtin_add_overflow(a.value, b.value, &r);
+  return moa_make(overflow, r, a, b);
+}
+MOA_SHARED moa_checked moa_subtract(moa_checked a, moa_checked b) {
+  int64_t r = 0;
+  const bool overflow = __builtin_sub_overflow(a.value, b.value, &r);
+  return moa_make(overflow, r, a, b);
+}
+MOA_SHARED moa_checked moa_multiply(moa_checked a, moa_checked b) {
+  int64_t r = 0;
+  const bool overflow = __builtin_mul_overflow(a.value, b.value, &r);
+  return moa_make(overflow, r, a, b);
+}
+MOA_SHARED moa_checked moa_floor_div(moa_checked a, moa_checked b) {
+  if (b.value == 0)
+    return (moa_checked){0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT};
+  if (b.value == -1)
+    return moa_subtract(moa_make(false, 0, b, b), a);
+  const int64_t q = a.value / b.value;
+  return moa_make(false, q - (q * b.value != a.value && (a.value < 0) != (b.value < 0)), a, b);
+}
+MOA_SHARED moa_checked moa_floor_mod(moa_checked a, moa_checked b) {
+  if (b.value == -1)
+    return moa_make(false, 0, a, b);
+  return moa_subtract(a, moa_multiply(moa_floor_div(a, b), b));
+}
+
+MOA_SHARED int32_t moa_refuse_value(moa_message *m, moa_checked v, const char *text) {
+  return moa_refuse(m, v.code, v.code == MOA_OVERFLOW ? "%s exceeds 64 bits" : "%s divides by zero", text);
+}
+
+/* One array argument: strides in elements, the first byte and the bytes to the last element's end. */
+typedef struct {
+  const DLTensor *tensor;
+  const char *name, *type;
+  bool is_output;
+  int64_t bytes, s[16];
+  char *begin;
+  uint64_t span;
+} moa_array;
+
+/* Everything that concerns one descriptor but not its extents. */
+MOA_SHARED int32_t moa_open_array(moa_array *a, moa_message *m, const DLTensor *t, const char *name,
+                                  const char *type, int rank, int code, int bits, bool is_output) {
+  memset(a, 0, sizeof *a);
+  a->tensor = t;
+  a->name = name;
+  a->type = type;
+  a->is_output = is_output;
+  a->bytes = bits / 8;
+  if (!t)
+    return moa_refuse(m, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", name);
+  if (t->ndim != rank)
+    return moa_refuse(m, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", name, type, rank, (int)t->ndim);
+  const bool same = t->dtype.code == code || (code == 6 && t->dtype.code == 1);
+  if (!same || t->dtype.bits != bits || t->dtype.lanes != 1)
+    return moa_refuse(m, MOA_DTYPE, "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", name,
+                      type, t->dtype.code, t->dtype.bits, t->dtype.lanes);
+  if (rank && !t->shape)
+    return moa_refuse(m, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", name);
+  for (int axis = 0; axis < rank; ++axis)
+    if (t->shape[axis] < 0)
+      return moa_refuse(m, MOA_SHAPE, "%s: extent %lld on axis %d is negative", name,
+                        (long long)t->shape[axis], axis);
+  return MOA_OK;
+}
+
+MOA_SHARED int32_t moa_bind_symbol(int64_t *symbol, moa_message *m, const char *name, const char *text,
+                                   moa_checked value) {
+  *symbol = value.value;
+  if (value.code)
+    return moa_refuse_value(m, value, text);
+  if (value.value < 0)
+    return moa_refuse(m, MOA_SHAPE, "%s = %s = %lld is negative", name, text, (long long)value.value);
+  return MOA_OK;
+}
+
+MOA_SHARED int32_t moa_check_extent(const moa_array *a, moa_message *m, int axis, const char *text,
+                                    moa_checked expected) {
+  if (expected.code)
+    return moa_refuse_value(m, expected, text);
+  if (a->tensor->shape[axis] != expected.value)
+    return moa_refuse(m, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld", a->name, a->type,
+                      text, (long long)expected.value, axis, (long long)a->tensor->shape[axis]);
+  return MOA_OK;
+}
+
+MOA_SHARED int32_t moa_check_constraint(moa_message *m, const char *text, moa_checked lhs, moa_checked rhs,
+                                        bool holds) {
+  if (lhs.code || rhs.code)
+    return moa_refuse_value(m, lhs.code ? lhs : rhs, text);
+  if (holds)
+    return MOA_OK;
+  return moa_refuse(m, MOA_CONSTRAINT, "requires %s, but the left side is %lld and the right side %lld", text,
+                    (long long)lhs.value, (long long)rhs.value);
+}
+
+MOA_SHARED int32_t moa_check_blocks(moa_checked blocks) {
+  return blocks.code || blocks.value > INT32_MAX ? MOA_OVERFLOW : MOA_OK;
+}
+
+MOA_SHARED bool moa_is_empty(const moa_array *a) {
+  for (int axis = 0; axis < a->tensor->ndim; ++axis)
+    if (a->tensor->shape[axis] == 0)
+      return true;
+  return false;
+}
+
+/* Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. */
+MOA_SHARED int32_t moa_resolve(moa_array *a, moa_message *m, int device) {
+  const DLTensor *t = a->tensor;
+  if (moa_is_empty(a))
+    return MOA_OK;
+  moa_checked next = moa_number(1), last = moa_number(0);
+  for (int axis = t->ndim - 1; axis >= 0; --axis) {
+    const int64_t extent = t->shape[axis];
+    a->s[axis] = extent == 1 ? 0 : t->strides ? t->strides[axis] : next.value;
+    if (a->s[axis] < 0)
+      return moa_refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a->name,
+                        (long long)a->s[axis], axis);
+    next = moa_multiply(next, moa_number(extent));
+    last = moa_add(last, moa_multiply(moa_number(a->s[axis]), moa_number(extent - 1)));
+  }
+  const moa_checked span = moa_multiply(moa_add(last, moa_number(1)), moa_number(a->bytes));
+  if (span.code || next.code)
+    return moa_refuse(m, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a->name);
+  if (!t->data)
+    return moa_refuse(m, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a->name);
+  if (t->device.device_type != 2 && t->device.device_type != 13)
+    return moa_refuse(m, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
+                      a->name, (int)t->device.device_type);
+  if (t->device.device_type == 2 && t->device.device_id != device)
+    return moa_refuse(m, MOA_DEVICE, "%s: is on device %d, but device %d is current", a->name,
+                      (int)t->device.device_id, device);
+  a->begin = (char *)t->data + t->byte_offset;
+  a->span = (uint64_t)span.value;
+  if ((uintptr_t)a->begin % (uintptr_t)a->bytes)
+    return moa_refuse(m, MOA_ALIGNMENT, "%s: address %p is not a multiple of the element size %lld", a->name,
+                      (void *)a->begin, (long long)a->bytes);
+  return MOA_OK;
+}
+
+/* Distinct indices of an output have distinct addresses: in order of the strides, each passes all that
+   the smaller ones reach. */
+MOA_SHARED int32_t moa_check_output(const moa_array *a, moa_message *m) {
+  bool done[16] = {false};
+  int64_t reach = 0;
+  for (int round = 0; round < a->tensor->ndim && a->span; ++round) {
+    int best = -1;
+    for (int axis = 0; axis < a->tensor->ndim; ++axis)
+      if (!done[axis] && (best < 0 || a->s[axis] < a->s[best]))
+        best = axis;
+    done[best] = true;
+    if (a->tensor->shape[best] < 2)
+      continue;
+    if (a->s[best] <= reach)
+      return moa_refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the output overlap",
+                        a->name, (long long)a->s[best], best);
+    reach += a->s[best] * (a->tensor->shape[best] - 1);
+  }
+  return MOA_OK;
+}
+
+/* The current device; without a context that of device 0, as in the CUDA runtime. */
+MOA_SHARED int32_t moa_find_device(int *device) {
+  CUcontext context = NULL;
+  CUdevice current = 0;
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+    return MOA_DEVICE;
+  if (!context && (cuDeviceGet(&current, 0) != CUDA_SUCCESS ||
+                   cuDevicePrimaryCtxRetain(&context, current) != CUDA_SUCCESS ||
+                   cuCtxSetCurrent(context) != CUDA_SUCCESS))
+    return MOA_DEVICE;
+  if (cuCtxGetDevice(&current) != CUDA_SUCCESS)
+    return MOA_DEVICE;
+  *device = (int)current;
+  return MOA_OK;
+}
+
+MOA_SHARED int32_t moa_check_memory(moa_array *const *arrays, int count, moa_message *m) {
+  int device = 0;
+  if (moa_find_device(&device))
+    return moa_refuse(m, MOA_DEVICE, "there is no CUDA device");
+  for (int k = 0; k < count; ++k) {
+    int32_t code = moa_resolve(arrays[k], m, device);
+    if (!code && arrays[k]->is_output)
+      code = moa_check_output(arrays[k], m);
+    if (code)
+      return code;
+  }
+  for (int b = 0; b < count; ++b)
+    for (int a = 0; a < count && arrays[b]->is_output; ++a) {
+      const moa_array *x = arrays[a], *y = arrays[b];
+      const bool later = a < b || !x->is_output;
+      if (a != b && later && x->span && y->span && x->begin < y->begin + y->span && y->begin < x->begin + x->span)
+        return moa_refuse(m, MOA_OVERLAP, "output %s (%llu bytes at %p) overlaps %s (%llu bytes at %p)", y->name,
+                          (unsigned long long)y->span, (void *)y->begin, x->name,
+                          (unsigned long long)x->span, (void *)x->begin);
+    }
+  return MOA_OK;
+}
+
+/* The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes. */
+MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
+  if (moa_is_empty(a))
+    return MOA_OK;
+  const int last = a->tensor->ndim - 1;
+  if (a->s[last] > 1)
+    return moa_refuse(m, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a->name,
+                      last, (long long)a->s[last]);
+  if ((uintptr_t)a->begin % 16)
+    return moa_refuse(m, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a->name, (void *)a->begin);
+  for (int axis = 0; axis < last; ++axis)
+    if (a->tensor->shape[axis] > 1 && (a->s[axis] * a->bytes % 16 || a->s[axis] == 0))
+      return moa_refuse(m, MOA_STRIDES, "%s: stride %lld on axis %d is not a positive multiple of 16 bytes",
+                        a->name, (long long)a->s[axis], axis);
+  for (int axis = 0; axis <= last; ++axis)
+    if (a->tensor->shape[axis] > INT32_MAX)
+      return moa_refuse(m, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a->name,
+                        (long long)a->tensor->shape[axis], axis);
+  return MOA_OK;
+}
+)moa";
+
+/// Launches through the driver; behind the PTX.
+inline const char *const kLaunches =
+    R"moa(/*--- Launches -------------------------------------------------------------------------------*/
+
+/* Tiles of `rows` indices of one axis and 64 of the last. */
+MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int row_axis, int rows) {
+  memset(map, 0, sizeof *map);
+  if (moa_is_empty(a))
+    return MOA_OK; /* no tile is copied */
+  const int rank = a->tensor->ndim;
+  cuuint64_t extents[5], strides[5];
+  cuuint32_t box[5], ones[5];
+  for (int k = 0; k < rank; ++k) {
+    const int axis = rank - 1 - k;
+    extents[k] = (cuuint64_t)a->tensor->shape[axis];
+    ones[k] = 1;
+    box[k] = k == 0 ? 64 : axis == row_axis ? (cuuint32_t)rows : 1;
+    if (k)
+      strides[k - 1] = a->s[axis] ? (cuuint64_t)(a->s[axis] * a->bytes) : 16;
+  }
+  const bool bf16 = a->tensor->dtype.code == 4;
+  const CUresult made = cuTensorMapEncodeTiled(
+      map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, (cuuint32_t)rank, a->begin,
+      extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return made == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
+}
+
+/* A float rounded to nearest as a kernel's parameter of 16 bits. */
+MOA_SHARED uint16_t moa_to_bf16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (x != x)
+    return 0x7fff;
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+MOA_SHARED uint16_t moa_to_f16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  if (x != x)
+    return 0x7fff;
+  if (size >= 0x477ff000) /* rounds to 2^16 or beyond */
+    return (uint16_t)(sign | 0x7c00);
+  if (size < 0x38800000) { /* subnormal: whole multiples of 2^-24 */
+    const float magnitude = x < 0 ? -x : x;
+    const float shifted = magnitude + 0.5f; /* 2^-24 is the last bit of [0.5, 1) */
+    uint32_t rounded;
+    memcpy(&rounded, &shifted, sizeof rounded);
+    return (uint16_t)(sign | (rounded - 0x3f000000));
+  }
+  return (uint16_t)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13));
+}
+
+/* The code of this file, loaded by the first call for all devices of the process. */
+static CUlibrary moa_library;
+
+MOA_SHARED int32_t moa_open_library(CUlibrary *library) {
+  *library = __atomic_load_n(&moa_library, __ATOMIC_ACQUIRE);
+  if (*library)
+    return MOA_OK;
+  CUlibrary mine = NULL, other = NULL;
+  if (cuLibraryLoadData(&mine, moa_ptx, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
+    return MOA_LAUNCH;
+  const bool first = __atomic_compare_exchange_n(&moa_library, &other, mine, false, __ATOMIC_ACQ_REL,
+                                                 __ATOMIC_ACQUIRE);
+  if (!first)
+    cuLibraryUnload(mine); /* another thread was faster */
+  *library = first ? mine : other;
+  return MOA_OK;
+}
+
+/* A kernel on the current device, with so much shared memory. */
+MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int shared_bytes) {
+  CUlibrary library;
+  CUdevice device = 0;
+  const int32_t code = moa_open_library(&library);
+  if (code)
+    return code;
+  if (cuLibraryGetKernel(kernel, library, name) != CUDA_SUCCESS || cuCtxGetDevice(&device) != CUDA_SUCCESS)
+    return MOA_LAUNCH;
+  if (shared_bytes && cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, *kernel,
+                                           device) != CUDA_SUCCESS)
+    return MOA_LAUNCH;
+  return MOA_OK;
+}
+
+MOA_SHARED int32_t moa_launch(const char *name, int64_t blocks, int threads, int shared_bytes, void **parameters,
+                              void *stream) {
+  CUkernel kernel;
+  const int32_t code = moa_open_kernel(&kernel, name, shared_bytes);
+  if (code)
+    return code;
+  const CUresult launched =
+      cuLaunchKernel((CUfunction)kernel, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared_bytes,
+                     (CUstream)stream, parameters, NULL);
+  return launched == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
+}
+
+/* Loads kernels onto a device. */
+MOA_SHARED int32_t moa_prepare(int32_t device, const char *const *names, const int *shared_bytes, int count) {
+  CUdevice chosen = 0;
+  CUcontext context = NULL;
+  if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&chosen, device) != CUDA_SUCCESS ||
+      cuDevicePrimaryCtxRetain(&context, chosen) != CUDA_SUCCESS || cuCtxPushCurrent(context) != CUDA_SUCCESS)
+    return MOA_DEVICE;
+  int32_t code = MOA_OK;
+  for (int k = 0; k < count && !code; ++k) {
+    CUkernel kernel;
+    CUfunction loaded;
+    code = moa_open_kernel(&kernel, names[k], shared_bytes[k]);
+    if (!code && cuKernelGetFunction(&loaded, kernel) != CUDA_SUCCESS)
+      code = MOA_LAUNCH;
+  }
+  return cuCtxPopCurrent(&context) == CUDA_SUCCESS ? code : MOA_DEVICE;
+}
+)moa";
+
+} // namespace moa::ptx
+
+#endif // MOA_TARGET_PTX_LAUNCHERTEXT_H

@@ -1,0 +1,102 @@
+//===- Manifest.cpp - the facts of every launch as JSON -------------------===//
+#include "lib/Target/PTX/PTX.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace moa::ptx {
+namespace {
+
+json::Array strings(ArrayRef<std::string> list) {
+  json::Array array;
+  for (const std::string &word : list)
+    array.push_back(word);
+  return array;
+}
+
+json::Object printArgument(const Parameter &parameter) {
+  json::Array shape;
+  for (const SymExpr &extent : parameter.extents)
+    shape.push_back(getReadable(extent.str()));
+  return json::Object{{"name", parameter.name},
+                      {"type", getName(parameter.type)},
+                      {"role", parameter.isOutput     ? "output"
+                               : parameter.isScalar() ? "scalar"
+                                                      : "input"},
+                      {"shape", std::move(shape)}};
+}
+
+/// How cuTensorMapEncodeTiled is called; axes innermost first.
+json::Object printMap(const gpu::TensorMap &map, const Parameter &array) {
+  json::Array box;
+  for (unsigned k = 0; k != array.getRank(); ++k) {
+    unsigned axis = array.getRank() - 1 - k;
+    box.push_back(k == 0 ? int64_t(64) : axis == map.rowAxis ? map.rows : int64_t(1));
+  }
+  return json::Object{{"kind", "tensor_map"},
+                      {"name", map.name},
+                      {"array", array.name},
+                      {"type", getName(array.type)},
+                      {"row_axis", int64_t(map.rowAxis)},
+                      {"box", std::move(box)},
+                      {"interleave", "none"},
+                      {"swizzle", "128B"},
+                      {"l2_promotion", "256B"},
+                      {"out_of_bounds", "zeros"}};
+}
+
+json::Object printLaunch(const gpu::Launch &launch, const KernelSignature &signature) {
+  json::Array parameters;
+  for (unsigned number : launch.parameters.arrays)
+    parameters.push_back(
+        json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
+  for (const gpu::TensorMap &map : launch.parameters.maps)
+    parameters.push_back(printMap(map, signature.parameters[map.array]));
+  for (unsigned number : launch.parameters.scalars)
+    parameters.push_back(json::Object{{"kind", "scalar"},
+                                      {"name", signature.parameters[number].name},
+                                      {"type", getName(signature.parameters[number].type)}});
+  for (const std::string &symbol : launch.parameters.symbols)
+    parameters.push_back(json::Object{{"kind", "symbol"}, {"name", symbol}, {"type", "i64"}});
+  return json::Object{{"kernel", launch.name},
+                      {"grid", getReadable(launch.blocks.str())},
+                      {"block", launch.threads},
+                      {"shared_bytes", launch.sharedBytes},
+                      {"parameters", std::move(parameters)}};
+}
+
+json::Object printProgram(const Program &program) {
+  const KernelSignature &signature = program.signature;
+  json::Array arguments, constraints, launches;
+  json::Object bindings;
+  for (const Parameter &parameter : signature.parameters)
+    arguments.push_back(printArgument(parameter));
+  for (const Constraint &constraint : signature.constraints)
+    constraints.push_back(constraint.text);
+  for (const SymbolBinding &binding : signature.bindings)
+    bindings[binding.name] = getReadable(binding.value.str());
+  for (const gpu::Launch &launch : program.launches)
+    launches.push_back(printLaunch(launch, signature));
+  return json::Object{{"name", signature.name},
+                      {"symbols", strings(signature.symbols)},
+                      {"bindings", std::move(bindings)},
+                      {"constraints", std::move(constraints)},
+                      {"arguments", std::move(arguments)},
+                      {"workspace_bytes", 0},
+                      {"launches", std::move(launches)}};
+}
+
+} // namespace
+
+std::string printManifest(ArrayRef<Program> programs) {
+  json::Array list;
+  for (const Program &program : programs)
+    list.push_back(printProgram(program));
+  json::Value manifest(json::Object{
+      {"version", 1}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
+  return formatv("{0:2}\n", manifest).str();
+}
+
+} // namespace moa::ptx

@@ -1,0 +1,121 @@
+# REQUIRES: ptxas
+# RUN: %python %s
+"""ptxas takes the PTX of every example, the C compiler its launcher, and the manifest
+says what both say.
+
+Products that ptxas serialises (C7510 to C7519) and warnings are errors everywhere,
+registers spilled to memory where the CUDA C++ text has none.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+SERIALISED = re.compile(r"C751\d|wgmma\S* .*serializ", re.IGNORECASE)
+SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+TOOLKIT = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas"))))
+
+
+def names():
+    folder = os.path.dirname(mt.example("sdpa"))
+    return sorted(os.path.basename(f)[:-4] for f in glob.glob(os.path.join(folder, "*.moa")))
+
+
+def cases():
+    """(example, settings, whether no register may be spilled)"""
+    for name in names():
+        for kind in ("f32", "bf16"):
+            yield name, {"T": kind}, False
+    for name in ("paper", "causal"):
+        yield name, {"T": "f64"}, False
+    for name in ("sdpa", "gqa_causal"):
+        for width in (64, 128):
+            yield name, {"T": "bf16", "D": width}, True
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=300)
+
+
+class Assemble(unittest.TestCase):
+
+    def emit(self, directory, name, settings):
+        base = os.path.join(directory, "-".join([name] + [f"{k}={v}" for k, v in settings.items()]))
+        sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        made = mt.tool("moa-codegen", mt.example(name), *sets, "--target=ptx", "-o", base + ".ptx")
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        return base
+
+    def check_manifest(self, base):
+        """The launches of the manifest are the entries of the PTX."""
+        with open(base + ".json", encoding="utf-8") as file:
+            manifest = json.load(file)
+        with open(base + ".ptx", encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual((manifest["version"], manifest["target"]), (1, "sm_90a"))
+        launches = [l for p in manifest["programs"] for l in p["launches"]]
+        self.assertEqual([l["kernel"] for l in launches], re.findall(r"\.entry (\w+)\(", text))
+        sizes = {"pointer": ".u64 .ptr .global", "symbol": ".u64", "tensor_map": ".align 64 .b8"}
+        for launch in launches:
+            entry = re.search(rf"\.entry {launch['kernel']}\((.*?)\)\n(.*?)\{{", text, re.S)
+            parameters = re.findall(r"\.param (.*?) \w+_param_\d+", entry[1])
+            self.assertEqual(len(parameters), len(launch["parameters"]))
+            for declared, parameter in zip(parameters, launch["parameters"]):
+                if parameter["kind"] in sizes:
+                    self.assertTrue(declared.startswith(sizes[parameter["kind"]]), (declared, parameter))
+                if parameter["kind"] == "tensor_map":
+                    self.assertEqual(parameter["box"][0], 64)
+            self.assertIn(f".maxntid {launch['block']}, 1, 1", entry[2])
+            self.assertEqual(launch["shared_bytes"] > 0, ".minnctapersm 1" in entry[2])
+            self.assertLessEqual(launch["shared_bytes"], 227 * 1024)
+            self.assertTrue(launch["grid"])
+
+    def test_examples(self):
+        self.assertGreaterEqual(len(names()), 11)
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            for name, settings, strict in cases():
+                with self.subTest(example=name, **settings):
+                    base = self.emit(directory, name, settings)
+                    done = run("ptxas", "-arch=sm_90a", "-v", base + ".ptx", "-o", base + ".cubin")
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    self.assertNotIn("warning", done.stdout.lower())
+                    self.assertNotRegex(done.stdout, SERIALISED)
+                    spills = SPILLS.findall(done.stdout)
+                    self.assertTrue(spills, done.stdout)
+                    if strict:
+                        self.assertEqual(set(spills), {("0", "0")}, done.stdout)
+                    done = run(os.environ["CC"], "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+                               "-I" + os.path.join(TOOLKIT, "include"), base + ".c", "-o", base + ".so")
+                    self.assertEqual((done.returncode, done.stdout), (0, ""))
+                    self.check_manifest(base)
+
+    def test_cubin(self):
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            path = os.path.join(directory, "paper.cubin")
+            made = mt.tool("moa-codegen", mt.example("paper"), "--target=cubin", "-o", path)
+            self.assertEqual((made.returncode, made.stderr), (0, ""))
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(4), b"\x7fELF")
+
+    def test_time(self):
+        """The time of this process alone: others may run beside it."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            seconds = []
+            for _ in range(3):
+                before = os.times()
+                self.emit(directory, "gqa_causal", {"T": "bf16"})
+                after = os.times()
+                seconds.append(after.children_user + after.children_system -
+                               before.children_user - before.children_system)
+            self.assertLess(min(seconds), 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
