@@ -3,6 +3,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <numeric>
 
 using namespace mlir;
@@ -25,11 +26,15 @@ static int64_t padded(ArrayRef<int64_t> columns) {
 /// columns / 2 registers in each of its 128 threads, a tile of 16-bit weights
 /// columns / 4. Beside them stand per state two rows' values, addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
-  constexpr int64_t addresses = 24, perState = 2;
+  constexpr int64_t addresses = 24, perState = 2, perPosition = 4;
   needs.sums = padded(fold.widths) / 2;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
-  needs.others = addresses + perState * fold.states;
+  // Terms made of indices keep positions, and guards of more than one comparison,
+  // which counts 4, further bounds.
+  int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
+  needs.others = addresses + perState * fold.states +
+                 perPosition * std::clamp<int64_t>(positions, 0, 3);
 }
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
