@@ -235,7 +235,12 @@ TEST(TileCosts, ShapesThatWereMeasuredBest) {
   window.fold->guardCounts.integer = 9;
   expectShape(window, 3, 64);
   distances.fold->counts.integer = 8;
-  expectShape(distances, 3, 64);
+  GpuMachine machine = h200();
+  auto refused = [&](int64_t keys) {
+    return errorOf(checkTileShape(*distances.fold, shapeOf(3, keys), machine, "nest 0"));
+  };
+  EXPECT_NE(refused(128).find("registers in each thread of a consumer"), std::string::npos);
+  EXPECT_EQ(refused(64), "");
 }
 
 TEST(TileCosts, TheMeasuredLadder) {
