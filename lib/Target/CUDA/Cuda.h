@@ -3,6 +3,7 @@
 #define MOA_TARGET_CUDA_CUDA_H
 
 #include "dialects/Device/IR/Device.h"
+#include "lib/Target/GPU/Launch.h"
 #include "lib/Target/Signature.h"
 #include "llvm/Support/Error.h"
 #include <map>
@@ -12,22 +13,8 @@
 
 namespace moa::cuda {
 
-/// The descriptor of tiles of an array: `rows` along `rowAxis` and 64 elements of
-/// the last axis per box.
-struct TensorMap {
-  std::string name;
-  unsigned array = 0, rowAxis = 0;
-  int64_t rows = 0;
-};
-
-/// What one launch passes to its kernel, in this order: pointers of arrays,
-/// descriptors of tiles, values of scalars, symbols and strides.
-struct KernelParameters {
-  std::vector<unsigned> arrays; // numbers of the program's arguments
-  std::vector<TensorMap> maps;
-  std::vector<unsigned> scalars;
-  std::vector<std::string> symbols;      // `N`, `Q.s2`
-};
+using gpu::KernelParameters;
+using gpu::TensorMap;
 
 /// A kernel as text, and how the host launches it.
 struct KernelText {

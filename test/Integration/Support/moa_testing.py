@@ -172,7 +172,7 @@ class Kernel:
     def open(self, base):
         """Reads the header and loads the library."""
         self.read_header(base + ".h")
-        self.library = ctypes.CDLL(base + ".so")
+        self.loaded = ctypes.CDLL(base + ".so")
 
     def read_header(self, path):
         with open(path, encoding="utf-8") as file:
@@ -203,7 +203,7 @@ class Kernel:
         return result
 
     def entry(self, suffix, result):
-        function = getattr(self.library, self.name + suffix)
+        function = getattr(self.loaded, self.name + suffix)
         function.restype = result
         return function
 

@@ -92,7 +92,7 @@ class Kernel(mt.Kernel):
 
     def __init__(self, library, program):
         import ctypes
-        self.library = ctypes.CDLL(library)
+        self.loaded = ctypes.CDLL(library)
         self.name = program["name"]
         self.parameters = [
             mt.Parameter("out" if a["role"] == "output" else "in", a["name"], a["type"],

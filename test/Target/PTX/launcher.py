@@ -114,25 +114,25 @@ class Launcher(mt.Kernel):
             file.write(DRIVER)
         subprocess.run([os.environ["CC"], "-w", "-shared", "-fPIC", "-I" + TOOLKIT + "/include",
                         base + ".c", base + ".driver.c", "-o", base + ".so"], check=True)
-        self.library = ctypes.CDLL(base + ".so")
+        self.loaded = ctypes.CDLL(base + ".so")
         self.name = program["name"]
         self.parameters = [mt.Parameter("out" if a["role"] == "output" else "in", a["name"],
                                         a["type"], ", ".join(a["shape"]))
                            for a in program["arguments"]]
         kinds = {"pointer": 8, "symbol": 8, "tensor_map": 128}
         sizes = [kinds.get(p["kind"]) or SIZES[p["type"]] for p in self.launch_facts[0]["parameters"]]
-        (ctypes.c_int * 64).in_dll(self.library, "sizes")[:len(sizes)] = sizes
+        (ctypes.c_int * 64).in_dll(self.loaded, "sizes")[:len(sizes)] = sizes
         self.number("count").value = len(sizes)
 
     def number(self, name):
-        return ctypes.c_int.in_dll(self.library, name)
+        return ctypes.c_int.in_dll(self.loaded, name)
 
     def triple(self, name):
-        return list((ctypes.c_uint * 3).in_dll(self.library, name))
+        return list((ctypes.c_uint * 3).in_dll(self.loaded, name))
 
     def passed(self):
         """The bytes of every parameter of the last launch, with its facts."""
-        table = (ctypes.c_ubyte * 128 * 64).in_dll(self.library, "values")
+        table = (ctypes.c_ubyte * 128 * 64).in_dll(self.loaded, "values")
         return [(fact, bytes(table[k])) for k, fact in enumerate(self.launch_facts[0]["parameters"])]
 
 
@@ -250,7 +250,7 @@ class Launches(unittest.TestCase):
         self.assertEqual(self.kernel.launch(self.values()), LAUNCH)
         self.kernel.number("fails").value = 0
         self.assertEqual(self.kernel.workspace_bytes(self.values()), 0)
-        prepare = getattr(self.kernel.library, "gqa_causal_prepare")
+        prepare = getattr(self.kernel.loaded, "gqa_causal_prepare")
         self.assertEqual((prepare(0), prepare(1)), (OK, DEVICE))
 
     def test_scalars(self):

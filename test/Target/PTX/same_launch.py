@@ -1,0 +1,52 @@
+# RUN: %python %s
+"""Both targets launch a kernel alike: threads, bytes of shared memory, the arrays
+passed by pointer and the tiles of the copy engine stand in the CUDA C++ text as in
+the manifest that is written beside PTX.
+"""
+import json
+import os
+import re
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+
+class SameLaunch(unittest.TestCase):
+
+    def emit(self, name, kind, target, directory):
+        path = os.path.join(directory, f"{name}.{target}")
+        made = mt.tool("moa-codegen", mt.example(name), "--set", f"T={kind}",
+                       f"--target={target}", "-o", path)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_launches(self):
+        # Kernels of bf16, whose exponentials are the hardware's, need no libdevice.
+        for name in ("sdpa", "causal", "alibi", "sliding_window", "cross_mask"):
+            with self.subTest(example=name), tempfile.TemporaryDirectory() as directory:
+                cuda = self.emit(name, "bf16", "cuda", directory)
+                self.emit(name, "bf16", "ptx", directory)
+                with open(os.path.join(directory, f"{name}.json"), encoding="utf-8") as file:
+                    (launch,) = json.load(file)["programs"][0]["launches"]
+                text = re.search(r"(\w+)<<<[^,]+, (\d+), (\d+),[^>]*>>>\((.*?)\);", cuda, re.DOTALL)
+                self.assertIsNotNone(text)
+                kernel, threads, shared, arguments = text.groups()
+                self.assertEqual(kernel, launch["kernel"])
+                self.assertEqual(int(threads), launch["block"])
+                self.assertEqual(int(shared), launch["shared_bytes"])
+                pointers = re.findall(r"c->(\w+)\.begin", arguments)
+                self.assertEqual(pointers, [p["array"] for p in launch["parameters"]
+                                            if p["kind"] == "pointer"])
+                tiles = re.findall(r"describe_tiles\(&(\w+), &m, c->(\w+), (\d+), (\d+)\)", cuda)
+                maps = [p for p in launch["parameters"] if p["kind"] == "tensor_map"]
+                self.assertGreaterEqual(len(maps), 3)
+                self.assertEqual(
+                    [(m, a, int(axis), int(rows)) for m, a, axis, rows in tiles],
+                    [(p["name"], p["array"], p["row_axis"], p["box"][len(p["box"]) - 1 - p["row_axis"]])
+                     for p in maps])
+
+
+if __name__ == "__main__":
+    unittest.main()
