@@ -43,7 +43,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     presence = findPresence(code, first);
   Tile tile{{}, first, masked ? &presence : nullptr};
   addScores(code, scores, tile);
-  Step step = passes(code, tile, current, lazy && !isFirst);
+  Step step = passes(code, tile, current);
   // What the next products read. The loop of this wait also ends the stretch of code
   // that ptxas orders freely: the wait for the products in flight stays behind the
   // states.
@@ -53,8 +53,10 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     finishCarriers(code, last, step.next);
   if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
     clearUnseen(code, presence, first, stage);
-  // What has been added is repaired, then the weights are rounded.
-  repairSums(code, step);
+  // What has been added is repaired, then the weights are rounded. In front of the
+  // first tile no state has started, so that all factors are the identity.
+  if (!isFirst)
+    repairSums(code, step);
   for (auto [carrier, sum] : llvm::zip(plan.folded.carriers, step.next.sums)) {
     Type narrow = carrier.row.narrow;
     sum.weights = map(code, "packed", sum.weights, Over::tile(plan.shape.keys), {narrow},

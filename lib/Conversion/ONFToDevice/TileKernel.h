@@ -162,7 +162,8 @@ private:
                   std::optional<bool> masked, bool overlapped);
   void startCarriers(ScalarCode &code, mlir::Value n, Running &running);
   void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
-  Step passes(ScalarCode &code, Tile &tile, const Running &olds, bool waits);
+  llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
+  Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   void findProducts(ScalarCode &code);
   void addScores(ScalarCode &code, mlir::ValueRange scores, Tile &tile);
   Values fragmentsOf(const Tile &tile);

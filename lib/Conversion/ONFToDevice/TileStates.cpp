@@ -1,5 +1,6 @@
 //===- TileStates.cpp - the states of a fold over one tile -----------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
@@ -591,31 +592,61 @@ Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const Tile &
                   cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
 }
 
+/// The states of a pass, those first that tell only which elements are present: what
+/// differs between masked and full tiles stands together.
+SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
+  SmallVector<unsigned> states;
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
+    if (scalar.pass == pass)
+      states.push_back(k);
+  std::stable_partition(states.begin(), states.end(), [&](unsigned k) {
+    AccOp acc = plan.folded.scalars[k].acc;
+    Value term = rows::getYielded(acc.getValue());
+    SetVector<Operation *> slice;
+    (void)getBackwardSlice(term, &slice);
+    return acc.getRefs().empty() && llvm::none_of(tile.elements, [&](const Element &element) {
+      return element.value == term || slice.contains(element.value.getDefiningOp());
+    });
+  });
+  return states;
+}
+
+/// Whether a state's terms are a constant t with t ⊕ x = t.
+static bool isAbsorbing(AccOp acc) {
+  auto constant = rows::getYielded(acc.getValue()).getDefiningOp<arith::ConstantOp>();
+  auto truth = constant ? dyn_cast<BoolAttr>(constant.getValue()) : BoolAttr();
+  return truth && acc.getRefs().empty() &&
+         acc.getMonoid() == (truth.getValue() ? Monoid::or_ : Monoid::and_);
+}
+
 /// The states behind one tile and the weights of the carriers. The carriers' sums are
 /// not moved to the new references here, but by `repairSums`.
-TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds,
-                                    bool waits) {
+TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
   Step step{olds, Values(repairs.size()), Value(), Value()};
   Running &news = step.next;
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
-    for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
-      if (scalar.pass != pass)
+    for (unsigned k : statesOf(pass, tile)) {
+      AccOp acc = plan.folded.scalars[k].acc;
+      if (!tile.presence && isAbsorbing(acc)) {
+        news.scalars[k].partial =
+            device::FillOp::create(b, code.named(acc.getName()), olds.scalars[k].partial.getType(),
+                                   code.eval(rows::getYielded(acc.getValue())));
         continue;
-      AccOp acc = scalar.acc;
+      }
       Value ofTile = reduceTile(code, acc, tile, news, k);
       int repair = repairOfScalar[k];
       news.scalars[k].partial =
           merged(code, acc, olds.scalars[k].partial,
                  repair < 0 ? Value() : step.factors[repair], ofTile);
     }
-    if (!waits)
+    if (!lazy)
       updateReferences(code, pass, news);
     else if (pass == 0)
       repairWhereNeeded(code, olds, step);
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;
-      if (!waits)
+      if (!lazy)
         step.factors[k] = factor(code, k, olds, news);
       if (olds.started[k]) {
         Values inputs{olds.started[k]};
