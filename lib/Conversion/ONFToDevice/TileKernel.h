@@ -235,17 +235,24 @@ private:
   map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
       llvm::ArrayRef<mlir::Type> elements,
       llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
+  void hideStrides(ScalarCode &code, device::MapOp op);
+  void hideConditions(ScalarCode &code, device::MapOp op);
+  void moveToRows(ScalarCode &code, device::MapOp op);
   Values ifAny(ScalarCode &code, mlir::Value condition,
                mlir::ValueRange otherwise, llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
   /// Which keys of a tile a row sees: of positions, counted from a thread's first
   /// element, from the second of `bounds`, if there is one, to before the first those
-  /// where `rest` holds.
+  /// where `rest` holds. If `isWord`, `bounds` is one word per thread and row instead,
+  /// with a bit for each element.
   struct Presence {
     Values bounds; // a fragment of the threads' parts each
     Values rest;
+    bool isWord = false;
   };
   Presence findPresence(ScalarCode &code, mlir::Value first);
+  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first);
+  mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
   mlir::Value isPresent(ScalarCode &code, const Presence &presence,
                         mlir::ValueRange bounds, mlir::Value column);
