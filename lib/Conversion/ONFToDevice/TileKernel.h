@@ -206,10 +206,11 @@ private:
                                       unsigned carrier);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
   void writeElements(ScalarCode &code, mlir::ValueRange finals,
-                     mlir::Block &block, std::optional<unsigned> carrier,
+                     mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
                      mlir::Value loopIndex);
+  Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
-                 unsigned carrier, unsigned rowAxis, mlir::Value loopIndex);
+                 llvm::ArrayRef<unsigned> carriers, unsigned rowAxis, mlir::Value loopIndex);
   mlir::Value resultOf(onf::AccOp acc) {
     llvm::SmallVector<onf::AccOp> accs = rows::getAccs(plan.fold);
     return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
@@ -269,6 +270,7 @@ private:
   }
   mlir::Value regular(ScalarCode &code, onf::AccOp acc,
                       llvm::ArrayRef<mlir::Value> refs);
+  mlir::Value hasSeen(ScalarCode &code, onf::AccOp reference, mlir::Value value);
   mlir::Value bindReferences(ScalarCode &code, onf::AccOp acc,
                              llvm::ArrayRef<mlir::Value> refs,
                              llvm::ArrayRef<mlir::Value> factors);

@@ -21,6 +21,14 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   return ok;
 }
 
+/// Whether a row's reference may have met an element: one with an infinite identity,
+/// as a maximum, stands there until it has, and a factor from there says nothing.
+Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
+  auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
+  return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start))
+                                                : Value();
+}
+
 /// The value of an expression where some leaves are known; nothing if it depends on
 /// the others.
 static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, double> &known) {
@@ -609,6 +617,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()},
                               [&](ValueRange in, ValueRange) {
           Value ok = regular(code, repair.acc, Values(in.drop_front()));
+          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+            ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
           return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
                            : code.constant(b.getBoolAttr(true))};
         })[0];
