@@ -381,6 +381,8 @@ Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
 void KernelEmitter::emitReduce(device::ReduceOp op) {
   LayoutAttr layout = op.getFragment().getType().getLayout();
   Type type = op.getFragment().getType().getElementType();
+  if (type.isIndex())
+    type = b.getI64Type();
   std::vector<RegisterPlace> places = getPlaces(layout);
   int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
   Value identity = arith::ConstantOp::create(b, to.loc, getIdentity(op.getMonoid(), type));

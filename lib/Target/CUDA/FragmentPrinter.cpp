@@ -501,8 +501,8 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
                        std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
                        (joinsLanes ? "then the lanes that\n// share the row. A state comes first.\n"
                                    : "of\n// this thread alone. A state comes first.\n") +
-                       "template <auto COMBINE, class T, int R>\nDEVICE void " + name + "(T (&to)[" +
-                       count + "], const T (&x)[R], T identity, const T *state = nullptr) {\n  T even[" +
+                       "template <auto COMBINE, class T, class U, int R>\nDEVICE void " + name + "(T (&to)[" +
+                       count + "], const T (&x)[R], U identity, const T *state = nullptr) {\n  T even[" +
                        count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
                        ";\n  fill(even, identity)" + (isPaired ? ", fill(odd, identity)" : "") + ";\n";
     text += "  UNROLL for (int e = 0; e < R; e" + std::string(isPaired ? " += 2" : "++") + ") {\n";

@@ -40,7 +40,8 @@ DEVICE void arrive(uint64_t *bar) {
 }
 )"},
     {"fill", R"(
-template <class T, int R> DEVICE void fill(T (&x)[R], T value) { UNROLL for (int r = 0; r < R; ++r) x[r] = value; }
+template <class T, class U, int R>
+DEVICE void fill(T (&x)[R], U value) { UNROLL for (int r = 0; r < R; ++r) x[r] = value; }
 )"},
     {"copy", R"(template <class T, int R>
 DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
