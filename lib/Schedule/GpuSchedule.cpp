@@ -26,15 +26,21 @@ static int64_t padded(ArrayRef<int64_t> columns) {
 /// columns / 2 registers in each of its 128 threads, a tile of 16-bit weights
 /// columns / 4. Beside them stand per state two rows' values, addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
-  constexpr int64_t addresses = 24, perState = 2, perPosition = 4;
+  constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
+                    shortExpression = 24;
   needs.sums = padded(fold.widths) / 2;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
   // Terms made of indices keep positions, and guards of more than one comparison,
   // which counts 4, further bounds.
   int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
+  // Addresses take two registers, and so that loads run at once there are several; long
+  // expressions are computed for several elements at once.
+  bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
   needs.others = addresses + perState * fold.states +
-                 perPosition * std::clamp<int64_t>(positions, 0, 3);
+                 perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
+                 std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
+                 fold.terms * shape.keys / 4;
 }
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {

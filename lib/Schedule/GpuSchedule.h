@@ -50,6 +50,8 @@ struct TileFold {
   int64_t weights = 1;
   /// States without axes.
   int64_t states = 0;
+  /// Fragments of a tile beside its scores and weights.
+  int64_t terms = 0;
   int64_t operandBytes = 2;
   bool guarded = false;
   /// Whether there are outer indices to group.

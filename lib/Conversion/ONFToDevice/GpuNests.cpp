@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/SymExpr.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <map>
@@ -147,6 +148,41 @@ bool isAtMostOne(Value value) {
          isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
 }
 
+/// Fragments beside scores and weights: terms of states that no carrier multiplies
+/// with, and what an extreme runs over if the score is needed behind it too. Extremes of
+/// scores and terms that tell only what is present take none.
+int64_t countTerms(const TilePlan &plan) {
+  int64_t count = 0;
+  for (const rows::Scalar &scalar : plan.folded.scalars) {
+    AccOp acc = scalar.acc;
+    Value term = rows::getYielded(acc.getValue());
+    SetVector<Operation *> slice;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    options.omitBlockArguments = true;
+    (void)getBackwardSlice(term, &slice, options);
+    bool isExtreme = (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
+                     acc.getRefs().empty();
+    bool ofScores = false, keepsScore = false;
+    for (const rows::Score &score : plan.folded.scores) {
+      Value value = score.fold.getResult(0);
+      if (!slice.contains(value.getDefiningOp()))
+        continue;
+      ofScores = true;
+      // A product with the same number for all pairs is the score itself.
+      if (value.hasOneUse() && isa<arith::MulFOp>(*value.getUsers().begin()))
+        value = value.getUsers().begin()->getResult(0);
+      keepsScore |= value != term && !value.hasOneUse();
+    }
+    bool isWeight = llvm::any_of(plan.folded.carriers, [&](const rows::Carrier &carrier) {
+      return carrier.row.values.size() == 1 && carrier.row.divisors.empty() &&
+             carrier.row.values[0] == term;
+    });
+    count += ofScores && !isWeight && (!isExtreme || keepsScore);
+  }
+  return count;
+}
+
 std::optional<int64_t> constantOf(StringRef text) {
   auto expression = SymExpr::parse(text);
   return expression ? expression->getConstant() : std::nullopt;
@@ -170,6 +206,7 @@ TileFold describe(TilePlan &plan) {
   }
   fold.weights = plan.folded.carriers.size();
   fold.states = plan.folded.scalars.size();
+  fold.terms = countTerms(plan);
   fold.operandBytes =
       plan.keyOperands[0].load.getResult().getType().getIntOrFloatBitWidth() / 8;
   fold.canGroup = plan.nest.getExtents().size() > 1;
