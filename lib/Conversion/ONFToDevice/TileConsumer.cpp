@@ -236,6 +236,8 @@ void TileKernel::consume(ScalarCode &code) {
   rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
   for (const Ring &ring : rowRings)
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
+  for (LoadOp load : readOnce)
+    code.eval(load);
   planRepairs();
   findProducts(code);
   Running inits = initialise(code);

@@ -52,6 +52,7 @@ public:
 private:
   //===--- The block ------------------------------------------------------===//
   std::string tiles();
+  bool isSameForBlock(onf::LoadOp load);
   llvm::StringRef extent(unsigned axis) {
     return llvm::cast<mlir::StringAttr>(plan.nest.getExtents()[axis])
         .getValue();
@@ -290,6 +291,7 @@ private:
   llvm::SmallVector<bool> isReference;                    // of the scalars
   bool lazy = false; // references may lag behind what has been seen
   bool readsMemory = false; // the states or the guard, beside the operands
+  llvm::SmallVector<onf::LoadOp> readOnce; // what is the same for a whole block
   mlir::Value firstRow, lastRow,
       rowBase; // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys

@@ -138,7 +138,8 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
   // Of the row, or the same for the whole tile.
   llvm::SmallPtrSet<Operation *, 16> ofRow, uniform;
   for (Operation &inner : block.without_terminator()) {
-    if (inner.getNumRegions() != 0 || !isPure(&inner))
+    // Inputs do not change, so that what is read anyway may be read here.
+    if (inner.getNumRegions() != 0 || !(isPure(&inner) || isa<device::LoadOp>(inner)))
       continue;
     bool row = false, other = false;
     for (Value operand : inner.getOperands()) {

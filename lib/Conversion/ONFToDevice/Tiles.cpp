@@ -1,5 +1,6 @@
 //===- Tiles.cpp - the block of a kernel of tiles, and its producer --------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
 
 using namespace mlir;
@@ -262,6 +263,26 @@ void TileKernel::produce(ScalarCode &code) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// Whether a block reads one element, which is in the array whatever else holds: along
+/// each axis the index is one of the nest's other axes, of the same extent.
+bool TileKernel::isSameForBlock(LoadOp load) {
+  auto type = load.getArray().getType();
+  if (load.getTerms().size() != type.getRank() || load.getConstant() != "0")
+    return false;
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
+  Block::BlockArgListType outer = plan.nest.getBody().getArguments().drop_back();
+  for (unsigned axis = 0; axis < type.getRank(); ++axis) {
+    auto found = llvm::find(outer, load.getTerms()[axis]);
+    if (found == outer.end() || extent(found - outer.begin()) != type.getExtent(axis).str() ||
+        cast<StringAttr>(load.getCoefficients()[axis]).getValue() !=
+            (name + ".s" + Twine(axis)).str())
+      return false;
+  }
+  return true;
+}
+
 LogicalResult TileKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
@@ -283,12 +304,26 @@ LogicalResult TileKernel::run() {
            !deps.on(value, plan.fold.getBody().getArgument(0));
   };
   code.loc = plan.nest.getLoc();
-  plan.fold.walk([&](LoadOp load) {
+  // What the fold reads, also through values in front of it.
+  SetVector<Operation *> used;
+  BackwardSliceOptions options;
+  options.omitUsesFromAbove = false;
+  (void)getBackwardSlice(plan.fold.getOperation(), &used, options);
+  plan.nest.walk([&](LoadOp load) {
+    if (!plan.fold->isProperAncestor(load) && !used.contains(load))
+      return;
     bool isOperand = false;
     for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
       for (const TileOperand &operand : *list)
         isOperand |= operand.load == load;
-    readsMemory |= !isOperand && load.getArray().getType().getRank() != 0;
+    if (isOperand || load.getArray().getType().getRank() == 0)
+      return;
+    if (isSameForBlock(load))
+      readOnce.push_back(load);
+    else if (code.isUniform(load.getResult()) && !plan.fold->isProperAncestor(load))
+      return; // in front of all tiles, at an address that the specification gives
+    else
+      readsMemory = true;
   });
   auto nameOf = [&](Value array) {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
