@@ -177,8 +177,6 @@ Expr OperationPrinter::rounded(const char *operation) const {
   return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
 }
 
-/// Whether a value may come to an operand of CUDA's library as it is, or with another
-/// sign.
 static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return false;
@@ -208,11 +206,15 @@ static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
   });
 }
 
+bool entersLibrary(Value value) {
+  llvm::DenseSet<Value> seen;
+  return entersLibrary(value, seen);
+}
+
 /// No sum of ours is fused with a product. Those inside the functions of CUDA's
 /// library would be, so what goes there is rounded before.
 Expr OperationPrinter::multiply() const {
-  llvm::DenseSet<Value> seen;
-  return entersLibrary(op->getResult(0), seen) ? rounded("mul") : infix("*", Expr::product);
+  return entersLibrary(op->getResult(0)) ? rounded("mul") : infix("*", Expr::product);
 }
 
 Expr OperationPrinter::extend() const {

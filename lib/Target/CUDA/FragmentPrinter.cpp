@@ -26,11 +26,16 @@ static bool isNarrow(Value fragment) {
   return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
 }
 
-void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
+std::pair<std::string, std::string> KernelPrinter::getRegisters(Value fragment) {
   int64_t registers = typeOf(fragment).getLayout().getNumRegisters();
   bool narrow = isNarrow(fragment);
-  declareArray(narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
-               name + "[" + std::to_string(narrow ? registers / 2 : registers) + "]");
+  return {narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
+          std::to_string(narrow ? registers / 2 : registers)};
+}
+
+void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
+  auto [type, count] = getRegisters(fragment);
+  declareArray(type, name + "[" + count + "]");
 }
 
 std::string KernelPrinter::declareFragment(Value fragment, const char *fallback) {
@@ -49,6 +54,18 @@ void KernelPrinter::copyFragment(const std::string &to, const std::string &from)
     return;
   writeCall("copy(" + to + ", " + from + ")");
   helpers.insert("copy");
+}
+
+bool KernelPrinter::isCopiedConstant(Value fragment) const {
+  auto fill = fragment.getDefiningOp<device::FillOp>();
+  return fill && storage.isCopiedConstant(fill);
+}
+
+void KernelPrinter::copyFragment(const std::string &to, Value from) {
+  if (!isCopiedConstant(from))
+    return copyFragment(to, value(from).text);
+  writeCall("fill(" + to + ", " + value(from.getDefiningOp<device::FillOp>().getValue()).text + ")");
+  helpers.insert("fill");
 }
 
 void KernelPrinter::printFill(device::FillOp op) {
@@ -184,6 +201,12 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
   }) + "(" + e + ")";
 }
 
+/// Whether more of an index is used than what the register decides.
+static bool isUsedWhole(Value index) {
+  return llvm::any_of(index.getUsers(),
+                      [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
+}
+
 /// The constants of a thread that its elements' indices start from.
 void KernelPrinter::printThreadPlaces(Region &consumer) {
   write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
@@ -191,10 +214,7 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
     auto indices = map.getBody().getArguments().drop_front(map.getInputs().size());
     for (auto [axis, index] : llvm::enumerate(indices)) {
       std::string part = threadPart(map.getLayout(), axis);
-      bool isWhole = llvm::any_of(index.getUsers(), [](Operation *user) {
-        return !isa<device::ThreadOffsetOp>(user);
-      });
-      if (!isWhole || part.empty() || threadPlaces.count(part))
+      if (!isUsedWhole(index) || part.empty() || threadPlaces.count(part))
         continue;
       std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
       writeConstant("int64_t", name + " = " + part);
@@ -261,11 +281,11 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     return first;
   llvm::SmallVector<device::MapOp> group = {first};
   Operation *last = first;
-  for (Operation *next = first->getNextNode(); next; next = next->getNextNode()) {
+  for (Operation *next = getNext(first); next; next = getNext(next)) {
     auto map = dyn_cast<device::MapOp>(next);
-    if (!map && isInline(*next))
+    if (!map && isWrittenInPlace(*next, storage))
       continue;
-    if (!map || !canShareLoop(first, map) ||
+    if (!map || findCall(next) || !canShareLoop(first, map) ||
         llvm::any_of(map.getResults(), [](Value result) { return isNarrow(result); }))
       break;
     group.push_back(map);
@@ -278,7 +298,8 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
         error = "a map of 16-bit fragments that does more than round them";
   // What only the maps of this loop read is a scalar in it.
   auto isLocal = [&](Value result) {
-    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+    bool isGiven = function && outlines[*function].isOutput(result);
+    return !isGiven && llvm::all_of(result.getUsers(), [&](Operation *user) {
       return llvm::is_contained(group, dyn_cast<device::MapOp>(user));
     });
   };
@@ -351,7 +372,9 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
       if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
         values[offset.getResult()] = {inner.empty() ? "0" : inner,
                                       inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
-    std::string text = part.empty() ? "" : threadPlaces[part];
+    if (!isUsedWhole(argument))
+      continue;
+    std::string text = part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
     bool isPlain = text.find_first_of("+*") == std::string::npos;
@@ -414,15 +437,20 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
-    std::string from = value(other).text;
-    copyFragment(declareFragment(result, "result"), from);
+    std::string from = isCopiedConstant(other) ? "" : value(other).text, to = declareFragment(result, "result");
+    if (from.empty())
+      copyFragment(to, other);
+    else
+      copyFragment(to, from);
   }
   std::string name = value(op.getCondition()).text;
   bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  size_t mark = body.size();
   open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
   printBlock(block);
   assign(op.getResults(), yield.getValues());
   close();
+  dropBraces(mark);
 }
 
 //===----------------------------------------------------------------------===//
@@ -447,32 +475,6 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
     return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
            " b) { return " + body + "; }\n";
   });
-}
-
-/// A map that only combines a state with the reduction that stands before it.
-device::MapOp KernelPrinter::findMerge(device::ReduceOp op) {
-  auto map = dyn_cast_or_null<device::MapOp>(op->getNextNode());
-  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 ||
-      map.getInputs()[1] != op.getResult() || !op.getResult().hasOneUse() ||
-      map.getInputs()[0].getType() != op.getResult().getType())
-    return {};
-  Block &block = map.getBody().front();
-  auto yield = cast<device::YieldOp>(block.getTerminator());
-  Operation *merge = yield.getValues()[0].getDefiningOp();
-  if (!merge || merge != &block.front() || merge->getNextNode() != yield ||
-      merge->getNumOperands() != 2 || merge->getOperand(0) != block.getArgument(0) ||
-      merge->getOperand(1) != block.getArgument(1))
-    return {};
-  bool matches = false;
-  switch (op.getMonoid()) {
-  case Monoid::add: matches = isa<arith::AddFOp>(merge); break;
-  case Monoid::mul: matches = isa<arith::MulFOp>(merge); break;
-  case Monoid::max: matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge); break;
-  case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
-  case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
-  case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
-  }
-  return matches ? map : device::MapOp();
 }
 
 /// The function that reduces rows of this layout; unless they have the layout of a

@@ -149,7 +149,7 @@ private:
     checks.push_back("check_memory(m, " + arrayList(signature.getArrays()) + ")");
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
-      for (const TensorMap &map : kernel.parameters.maps)
+      for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
         if (described.insert(names.of(map.array)).second)
           checks.push_back("check_tiles(c->" + names.of(map.array) + ", m)");
     os << "  (void)(" << joinRows(checks, " && ", 9) << ");\n  return m->code;\n}\n\n";
@@ -197,35 +197,35 @@ private:
     return name;
   }
   void printLaunch(const KernelText &kernel) {
-    line("  const Checked blocks = " + expression(kernel.blocks) + ";");
+    line("  const Checked blocks = " + expression(kernel.launch.blocks) + ";");
     os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n"
        << "  if (blocks.value) {\n";
     std::string described;
     std::vector<std::string> maps;
-    for (const TensorMap &map : kernel.parameters.maps)
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
     if (!described.empty())
       line(described + ";", 8);
-    for (const TensorMap &map : kernel.parameters.maps)
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       maps.push_back("describe_tiles(&" + map.name + ", &m, c->" + names.of(map.array) + ", " +
                      std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
     if (!described.empty())
       os << "    if (!(" << joinRows(maps, " && ", 10) << ")) return m.code;\n";
-    if (kernel.sharedBytes)
-      os << "    if (cudaFuncSetAttribute(" << kernel.name
-         << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
+    if (kernel.launch.sharedBytes)
+      os << "    if (cudaFuncSetAttribute(" << kernel.launch.name
+         << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.launch.sharedBytes
          << "))\n      return MOA_LAUNCH;\n";
     std::vector<std::string> arguments;
-    for (unsigned number : kernel.parameters.arrays)
+    for (unsigned number : kernel.launch.parameters.arrays)
       arguments.push_back(argument(number));
-    for (const TensorMap &map : kernel.parameters.maps)
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       arguments.push_back(map.name);
-    for (unsigned number : kernel.parameters.scalars)
+    for (unsigned number : kernel.launch.parameters.scalars)
       arguments.push_back(argument(number));
-    for (const std::string &symbol : kernel.parameters.symbols)
+    for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    line("    " + kernel.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.threads) + ", " +
-         std::to_string(kernel.sharedBytes) + ", cudaStream_t(stream)>>>(" +
+    line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.launch.threads) + ", " +
+         std::to_string(kernel.launch.sharedBytes) + ", cudaStream_t(stream)>>>(" +
          llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
