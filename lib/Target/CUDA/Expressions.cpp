@@ -82,9 +82,11 @@ struct OperationPrinter {
   Expr helpFloat(const std::string &helper) const {
     return help(helper + (isDouble() ? "_double" : ""));
   }
-  /// A helper that is a template over the integer type.
+  /// A helper of 64-bit integers, or one that is a template over the integer type.
   Expr helpInteger(const std::string &helper) const {
-    helpers.insert(helper);
+    if (getValueType(type()) == "int64_t")
+      return help(helper);
+    helpers.insert(helper + "<>");
     return call(helper + "<" + getValueType(type()).str() + ">");
   }
   Expr infix(const char *sign, int level) const {

@@ -464,7 +464,7 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   std::string valueType = getValueType(type).str(), name = word;
   if (monoid == Monoid::max || monoid == Monoid::min) {
     name += !isa<FloatType>(type) ? "_int" : type.isF64() ? "_nan_double" : "_nan";
-    helpers.insert(name);
+    helpers.insert(isa<FloatType>(type) ? name : name + "<>");
     return isa<FloatType>(type) ? name : name + "<" + valueType + ">";
   }
   return helpers.request(name, [&](const std::string &own) {
@@ -496,27 +496,33 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
     for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
       isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
-  helpers.insert("fill");
+  // One register for each row: nothing to combine but lanes.
+  bool isOne = layout.getNumRegisters() == rows.getNumRegisters() && row == "e";
+  if (!isOne)
+    helpers.insert("fill");
   return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
-    std::string text = "// Combines the columns of each row: " +
-                       std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
-                       (joinsLanes ? "then the lanes that\n// share the row. A state comes first.\n"
-                                   : "of\n// this thread alone. A state comes first.\n") +
-                       "template <auto COMBINE, class T, int R>\nDEVICE void " + name + "(T (&to)[" +
-                       count + "], const T (&x)[R], T identity, const T *state = nullptr) {\n  T even[" +
-                       count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
-                       ";\n  fill(even, identity)" + (isPaired ? ", fill(odd, identity)" : "") + ";\n";
-    text += "  UNROLL for (int e = 0; e < R; e" + std::string(isPaired ? " += 2" : "++") + ") {\n";
-    text += "    even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
-    if (isPaired)
-      text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n";
-    text += "  }\n  UNROLL for (int r = 0; r < " + count + "; ++r) {\n";
-    if (isPaired)
-      text += "    even[r] = COMBINE(even[r], odd[r]);\n";
+    std::string text = std::string("// Combines the columns of each row") +
+                       (isOne ? "" : isPaired ? ": even and odd ones apart, then both" : ": in order") +
+                       (!joinsLanes ? " (those of this thread)"
+                        : isOne     ? ", which lanes share"
+                                    : ", then the lanes that share the row") +
+                       ". A state comes first.\n";
+    std::string size = isOne ? count : "R";
+    text += "template <auto COMBINE, class T" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " + name +
+            "(T (&to)[" + count + "], const T (&x)[" + size + "], T identity, const T *state = nullptr) {\n";
+    if (!isOne) {
+      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
+              (isPaired ? ", fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
+                        : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
+              (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
+      if (isPaired)
+        text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n  }\n";
+    }
+    text += "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n    T all = " +
+            (isOne ? "COMBINE(identity, x[r])" : isPaired ? "COMBINE(even[r], odd[r])" : "even[r]") + ";\n";
     for (int64_t mask : lanes)
-      text += "    even[r] = COMBINE(even[r], __shfl_xor_sync(0xffffffff, even[r], " +
-              std::to_string(mask) + "));\n";
-    return text + "    to[r] = state ? COMBINE(state[r], even[r]) : even[r];\n  }\n}\n";
+      text += "    all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, " + std::to_string(mask) + "));\n";
+    return text + "    to[r] = state ? COMBINE(state[r], all) : all;\n  }\n}\n";
   });
 }
 
