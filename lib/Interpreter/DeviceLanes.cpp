@@ -176,6 +176,8 @@ double moa::interp::approximateReciprocal(double x) {
   return flush(1.0f / flush(static_cast<float>(x)));
 }
 
+double moa::interp::roundedReciprocal(double x) { return 1.0f / static_cast<float>(x); }
+
 Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {
   Cell result = combine(monoid, Form::of(type), x, y);
   if (isa<FloatType>(type))

@@ -68,6 +68,8 @@ double approximateExp2(double x);
 /// 1/x in f32 as rcp.approx.ftz.f32 gives it up to its last place: the nearest float,
 /// subnormal arguments and results 0 of their sign.
 double approximateReciprocal(double x);
+/// The same as rcp.approx.f32 gives it: subnormal numbers are kept.
+double roundedReciprocal(double x);
 
 /// x ⊕ y rounded to the type.
 Cell combineIn(Monoid monoid, mlir::Type type, Cell x, Cell y);

@@ -286,8 +286,14 @@ bool Threads::execute(Operation *op) {
         return define(thread.getResult(), Lanes(std::move(numbers))), true;
       })
       .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
+      .Case<device::OpaqueOp>([&](device::OpaqueOp opaque) {
+        return define(opaque.getResult(), get(opaque.getOperand(), op)), true;
+      })
       .Case<device::ReciprocalOp>(
-          [&](auto) { return approximate(op, approximateReciprocal), true; })
+          [&](device::ReciprocalOp reciprocal) {
+            approximate(op, reciprocal.getSubnormals() ? roundedReciprocal : approximateReciprocal);
+            return true;
+          })
       .Default([&](Operation *) {
         if (isa<device::DeviceDialect>(op->getDialect()))
           return special(op);

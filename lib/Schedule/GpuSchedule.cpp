@@ -142,6 +142,9 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(needs, shape, machine, place))
     return error;
+  if (fold.guarded && shape.keys > 128)
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
+                  " keys, but a fold with a guard clears unseen keys in tiles of up to 128");
   if (shape.groupBytes > 0 && !fold.canGroup)
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");

@@ -346,15 +346,30 @@ def Device_AnyOp : Device_Op<"any", [Pure, AllTypesMatch<["condition", "result"]
   let hasVerifier = 1;
 }
 
+def Device_OpaqueOp : Device_Op<"opaque", [SameOperandsAndResultType,
+                                            MemoryEffects<[MemWrite]>]> {
+  let summary = "The same scalar, of which a compiler knows nothing";
+  let description = [{
+    What is computed from the result is computed behind this operation, and the
+    result is not seen to be what the operand was computed from. So registers are not
+    filled before a loop with many values that follow from few, as the addresses of a
+    tile's elements from strides or its conditions from the bits of a word.
+  }];
+  let arguments = (ins AnyTypeOf<[Index, I32, I64, F32]>:$operand);
+  let results = (outs AnyTypeOf<[Index, I32, I64, F32]>:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+
 def Device_ReciprocalOp : Device_Op<"reciprocal", [Pure, SameOperandsAndResultType]> {
   let summary = "1/x by the hardware's approximation";
   let description = [{
-    Off by at most one unit in the last place; subnormal arguments and results are
-    flushed to zero (rcp.approx.ftz.f32, PTX ISA 9.7.3.13).
+    Off by at most one unit in the last place. Subnormal arguments and results are
+    flushed to zero (rcp.approx.ftz.f32, PTX ISA 9.7.3.13), but not with `subnormals`
+    (rcp.approx.f32), which takes a few instructions more and no call.
   }];
-  let arguments = (ins F32:$operand);
+  let arguments = (ins F32:$operand, UnitAttr:$subnormals);
   let results = (outs F32:$result);
-  let assemblyFormat = "$operand attr-dict `:` type($result)";
+  let assemblyFormat = "$operand (`subnormals` $subnormals^)? attr-dict `:` type($result)";
 }
 
 def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,

@@ -288,7 +288,14 @@ Value Instructions::exp2(Value x) {
   return call("llvm.nvvm.ex2.approx.ftz.f", b.getF32Type(), x);
 }
 
-Value Instructions::reciprocal(Value x) {
+Value Instructions::opaque(Value x) {
+  Type type = x.getType();
+  const char *constraint = type.isF32() ? "=f,0" : type.isInteger(32) ? "=r,0" : "=l,0";
+  return assembly("", constraint, x, type)[0];
+}
+Value Instructions::reciprocal(Value x, bool subnormals) {
+  if (subnormals)
+    return assembly("rcp.approx.f32 $0, $1;", "=f,f", x, b.getF32Type(), /*isVolatile=*/false)[0];
   return call("llvm.nvvm.rcp.approx.ftz.f", b.getF32Type(), x);
 }
 

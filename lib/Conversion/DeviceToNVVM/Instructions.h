@@ -101,7 +101,9 @@ public:
 
   //===--- Arithmetic -----------------------------------------------------===//
   mlir::Value exp2(mlir::Value x);
-  mlir::Value reciprocal(mlir::Value x);
+  mlir::Value reciprocal(mlir::Value x, bool subnormals);
+  /// The same value, of which LLVM knows nothing.
+  mlir::Value opaque(mlir::Value x);
   /// Two floats rounded to 16 bits, the first one in the low half.
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 

@@ -118,8 +118,10 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.widen(to.block());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
-  if (isa<device::ReciprocalOp>(op))
-    return to.reciprocal(in[0]);
+  if (isa<device::OpaqueOp>(op))
+    return to.opaque(in[0]);
+  if (auto reciprocal = dyn_cast<device::ReciprocalOp>(op))
+    return to.reciprocal(in[0], reciprocal.getSubnormals());
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op) && type.isF64()) {
     auto predicate =
         isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;

@@ -129,6 +129,24 @@ bool canLag(const TilePlan &plan) {
   return any && can;
 }
 
+/// Whether a value is at most 1 whatever the operands are: e^(x − m), m the largest x,
+/// or e^(m − x), m the smallest.
+bool isAtMostOne(Value value) {
+  Operation *exp = value.getDefiningOp();
+  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp))
+    return false;
+  auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return false;
+  auto isExtremeOf = [](Value state, Value x, Monoid monoid) {
+    auto acc = state.getDefiningOp<AccOp>();
+    return acc && acc.getMonoid() == monoid && acc.getRefs().empty() &&
+           rows::getYielded(acc.getValue()) == x;
+  };
+  return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
+         isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
+}
+
 std::optional<int64_t> constantOf(StringRef text) {
   auto expression = SymExpr::parse(text);
   return expression ? expression->getConstant() : std::nullopt;
@@ -157,10 +175,13 @@ TileFold describe(TilePlan &plan) {
   fold.canGroup = plan.nest.getExtents().size() > 1;
   if (canLag(plan)) {
     // Weights are rounded while they are off by so much; f16 ends at 2^16, and sums
-    // in f32 at 2^128.
+    // in f32 at 2^128. In f16 only weights that are bounded themselves may be off.
     bool isHalf = plan.keyOperands[0].load.getResult().getType().isF16();
-    fold.mostRepairBound = isHalf ? 15 : 64;
-    fold.repairBound = isHalf ? 3 : 8;
+    bool isBounded = llvm::all_of(plan.folded.carriers, [](const rows::Carrier &carrier) {
+      return carrier.row.divisors.empty() && llvm::all_of(carrier.row.values, isAtMostOne);
+    });
+    fold.mostRepairBound = !isHalf ? 64 : isBounded ? 15 : 0;
+    fold.repairBound = !isHalf ? 8 : isBounded ? 3 : 0;
   }
   fold.counts = counter.take();
   // Each state combines the tile's terms.

@@ -253,7 +253,10 @@ Value ScalarCode::evalOp(Operation *op) {
       (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())))) {
     Value x = eval(quotient.getLhs()), y = eval(quotient.getRhs());
     Value one = constant(b.getF32FloatAttr(1.0f));
-    return arith::MulFOp::create(b, loc, x, arith::DivFOp::create(b, loc, one, y));
+    Value reciprocal = reciprocals
+                           ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
+                           : arith::DivFOp::create(b, loc, one, y).getResult();
+    return arith::MulFOp::create(b, loc, x, reciprocal);
   }
   if (auto load = dyn_cast<onf::LoadOp>(op))
     return evalLoad(load);

@@ -133,30 +133,36 @@ void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
     code.bind(resultOf(scalar.acc), value);
 }
 
-/// Stores of a block for each row, or for each element of a carrier.
-void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
-                               std::optional<unsigned> carrier, Value loopIndex) {
+/// The states without axes, then these carriers.
+Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   unsigned count = plan.folded.scalars.size();
   Values inputs(finals.take_front(count));
-  int64_t columns = 0;
-  if (carrier) {
-    inputs.push_back(finals[count + *carrier]);
-    columns = padded(plan.folded.carriers[*carrier].extents[0]);
-  }
-  map(code, "", inputs, carrier ? Over::tile(columns) : Over::rows(), {}, [&](ValueRange in, ValueRange at) {
+  for (unsigned number : carriers)
+    inputs.push_back(finals[count + number]);
+  return inputs;
+}
+
+/// Stores of a block for each row, or for each element of a carrier.
+void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
+                               ArrayRef<unsigned> carriers, Value loopIndex) {
+  unsigned count = plan.folded.scalars.size();
+  Values inputs = inputsOf(finals, carriers);
+  int64_t extent = carriers.empty() ? 0 : plan.folded.carriers[carriers[0]].extents[0];
+  int64_t columns = padded(extent);
+  map(code, "", inputs, carriers.empty() ? Over::rows() : Over::tile(columns), {},
+      [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
     Value inside = arith::CmpIOp::create(
         b, code.loc, arith::CmpIPredicate::slt,
         code.eval(plan.nest.getBody().getArguments().back()),
-        code.symbol(extent(plan.nest.getExtents().size() - 1)));
-    if (carrier) {
-      const Carrier &which = plan.folded.carriers[*carrier];
+        code.symbol(this->extent(plan.nest.getExtents().size() - 1)));
+    if (!carriers.empty()) {
       code.bind(loopIndex, at[1]);
-      code.bind(resultOf(which.acc), in[count]);
-      if (columns != which.extents[0])
-        inside = code.both(inside, arith::CmpIOp::create(
-                                       b, code.loc, arith::CmpIPredicate::slt, at[1],
-                                       code.index(which.extents[0])));
+      for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+        code.bind(resultOf(plan.folded.carriers[number].acc), value);
+      if (columns != extent)
+        inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
+                                                         at[1], code.index(extent)));
     }
     code.when(inside, [&] {
       for (auto store : block.getOps<StoreOp>())
@@ -168,18 +174,18 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
 
 /// The whole tile of an output at once, by way of the rows' ring, which is free now.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
-                           unsigned carrier, unsigned rowAxis, Value loopIndex) {
+                           ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
-  Values inputs(finals.take_front(count));
-  inputs.push_back(finals[count + carrier]);
-  int64_t columns = padded(plan.folded.carriers[carrier].extents[0]);
+  Values inputs = inputsOf(finals, carriers);
+  int64_t columns = padded(plan.folded.carriers[carriers[0]].extents[0]);
   Type element = store.getArray().getType().getElementType();
   code.reciprocals = true;
   Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
     code.bind(loopIndex, at[1]);
-    code.bind(resultOf(plan.folded.carriers[carrier].acc), in[count]);
+    for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+      code.bind(resultOf(plan.folded.carriers[number].acc), value);
     return Values{code.eval(store.getValue())};
   })[0];
   code.reciprocals = false;
@@ -201,18 +207,22 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
 void TileKernel::finish(ScalarCode &code, ValueRange finals) {
   Block &body = plan.nest.getBody().front();
   if (!body.getOps<StoreOp>().empty())
-    writeElements(code, finals, body, std::nullopt, Value());
+    writeElements(code, finals, body, {}, Value());
   for (auto loop : body.getOps<ForOp>()) {
-    // The one carrier this loop reads.
-    unsigned which = 0;
+    // The carriers this loop reads, or one over whose axis it runs.
+    SmallVector<unsigned> which;
     loop.walk([&](AtOp at) {
       for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
-        if (resultOf(carrier.acc) == at.getState())
-          which = k;
+        if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
+          which.push_back(k);
     });
+    StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
+    for (unsigned k = 0; which.empty(); ++k)
+      if (extent == std::to_string(plan.folded.carriers[k].extents[0]))
+        which.push_back(k);
     Value index = loop.getBody().getArgument(0);
     auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
-    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], index, which) : std::nullopt;
+    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], index, which[0]) : std::nullopt;
     if (rowAxis)
       writeTile(code, finals, stores[0], which, *rowAxis, index);
     else

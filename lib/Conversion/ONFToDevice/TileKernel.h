@@ -206,10 +206,11 @@ private:
                                       unsigned carrier);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
   void writeElements(ScalarCode &code, mlir::ValueRange finals,
-                     mlir::Block &block, std::optional<unsigned> carrier,
+                     mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
                      mlir::Value loopIndex);
+  Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
-                 unsigned carrier, unsigned rowAxis, mlir::Value loopIndex);
+                 llvm::ArrayRef<unsigned> carriers, unsigned rowAxis, mlir::Value loopIndex);
   mlir::Value resultOf(onf::AccOp acc) {
     llvm::SmallVector<onf::AccOp> accs = rows::getAccs(plan.fold);
     return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
@@ -235,17 +236,24 @@ private:
   map(ScalarCode &code, llvm::StringRef name, mlir::ValueRange inputs, Over over,
       llvm::ArrayRef<mlir::Type> elements,
       llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
+  void hideStrides(ScalarCode &code, device::MapOp op);
+  void hideConditions(ScalarCode &code, device::MapOp op);
+  void moveToRows(ScalarCode &code, device::MapOp op);
   Values ifAny(ScalarCode &code, mlir::Value condition,
                mlir::ValueRange otherwise, llvm::function_ref<Values()> body);
   void bindElement(ScalarCode &code, mlir::ValueRange at, mlir::Value first);
   /// Which keys of a tile a row sees: of positions, counted from a thread's first
   /// element, from the second of `bounds`, if there is one, to before the first those
-  /// where `rest` holds.
+  /// where `rest` holds. If `isWord`, `bounds` is one word per thread and row instead,
+  /// with a bit for each element.
   struct Presence {
     Values bounds; // a fragment of the threads' parts each
     Values rest;
+    bool isWord = false;
   };
   Presence findPresence(ScalarCode &code, mlir::Value first);
+  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first);
+  mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
   mlir::Value isPresent(ScalarCode &code, const Presence &presence,
                         mlir::ValueRange bounds, mlir::Value column);
@@ -262,6 +270,7 @@ private:
   }
   mlir::Value regular(ScalarCode &code, onf::AccOp acc,
                       llvm::ArrayRef<mlir::Value> refs);
+  mlir::Value hasSeen(ScalarCode &code, onf::AccOp reference, mlir::Value value);
   mlir::Value bindReferences(ScalarCode &code, onf::AccOp acc,
                              llvm::ArrayRef<mlir::Value> refs,
                              llvm::ArrayRef<mlir::Value> factors);

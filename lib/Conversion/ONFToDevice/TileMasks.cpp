@@ -135,7 +135,51 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
       results.push_back(fromStart(least(lower, keys)));
     return results;
   });
-  return {bounds, guard.rest};
+  Presence presence{bounds, guard.rest};
+  bool reads = llvm::any_of(guard.rest, [&](Value rest) { return code.isCostly(rest); });
+  return reads ? readPresence(code, presence, first) : presence;
+}
+
+/// The bits of what a guard says that reads memory: every element is read once, and what
+/// is known of it does not stay in a register of its own.
+TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
+                                              Value first) {
+  int64_t columns = plan.shape.keys / typeOver(Over::parts(), b.getI1Type()).getShape()[1];
+  Type word = columns <= 32 ? b.getI32Type() : b.getI64Type();
+  assert(columns <= 64 && "a tile has at most 256 keys");
+  auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
+  Value bits = map(code, "bit", presence.bounds, Over::tile(plan.shape.keys), {word},
+                   [&](ValueRange in, ValueRange at) {
+    bindElement(code, at, first);
+    Value present = isPresent(code, presence, in, at[1]);
+    Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
+    Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
+    return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
+  })[0];
+  Value words = device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
+                                         MonoidAttr::get(b.getContext(), Monoid::add), bits);
+  words = map(code, "visible", words, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
+    return Values{device::OpaqueOp::create(b, code.loc, in[0])};
+  })[0];
+  return {{words}, {}, /*isWord=*/true};
+}
+
+/// The number of a column among those that its thread holds of a row.
+Value TileKernel::numberInThread(ScalarCode &code, Value column) {
+  Value offset = device::ThreadOffsetOp::create(b, code.loc, column), sum;
+  int64_t place = 1;
+  SmallVector<LayoutAttr::Digit> digits =
+      typeOver(Over::tile(plan.shape.keys), b.getF32Type()).getLayout().getDigits(1);
+  for (const LayoutAttr::Digit &digit : llvm::reverse(digits)) {
+    if (digit.place != device::Place::register_)
+      continue;
+    Value part = arith::DivUIOp::create(b, code.loc, offset, code.index(digit.weight));
+    part = arith::RemUIOp::create(b, code.loc, part, code.index(digit.size));
+    part = arith::MulIOp::create(b, code.loc, part, code.index(place));
+    sum = sum ? arith::AddIOp::create(b, code.loc, sum, part).getResult() : part;
+    place *= digit.size;
+  }
+  return sum;
 }
 
 /// Columns of a tile between the first elements of neighbouring lanes.
@@ -150,6 +194,14 @@ int64_t TileKernel::laneStride() {
 /// Whether the row sees the key, from what `findPresence` has found for the row.
 Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds,
                             Value column) {
+  if (presence.isWord) {
+    Type word = bounds[0].getType();
+    auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
+    Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, column));
+    Value bit = arith::AndIOp::create(
+        b, code.loc, arith::ShRSIOp::create(b, code.loc, bounds[0], place), number(1));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, bit, number(0));
+  }
   Value position = arith::IndexCastOp::create(
       b, code.loc, b.getI32Type(), device::ThreadOffsetOp::create(b, code.loc, column));
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {

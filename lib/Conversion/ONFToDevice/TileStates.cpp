@@ -10,52 +10,6 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-//===----------------------------------------------------------------------===//
-// Maps
-//===----------------------------------------------------------------------===//
-
-Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over over,
-                       ArrayRef<Type> elements,
-                       llvm::function_ref<Values(ValueRange, ValueRange)> body) {
-  FragmentType whole = typeOver(over, b.getF32Type());
-  SmallVector<Type> results;
-  for (Type element : elements)
-    results.push_back(typeOver(over, element));
-  auto op = device::MapOp::create(b, name.empty() ? code.loc : code.named(name), results, inputs,
-                                  whole.getLayout());
-  OpBuilder::InsertionGuard guard(b);
-  Block &block = op.getBody().emplaceBlock();
-  for (Value input : inputs)
-    block.addArgument(elementOf(input), input.getLoc());
-  for (unsigned axis = 0; axis < whole.getShape().size(); ++axis)
-    block.addArgument(b.getIndexType(), code.loc);
-  b.setInsertionPointToEnd(&block);
-  code.open();
-  ValueRange arguments = block.getArguments();
-  Values values = body(arguments.take_front(inputs.size()),
-                       arguments.drop_front(inputs.size()));
-  device::YieldOp::create(b, code.loc, values);
-  code.close();
-  // What nothing has asked for.
-  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&inner))
-      inner.erase();
-  for (unsigned k = inputs.size(); k-- != 0;)
-    if (block.getArgument(k).use_empty()) {
-      block.eraseArgument(k);
-      op->eraseOperand(k);
-    }
-  return Values(op.getResults());
-}
-
-void TileKernel::bindElement(ScalarCode &code, ValueRange at, Value first) {
-  code.bind(plan.nest.getBody().getArguments().back(),
-            arith::AddIOp::create(b, code.loc, rowBase, at[0]));
-  if (at.size() > 1)
-    code.bind(plan.fold.getBody().getArgument(0),
-              arith::AddIOp::create(b, code.loc, first, at[1]));
-}
-
 /// Where a state has references, each must have a value that its definition is for.
 Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
   Value ok;
@@ -65,6 +19,14 @@ Value TileKernel::regular(ScalarCode &code, AccOp acc, ArrayRef<Value> refs) {
       ok = code.both(ok, code.differs(ref, code.constant(value)));
   }
   return ok;
+}
+
+/// Whether a row's reference may have met an element: one with an infinite identity,
+/// as a maximum, stands there until it has, and a factor from there says nothing.
+Value TileKernel::hasSeen(ScalarCode &code, AccOp reference, Value value) {
+  auto start = dyn_cast<FloatAttr>(getIdentity(reference.getMonoid(), value.getType()));
+  return start && start.getValue().isInfinity() ? code.differs(value, code.constant(start))
+                                                : Value();
 }
 
 /// The value of an expression where some leaves are known; nothing if it depends on
@@ -655,6 +617,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
         news.started[k] = map(code, "started", inputs, Over::rows(), {b.getI1Type()},
                               [&](ValueRange in, ValueRange) {
           Value ok = regular(code, repair.acc, Values(in.drop_front()));
+          for (auto [ref, value] : llvm::zip(repair.refs, in.drop_front()))
+            ok = code.both(ok, hasSeen(code, plan.folded.scalars[ref].acc, value));
           return Values{ok ? b.createOrFold<arith::OrIOp>(code.loc, in[0], ok)
                            : code.constant(b.getBoolAttr(true))};
         })[0];
@@ -699,19 +663,6 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
       scalar.reference = results[next++];
   for (Value &factor : step.factors)
     factor = results[next++];
-}
-
-Values TileKernel::ifAny(ScalarCode &code, Value condition, ValueRange otherwise,
-                         llvm::function_ref<Values()> body) {
-  auto op = device::IfAnyOp::create(b, code.loc, ValueRange(otherwise).getTypes(), condition,
-                                    otherwise);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(&op.getBody().emplaceBlock());
-  code.open();
-  Values values = body();
-  device::YieldOp::create(b, code.loc, values);
-  code.close();
-  return Values(op.getResults());
 }
 
 /// Who must move, or has a state that is NaN, which changes nothing: a factor of 1. A

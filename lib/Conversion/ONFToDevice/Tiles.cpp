@@ -98,6 +98,14 @@ Value TileKernel::fromLast(ScalarCode &code, Value number) {
   return arith::SubIOp::create(b, code.named("tile"), last, number);
 }
 
+static bool isZero(Value value) { return matchPattern(value, m_Zero()); }
+
+/// The larger or the smaller of two indices, one of them if they are the same symbol.
+template <typename Op> static Value extreme(ScalarCode &code, Value x, Value y) {
+  auto s = x.getDefiningOp<device::SymbolOp>(), t = y.getDefiningOp<device::SymbolOp>();
+  return s && t && s.getExpr() == t.getExpr() ? x : code.b.createOrFold<Op>(code.loc, x, y);
+}
+
 std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower,
                                              AffineMap upper) {
   Values operands{firstRow, lastRow};
@@ -106,10 +114,10 @@ std::pair<Value, Value> TileKernel::interval(ScalarCode &code, AffineMap lower,
   Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
   if (auto values = affine::expandAffineMap(b, code.loc, lower, operands))
     for (Value value : *values)
-      low = b.createOrFold<arith::MaxSIOp>(code.loc, low, value);
+      low = extreme<arith::MaxSIOp>(code, low, value);
   if (auto values = affine::expandAffineMap(b, code.loc, upper, operands))
     for (Value value : *values)
-      high = b.createOrFold<arith::MinSIOp>(code.loc, high, value);
+      high = extreme<arith::MinSIOp>(code, high, value);
   return {low, high};
 }
 
@@ -120,18 +128,26 @@ void TileKernel::findRange(ScalarCode &code) {
     Value from, to;
     for (auto piece : plan.fold.getPieces()->getAsRange<PieceAttr>()) {
       auto [l, h] = interval(code, piece.getVisitLower(), piece.getVisitUpper());
-      from = from ? b.createOrFold<arith::MinSIOp>(code.loc, from, l) : l;
-      to = to ? b.createOrFold<arith::MaxSIOp>(code.loc, to, h) : h;
+      from = from ? extreme<arith::MinSIOp>(code, from, l) : l;
+      to = to ? extreme<arith::MaxSIOp>(code, to, h) : h;
     }
     low = from ? from : code.index(0);
     high = to ? to : code.index(0);
   }
   Value size = code.index(plan.shape.keys), zero = code.index(0);
+  Value more = code.index(plan.shape.keys - 1);
+  if (isZero(low)) {
+    firstTile = zero;
+    Value count = b.createOrFold<arith::MaxSIOp>(code.loc, high, zero);
+    Value up = arith::AddIOp::create(b, code.loc, count, more);
+    endTile = arith::DivUIOp::create(b, code.named("end_tile"), up, size);
+    return;
+  }
   // A tile range of no tile is empty whatever its ends are.
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, low, high);
   firstTile = arith::DivUIOp::create(
       b, code.named("first_tile"), arith::SelectOp::create(b, code.loc, some, low, zero), size);
-  Value up = arith::AddIOp::create(b, code.loc, high, code.index(plan.shape.keys - 1));
+  Value up = arith::AddIOp::create(b, code.loc, high, more);
   Value end = arith::DivUIOp::create(
       b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
   endTile = arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile);
@@ -150,13 +166,16 @@ void TileKernel::findFullRange(ScalarCode &code) {
   }
   Value zero = code.index(0), size = code.index(plan.shape.keys);
   auto at = [&](Value key, int64_t add, StringRef name) -> Value {
+    if (isZero(key) && add < plan.shape.keys)
+      return zero;
     Value positive = b.createOrFold<arith::MaxSIOp>(code.loc, key, zero);
     Value sum = b.createOrFold<arith::AddIOp>(code.loc, positive, code.index(add));
     return arith::DivUIOp::create(b, code.named(name), sum, size);
   };
+  // All of them are at least 0.
   auto between = [&](Value value, Value least, Value most, StringRef name) -> Value {
-    Value up = b.createOrFold<arith::MaxSIOp>(code.loc, value, least);
-    return arith::MinSIOp::create(b, code.named(name), up, most);
+    Value up = isZero(least) ? value : b.createOrFold<arith::MaxSIOp>(code.loc, value, least);
+    return isZero(up) ? up : arith::MinSIOp::create(b, code.named(name), up, most).getResult();
   };
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
@@ -165,9 +184,9 @@ void TileKernel::findFullRange(ScalarCode &code) {
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
   }
-  numTiles = arith::SubIOp::create(b, code.named("tiles"), endTile, firstTile);
-  Value full = arith::SubIOp::create(b, code.loc, endFull, firstFull);
-  numMasked = arith::SubIOp::create(b, code.named("masked_tiles"), numTiles, full);
+  numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
+  Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
+  numMasked = b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full);
 }
 
 /// The tile at a position: first those in front of the full ones and behind them,
@@ -184,6 +203,8 @@ Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> m
   if (!*masked)
     return add(firstFull, sub(position, numMasked));
   Value front = sub(firstFull, firstTile);
+  if (isZero(front))
+    return add(endFull, position);
   Value inFront = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, front);
   return arith::SelectOp::create(b, code.named("tile"), inFront, add(firstTile, position),
                                  add(endFull, sub(position, front)));

@@ -313,6 +313,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
   std::string head = "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; ++" + e + ")";
   size_t mark = body.size();
+  joinEnd = 0; // what follows stands in another block than the line before
   ++depth;
   unsigned statements = 0;
   for (device::MapOp map : group)

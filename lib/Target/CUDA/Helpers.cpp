@@ -29,6 +29,14 @@ DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"
     {"reciprocal_approximate", R"(// 1/x within one unit in the last place, subnormal results 0.
 DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
+    {"reciprocal_near", R"(// 1/x within one unit in the last place.
+DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
+)"},
+    {"opaque", R"(// The same value, of which the compiler knows nothing: what follows from it is computed behind this.
+DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
+DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
+DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
+)"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},

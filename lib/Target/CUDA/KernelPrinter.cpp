@@ -228,9 +228,14 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
       })
-      .Case<device::ReciprocalOp>([&](auto reciprocal) {
-        helpers.insert("reciprocal_approximate");
-        define(op, {"reciprocal_approximate(" + value(reciprocal.getOperand()).text + ")"});
+      .Case<device::ReciprocalOp>([&](device::ReciprocalOp reciprocal) {
+        const char *helper = reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
+        helpers.insert(helper);
+        define(op, {helper + ("(" + value(reciprocal.getOperand()).text + ")")});
+      })
+      .Case<device::OpaqueOp>([&](auto opaque) {
+        helpers.insert("opaque");
+        define(op, {"opaque(" + value(opaque.getOperand()).text + ")"}, /*mayInline=*/false);
       })
       .Case<device::ThreadOp>([&](auto) { define(op, {"int64_t(threadIdx.x)"}); })
       .Case<device::BlockOp>([&](auto) { define(op, {"int64_t(blockIdx.x)"}); })
