@@ -96,6 +96,10 @@ struct Compilation::Impl {
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
 
+  /// The comment that opens the text for a GPU: the specification, what was set and
+  /// is moved, and the normal forms.
+  std::optional<std::string> makeNotes(std::optional<std::string> forms);
+
 private:
   bool checkOptions();
   PipelineOptions getPipelineOptions() const;

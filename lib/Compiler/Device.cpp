@@ -1,12 +1,14 @@
 //===- Device.cpp - the levels that lead to a GPU --------------------------===//
 
 #include "dialects/Device/IR/Device.h"
+#include "lib/Analysis/DataMovement.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/PTX/PTX.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -34,12 +36,35 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   return *modules[Level::Device];
 }
 
+/// The elements that a kernel moves, in one sentence.
+static std::string describeMovement(const DataMovementReport &movement) {
+  bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
+  return "Moves in elements: reads " + std::string(isExact ? "" : "at most ") +
+         movement.inputElements().str() + ", writes " + movement.outputElements().str() +
+         "; one operator after the other, reads or keeps " + movement.classicalElements().str() + ".\n";
+}
+
+std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::string> forms) {
+  if (!forms || getEntryLevel() != Level::MoA)
+    return forms ? std::optional(sourceText + "\n" + *forms) : std::nullopt;
+  // The specification has the signature; what was set and what is moved replace it.
+  for (const KernelInfo &info : infos) {
+    std::string signature = "kernel " + info.text + "\n";
+    size_t at = forms->find(signature);
+    if (at != std::string::npos)
+      forms->replace(at, signature.size(),
+                     describeMovement(analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
+  }
+  std::string set = options.settings.empty() ? "" : "Compiled with " + llvm::join(options.settings, ", ") + ".\n";
+  return sourceText + "\n" + set + *forms;
+}
+
 std::optional<PTXFiles> Compilation::ptx() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
-  std::optional<std::string> forms = mathematics();
-  if (!forms)
+  std::optional<std::string> notes = impl->makeNotes(mathematics());
+  if (!notes)
     return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
   if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }))
@@ -51,7 +76,7 @@ std::optional<PTXFiles> Compilation::ptx() {
     for (auto kernel : program.getBody().getOps<device::KernelOp>())
       programs.back().launches.push_back(gpu::getLaunch(kernel));
   }
-  programs.front().notes = impl->sourceText + "\n" + *forms;
+  programs.front().notes = *notes;
   PTXFiles files;
   bool made = impl->timed("ptx", [&] {
     auto llvm = impl->take(ptx::translate(*code, impl->llvmContext, "kernels"));
@@ -79,14 +104,14 @@ std::optional<std::string> Compilation::cuda() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
-  std::optional<std::string> forms = mathematics();
-  if (!forms)
+  std::optional<std::string> notes = impl->makeNotes(mathematics());
+  if (!notes)
     return std::nullopt;
   std::vector<cuda::ProgramText> programs;
   auto ops = module.getOps<device::ProgramOp>();
   for (auto [program, signature] : llvm::zip_equal(ops, impl->signatures))
     programs.push_back({program, signature, ""});
-  programs.front().notes = impl->sourceText + "\n" + *forms;
+  programs.front().notes = *notes;
   std::optional<std::string> text;
   impl->timed("cuda", [&] {
     text = impl->take(cuda::printFile(programs));

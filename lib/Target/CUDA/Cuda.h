@@ -13,16 +13,10 @@
 
 namespace moa::cuda {
 
-using gpu::KernelParameters;
-using gpu::TensorMap;
-
 /// A kernel as text, and how the host launches it.
 struct KernelText {
-  std::string name;
+  gpu::Launch launch;
   std::string text;
-  SymExpr blocks;
-  int64_t threads = 0, sharedBytes = 0;
-  KernelParameters parameters;
 };
 
 /// The C names of one program's arguments, symbols and strides: the user's,

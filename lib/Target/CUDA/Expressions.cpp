@@ -82,9 +82,11 @@ struct OperationPrinter {
   Expr helpFloat(const std::string &helper) const {
     return help(helper + (isDouble() ? "_double" : ""));
   }
-  /// A helper that is a template over the integer type.
+  /// A helper of 64-bit integers, or one that is a template over the integer type.
   Expr helpInteger(const std::string &helper) const {
-    helpers.insert(helper);
+    if (getValueType(type()) == "int64_t")
+      return help(helper);
+    helpers.insert(helper + "<>");
     return call(helper + "<" + getValueType(type()).str() + ">");
   }
   Expr infix(const char *sign, int level) const {
@@ -177,8 +179,6 @@ Expr OperationPrinter::rounded(const char *operation) const {
   return call((isDouble() ? "__d" : "__f") + std::string(operation) + "_rn");
 }
 
-/// Whether a value may come to an operand of CUDA's library as it is, or with another
-/// sign.
 static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return false;
@@ -208,11 +208,15 @@ static bool entersLibrary(Value value, llvm::DenseSet<Value> &seen) {
   });
 }
 
+bool entersLibrary(Value value) {
+  llvm::DenseSet<Value> seen;
+  return entersLibrary(value, seen);
+}
+
 /// No sum of ours is fused with a product. Those inside the functions of CUDA's
 /// library would be, so what goes there is rounded before.
 Expr OperationPrinter::multiply() const {
-  llvm::DenseSet<Value> seen;
-  return entersLibrary(op->getResult(0), seen) ? rounded("mul") : infix("*", Expr::product);
+  return entersLibrary(op->getResult(0)) ? rounded("mul") : infix("*", Expr::product);
 }
 
 Expr OperationPrinter::extend() const {

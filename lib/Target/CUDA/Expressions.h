@@ -23,6 +23,10 @@ struct Expr {
 /// A constant of a scalar type.
 std::string printConstant(mlir::Attribute value);
 
+/// Whether a value may come to an operand of CUDA's library as it is, or with another
+/// sign.
+bool entersLibrary(mlir::Value value);
+
 /// One operation of arith or math on operands already printed; nothing if it has
 /// no C++ here. The rounding of every float operation is fixed: sums go
 /// through __fadd_rn and its like, which nvcc never fuses with a product.

@@ -26,11 +26,16 @@ static bool isNarrow(Value fragment) {
   return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
 }
 
-void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
+std::pair<std::string, std::string> KernelPrinter::getRegisters(Value fragment) {
   int64_t registers = typeOf(fragment).getLayout().getNumRegisters();
   bool narrow = isNarrow(fragment);
-  declareArray(narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
-               name + "[" + std::to_string(narrow ? registers / 2 : registers) + "]");
+  return {narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
+          std::to_string(narrow ? registers / 2 : registers)};
+}
+
+void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
+  auto [type, count] = getRegisters(fragment);
+  declareArray(type, name + "[" + count + "]");
 }
 
 std::string KernelPrinter::declareFragment(Value fragment, const char *fallback) {
@@ -49,6 +54,18 @@ void KernelPrinter::copyFragment(const std::string &to, const std::string &from)
     return;
   writeCall("copy(" + to + ", " + from + ")");
   helpers.insert("copy");
+}
+
+bool KernelPrinter::isCopiedConstant(Value fragment) const {
+  auto fill = fragment.getDefiningOp<device::FillOp>();
+  return fill && storage.isCopiedConstant(fill);
+}
+
+void KernelPrinter::copyFragment(const std::string &to, Value from) {
+  if (!isCopiedConstant(from))
+    return copyFragment(to, value(from).text);
+  writeCall("fill(" + to + ", " + value(from.getDefiningOp<device::FillOp>().getValue()).text + ")");
+  helpers.insert("fill");
 }
 
 void KernelPrinter::printFill(device::FillOp op) {
@@ -184,6 +201,12 @@ std::string KernelPrinter::requestRegisterFunction(const char *wish, const std::
   }) + "(" + e + ")";
 }
 
+/// Whether more of an index is used than what the register decides.
+static bool isUsedWhole(Value index) {
+  return llvm::any_of(index.getUsers(),
+                      [](Operation *user) { return !isa<device::ThreadOffsetOp>(user); });
+}
+
 /// The constants of a thread that its elements' indices start from.
 void KernelPrinter::printThreadPlaces(Region &consumer) {
   write("[[maybe_unused]] const int64_t warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;");
@@ -191,10 +214,7 @@ void KernelPrinter::printThreadPlaces(Region &consumer) {
     auto indices = map.getBody().getArguments().drop_front(map.getInputs().size());
     for (auto [axis, index] : llvm::enumerate(indices)) {
       std::string part = threadPart(map.getLayout(), axis);
-      bool isWhole = llvm::any_of(index.getUsers(), [](Operation *user) {
-        return !isa<device::ThreadOffsetOp>(user);
-      });
-      if (!isWhole || part.empty() || threadPlaces.count(part))
+      if (!isUsedWhole(index) || part.empty() || threadPlaces.count(part))
         continue;
       std::string name = fresh(axis == 0 ? "lane_row" : "lane_column");
       writeConstant("int64_t", name + " = " + part);
@@ -261,11 +281,11 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     return first;
   llvm::SmallVector<device::MapOp> group = {first};
   Operation *last = first;
-  for (Operation *next = first->getNextNode(); next; next = next->getNextNode()) {
+  for (Operation *next = getNext(first); next; next = getNext(next)) {
     auto map = dyn_cast<device::MapOp>(next);
-    if (!map && isInline(*next))
+    if (!map && isWrittenInPlace(*next, storage))
       continue;
-    if (!map || !canShareLoop(first, map) ||
+    if (!map || findCall(next) || !canShareLoop(first, map) ||
         llvm::any_of(map.getResults(), [](Value result) { return isNarrow(result); }))
       break;
     group.push_back(map);
@@ -278,7 +298,8 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
         error = "a map of 16-bit fragments that does more than round them";
   // What only the maps of this loop read is a scalar in it.
   auto isLocal = [&](Value result) {
-    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+    bool isGiven = function && outlines[*function].isOutput(result);
+    return !isGiven && llvm::all_of(result.getUsers(), [&](Operation *user) {
       return llvm::is_contained(group, dyn_cast<device::MapOp>(user));
     });
   };
@@ -352,7 +373,9 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
       if (auto offset = dyn_cast<device::ThreadOffsetOp>(user))
         values[offset.getResult()] = {inner.empty() ? "0" : inner,
                                       inner.find(' ') == std::string::npos ? Expr::primary : Expr::sum};
-    std::string text = part.empty() ? "" : threadPlaces[part];
+    if (!isUsedWhole(argument))
+      continue;
+    std::string text = part.empty() ? "" : threadPlace(part, axis == 0 ? "lane_row" : "lane_column");
     if (!inner.empty())
       text += (text.empty() ? "" : " + ") + inner;
     bool isPlain = text.find_first_of("+*") == std::string::npos;
@@ -415,15 +438,20 @@ void KernelPrinter::printIfAny(device::IfAnyOp op) {
   Block &block = op.getBody().front();
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [result, other] : llvm::zip(op.getResults(), op.getOtherwise())) {
-    std::string from = value(other).text;
-    copyFragment(declareFragment(result, "result"), from);
+    std::string from = isCopiedConstant(other) ? "" : value(other).text, to = declareFragment(result, "result");
+    if (from.empty())
+      copyFragment(to, other);
+    else
+      copyFragment(to, from);
   }
   std::string name = value(op.getCondition()).text;
   bool isKnown = op.getCondition().getDefiningOp<device::AnyOp>() != nullptr;
+  size_t mark = body.size();
   open("if (" + (isKnown ? name + "[0]" : vote(name, op.getCondition().getType())) + ") {");
   printBlock(block);
   assign(op.getResults(), yield.getValues());
   close();
+  dropBraces(mark);
 }
 
 //===----------------------------------------------------------------------===//
@@ -437,7 +465,7 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
   std::string valueType = getValueType(type).str(), name = word;
   if (monoid == Monoid::max || monoid == Monoid::min) {
     name += !isa<FloatType>(type) ? "_int" : type.isF64() ? "_nan_double" : "_nan";
-    helpers.insert(name);
+    helpers.insert(isa<FloatType>(type) ? name : name + "<>");
     return isa<FloatType>(type) ? name : name + "<" + valueType + ">";
   }
   return helpers.request(name, [&](const std::string &own) {
@@ -448,32 +476,6 @@ std::string KernelPrinter::requestCombination(Monoid monoid, Type type) {
     return "DEVICE " + valueType + " " + own + "(" + valueType + " a, " + valueType +
            " b) { return " + body + "; }\n";
   });
-}
-
-/// A map that only combines a state with the reduction that stands before it.
-device::MapOp KernelPrinter::findMerge(device::ReduceOp op) {
-  auto map = dyn_cast_or_null<device::MapOp>(op->getNextNode());
-  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 ||
-      map.getInputs()[1] != op.getResult() || !op.getResult().hasOneUse() ||
-      map.getInputs()[0].getType() != op.getResult().getType())
-    return {};
-  Block &block = map.getBody().front();
-  auto yield = cast<device::YieldOp>(block.getTerminator());
-  Operation *merge = yield.getValues()[0].getDefiningOp();
-  if (!merge || merge != &block.front() || merge->getNextNode() != yield ||
-      merge->getNumOperands() != 2 || merge->getOperand(0) != block.getArgument(0) ||
-      merge->getOperand(1) != block.getArgument(1))
-    return {};
-  bool matches = false;
-  switch (op.getMonoid()) {
-  case Monoid::add: matches = isa<arith::AddFOp>(merge); break;
-  case Monoid::mul: matches = isa<arith::MulFOp>(merge); break;
-  case Monoid::max: matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge); break;
-  case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
-  case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
-  case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
-  }
-  return matches ? map : device::MapOp();
 }
 
 /// The function that reduces rows of this layout; unless they have the layout of a
@@ -495,27 +497,33 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   for (unsigned axis = 1; axis < layout.getRank(); ++axis)
     for (const LayoutAttr::Digit &digit : layout.getDigits(axis))
       isPaired |= digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
-  helpers.insert("fill");
+  // One register for each row: nothing to combine but lanes.
+  bool isOne = layout.getNumRegisters() == rows.getNumRegisters() && row == "e";
+  if (!isOne)
+    helpers.insert("fill");
   return helpers.request(joinsLanes ? "reduce_rows" : "reduce_own", [&](const std::string &name) {
-    std::string text = "// Combines the columns of each row: " +
-                       std::string(isPaired ? "even and odd ones apart, then both, " : "in order, ") +
-                       (joinsLanes ? "then the lanes that\n// share the row. A state comes first.\n"
-                                   : "of\n// this thread alone. A state comes first.\n") +
-                       "template <auto COMBINE, class T, class U, int R>\nDEVICE void " + name + "(T (&to)[" +
-                       count + "], const T (&x)[R], U identity, const T *state = nullptr) {\n  T even[" +
-                       count + "]" + (isPaired ? ", odd[" + count + "]" : "") +
-                       ";\n  fill(even, identity)" + (isPaired ? ", fill(odd, identity)" : "") + ";\n";
-    text += "  UNROLL for (int e = 0; e < R; e" + std::string(isPaired ? " += 2" : "++") + ") {\n";
-    text += "    even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
-    if (isPaired)
-      text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n";
-    text += "  }\n  UNROLL for (int r = 0; r < " + count + "; ++r) {\n";
-    if (isPaired)
-      text += "    even[r] = COMBINE(even[r], odd[r]);\n";
+    std::string text = std::string("// Combines the columns of each row") +
+                       (isOne ? "" : isPaired ? ": even and odd ones apart, then both" : ": in order") +
+                       (!joinsLanes ? " (those of this thread)"
+                        : isOne     ? ", which lanes share"
+                                    : ", then the lanes that share the row") +
+                       ". A state comes first.\n";
+    std::string size = isOne ? count : "R";
+    text += "template <auto COMBINE, class T, class U" + std::string(isOne ? "" : ", int R") + ">\nDEVICE void " + name +
+            "(T (&to)[" + count + "], const T (&x)[" + size + "], U identity, const T *state = nullptr) {\n";
+    if (!isOne) {
+      text += "  T even[" + count + "]" + (isPaired ? ", odd[" + count + "]" : "") + ";\n  fill(even, identity)" +
+              (isPaired ? ", fill(odd, identity);\n  UNROLL for (int e = 0; e < R; e += 2) {\n"
+                        : ";\n  UNROLL for (int e = 0; e < R; ++e) ") +
+              (isPaired ? "    " : "") + "even[" + row + "] = COMBINE(even[" + row + "], x[e]);\n";
+      if (isPaired)
+        text += "    odd[" + row + "] = COMBINE(odd[" + row + "], x[e + 1]);\n  }\n";
+    }
+    text += "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n    T all = " +
+            (isOne ? "COMBINE(identity, x[r])" : isPaired ? "COMBINE(even[r], odd[r])" : "even[r]") + ";\n";
     for (int64_t mask : lanes)
-      text += "    even[r] = COMBINE(even[r], __shfl_xor_sync(0xffffffff, even[r], " +
-              std::to_string(mask) + "));\n";
-    return text + "    to[r] = state ? COMBINE(state[r], even[r]) : even[r];\n  }\n}\n";
+      text += "    all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, " + std::to_string(mask) + "));\n";
+    return text + "    to[r] = state ? COMBINE(state[r], all) : all;\n  }\n}\n";
   });
 }
 

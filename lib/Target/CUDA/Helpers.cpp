@@ -44,30 +44,29 @@ template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b;
 )"},
     {"floor_div", R"(// The quotient rounded down; 0 for a divisor of 0.
 template <class T> DEVICE T floor_div(T a, T b) {
-  if (b == 0 || b == -1)
-    return b ? T(0 - uint64_t(a)) : 0;
+  if (b == 0 || b == -1) return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
 }
 )"},
     {"floor_mod", R"(// The remainder with the divisor's sign; 0 for a divisor of 0.
 template <class T> DEVICE T floor_mod(T a, T b) {
-  if (b == 0 || b == -1)
-    return 0;
+  if (b == 0 || b == -1) return 0;
   T r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 )"},
     {"ceil_div", R"(// The quotient rounded up; 0 for a divisor of 0.
 template <class T> DEVICE T ceil_div(T a, T b) {
-  if (b == 0 || b == -1)
-    return b ? T(0 - uint64_t(a)) : 0;
+  if (b == 0 || b == -1) return b ? T(0 - uint64_t(a)) : 0;
   T q = a / b;
   return q * b != a && (a < 0) == (b < 0) ? q + 1 : q;
 }
 )"},
     {"trunc_div", R"(// The quotient rounded towards 0; 0 for a divisor of 0.
-template <class T> DEVICE T trunc_div(T a, T b) { return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b); }
+template <class T> DEVICE T trunc_div(T a, T b) {
+  return b == 0 ? 0 : b == -1 ? T(0 - uint64_t(a)) : T(a / b);
+}
 )"},
     {"trunc_mod", R"(// The remainder with the dividend's sign; 0 for a divisor of 0.
 template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 : T(a % b); }
@@ -84,10 +83,8 @@ template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 :
 template <class T, class F> DEVICE T to_int(F x) {
   constexpr int bits = 8 * sizeof(T) - 1;
   const F limit = F(2) * F(1ull << (bits - 1));
-  if (x != x)
-    return 0;
-  if (x >= limit)
-    return T((1ull << bits) - 1);
+  if (x != x) return 0;
+  if (x >= limit) return T((1ull << bits) - 1);
   return x < -limit ? T(1ull << bits) : T(x);
 }
 )"},
@@ -107,11 +104,30 @@ std::string Helpers::request(const std::string &wish,
   return name;
 }
 
+/// A function of integers of type T as one of 64-bit integers; others as they are.
+static std::string specialise(std::string text) {
+  const std::string head = "template <class T> DEVICE T ";
+  size_t at = text.find(head);
+  if (at == std::string::npos)
+    return text;
+  text.replace(at, head.size(), "DEVICE int64_t ");
+  for (const char *before : {" ", "("})
+    for (const char *behind : {" ", "("}) {
+      const std::string word = std::string(before) + "T" + behind;
+      for (at = text.find(word); at != std::string::npos; at = text.find(word, at))
+        text.replace(at + 1, 1, "int64_t");
+    }
+  return text;
+}
+
 std::string printHelpers(const Helpers &helpers) {
   std::string text = "\n#define DEVICE __device__ __forceinline__\n#define UNROLL _Pragma(\"unroll\")\n";
-  for (auto [name, definition] : kHelpers)
+  for (auto [name, definition] : kHelpers) {
     if (helpers.names.count(name))
+      text += specialise(definition);
+    if (helpers.names.count(std::string(name) + "<>"))
       text += definition;
+  }
   return text + printTileHelpers(helpers.names) + helpers.own;
 }
 

@@ -1,7 +1,8 @@
 //===- Host.cpp - checks and entry points of the emitted text -------------===//
 //
-// Order of one call: bind the symbols from the shapes, check, launch. Everything
-// is straight-line code over small functions that every kernel shares.
+// Order of one call: open the arrays, bind the symbols from the shapes, check,
+// launch. Everything is straight-line code over small functions that every kernel
+// shares.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/Cuda.h"
@@ -33,32 +34,33 @@ public:
   }
   std::string print() {
     printCall();
-    printExamine();
     printEntries();
     return text;
   }
 
 private:
-  std::string structName() const { return signature.name + "_call"; }
   const std::string &nameOf(const Parameter &parameter) const {
     return names.of(numbers.at(&parameter));
   }
-  /// `c->N`, and `c->Q.s[2]` for a stride.
-  std::string field(const std::string &symbol) const {
+  /// What the expression is if it is one of these: an extent of an array, a stride.
+  std::string partOfArray(const std::string &symbol) const {
     for (const Parameter *array : signature.getArrays())
-      for (unsigned axis = 0; axis < array->getRank(); ++axis)
+      for (unsigned axis = 0; axis < array->getRank(); ++axis) {
+        std::string place = "[" + std::to_string(axis) + "]";
+        if (symbol == getShapeSymbol(array->name, axis))
+          return nameOf(*array) + ".shape" + place;
         if (symbol == array->name + ".s" + std::to_string(axis))
-          return "c->" + nameOf(*array) + ".s[" + std::to_string(axis) + "]";
-    return "c->" + names.of(symbol);
+          return nameOf(*array) + ".s" + place;
+      }
+    return "";
+  }
+  /// `N`, `Q.shape[1]`, and `Q.s[2]` for a stride.
+  std::string field(const std::string &symbol) const {
+    std::string part = partOfArray(symbol);
+    return part.empty() ? names.of(symbol) : part;
   }
   std::string expression(const SymExpr &expr) const {
-    return Names::expression(expr, [&](const std::string &symbol) {
-      for (const Parameter *array : signature.getArrays())
-        for (unsigned axis = 0; axis < array->getRank(); ++axis)
-          if (symbol == getShapeSymbol(array->name, axis))
-            return "Checked(" + nameOf(*array) + "->shape[" + std::to_string(axis) + "])";
-      return "Checked(" + field(symbol) + ")";
-    });
+    return Names::expression(expr, [&](const std::string &symbol) { return "Checked(" + field(symbol) + ")"; });
   }
   /// The same where a Checked is expected: a symbol or an extent alone becomes one.
   std::string argument(const SymExpr &expr) const {
@@ -68,112 +70,139 @@ private:
       return rest.str();
     return text;
   }
-  enum class Scalars { none, unnamed, named };
   /// The parameters of an entry point, in calling order.
-  std::vector<std::string> parameters(Scalars scalars) const {
+  std::vector<std::string> parameters() const {
     std::vector<std::string> list;
     for (const Parameter *array : signature.getArrays())
       if (!array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
     for (const Parameter *scalar : signature.getScalars())
-      if (scalars != Scalars::none)
-        list.push_back(getScalarCType(scalar->type).str() +
-                       (scalars == Scalars::named ? " " + nameOf(*scalar) : " /*" + nameOf(*scalar) + "*/"));
+      list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
     for (const Parameter *array : signature.getArrays())
       if (array->isOutput)
         list.push_back("const DLTensor *" + nameOf(*array));
     return list;
   }
-  std::string arrayArguments() const {
+  std::string arrayList(const char *sign) const {
     std::string list;
-    for (bool outputs : {false, true})
-      for (const Parameter *array : signature.getArrays())
-        if (array->isOutput == outputs)
-          list += ", " + nameOf(*array);
-    return list;
+    for (const Parameter *array : signature.getArrays())
+      list += (list.empty() ? "" : ", ") + (sign + nameOf(*array));
+    return "{" + list + "}";
   }
 
   /// A list of items in braces or parentheses, as one line to be wrapped.
   void line(const std::string &text, size_t indent = 6) { os << wrapLine(text, indent) << "\n"; }
-  std::string arrayList(const std::vector<const Parameter *> &arrays) const {
-    std::string list;
-    for (const Parameter *array : arrays)
-      list += (list.empty() ? "&c->" : ", &c->") + nameOf(*array);
-    return "{" + list + "}";
+  void returnUnless(const std::vector<std::string> &checks) {
+    if (!checks.empty())
+      os << "  if (!(" << joinRows(checks, " && ", 8, ")) return m->code;\n");
   }
 
+  /// The arrays are opened, the symbols bound, then everything is checked, and then
+  /// the kernels are launched.
   void printCall() {
-    std::string arrays, symbols;
-    for (const Parameter *array : signature.getArrays())
-      arrays += (arrays.empty() ? "  Array " : ", ") + nameOf(*array);
-    for (const std::string &symbol : signature.symbols)
-      symbols += (symbols.empty() ? "  int64_t " : ", ") + names.of(symbol);
-    os << "// The arguments of one call of " << signature.name << ", bound and checked.\n"
-       << "struct " << structName() << " {\n";
-    line(arrays + ";");
-    if (!symbols.empty())
-      line(symbols + ";");
-    os << "};\n\n";
+    std::vector<std::string> list = {
+        "const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) + "]"};
+    for (const Parameter *scalar : signature.getScalars())
+      list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
+    for (const char *more : {"char *text = nullptr", "size_t size = 0", "bool launch = false", "void *stream = nullptr"})
+      list.push_back(more);
+    os << "// One call of " << signature.name << ": checks its arguments, then launches it if it is to.\n";
+    printFunction("static int32_t", signature.name + "_call", list);
+    os << "  Message message = {text, size, MOA_OK}, *m = &message;\n  if (size) *text = 0;\n";
+    std::vector<std::string> opened;
+    for (auto [number, array] : llvm::enumerate(signature.getArrays())) {
+      line("  Array " + nameOf(*array) + " = {given[" + std::to_string(number) + "], " + quoted(array->name) + ", " +
+           quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
+           std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type) / 8) + ", " +
+           (array->isOutput ? "true" : "false") + "};");
+      opened.push_back("open_array(m, &" + nameOf(*array) + ")");
+    }
+    returnUnless(opened);
+    std::vector<std::string> checks = printBindings();
+    addExtents(checks);
+    addConstraints(checks);
+    checks.push_back("check_memory(m, " + arrayList("&") + ")");
+    std::set<std::string> described;
+    for (const KernelText &kernel : kernels)
+      for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
+        if (described.insert(names.of(map.array)).second)
+          checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
+    returnUnless(checks);
+    os << "  if (!launch) return MOA_OK;\n";
+    for (const KernelText &kernel : kernels) {
+      os << (kernels.size() > 1 ? "  {\n" : "");
+      printLaunch(kernel);
+      os << (kernels.size() > 1 ? "  }\n" : "");
+    }
+    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n\n";
   }
 
-  /// The checks in order, each of which lets the next ones happen.
-  void printExamine() {
-    os << "// Binds and checks the arguments of one call.\n";
-    printFunction("static int32_t", signature.name + "_examine", {structName() + " *c", "Message *m"},
-                  parameters(Scalars::none));
+  /// Symbols that are an extent; the checks that bind others.
+  std::vector<std::string> printBindings() {
+    std::string plain, others;
     std::vector<std::string> checks;
-    for (const Parameter *array : signature.getArrays())
-      checks.push_back("open_array(&c->" + nameOf(*array) + ", m, " + nameOf(*array) + ", " +
-                       quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " +
-                       std::to_string(array->getRank()) + ", " +
-                       std::to_string(getDLPackCode(array->type)) + ", " +
-                       std::to_string(getBits(array->type)) + ", " +
-                       (array->isOutput ? "true" : "false") + ")");
-    for (const SymbolBinding &binding : signature.bindings)
-      checks.push_back("bind_symbol(&" + field(binding.name) + ", m, " + quoted(binding.name) + ", " +
-                       quoted(getReadable(binding.value.str())) + ", " + argument(binding.value) + ")");
-    for (const Parameter *array : signature.getArrays()) {
-      std::string list;
-      for (const SymExpr &extent : array->extents)
-        list += (list.empty() ? "{" : ", {") + quoted(getReadable(extent.str())) + ", " +
-                argument(extent) + "}";
-      if (!list.empty())
-        checks.push_back("check_extents(c->" + nameOf(*array) + ", m, {" + list + "})");
+    for (const SymbolBinding &binding : signature.bindings) {
+      const std::string &name = names.of(binding.name);
+      std::string extent = argument(binding.value);
+      if (partOfArray(binding.value.str()) == extent) {
+        extents[extent] = binding.name;
+        plain += (plain.empty() ? "" : ", ") + name + " = " + extent;
+        continue;
+      }
+      others += (others.empty() ? "" : ", ") + name;
+      checks.push_back("bind_symbol(m, &" + name + ", " + quoted(binding.name) + ", " +
+                       quoted(getReadable(binding.value.str())) + ", " + extent + ")");
     }
+    if (!plain.empty())
+      line("  [[maybe_unused]] const int64_t " + plain + ";");
+    if (!others.empty())
+      line("  [[maybe_unused]] int64_t " + others + ";");
+    return checks;
+  }
+
+  /// The extents that are not what they are compared with.
+  void addExtents(std::vector<std::string> &checks) const {
+    std::vector<std::string> rows;
+    for (const Parameter *array : signature.getArrays())
+      for (auto [axis, extent] : llvm::enumerate(array->extents)) {
+        auto bound = extents.find(field(getShapeSymbol(array->name, axis)));
+        if (bound == extents.end() || bound->second != extent.str())
+          rows.push_back("{" + nameOf(*array) + ", " + std::to_string(axis) + ", " +
+                         quoted(getReadable(extent.str())) + ", " + argument(extent) + "}");
+      }
+    if (!rows.empty())
+      checks.push_back("check_extents(m, {" + joinRows(rows, ", ", 26) + "})");
+  }
+  void addConstraints(std::vector<std::string> &checks) const {
     static const char *const relations[] = {"equal_to", "not_equal_to", "less",
                                             "less_equal", "greater", "greater_equal"};
     for (const Constraint &constraint : signature.constraints)
       checks.push_back("check_constraint<std::" + std::string(relations[constraint.relation]) +
                        "<>>(m, " + quoted(constraint.text) + ", " + argument(constraint.lhs) + ", " +
                        argument(constraint.rhs) + ")");
-    checks.push_back("check_memory(m, " + arrayList(signature.getArrays()) + ")");
-    std::set<std::string> described;
-    for (const KernelText &kernel : kernels)
-      for (const TensorMap &map : kernel.parameters.maps)
-        if (described.insert(names.of(map.array)).second)
-          checks.push_back("check_tiles(c->" + names.of(map.array) + ", m)");
-    os << "  (void)(" << joinRows(checks, " && ", 9) << ");\n  return m->code;\n}\n\n";
   }
 
-  /// Items with a separator, as many on a line as fit, one at least.
-  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent) {
+  /// Items with a separator and an end, as many on a line as fit, one at least.
+  static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent,
+                              const char *end = "") {
     std::string text;
     size_t column = indent;
     for (auto [k, item] : llvm::enumerate(items)) {
-      std::string word = item + (k + 1 == items.size() ? "" : separator);
+      std::string word = item + (k + 1 == items.size() ? end : separator);
       if (k && column + word.size() > 120) {
         text = llvm::StringRef(text).rtrim().str() + "\n" + std::string(indent, ' ');
         column = indent;
       }
-      text += wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
-      column += word.size();
+      text += item.find('\n') == std::string::npos ? wrapLine(std::string(column, ' ') + word, indent + 4).substr(column)
+                                                   : word;
+      size_t last = text.rfind('\n');
+      column = last == std::string::npos ? column + word.size() : text.size() - last - 1;
     }
     return text;
   }
 
   void printFunction(const std::string &result, const std::string &name,
-                     std::vector<std::string> list, const std::vector<std::string> &more) {
-    list.insert(list.end(), more.begin(), more.end());
+                     const std::vector<std::string> &list) {
     std::string head = result + " " + name + "(";
     line(head + llvm::join(list, ", ") + ") {", 4);
   }
@@ -187,8 +216,7 @@ private:
                          : parameter.type == ElementType::F16
                              ? "__half"
                              : getScalarCType(parameter.type).str();
-      return "(" + std::string(parameter.isOutput ? "" : "const ") + type + " *)c->" + name +
-             ".begin";
+      return "(" + std::string(parameter.isOutput ? "" : "const ") + type + " *)" + name + ".begin";
     }
     if (parameter.type == ElementType::BF16)
       return "__float2bfloat16_rn(" + name + ")";
@@ -197,73 +225,60 @@ private:
     return name;
   }
   void printLaunch(const KernelText &kernel) {
-    line("  const Checked blocks = " + expression(kernel.blocks) + ";");
+    line("  const Checked blocks = " + expression(kernel.launch.blocks) + ";");
     os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n"
        << "  if (blocks.value) {\n";
     std::string described;
     std::vector<std::string> maps;
-    for (const TensorMap &map : kernel.parameters.maps)
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
     if (!described.empty())
       line(described + ";", 8);
-    for (const TensorMap &map : kernel.parameters.maps)
-      maps.push_back("describe_tiles(&" + map.name + ", &m, c->" + names.of(map.array) + ", " +
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
+      maps.push_back("describe_tiles(&" + map.name + ", m, " + names.of(map.array) + ", " +
                      std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
     if (!described.empty())
-      os << "    if (!(" << joinRows(maps, " && ", 10) << ")) return m.code;\n";
-    if (kernel.sharedBytes)
-      os << "    if (cudaFuncSetAttribute(" << kernel.name
-         << ", cudaFuncAttributeMaxDynamicSharedMemorySize, " << kernel.sharedBytes
-         << "))\n      return MOA_LAUNCH;\n";
+      os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m->code;\n");
+    if (kernel.launch.sharedBytes)
+      line("    if (cudaFuncSetAttribute(" + kernel.launch.name + ", cudaFuncAttributeMaxDynamicSharedMemorySize, " +
+           std::to_string(kernel.launch.sharedBytes) + ")) return MOA_LAUNCH;");
     std::vector<std::string> arguments;
-    for (unsigned number : kernel.parameters.arrays)
+    for (unsigned number : kernel.launch.parameters.arrays)
       arguments.push_back(argument(number));
-    for (const TensorMap &map : kernel.parameters.maps)
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       arguments.push_back(map.name);
-    for (unsigned number : kernel.parameters.scalars)
+    for (unsigned number : kernel.launch.parameters.scalars)
       arguments.push_back(argument(number));
-    for (const std::string &symbol : kernel.parameters.symbols)
+    for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    line("    " + kernel.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.threads) + ", " +
-         std::to_string(kernel.sharedBytes) + ", cudaStream_t(stream)>>>(" +
+    line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.launch.threads) + ", " +
+         std::to_string(kernel.launch.sharedBytes) + ", cudaStream_t(stream)>>>(" +
          llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
+  void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call) {
+    std::vector<std::string> list = parameters();
+    list.insert(list.end(), more.begin(), more.end());
+    printFunction(std::string("extern \"C\" ") + result, signature.name + suffix, list);
+    line("  return " + call + "}");
+  }
   void printEntries() {
-    const std::string &name = signature.name;
-    auto begin = [&](const char *result, const std::string &suffix, Scalars scalars,
-                     std::vector<std::string> more) {
-      std::vector<std::string> list = parameters(scalars);
-      list.insert(list.end(), more.begin(), more.end());
-      printFunction(std::string("extern \"C\" ") + result, name + suffix, list, {});
-    };
-    auto examine = [&](const std::string &message) {
-      os << "  " << structName() << " call = {}, *c = &call;\n  Message m = {" << message << ", MOA_OK};\n";
-      return name + "_examine(c, &m" + arrayArguments() + ")";
-    };
-    begin("int32_t", "", Scalars::named, {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"});
-    std::string call = examine("nullptr, 0");
-    os << "  if (" << call << ") return m.code;\n";
-    for (const KernelText &kernel : kernels) {
-      os << (kernels.size() > 1 ? "  {\n" : "");
-      printLaunch(kernel);
-      os << (kernels.size() > 1 ? "  }\n" : "");
-    }
-    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n";
-    begin("int64_t", "_workspace", Scalars::unnamed, {});
-    call = examine("nullptr, 0");
-    os << "  return -int64_t(" << call << "); // none is needed\n}\n";
-    begin("int32_t", "_check", Scalars::unnamed, {"char *message", "size_t n"});
-    os << "  if (message && n) message[0] = 0;\n";
-    call = examine("message, message ? n : 0");
-    os << "  return " << call << ";\n}\n"
-       << "extern \"C\" int32_t " << name << "_prepare(int32_t device) { return prepare_device(device); }\n";
+    std::string call = signature.name + "_call(" + arrayList("");
+    for (const Parameter *scalar : signature.getScalars())
+      call += ", " + nameOf(*scalar);
+    printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},
+               call + ", nullptr, 0, true, stream);\n");
+    printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ")); // none is needed\n");
+    printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", message, message ? n : 0);\n");
+    os << "extern \"C\" int32_t " << signature.name
+       << "_prepare(int32_t device) { return prepare_device(device); }\n";
   }
 
   const KernelSignature &signature;
   const Names &names;
   const std::vector<KernelText> &kernels;
   std::map<const Parameter *, unsigned> numbers;
+  std::map<std::string, std::string> extents; // the symbols that an extent binds
   std::string text;
   llvm::raw_string_ostream os;
 };

@@ -66,38 +66,40 @@ struct Checked { // an integer that remembers overflow and division by zero
   [[maybe_unused]] friend Checked operator-(Checked a) { return 0 - a; }
 };
 )moa"},
-    {"floor_div", R"moa(template <class T> Checked floor_div(Checked a, Checked b) {
+    {"floor_div", R"moa(Checked floor_div(Checked a, Checked b) {
   if (b.value == 0) return Checked(0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT);
   const __int128 q = __int128(a.value) / b.value;
   return {q - (q * b.value != a.value && (a.value < 0) != (b.value < 0)), a, b};
 }
 )moa"},
-    {"floor_mod", R"moa(template <class T> Checked floor_mod(Checked a, Checked b) { return a - floor_div<T>(a, b) * b; }
+    {"floor_mod", R"moa(Checked floor_mod(Checked a, Checked b) { return a - floor_div(a, b) * b; }
 )moa"},
     {"", R"moa(
 struct Array {
   const DLTensor *tensor;
   const char *name, *type;
-  bool is_output, is_empty;
-  int64_t bytes, s[16]; // of an element; strides in elements
-  char *begin;          // and the bytes from there to the last element's end
-  uint64_t span;
+  int rank, code, bytes; // DLPack's type code; bytes of an element
+  bool is_output, is_empty = false;
+  const int64_t *shape = nullptr;
+  int64_t s[16] = {};    // strides in elements
+  char *begin = nullptr; // and the bytes from there to the last element's end
+  uint64_t span = 0;
 };
 typedef long long Int; // as printf takes it
 
 // Everything that concerns one descriptor but not its extents.
-bool open_array(Array *a, Message *m, const DLTensor *t, const char *name, const char *type, int rank, int code,
-                int bits, bool is_output) {
-  *a = Array{t, name, type, is_output, false, bits / 8, {}, nullptr, 0};
-  REFUSE_IF(!t, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", name);
-  REFUSE_IF(t->ndim != rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", name, type, rank, int(t->ndim));
-  const bool same = t->dtype.code == code || (code == 6 && t->dtype.code == 1);
-  REFUSE_IF(!same || t->dtype.bits != bits || t->dtype.lanes != 1, MOA_DTYPE, "%s: expects %s, but got DLPack type "
-            "code %d of %d bits, %d lanes", name, type, t->dtype.code, t->dtype.bits, t->dtype.lanes);
-  REFUSE_IF(rank && !t->shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", name);
-  for (int k = 0; k < rank; ++k) {
-    REFUSE_IF(t->shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", name, Int(t->shape[k]), k);
-    a->is_empty |= t->shape[k] == 0;
+bool open_array(Message *m, Array *a) {
+  const auto [code, bits, lanes] = a->tensor ? a->tensor->dtype : DLDataType();
+  const int got = a->tensor ? a->tensor->ndim : 0;
+  REFUSE_IF(!a->tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a->name);
+  REFUSE_IF(got != a->rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", a->name, a->type, a->rank, got);
+  REFUSE_IF((code != a->code && (a->code != 6 || code != 1)) || bits != 8 * a->bytes || lanes != 1, MOA_DTYPE,
+            "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", a->name, a->type, code, bits, lanes);
+  a->shape = a->tensor->shape;
+  REFUSE_IF(a->rank && !a->shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", a->name);
+  for (int k = 0; k < a->rank; ++k) {
+    REFUSE_IF(a->shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", a->name, Int(a->shape[k]), k);
+    a->is_empty |= a->shape[k] == 0;
   }
   return true;
 }
@@ -107,18 +109,17 @@ bool open_array(Array *a, Message *m, const DLTensor *t, const char *name, const
   return true;
 }
 )moa"},
-    {"bind_symbol", R"moa(bool bind_symbol(int64_t *symbol, Message *m, const char *name, const char *text, Checked v) {
+    {"bind_symbol", R"moa(bool bind_symbol(Message *m, int64_t *symbol, const char *name, const char *text, Checked v) {
   *symbol = v.value;
   REFUSE_IF(!v.code && v.value < 0, MOA_SHAPE, "%s = %s = %lld is negative", name, text, Int(v.value));
   return is_known(m, text, v);
 }
 )moa"},
-    {"check_extents", R"moa(struct Extent { const char *text; Checked value; };
-template <int RANK> bool check_extents(const Array &a, Message *m, const Extent (&expected)[RANK]) {
-  for (int k = 0; k < RANK; ++k) {
-    const auto [text, v] = expected[k];
-    REFUSE_IF(!v.code && a.tensor->shape[k] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got "
-              "%lld", a.name, a.type, text, Int(v.value), k, Int(a.tensor->shape[k]));
+    {"check_extents", R"moa(struct Extent { const Array &array; int axis; const char *text; Checked value; };
+template <int N> bool check_extents(Message *m, const Extent (&expected)[N]) {
+  for (const auto &[a, axis, text, v] : expected) {
+    REFUSE_IF(!v.code && a.shape[axis] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld",
+              a.name, a.type, text, Int(v.value), axis, Int(a.shape[axis]));
     if (!is_known(m, text, v)) return false;
   }
   return true;
@@ -137,11 +138,11 @@ bool resolve(Array *a, Message *m, int device) {
   const DLTensor *t = a->tensor;
   if (a->is_empty) return true;
   Checked next(1), last(0);
-  for (int k = t->ndim - 1; k >= 0; --k) {
-    a->s[k] = t->shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
+  for (int k = a->rank - 1; k >= 0; --k) {
+    a->s[k] = a->shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
     REFUSE_IF(a->s[k] < 0, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a->name, Int(a->s[k]), k);
-    next = next * t->shape[k];
-    last = last + Checked(a->s[k]) * (t->shape[k] - 1);
+    next = next * a->shape[k];
+    last = last + Checked(a->s[k]) * (a->shape[k] - 1);
   }
   const Checked span = (last + 1) * a->bytes;
   REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a->name);
@@ -156,13 +157,13 @@ bool resolve(Array *a, Message *m, int device) {
   REFUSE_IF(uintptr_t(a->begin) % uintptr_t(a->bytes), MOA_ALIGNMENT, "%s: address %p is not a multiple of the element "
             "size %lld", a->name, (void *)a->begin, Int(a->bytes));
   int64_t reach = 0;
-  for (unsigned left = a->is_output ? (1u << t->ndim) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
+  for (unsigned left = a->is_output ? (1u << a->rank) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
     k = __builtin_ctz(left);
-    for (int j = 0; j < t->ndim; ++j)
+    for (int j = 0; j < a->rank; ++j)
       if (left >> j & 1 && a->s[j] < a->s[k]) k = j;
-    REFUSE_IF(t->shape[k] > 1 && a->s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
+    REFUSE_IF(a->shape[k] > 1 && a->s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
               "output overlap", a->name, Int(a->s[k]), int(k));
-    reach += a->s[k] * (t->shape[k] - 1);
+    reach += a->s[k] * (a->shape[k] - 1);
   }
   return true;
 }
@@ -171,10 +172,11 @@ template <int N> bool check_memory(Message *m, Array *const (&arrays)[N]) {
   REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
   for (Array *a : arrays)
     if (!resolve(a, m, device)) return false;
-  for (const Array *y : arrays)
-    for (const Array *x : arrays) {
+  for (int i = 0; i < N; ++i)
+    for (int k = 0; k < N; ++k) {
+      const Array *y = arrays[i], *x = arrays[k];
       const bool meet = x->span && y->span && x->begin < y->begin + y->span && y->begin < x->begin + x->span;
-      REFUSE_IF(meet && y->is_output && (x < y || (x > y && !x->is_output)), MOA_OVERLAP, "output %s (%llu bytes at "
+      REFUSE_IF(meet && y->is_output && (k < i || (k > i && !x->is_output)), MOA_OVERLAP, "output %s (%llu bytes at "
                 "%p) overlaps %s (%llu bytes at %p)", y->name, (unsigned long long)y->span, (void *)y->begin, x->name,
                 (unsigned long long)x->span, (void *)x->begin);
     }
@@ -183,17 +185,17 @@ template <int N> bool check_memory(Message *m, Array *const (&arrays)[N]) {
 )moa"},
     {"check_tiles", R"moa(
 // The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
-bool check_tiles(const Array &a, Message *m) {
-  const int last = a.tensor->ndim - 1;
+bool check_tiles(Message *m, const Array &a) {
+  const int last = a.rank - 1;
   REFUSE_IF(a.s[last] > 1, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a.name, last,
             Int(a.s[last]));
   REFUSE_IF(uintptr_t(a.begin) % 16, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a.name, (void *)a.begin);
   for (int k = 0; k < last && !a.is_empty; ++k)
-    REFUSE_IF(a.tensor->shape[k] > 1 && (a.s[k] * a.bytes % 16 || a.s[k] == 0), MOA_STRIDES, "%s: stride %lld on axis "
+    REFUSE_IF(a.shape[k] > 1 && (a.s[k] * a.bytes % 16 || a.s[k] == 0), MOA_STRIDES, "%s: stride %lld on axis "
               "%d is not a positive multiple of 16 bytes", a.name, Int(a.s[k]), k);
   for (int k = 0; k <= last && !a.is_empty; ++k)
-    REFUSE_IF(a.tensor->shape[k] > INT32_MAX, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
-              Int(a.tensor->shape[k]), k);
+    REFUSE_IF(a.shape[k] > INT32_MAX, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
+              Int(a.shape[k]), k);
   return true;
 }
 )moa"},
@@ -210,13 +212,13 @@ bool describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, 
             MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
   cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
-  for (int k = 0, axis = a.tensor->ndim - 1; axis >= 0; ++k, --axis) {
-    extents[k] = cuuint64_t(a.tensor->shape[axis]);
+  for (int k = 0, axis = a.rank - 1; axis >= 0; ++k, --axis) {
+    extents[k] = cuuint64_t(a.shape[axis]);
     box[k] = k == 0 ? 64 : axis == row_axis ? rows : 1;
     if (k) strides[k - 1] = a.s[axis] ? cuuint64_t(a.s[axis] * a.bytes) : 16;
   }
   const auto type = a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  REFUSE_IF(encode(map, type, a.tensor->ndim, a.begin, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+  REFUSE_IF(encode(map, type, a.rank, a.begin, extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
                    CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
             MOA_LAUNCH, "%s: no tiles of this array", a.name);
   return true;

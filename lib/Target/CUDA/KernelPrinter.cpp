@@ -12,18 +12,15 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
   pushScope();
   scopes.back().start = 0;
+  for (gpu::TensorMap &map : launch.parameters.maps)
+    map.name = fresh(names.of(map.array) + "_tiles");
+  for (const Outline &outline : outlines)
+    used.insert(outline.name);
   printBlock(kernel.getBody().front());
   writeArrays(scopes.back());
   if (!error.empty())
     return llvm::createStringError(error);
-  KernelText result;
-  result.name = kernel.getSymName().str();
-  result.blocks = *SymExpr::parse(kernel.getBlocks());
-  result.threads = kernel.getThreads();
-  result.parameters = getParameters();
-  result.sharedBytes = sharedBytes;
-  result.text = printSignature(result) + body + "}\n";
-  return result;
+  return KernelText{launch, printSignature() + body + "}\n"};
 }
 
 std::string KernelPrinter::fresh(llvm::StringRef wish) {
@@ -111,14 +108,37 @@ void KernelPrinter::close(const std::string &text) {
   write(text);
 }
 
+void KernelPrinter::dropBraces(size_t start) {
+  SmallVector<StringRef> lines;
+  StringRef(body).drop_front(start).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  std::string text;
+  bool isShort = lines.size() == 3 || lines.size() == 5;
+  for (size_t k = 0; isShort && k + 1 < lines.size(); k += 2) {
+    StringRef head = lines[k], only = lines[k + 1].ltrim();
+    isShort = head.consume_back(" {") && !only.starts_with("if ") && !only.contains(" if (") &&
+              head.size() + 1 + only.size() <= 120;
+    text += (k ? std::string(2 * depth, ' ') + head.ltrim(" }").str() : head.str()) + " " + only.str() + "\n";
+  }
+  if (!isShort)
+    return;
+  body.replace(start, std::string::npos, text);
+  joinEnd = 0;
+}
+
 Expr KernelPrinter::value(Value v) {
   auto found = values.find(v);
   if (found != values.end())
     return found->second;
   if (auto constant = v.getDefiningOp<arith::ConstantOp>())
     return {printConstant(constant.getValue()), Expr::unary};
+  if (auto scalar = v.getDefiningOp<device::ScalarOp>()) {
+    const std::string &name = names.of(cast<BlockArgument>(scalar.getArray()).getArgNumber());
+    addParameter({{}, "", name, getValueType(v.getType()).str() + " " + name});
+    return {name};
+  }
   if (auto symbol = v.getDefiningOp<device::SymbolOp>())
-    return symbolText(symbol);
+    if (!function || isWrittenInPlace(*symbol, storage))
+      return symbolText(symbol);
   if (error.empty())
     error = "a value is used before it is written";
   return {"0"};
@@ -128,7 +148,8 @@ Expr KernelPrinter::symbolText(device::SymbolOp op) {
   SymExpr expr = *SymExpr::parse(op.getExpr());
   std::set<std::string> atoms;
   expr.collectSymbols(atoms);
-  symbols.insert(atoms.begin(), atoms.end());
+  for (const std::string &atom : atoms)
+    addParameter({{}, "", names.of(atom), "int64_t " + names.of(atom)});
   std::string text = names.expression(expr);
   for (const char *helper : {"floor_div", "floor_mod"})
     if (text.find(helper) != std::string::npos)
@@ -142,13 +163,6 @@ bool KernelPrinter::isSeparated(Operation &op, Operation *user) {
     if (next->getNumRegions() != 0)
       return true;
   return user->getNumRegions() != 0 && isa<scf::ForOp>(user);
-}
-
-bool KernelPrinter::isInline(Operation &op) {
-  // A quotient is computed once and has a name.
-  if (auto symbol = dyn_cast<device::SymbolOp>(op))
-    return symbol.getExpr().find_first_of("/%") == StringRef::npos || symbol->hasOneUse();
-  return isa<arith::ConstantOp>(op);
 }
 
 void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
@@ -174,11 +188,13 @@ void KernelPrinter::define(Operation &op, Expr expr, bool mayInline) {
   values[result] = {name};
 }
 
-void KernelPrinter::printBlock(Block &block) {
-  for (Operation *op = &block.front(); op; op = op->getNextNode()) {
-    if (isInline(*op) || isa<scf::YieldOp, device::YieldOp>(op))
+void KernelPrinter::printFrom(Operation *op) {
+  for (; op; op = getNext(op)) {
+    if (isWrittenInPlace(*op, storage) || isa<scf::YieldOp, device::YieldOp>(op))
       continue;
-    if (auto map = dyn_cast<device::MapOp>(op))
+    if (std::optional<Call> call = findCall(op))
+      op = printCall(*call);
+    else if (auto map = dyn_cast<device::MapOp>(op))
       op = printMaps(map);
     else if (auto reduce = dyn_cast<device::ReduceOp>(op))
       op = printReduce(reduce);
@@ -207,11 +223,6 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::StoreOp>([&](auto store) {
         write(access(store.getArray(), store.getOffset()) + " = " +
               value(store.getValue()).text + ";");
-      })
-      .Case<device::ScalarOp>([&](auto scalar) {
-        unsigned number = cast<BlockArgument>(scalar.getArray()).getArgNumber();
-        scalars.insert(number);
-        values[scalar.getResult()] = {names.of(number)};
       })
       .Case<device::Exp2Op>([&](auto exp) {
         helpers.insert("exp2_approximate");
@@ -250,7 +261,6 @@ void KernelPrinter::printScalar(Operation &op) {
 
 std::string KernelPrinter::access(Value array, Value offset) {
   unsigned number = cast<BlockArgument>(array).getArgNumber();
-  arrays.insert(number);
   return names.of(number) + "[" + value(offset).text + "]";
 }
 
@@ -275,6 +285,10 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
   for (Value target : targets)
     changed.push_back(values[target].text);
   for (auto [k, source] : llvm::enumerate(sources)) {
+    if (isCopiedConstant(source)) {
+      texts.emplace_back();
+      continue;
+    }
     Expr expr = value(source);
     bool isVariable = llvm::is_contained(changed, expr.text) && expr.text != changed[k];
     bool isConstant = source.getDefiningOp<arith::ConstantOp>() || values.count(source);
@@ -295,7 +309,9 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
   }
   for (size_t k = 0; k != texts.size(); ++k)
     if (texts[k] != changed[k]) {
-      if (isa<device::FragmentType>(targets[k].getType()))
+      if (texts[k].empty())
+        copyFragment(changed[k], sources[k]);
+      else if (isa<device::FragmentType>(targets[k].getType()))
         copyFragment(changed[k], texts[k]);
       else
         write(changed[k] + " = " + texts[k] + ";");
@@ -366,11 +382,12 @@ void KernelPrinter::printIf(scf::IfOp branch) {
       write(getValueType(result.getType()).str() + " " + name + ";");
       values[result] = {name};
     }
-  open("if (" + value(branch.getCondition()).text + ") {");
   auto side = [&](Block &block, scf::YieldOp yield) {
     printBlock(block);
     assign(branch.getResults(), yield.getOperands());
   };
+  size_t mark = body.size();
+  open("if (" + value(branch.getCondition()).text + ") {");
   side(*branch.thenBlock(), branch.thenYield());
   bool needed = branch.elseBlock() &&
                 (!llvm::hasSingleElement(*branch.elseBlock()) ||
@@ -387,34 +404,26 @@ void KernelPrinter::printIf(scf::IfOp branch) {
     side(*branch.elseBlock(), branch.elseYield());
   }
   close();
+  dropBraces(mark);
 }
 
-KernelParameters KernelPrinter::getParameters() {
-  KernelParameters parameters;
-  parameters.arrays.assign(arrays.begin(), arrays.end());
-  parameters.scalars.assign(scalars.begin(), scalars.end());
-  parameters.symbols.assign(symbols.begin(), symbols.end());
-  parameters.maps = maps;
-  return parameters;
-}
-
-std::string KernelPrinter::printSignature(const KernelText &text) {
+std::string KernelPrinter::printSignature() {
   std::vector<std::string> words;
   size_t inputs = program.getArgNames().size();
   auto typeOf = [&](unsigned number) {
     return cast<ArrayType>(program.getBody().getArgument(number).getType()).getElementType();
   };
-  for (unsigned number : text.parameters.arrays)
+  for (unsigned number : launch.parameters.arrays)
     words.push_back((number < inputs ? "const " : "") + getStorageType(typeOf(number)).str() +
                     " *__restrict__ " + names.of(number));
-  for (const TensorMap &map : text.parameters.maps)
+  for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);
-  for (unsigned number : text.parameters.scalars)
+  for (unsigned number : launch.parameters.scalars)
     words.push_back(getValueType(typeOf(number)).str() + " " + names.of(number));
-  for (const std::string &symbol : text.parameters.symbols)
+  for (const std::string &symbol : launch.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
-  std::string line = "__global__ void __launch_bounds__(" + std::to_string(text.threads) +
-                     (text.sharedBytes ? ", 1) " : ") ") + text.name + "(";
+  std::string line = "__global__ void __launch_bounds__(" + std::to_string(launch.threads) +
+                     (launch.sharedBytes ? ", 1) " : ") ") + launch.name + "(";
   return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }
 
@@ -423,9 +432,19 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
                                                      Helpers &helpers) {
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
-    auto text = KernelPrinter(kernel, names, helpers).print();
+    FragmentStorage storage(kernel);
+    std::vector<Outline> outlines = findOutlines(kernel, storage);
+    std::string functions;
+    for (size_t k = outlines.size(); k-- > 0;) {
+      auto function = KernelPrinter(kernel, names, helpers, storage, outlines, k).printFunction();
+      if (!function)
+        return function.takeError();
+      functions += *function + "\n";
+    }
+    auto text = KernelPrinter(kernel, names, helpers, storage, outlines).print();
     if (!text)
       return text.takeError();
+    text->text = functions + text->text;
     texts.push_back(std::move(*text));
   }
   return texts;

@@ -4,7 +4,8 @@
 // values are named constants. Values that a loop carries are variables, and a
 // conditional that ends in the next values of its loop assigns them in place.
 // Fragments are arrays of a thread's registers, declared at the start of their
-// block; those of 16-bit floats are packed. No line passes 120 columns.
+// block; those of 16-bit floats are packed. Steps on fragments that occur several
+// times are functions (Outline.h). No line passes 120 columns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TARGET_CUDA_KERNELPRINTER_H
@@ -12,6 +13,7 @@
 
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/Expressions.h"
+#include "lib/Target/CUDA/Outline.h"
 #include "lib/Target/CUDA/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,11 +24,17 @@ namespace moa::cuda {
 
 class KernelPrinter {
 public:
-  KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers)
+  /// Writes the kernel, or the function of one of its outlines. Each outline needs
+  /// the functions of those behind it.
+  KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers,
+                const FragmentStorage &storage, std::vector<Outline> &outlines,
+                std::optional<size_t> function = std::nullopt)
       : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())),
-        names(names), helpers(helpers), storage(kernel) {}
+        names(names), helpers(helpers), storage(storage), outlines(outlines),
+        function(function), launch(gpu::getLaunch(kernel)) {}
 
   llvm::Expected<KernelText> print();
+  llvm::Expected<std::string> printFunction();
 
 private:
   //===--- Names ----------------------------------------------------------===//
@@ -62,18 +70,21 @@ private:
   /// its scope: then the scope is open already.
   void open(const std::string &head, bool hasScope = false);
   void close(const std::string &text = "}");
+  /// Writes a conditional of single statements, which starts there, without braces.
+  void dropBraces(size_t start);
 
   //===--- Values ---------------------------------------------------------===//
   Expr value(mlir::Value v);
   Expr symbolText(device::SymbolOp op);
   /// Whether a loop or conditional, which may change variables, stands between.
   static bool isSeparated(mlir::Operation &op, mlir::Operation *user);
-  static bool isInline(mlir::Operation &op);
   /// Keeps an expression for its one use, or names it.
   void define(mlir::Operation &op, Expr expr, bool mayInline = true);
 
   //===--- Statements -----------------------------------------------------===//
-  void printBlock(mlir::Block &block);
+  void printBlock(mlir::Block &block) { printFrom(&block.front()); }
+  /// The operation and all behind it.
+  void printFrom(mlir::Operation *op);
   void printStatement(mlir::Operation &op);
   void printScalar(mlir::Operation &op);
   std::string access(mlir::Value array, mlir::Value offset);
@@ -92,6 +103,25 @@ private:
   void aliasConditional(mlir::scf::ForOp loop, mlir::scf::YieldOp yield);
   void printIf(mlir::scf::IfOp branch);
 
+  //===--- Repeated steps (OutlinePrinter.cpp) ----------------------------===//
+  struct Call {
+    Outline *outline;
+    size_t place;
+  };
+  /// The call that stands in place of the operation and others behind it.
+  std::optional<Call> findCall(mlir::Operation *op);
+  /// Prints a call; the last operation that it stands for.
+  mlir::Operation *printCall(Call call);
+  bool isStepOfFunction(mlir::Operation *op) const;
+  /// What the text has behind an operation of a block.
+  mlir::Operation *getNext(mlir::Operation *op) const;
+  std::string wishForFunction(const Outline &outline) const;
+  std::string freshParameter(llvm::StringRef wish);
+  void declareParameters();
+  void addParameter(const Outline::Parameter &parameter);
+  /// The name of a part of an index that warp and lane decide.
+  std::string threadPlace(const std::string &part, const std::string &wish);
+
   //===--- Tiles (TilePrinter.cpp) ----------------------------------------===//
   bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
@@ -99,17 +129,20 @@ private:
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
   void printClear(device::ClearUnseenOp op);
-  /// The name of the descriptor of an array's tiles, a parameter of the kernel.
-  std::string requestMap(mlir::Value array, unsigned rowAxis, int64_t rows);
   std::string slot(mlir::Value barriers, mlir::Value index);
   /// The address of a stage of a ring.
   std::string stage(mlir::Value ring, mlir::Value number);
 
   //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
+  /// The type and number of a thread's registers.
+  static std::pair<std::string, std::string> getRegisters(mlir::Value fragment);
   void declareRegisters(mlir::Value fragment, const std::string &name);
   /// The register array of a fragment, declared before its first use.
   std::string declareFragment(mlir::Value fragment, const char *fallback);
   void copyFragment(const std::string &to, const std::string &from);
+  /// A fragment that the text has no array for is one constant.
+  void copyFragment(const std::string &to, mlir::Value from);
+  bool isCopiedConstant(mlir::Value fragment) const;
   void printFill(device::FillOp op);
   std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
@@ -129,24 +162,24 @@ private:
   /// The function that combines two values of a monoid.
   std::string requestCombination(Monoid monoid, mlir::Type type);
   std::string requestReduction(device::LayoutAttr layout, device::LayoutAttr rows);
-  static device::MapOp findMerge(device::ReduceOp op);
   /// Prints a reduction and a merge into a state behind it; the last one of them.
   mlir::Operation *printReduce(device::ReduceOp op);
 
-  //===--- Signature ------------------------------------------------------===//
-  KernelParameters getParameters();
-  std::string printSignature(const KernelText &text);
+  std::string printSignature();
 
   device::KernelOp kernel;
   device::ProgramOp program;
   const Names &names;
   Helpers &helpers;
-  FragmentStorage storage;
+  const FragmentStorage &storage;
+  std::vector<Outline> &outlines;
+  std::optional<size_t> function; // which of these is written
+  gpu::Launch launch;
   std::string body;
   size_t depth = 0, written = 0;
   std::string error;
   llvm::DenseMap<mlir::Value, Expr> values;
-  std::set<std::string> used, symbols;
+  std::set<std::string> used;
   std::vector<Scope> scopes;
   size_t joinEnd = 0;   // where the last line ends that the next may go on with
   bool isWrapped = false;
@@ -154,11 +187,7 @@ private:
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
   std::map<std::string, std::string> threadPlaces;         // names, by what they are
-  std::set<unsigned> arrays, scalars;
-  std::vector<TensorMap> maps;
-  /// Bytes of shared memory handed out, and the barriers in it.
-  int64_t sharedBytes = 0;
-  std::string clearWords; // where clear_unseen collects its bits
+  bool hasShared = false; // whether the array of shared memory is declared
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };
 

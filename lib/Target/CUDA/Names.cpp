@@ -44,8 +44,8 @@ llvm::StringRef getStorageType(Type element) {
 
 /// Words of the entry points and the checks, where a user's arguments are visible.
 static const char *const kHostWords[] = {
-    "c", "m", "n", "code", "call", "message", "stream", "bytes", "workspace", "arrays",
-    "blocks", "lhs", "rhs", "device", "size_t", "Array", "Message", "Checked", "Extent", "Int",
+    "m", "n", "given", "text", "size", "launch", "message", "stream", "bytes", "workspace",
+    "blocks", "device", "size_t", "Array", "Message", "Checked", "Extent", "Int",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
     "check_memory", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
@@ -116,7 +116,7 @@ static std::string printAtom(const SymExpr::Atom &atom,
   if (atom.kind == SymExpr::Atom::Kind::Symbol)
     return name(atom.text);
   bool isMod = atom.kind == SymExpr::Atom::Kind::Mod;
-  return (isMod ? "floor_mod<int64_t>(" : "floor_div<int64_t>(") +
+  return (isMod ? "floor_mod(" : "floor_div(") +
          Names::expression(atom.lhs, name) + ", " + Names::expression(atom.rhs, name) + ")";
 }
 

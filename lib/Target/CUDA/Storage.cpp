@@ -1,5 +1,6 @@
 //===- Storage.cpp - fragments that share registers -----------------------===//
 #include "lib/Target/CUDA/Storage.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -182,6 +183,16 @@ void FragmentStorage::joinMap(Operation *op) {
 
 Value FragmentStorage::of(Value fragment) const {
   return classes[classOf.lookup(fragment)].members.front();
+}
+
+bool FragmentStorage::isCopiedConstant(device::FillOp op) const {
+  return op.getValue().getDefiningOp<arith::ConstantOp>() &&
+         classes[classOf.lookup(op.getResult())].members.size() == 1 &&
+         llvm::all_of(op->getUses(), [](OpOperand &use) {
+           Operation *user = use.getOwner();
+           return isa<scf::ForOp, scf::YieldOp, device::YieldOp>(user) ||
+                  (isa<device::IfAnyOp>(user) && use.getOperandNumber() != 0);
+         });
 }
 
 std::string FragmentStorage::nameOf(Value fragment) const {

@@ -24,6 +24,8 @@ public:
 
   /// The value that stands for all that share the fragment's array.
   mlir::Value of(mlir::Value fragment) const;
+  /// Whether the fragment is one constant that is only copied, into arrays of others.
+  bool isCopiedConstant(device::FillOp op) const;
   /// What the array is called in the program, or empty.
   std::string nameOf(mlir::Value fragment) const;
 

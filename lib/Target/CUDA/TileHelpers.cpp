@@ -72,16 +72,15 @@ DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen
   UNROLL for (int k = 0; k < R / 2; ++k)
     bits |= uint32_t(seen[k / 2 * 4 + k % 2] || seen[k / 2 * 4 + 2 + k % 2]) << k;
   UNROLL for (int lanes = 4; lanes < 32; lanes *= 2) bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
-  if (threadIdx.x < 4)
-    words[threadIdx.x] = 0;
+  if (threadIdx.x < 4) words[threadIdx.x] = 0;
   together();
-  if (threadIdx.x % 32 < 4)
-    atomicOr(&words[threadIdx.x % 32], bits);
+  if (threadIdx.x % 32 < 4) atomicOr(&words[threadIdx.x % 32], bits);
   together();
-  for (int row = threadIdx.x; row < ROWS; row += THREADS)
-    if (!(words[row % 8 / 2] >> (row / 8 * 2 + row % 2) & 1))
-      for (int unit = 0; unit < COLUMNS / 8; ++unit)
-        *(uint4 *)(tile + (unit / 8 * ROWS + row) * 128 + unit % 8 * 16) = make_uint4(0, 0, 0, 0);
+  for (int row = threadIdx.x; row < ROWS; row += THREADS) {
+    if (words[row % 8 / 2] >> (row / 8 * 2 + row % 2) & 1) continue;
+    for (int unit = 0; unit < COLUMNS / 8; ++unit)
+      *(uint4 *)(tile + (unit / 8 * ROWS + row) * 128 + unit % 8 * 16) = make_uint4(0, 0, 0, 0);
+  }
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   together();
 }
@@ -236,7 +235,7 @@ static std::string printStore(llvm::StringRef name) {
          "template <int ROWS, int COLUMNS>\n"
          "DEVICE void " + name.str() +
          "(const unsigned char *from, const CUtensorMap *map" + at.parameters + ") {\n"
-         "  if (threadIdx.x % 128 != 0)\n    return;\n"
+         "  if (threadIdx.x % 128 != 0) return;\n"
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
          "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"

@@ -53,28 +53,25 @@ std::string KernelPrinter::stage(Value ring, Value number) {
 
 void KernelPrinter::printShared(Operation *op) {
   Value result = op->getResult(0);
-  auto at = [&] { return "shared" + (sharedBytes ? " + " + std::to_string(sharedBytes) : ""); };
-  if (barriers.empty() && sharedBytes == 0)
+  int64_t place = launch.getPlace(result);
+  std::string at = "shared" + (place ? " + " + std::to_string(place) : "");
+  if (!std::exchange(hasShared, true))
     write("extern __shared__ __align__(1024) unsigned char shared[];");
   if (auto ring = dyn_cast<RingType>(result.getType())) {
-    // The 128-byte swizzle repeats every 1024 bytes.
-    sharedBytes = llvm::alignTo(sharedBytes, 1024);
     std::string name = fresh(wishFor(result, "ring"));
-    write("unsigned char *const " + name + " = " + at() + "; // " +
+    write("unsigned char *const " + name + " = " + at + "; // " +
           std::to_string(ring.getStages()) + " x " + std::to_string(ring.getRows()) + " x " +
           std::to_string(ring.getColumns()));
-    sharedBytes += ring.getStages() * ring.getStageBytes();
     values[result] = {name};
     return;
   }
   auto type = cast<device::BarriersType>(result.getType());
   std::string name = fresh(wishFor(result, "barriers"));
   barriers.emplace_back(name, type);
-  std::string declarator = "*const " + name + " = (uint64_t *)(" + at() + ")";
+  std::string declarator = "*const " + name + " = (uint64_t *)(" + at + ")";
   if (!continueLine("barriers", declarator))
     write("uint64_t " + declarator + ";");
   joinEnd = body.size();
-  sharedBytes += 8 * type.getStages();
   values[result] = {name};
 }
 
@@ -103,20 +100,9 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   close();
 }
 
-std::string KernelPrinter::requestMap(Value array, unsigned rowAxis, int64_t rows) {
-  unsigned number = cast<BlockArgument>(array).getArgNumber();
-  for (const TensorMap &known : maps)
-    if (known.array == number && known.rowAxis == rowAxis && known.rows == rows)
-      return known.name;
-  std::string name = fresh(names.of(number) + "_tiles");
-  scopes.back().names.pop_back(); // a parameter: the name is taken to the end
-  maps.push_back({name, number, rowAxis, rows});
-  return name;
-}
-
 void KernelPrinter::printStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
-  std::string map = requestMap(op.getArray(), op.getRowAxis(), 64);
+  const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), 64).name;
   unsigned rank = op.getArray().getType().getRank();
   std::string helper = "store_tile_" + std::to_string(rank) + "d";
   helpers.insert(helper);
@@ -134,7 +120,7 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
 
 void KernelPrinter::printCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
-  std::string map = requestMap(op.getArray(), op.getRowAxis(), ring.getRows());
+  const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name;
   unsigned rank = op.getArray().getType().getRank();
   std::string helper = "copy_tile_" + std::to_string(rank) + "d";
   helpers.insert(helper);
@@ -148,15 +134,12 @@ void KernelPrinter::printCopy(device::CopyOp op) {
 
 void KernelPrinter::printClear(device::ClearUnseenOp op) {
   RingType ring = op.getRing().getType();
-  if (clearWords.empty()) {
-    clearWords = "(uint32_t *)(shared + " + std::to_string(llvm::alignTo(sharedBytes, 16)) + ")";
-    sharedBytes = llvm::alignTo(sharedBytes, 16) + 16;
-  }
+  std::string words = "(uint32_t *)(shared + " + std::to_string(launch.getClearWords()) + ")";
   auto roles = op->getParentOfType<device::SpecializeOp>();
   helpers.insert({"clear_unseen"});
   write("clear_unseen<" + std::to_string(ring.getColumns()) + ", " +
         std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) +
-        ", " + clearWords + ", " + value(op.getSeen()).text + ");");
+        ", " + words + ", " + value(op.getSeen()).text + ");");
 }
 
 } // namespace moa::cuda

@@ -1,0 +1,360 @@
+//===- Outline.cpp - steps on fragments that occur repeatedly -------------===//
+//
+// Runs of steps are compared with each other from every pair of starting points,
+// and the sequence that saves most text is taken, until none saves any. Two
+// sequences are the same if their operations are, if each value of one stands for
+// one value of the other, and if the same of them share registers.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Target/CUDA/Outline.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "lib/Target/CUDA/Expressions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace moa::cuda {
+
+namespace {
+
+using Steps = std::vector<Operation *>;
+
+bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
+
+/// Arithmetic of one thread, without effects.
+bool isScalar(Operation &op) {
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
+         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op,
+             device::ReciprocalOp>(op);
+}
+
+/// Whether a function can do it: work on fragments alone.
+bool isStep(Operation &op) {
+  if (isa<device::ReduceOp, device::AnyOp, device::FillOp>(op))
+    return true;
+  if (!isa<device::MapOp, device::IfAnyOp, scf::IfOp>(op) || op.getNumResults() == 0 ||
+      !llvm::all_of(op.getResults(), isFragment))
+    return false;
+  return llvm::all_of(op.getRegions(), [&](Region &region) {
+    return llvm::all_of(region.getOps(), [&](Operation &inner) {
+      return inner.hasTrait<OpTrait::IsTerminator>() || isScalar(inner) ||
+             (!isa<device::MapOp>(op) && isStep(inner));
+    });
+  });
+}
+
+/// How many lines a step takes, about.
+int64_t countLines(Operation &op) {
+  int64_t lines = 1;
+  for (Region &region : op.getRegions()) {
+    if (isa<device::MapOp>(op))
+      lines += llvm::range_size(region.getOps()) > 6 ? 3 : 0;
+    else
+      for (Operation &inner : region.getOps())
+        lines += isScalar(inner) || inner.hasTrait<OpTrait::IsTerminator>() ? 0 : countLines(inner);
+    lines += isa<device::MapOp>(op) ? 0 : 1;
+  }
+  return lines;
+}
+
+/// The values of one sequence by those of another.
+class Correspondence {
+public:
+  explicit Correspondence(const FragmentStorage &storage) : storage(storage) {}
+
+  bool match(Operation *a, Operation *b);
+  llvm::DenseMap<Value, Value> forward;
+  llvm::SetVector<Value> inputs; // of the first sequence
+
+private:
+  bool pair(Value a, Value b);
+  bool matchOperand(Value a, Value b);
+  bool matchRegions(Operation *a, Operation *b);
+
+  const FragmentStorage &storage;
+  llvm::DenseMap<Value, Value> backward, arrays, arraysBack;
+};
+
+bool Correspondence::pair(Value a, Value b) {
+  auto bind = [](auto &map, Value from, Value to) {
+    return map.try_emplace(from, to).first->second == to;
+  };
+  if (a.getType() != b.getType() || !bind(forward, a, b) || !bind(backward, b, a))
+    return false;
+  return !isFragment(a) || (bind(arrays, storage.of(a), storage.of(b)) &&
+                            bind(arraysBack, storage.of(b), storage.of(a)));
+}
+
+bool Correspondence::matchOperand(Value a, Value b) {
+  auto known = forward.find(a);
+  if (known != forward.end())
+    return known->second == b;
+  if (backward.count(b))
+    return false;
+  if (isa<ArrayType>(a.getType())) // an argument of the program
+    return a == b;
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  bool inPlace = x && isWrittenInPlace(*x, storage);
+  if (inPlace != (y && isWrittenInPlace(*y, storage)))
+    return false;
+  if (inPlace) {
+    if (x->getName() != y->getName() || x->getAttrDictionary() != y->getAttrDictionary() ||
+        a.getType() != b.getType())
+      return false;
+    return x->getNumOperands() == 0 || matchOperand(x->getOperand(0), y->getOperand(0));
+  }
+  inputs.insert(a);
+  return pair(a, b);
+}
+
+bool Correspondence::matchRegions(Operation *a, Operation *b) {
+  for (auto [x, y] : llvm::zip_equal(a->getRegions(), b->getRegions())) {
+    if (x.getBlocks().size() != y.getBlocks().size())
+      return false;
+    for (auto [from, to] : llvm::zip(x, y)) {
+      if (from.getNumArguments() != to.getNumArguments() ||
+          from.getOperations().size() != to.getOperations().size())
+        return false;
+      for (auto [p, q] : llvm::zip(from.getArguments(), to.getArguments()))
+        if (!pair(p, q))
+          return false;
+      for (auto [p, q] : llvm::zip(from, to))
+        if (!match(&p, &q))
+          return false;
+    }
+  }
+  return true;
+}
+
+bool Correspondence::match(Operation *a, Operation *b) {
+  if (a->getName() != b->getName() || a->getAttrDictionary() != b->getAttrDictionary() ||
+      a->getNumOperands() != b->getNumOperands() || a->getNumResults() != b->getNumResults() ||
+      a->getNumRegions() != b->getNumRegions())
+    return false;
+  // What is done with a product decides how it is rounded.
+  if (isa<arith::MulFOp>(a) && entersLibrary(a->getResult(0)) != entersLibrary(b->getResult(0)))
+    return false;
+  for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
+    if (!matchOperand(x, y))
+      return false;
+  if (!matchRegions(a, b))
+    return false;
+  for (auto [x, y] : llvm::zip(a->getResults(), b->getResults()))
+    if (!pair(x, y))
+      return false;
+  return true;
+}
+
+class Finder {
+public:
+  Finder(device::KernelOp kernel, const FragmentStorage &storage) : kernel(kernel), storage(storage) {}
+  std::vector<Outline> run();
+
+private:
+  struct Place {
+    size_t run = 0, start = 0;
+  };
+  void collect(Block &block);
+  size_t extend(Place a, Place b, size_t limit, Correspondence &values) const;
+  /// All places of a sequence behind each other, the given two first.
+  Outline gather(Place a, Place b, size_t length, std::vector<Place> &places) const;
+  int64_t countSaved(const Outline &outline) const;
+  void take(const std::vector<Place> &places, size_t length);
+  bool startsStep(const Steps &steps, size_t k) const;
+
+  device::KernelOp kernel;
+  const FragmentStorage &storage;
+  std::vector<Steps> runs;
+};
+
+/// The steps of a block and of those inside, in runs that nothing interrupts but
+/// scalars that could stand before them.
+void Finder::collect(Block &block) {
+  Steps steps;
+  auto end = [&] {
+    if (!steps.empty())
+      runs.push_back(std::exchange(steps, {}));
+  };
+  for (Operation &op : block) {
+    if (isWrittenInPlace(op, storage) || isScalar(op))
+      continue;
+    if (isStep(op))
+      steps.push_back(&op);
+    else
+      end();
+  }
+  end();
+  for (Operation &op : block)
+    if (!isa<device::MapOp>(op))
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          collect(inner);
+}
+
+/// A reduction and the state it goes into are one step.
+bool Finder::startsStep(const Steps &steps, size_t k) const {
+  auto reduce = k == 0 || k >= steps.size() ? device::ReduceOp() : dyn_cast<device::ReduceOp>(steps[k - 1]);
+  return !reduce || findMerge(reduce).getOperation() != steps[k];
+}
+
+size_t Finder::extend(Place a, Place b, size_t limit, Correspondence &values) const {
+  const Steps &x = runs[a.run], &y = runs[b.run];
+  size_t length = 0;
+  while (length < limit && a.start + length < x.size() && b.start + length < y.size() &&
+         (a.run != b.run || a.start + length < b.start) &&
+         values.match(x[a.start + length], y[b.start + length]))
+    ++length;
+  while (length && (!startsStep(x, a.start + length) || !startsStep(y, b.start + length)))
+    --length;
+  return length;
+}
+
+Outline Finder::gather(Place a, Place b, size_t length, std::vector<Place> &places) const {
+  Outline outline;
+  places = {a};
+  llvm::SetVector<Value> inputs;
+  for (size_t run = b.run; run < runs.size(); ++run)
+    for (size_t start = run == b.run ? b.start : 0; start < runs[run].size(); ++start) {
+      Correspondence values(storage);
+      if ((run == places.back().run && start < places.back().start + length) ||
+          !startsStep(runs[run], start) || extend(a, {run, start}, length, values) != length)
+        continue;
+      places.push_back({run, start});
+      inputs = values.inputs;
+      outline.values.push_back(std::move(values.forward));
+    }
+  outline.inputs.assign(inputs.begin(), inputs.end());
+  outline.values.insert(outline.values.begin(), llvm::DenseMap<Value, Value>());
+  if (places.size() > 1)
+    for (auto [value, other] : outline.values[1])
+      outline.values.front()[value] = value;
+  for (Place place : places) {
+    auto first = runs[place.run].begin() + place.start;
+    outline.places.emplace_back(first, first + length);
+  }
+  for (auto [k, op] : llvm::enumerate(outline.places.front()))
+    for (unsigned number = 0; number < op->getNumResults(); ++number)
+      if (llvm::any_of(outline.places, [&, at = k](const Steps &steps) {
+            return llvm::any_of(steps[at]->getResult(number).getUsers(), [&](Operation *user) {
+              Operation *here = steps[at]->getBlock()->findAncestorOpInBlock(*user);
+              return !llvm::is_contained(steps, here);
+            });
+          }))
+        outline.outputs.push_back(op->getResult(number));
+  return outline;
+}
+
+/// Lines: what the further places take, less the function's frame and the calls.
+int64_t Finder::countSaved(const Outline &outline) const {
+  int64_t lines = 0, places = outline.places.size(), words = outline.inputs.size() + outline.outputs.size();
+  for (Operation *op : outline.places.front())
+    lines += countLines(*op);
+  return lines * (places - 1) - 3 - places * (1 + words / 10) - words / 5;
+}
+
+/// The first place of a sequence is a run of its own from now on, what stands
+/// before and behind the places are others, and the inside of the others is gone.
+void Finder::take(const std::vector<Place> &places, size_t length) {
+  std::vector<Steps> rest;
+  llvm::DenseSet<Operation *> written;
+  for (Place place : llvm::drop_begin(places))
+    for (size_t k = 0; k < length; ++k)
+      runs[place.run][place.start + k]->walk([&](Operation *op) { written.insert(op); });
+  for (auto [number, steps] : llvm::enumerate(runs)) {
+    if (written.count(steps.front()) && !llvm::any_of(places, [&, at = number](Place p) { return p.run == at; }))
+      continue;
+    size_t next = 0;
+    auto keep = [&](size_t from, size_t to) {
+      if (from < to)
+        rest.emplace_back(steps.begin() + from, steps.begin() + to);
+    };
+    for (auto [k, place] : llvm::enumerate(places))
+      if (place.run == number) {
+        keep(next, place.start);
+        next = place.start + length;
+        if (k == 0)
+          keep(place.start, next);
+      }
+    keep(next, steps.size());
+  }
+  runs = std::move(rest);
+}
+
+std::vector<Outline> Finder::run() {
+  collect(kernel.getBody().front());
+  std::vector<Outline> outlines;
+  for (;;) {
+    int64_t most = 1;
+    size_t bestLength = 0;
+    Outline best;
+    std::vector<Place> bestPlaces;
+    for (Place a; a.run < runs.size(); ++a.run)
+      for (a.start = 0; a.start < runs[a.run].size(); ++a.start)
+        for (Place b{a.run, a.start + 1}; b.run < runs.size(); ++b.run, b.start = 0)
+          for (; b.start < runs[b.run].size(); ++b.start) {
+            if (!startsStep(runs[a.run], a.start) || !startsStep(runs[b.run], b.start))
+              continue;
+            Correspondence values(storage);
+            size_t length = extend(a, b, ~size_t(0), values);
+            if (length == 0)
+              continue;
+            std::vector<Place> places;
+            Outline outline = gather(a, b, length, places);
+            if (int64_t saved = countSaved(outline); saved > most) {
+              most = saved, bestLength = length;
+              best = std::move(outline), bestPlaces = std::move(places);
+            }
+          }
+    if (bestLength == 0)
+      return outlines;
+    take(bestPlaces, bestLength);
+    outlines.push_back(std::move(best));
+  }
+}
+
+} // namespace
+
+std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage) {
+  return Finder(kernel, storage).run();
+}
+
+bool isWrittenInPlace(Operation &op, const FragmentStorage &storage) {
+  // A quotient is computed once and has a name.
+  if (auto symbol = dyn_cast<device::SymbolOp>(op))
+    return symbol.getExpr().find_first_of("/%") == StringRef::npos || symbol->hasOneUse();
+  if (auto fill = dyn_cast<device::FillOp>(op))
+    return storage.isCopiedConstant(fill);
+  return isa<arith::ConstantOp, device::ScalarOp>(op);
+}
+
+device::MapOp findMerge(device::ReduceOp op) {
+  auto map = dyn_cast_or_null<device::MapOp>(op->getNextNode());
+  if (!map || map.getNumResults() != 1 || map.getInputs().size() != 2 ||
+      map.getInputs()[1] != op.getResult() || !op.getResult().hasOneUse() ||
+      map.getInputs()[0].getType() != op.getResult().getType())
+    return {};
+  Block &block = map.getBody().front();
+  auto yield = cast<device::YieldOp>(block.getTerminator());
+  Operation *merge = yield.getValues()[0].getDefiningOp();
+  if (!merge || merge != &block.front() || merge->getNextNode() != yield ||
+      merge->getNumOperands() != 2 || merge->getOperand(0) != block.getArgument(0) ||
+      merge->getOperand(1) != block.getArgument(1))
+    return {};
+  bool matches = false;
+  switch (op.getMonoid()) {
+  case Monoid::add: matches = isa<arith::AddFOp>(merge); break;
+  case Monoid::mul: matches = isa<arith::MulFOp>(merge); break;
+  case Monoid::max: matches = isa<arith::MaximumFOp, arith::MaxSIOp>(merge); break;
+  case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
+  case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
+  case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
+  }
+  return matches ? map : device::MapOp();
+}
+
+} // namespace moa::cuda

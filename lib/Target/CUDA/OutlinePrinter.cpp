@@ -1,0 +1,168 @@
+//===- OutlinePrinter.cpp - repeated steps as functions -------------------===//
+#include "lib/Target/CUDA/KernelPrinter.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace moa::cuda {
+
+static bool isFragment(Value value) { return isa<device::FragmentType>(value.getType()); }
+
+std::optional<KernelPrinter::Call> KernelPrinter::findCall(Operation *op) {
+  for (size_t number = function ? *function + 1 : 0; number < outlines.size(); ++number)
+    for (auto [place, steps] : llvm::enumerate(outlines[number].places))
+      if (steps.front() == op)
+        return Call{&outlines[number], place};
+  return std::nullopt;
+}
+
+bool KernelPrinter::isStepOfFunction(Operation *op) const {
+  return function && outlines[*function].places.front().front()->getBlock() == op->getBlock();
+}
+
+Operation *KernelPrinter::getNext(Operation *op) const {
+  if (!isStepOfFunction(op))
+    return op->getNextNode();
+  ArrayRef<Operation *> steps = outlines[*function].places.front();
+  auto next = std::next(llvm::find(steps, op));
+  return next == steps.end() ? nullptr : *next;
+}
+
+/// What the states of the program are called among the outputs, or what the outputs
+/// are: `update_max_add`.
+std::string KernelPrinter::wishForFunction(const Outline &outline) const {
+  std::vector<std::string> words;
+  auto add = [&](const std::string &name) {
+    std::string word = StringRef(name).rtrim('_').str();
+    bool isKnown = llvm::any_of(words, [&](StringRef known) { return StringRef(word).contains(known); });
+    if (!word.empty() && words.size() < 3 && !isKnown)
+      words.push_back(word);
+  };
+  auto isTaken = [&](Value output) {
+    return llvm::any_of(outline.inputs, [&](Value input) {
+      return isFragment(input) && storage.of(input) == storage.of(output);
+    });
+  };
+  for (Value output : llvm::make_filter_range(outline.outputs, isTaken))
+    add(storage.nameOf(output));
+  std::string name = words.empty() ? "make" : "update";
+  if (words.empty())
+    for (Value output : outline.outputs)
+      add(wishFor(output, "value"));
+  for (const std::string &word : words)
+    name += "_" + word;
+  return getIdentifier(name);
+}
+
+std::string KernelPrinter::freshParameter(llvm::StringRef wish) {
+  std::string name = fresh(wish);
+  scopes.back().names.pop_back(); // taken to the end
+  return name;
+}
+
+/// The parameters for values: arrays that are written, other arrays, scalars.
+void KernelPrinter::declareParameters() {
+  Outline &outline = outlines[*function];
+  llvm::SetVector<Value> written, read;
+  for (Operation *step : outline.places.front())
+    step->walk([&](Operation *op) {
+      for (Value result : llvm::make_filter_range(op->getResults(), isFragment))
+        written.insert(storage.of(result));
+    });
+  auto declare = [&](Value value, bool isWritten) {
+    std::string &name = fragmentArrays[storage.of(value)];
+    if (name.empty()) {
+      std::string wish = storage.nameOf(value);
+      name = freshParameter(wish.empty() ? wishFor(value, "value") : wish);
+      auto [type, count] = getRegisters(value);
+      outline.parameters.push_back(
+          {value, "", name, (isWritten ? "" : "const ") + type + " (&" + name + ")[" + count + "]"});
+    }
+    values[value] = {name};
+  };
+  for (bool isWritten : {true, false}) {
+    for (Value input : llvm::make_filter_range(outline.inputs, isFragment))
+      if (written.contains(storage.of(input)) == isWritten)
+        declare(input, isWritten);
+    for (Value output : outline.outputs)
+      if (isWritten)
+        declare(output, true);
+  }
+  for (Value input : outline.inputs)
+    if (!isFragment(input)) {
+      std::string name = freshParameter(wishFor(input, "value"));
+      outline.parameters.push_back({input, "", name, getValueType(input.getType()).str() + " " + name});
+      values[input] = {name};
+    }
+}
+
+void KernelPrinter::addParameter(const Outline::Parameter &parameter) {
+  if (!function)
+    return;
+  auto &list = outlines[*function].parameters;
+  if (llvm::none_of(list, [&](const auto &known) { return known.name == parameter.name; }))
+    list.push_back(parameter);
+}
+
+std::string KernelPrinter::threadPlace(const std::string &part, const std::string &wish) {
+  std::string &name = threadPlaces[part];
+  if (name.empty() && function) {
+    name = freshParameter(wish);
+    addParameter({{}, part, name, "int64_t " + name});
+  }
+  return name;
+}
+
+/// Writes the function of an outline.
+llvm::Expected<std::string> KernelPrinter::printFunction() {
+  Outline &outline = outlines[*function];
+  depth = 1;
+  pushScope();
+  scopes.back().start = 0;
+  for (const Outline &other : outlines)
+    used.insert(other.name);
+  declareParameters();
+  printFrom(outline.places.front().front());
+  writeArrays(scopes.back());
+  std::vector<std::string> list;
+  for (const Outline::Parameter &parameter : outline.parameters)
+    list.push_back(parameter.declaration);
+  if (!error.empty())
+    return llvm::createStringError(error);
+  std::string wish = wishForFunction(outline);
+  outline.name = wish;
+  for (unsigned k = 2; names.isTaken(outline.name) || !helpers.names.insert(outline.name).second; ++k)
+    outline.name = wish + "_" + std::to_string(k);
+  return "// Steps that stand in " + std::to_string(outline.places.size()) + " places of " + launch.name + ".\n" +
+         wrapLine("DEVICE void " + outline.name + "(" + llvm::join(list, ", ") + ") {", 4) + "\n" + body + "}\n";
+}
+
+Operation *KernelPrinter::printCall(Call call) {
+  auto [outline, place] = call;
+  const std::vector<Operation *> &steps = outline->places[place];
+  // Scalars between the steps do not depend on them; a function is given them.
+  for (Operation *op = steps.front(); op != steps.back() && !isStepOfFunction(op); op = op->getNextNode())
+    if (!llvm::is_contained(steps, op) && !isWrittenInPlace(*op, storage))
+      printStatement(*op);
+  std::vector<std::string> arguments;
+  auto inPlace = [&](Value value) { return outline->values[place].lookup(value); };
+  for (const Outline::Parameter &parameter : outline->parameters) {
+    if (!parameter.part.empty()) {
+      arguments.push_back(threadPlace(parameter.part, parameter.name));
+    } else if (!parameter.value) {
+      addParameter(parameter);
+      arguments.push_back(parameter.name);
+    } else if (isFragment(parameter.value)) {
+      arguments.push_back(declareFragment(inPlace(parameter.value), "value"));
+    } else {
+      arguments.push_back(value(inPlace(parameter.value)).text);
+    }
+  }
+  for (Value output : outline->outputs)
+    declareFragment(inPlace(output), "value");
+  write(outline->name + "(" + llvm::join(arguments, ", ") + ");");
+  return steps.back();
+}
+
+} // namespace moa::cuda
