@@ -1,5 +1,6 @@
 //===- KernelPrinter.cpp - device kernels as CUDA C++ ---------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "dialects/Device/IR/LayoutMaps.h"
 
 using namespace mlir;
 
@@ -12,6 +13,8 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
   pushScope();
   scopes.back().start = 0;
+  if (!hasRoles() && device::usesLanes(kernel))
+    printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());
   writeArrays(scopes.back());
   if (!error.empty())

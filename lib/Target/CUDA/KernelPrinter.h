@@ -95,6 +95,8 @@ private:
   //===--- Tiles (TilePrinter.cpp) ----------------------------------------===//
   bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
+  bool hasRoles();
+  void initBarriers();
   void printSpecialize(device::SpecializeOp op);
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
@@ -132,6 +134,11 @@ private:
   static device::MapOp findMerge(device::ReduceOp op);
   /// Prints a reduction and a merge into a state behind it; the last one of them.
   mlir::Operation *printReduce(device::ReduceOp op);
+
+  //===--- Registers of warps (WarpPrinter.cpp) ---------------------------===//
+  void printContractFragments(device::ContractFragmentsOp op);
+  void printLoadFragment(device::LoadFragmentOp op);
+  void printConvertLayout(device::ConvertLayoutOp op);
 
   //===--- Signature ------------------------------------------------------===//
   KernelParameters getParameters();

@@ -90,7 +90,7 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       %s0 = device.contract %rows rows %first by %keys[%zero] transposed : !device.ring<1, [128, 64], bf16>, !device.ring<2, [64, 64], bf16> -> !scores
       // CHECK: %[[T:.*]] = device.await %[[S]] pending 0 : <[64, 64], f32
       %s = device.await %s0 pending 0 : !scores
-      // CHECK: %[[MAX:.*]] = device.reduce {{ ?}}max %[[T]] : <[64, 64], f32, {{.*}}> -> <[64], f32, <{{.*}} replicas [lane: 4 by 1]>>
+      // CHECK: %[[MAX:.*]] = device.reduce max %[[T]] : <[64, 64], f32, {{.*}}> -> <[64], f32, <{{.*}} replicas [lane: 4 by 1]>>
       %m = device.reduce max %s : !scores -> !rows
       // CHECK: %[[P:.*]]:2 = device.map(%[[T]], %[[MAX]]) over <[warp: {{.*}}> : ({{.*}}) -> ({{.*}}) {
       // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
@@ -109,7 +109,7 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // CHECK: device.arrive %[[EMPTY]][%{{.*}}] : <2, 8>
       device.arrive %empty[%zero] : !device.barriers<2, 8>
       // What every thread has of a row, and what a warp does where it must.
-      // CHECK: device.reduce {{ ?}}max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
+      // CHECK: device.reduce max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
       %parts = device.reduce max %o1 : !scores -> !parts
       // CHECK: device.any %{{.*}} : <[64], i1,
       %any = device.any %started : !flags
