@@ -226,15 +226,6 @@ LayoutAttr LayoutAttr::getAccumulator(MLIRContext *context, int64_t columns) {
                          {4, 2, 8, columns / 8, 4, 2}, {1, 2, 4, 4, 1, 1});
 }
 
-LayoutAttr LayoutAttr::getColumnOperand(MLIRContext *context, int64_t rows,
-                                        int64_t columns) {
-  auto place = [](Place p) { return static_cast<int64_t>(p); };
-  int64_t warp = place(Place::warp), lane = place(Place::lane),
-          reg = place(Place::register_);
-  return LayoutAttr::get(context, {3, 2, 1}, {reg, lane, reg, reg, lane, warp},
-                         {rows / 8, 4, 2, columns / 8, 8, 4}, {2, 1, 1, rows / 4, 4, 1});
-}
-
 LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<int64_t> shape, Type elementType,
                                    LayoutAttr layout) {

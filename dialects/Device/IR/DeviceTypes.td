@@ -52,9 +52,6 @@ def Device_LayoutAttr : AttrDef<Device_Dialect, "Layout"> {
     /// The accumulator of wgmma m64nNk16, and equally, for 16-bit elements, its
     /// operand A in registers.
     static LayoutAttr getAccumulator(::mlir::MLIRContext *context, int64_t columns);
-    /// Operand b of mma.sync for 16-bit elements, which all warps of the warpgroup hold.
-    static LayoutAttr getColumnOperand(::mlir::MLIRContext *context, int64_t rows,
-                                       int64_t columns);
   }];
 }
 

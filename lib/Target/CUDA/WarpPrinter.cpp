@@ -59,6 +59,7 @@ public:
   }
 
   size_t count() const { return table[0][0].size(); }
+  bool isFormula() const { return isLinear; }
   /// The declaration of the table, if there is one.
   std::string declaration() const {
     if (isLinear)
@@ -144,16 +145,18 @@ void KernelPrinter::printContractFragments(device::ContractFragmentsOp op) {
            name + ")[" + number(isPacked(of) ? count / 2 : count) + "]";
   };
   std::string function = helpers.request("contract_fragments", [&](const std::string &name) {
-    auto loop = [](const char *index, size_t count) {
-      return "UNROLL for (int " + std::string(index) + " = 0; " + index + " < " + number(count) + "; ++" + index + ")\n";
+    auto loop = [&](const char *index, size_t count) -> std::string {
+      if (count == 1 && a.isFormula() && b.isFormula() && c.isFormula())
+        return "";
+      return "  UNROLL for (int " + std::string(index) + " = 0; " + index + " < " + number(count) + "; ++" + index + ")\n";
     };
     return "// Adds the products of the tiles that a warp holds, over k in order.\nDEVICE void " + name + "(" +
            array("", "sum", type) + ", " + array("const ", "a", left) + ", " +
            array("const ", "b", op.getB().getType()) + ") {\n" + wrapLine(a.declaration(), 6) +
-           wrapLine(b.declaration(), 6) + wrapLine(c.declaration(), 6) + "  " + loop("m", plan.c.rowStarts.size()) +
-           "    " + loop("n", plan.c.columnStarts.size()) + "      " + loop("k", plan.b.rowStarts.size()) +
-           wrapLine("        " + product + "(" + c.registers("sum") + ", " + a.registers("a") + ", " + b.registers("b") +
-                        ");", 12) + "\n}\n";
+           wrapLine(b.declaration(), 6) + wrapLine(c.declaration(), 6) + loop("m", plan.c.rowStarts.size()) +
+           loop("n", plan.c.columnStarts.size()) + loop("k", plan.b.rowStarts.size()) +
+           wrapLine("    " + product + "(" + c.registers("sum") + ", " + a.registers("a") + ", " + b.registers("b") +
+                        ");", 8) + "\n}\n";
   });
   write(function + "(" + sum + ", " + value(op.getA()).text + ", " + value(op.getB()).text + ");");
 }
@@ -258,7 +261,7 @@ void KernelPrinter::printLoadFragment(device::LoadFragmentOp op) {
     }
     std::string text = "template <int ROWS> DEVICE void " + own + "(uint32_t (&to)[" +
                        number(layout.getNumRegisters() / 2) + "], const void *tile, int row, int column) {\n" + kThread +
-                       "  const int r = row + lane % 8" + starts[0] + ", u = (column" + starts[1] + ") / 8;\n";
+                       "  const int r = row + lane % 8" + starts[0] + ", u = " + (starts[1].empty() ? "column" : "(column" + starts[1] + ")") + " / 8;\n";
     for (const auto &load : plan.loads) {
       std::string words;
       for (int64_t word : load.pairs)
@@ -284,23 +287,23 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
     isEven &= list.size() == plan.sources[0].size();
     most = std::max(most, list.size());
   }
-  bool isHalf = packed && plan.width == 1;
+  bool isHalf = packed && plan.width == 1, needsPlace = plan.movesLanes || most > 1;
   int64_t each = packed ? 2 : 1;
   return helpers.request(plan.movesLanes ? "convert_layout" : "reorder_registers", [&](const std::string &name) {
     // The table of sources; −1 where a register has fewer than others.
     std::string table = braces(plan.sources, [&](const auto &list) {
       SmallVector<int64_t> padded(list.begin(), list.end());
       padded.resize(most, -1);
-      return braces(padded, number);
+      return most == 1 ? number(padded[0]) : braces(padded, number);
     });
     std::string text = "// Every element from the register that holds it" +
                        std::string(plan.movesLanes ? ", of another lane of the warp" : "") + ": ASKED has those a thread may need.\n" +
                        "template <class T> DEVICE void " + name + "(T (&to)[" + number(to.getNumRegisters() / each) +
-                       "], const T (&x)[" + number(from.getNumRegisters() / each) + "]) {\n" + kThread +
-                       wrapLine("  constexpr short ASKED[" + number(units) + "][" + number(most) + "] = " + table + ";", 6) + "\n";
+                       "], const T (&x)[" + number(from.getNumRegisters() / each) + "]) {\n" +
+                       (needsPlace ? kThread : "") +
+                       wrapLine("  constexpr short ASKED[" + number(units) + "]" + (most == 1 ? "" : "[" + number(most) + "]") + " = " + table + ";", 6) + "\n";
     std::string step = plan.width == 1 ? "++e" : "e += 2", u = plan.width == 1 ? "e" : "e / 2";
     text += "  UNROLL for (int e = 0; e < " + number(to.getNumRegisters()) + "; " + step + ") {\n";
-    bool needsPlace = plan.movesLanes || most > 1;
     std::string indices;
     for (unsigned axis = 0; needsPlace && axis != to.getRank(); ++axis) {
       std::string index = indexText(to, axis, {Place::warp, Place::lane, Place::register_});
@@ -312,19 +315,24 @@ static std::string requestConversion(const device::LayoutConversion &plan, Layou
       text += wrapLine("    const int from = " + placeText(from, Place::lane) + ";", 8) + "\n";
     if (most > 1)
       text += wrapLine("    const int held = " + placeText(from, Place::register_) + ";", 8) + "\n";
-    std::string source = "x[ASKED[" + u + "][k]" + (isHalf ? " / 2" : "") + "]";
-    std::string moved = plan.movesLanes ? "__shfl_sync(0xffffffff, " + source + ", from)" : source;
-    std::string condition = most > 1 ? "if (k == 0 || held == ASKED[" + u + "][k]" + (plan.width == 1 ? "" : " * 2") + ") " : "";
+    std::string asked = "ASKED[" + u + (most == 1 ? "]" : "][k]"), element = "x[" + asked + (isHalf ? " / 2]" : "]");
+    if (plan.movesLanes)
+      element = "__shfl_sync(0xffffffff, " + element + ", from)";
+    if (isHalf)
+      element += " >> " + asked + " % 2 * 16 & 0xffff";
+    // With halves the second one joins the first.
+    std::string target = isHalf ? "half" : "to[" + u + "]";
+    std::string join = isHalf ? "    to[e / 2] = e % 2 ? to[e / 2] | half << 16 : half;\n" : "";
+    std::string type = isHalf ? "uint32_t" : "T";
+    if (most == 1)
+      return text + "    " + (isHalf ? "const uint32_t " : "") + target + " = " + element + ";\n" + join + "  }\n}\n";
     if (isHalf)
       text += "    uint32_t half = 0;\n";
     text += "    UNROLL for (int k = 0; k < " + number(most) + "; ++k) {\n";
     if (!isEven)
-      text += "      if (ASKED[" + u + "][k] < 0)\n        continue;\n";
-    if (isHalf)
-      text += "      const uint32_t v = " + moved + " >> ASKED[e][k] % 2 * 16;\n      " + condition + "half = v & 0xffff;\n    }\n" +
-              "    to[e / 2] = e % 2 ? to[e / 2] | half << 16 : half;\n";
-    else
-      text += "      const T v = " + moved + ";\n      " + condition + "to[" + u + "] = v;\n    }\n";
+      text += "      if (" + asked + " < 0)\n        continue;\n";
+    text += "      const " + type + " v = " + element + ";\n      if (k == 0 || held == " + asked +
+            (plan.width == 1 ? "" : " * 2") + ")\n        " + target + " = v;\n    }\n" + join;
     return text + "  }\n}\n";
   });
 }

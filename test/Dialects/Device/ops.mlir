@@ -164,3 +164,25 @@ device.program @layouts attributes {symbols = [], requires = [], arg_names = [],
     %c = device.fill %x : f32 -> !device.fragment<[128, 1], f32, #device.layout<[warp: 4 by 1, lane: 32 by 1], [] replicas [register: 2 by 1]>>
   }
 }
+
+// Registers of warps: a fragment of a tile, products of fragments, another layout.
+#column = #device.layout<[register: 8 by 2, lane: 4 by 1, register: 2 by 1], [register: 8 by 16, lane: 8 by 4] replicas [warp: 4 by 1]>
+#long = #device.layout<[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 32 by 1]>
+// CHECK-LABEL: device.program @warps
+device.program @warps attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @warps_0 blocks "1" threads 128 {
+    %zero = arith.constant 0 : index
+    // CHECK: %[[RING:.*]] = device.shared
+    %ring = device.shared : !device.ring<2, [64, 64], bf16>
+    // CHECK: %[[A:.*]] = device.load_fragment %[[RING]][%{{.*}}] at %{{.*}}, %{{.*}} : <2, [64, 64], bf16> -> <[64, 64], bf16, <[warp: 4 by 1,
+    %a = device.load_fragment %ring[%zero] at %zero, %zero : !device.ring<2, [64, 64], bf16> -> !weights
+    // CHECK: %[[B:.*]] = device.load_fragment %[[RING]][%{{.*}}] at %{{.*}}, %{{.*}} transposed : <2, [64, 64], bf16> -> <[64, 64], bf16, <[register: 8 by 2,
+    %b = device.load_fragment %ring[%zero] at %zero, %zero transposed : !device.ring<2, [64, 64], bf16> -> !device.fragment<[64, 64], bf16, #column>
+    // CHECK: %[[C:.*]] = device.contract_fragments %[[A]] by %[[B]] : <[64, 64], bf16, {{.*}}>, <[64, 64], bf16, {{.*}}> -> <[64, 64], f32,
+    %c = device.contract_fragments %a by %b : !weights, !device.fragment<[64, 64], bf16, #column> -> !scores
+    // CHECK: %[[D:.*]] = device.contract_fragments %[[A]] by %[[B]] plus %[[C]] : !device.fragment<[64, 64], f32, {{.*}}> : <[64, 64], bf16,
+    %d = device.contract_fragments %a by %b plus %c : !scores : !weights, !device.fragment<[64, 64], bf16, #column> -> !scores
+    // CHECK: device.convert_layout %[[D]] : <[64, 64], f32, {{.*}}> -> <[64, 64], f32, <[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 32 by 1]>>
+    %e = device.convert_layout %d : !scores -> !device.fragment<[64, 64], f32, #long>
+  }
+}
