@@ -3,6 +3,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
@@ -195,6 +196,10 @@ bool Compilation::Impl::findEntryLevel() {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
   }
+  // No pass leads to this level, behind which its contract would be checked.
+  if (entry == Level::Device)
+    return runPasses(*modules[entry], "device",
+                     [](OpPassManager &pm) { pm.addPass(device::createDeviceVerify()); });
   return true;
 }
 

@@ -22,6 +22,11 @@ bool Agent::special(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto cleared) { return clearUnseen(cleared); })
       .Case<device::FillOp>([&](auto filled) { return done((fill(filled), 0)); })
       .Case<device::ContractOp>([&](auto product) { return done((contract(product), 0)); })
+      .Case<device::ContractFragmentsOp>(
+          [&](auto product) { return done((contractFragments(product), 0)); })
+      .Case<device::LoadFragmentOp>([&](auto load) { return done((loadFragment(load), 0)); })
+      .Case<device::ConvertLayoutOp>(
+          [&](auto converted) { return done((convertLayout(converted), 0)); })
       .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })

@@ -68,6 +68,11 @@ private:
   bool clearUnseen(device::ClearUnseenOp op);
   void clear(device::ClearUnseenOp op, RingMemory &ring);
   void storeTile(device::StoreTileOp op);
+  /// What warps do on registers of their own (DeviceWarps.cpp).
+  std::vector<uint8_t> activeWarps() const;
+  void contractFragments(device::ContractFragmentsOp op);
+  void loadFragment(device::LoadFragmentOp op);
+  void convertLayout(device::ConvertLayoutOp op);
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);

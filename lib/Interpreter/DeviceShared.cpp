@@ -156,15 +156,16 @@ void Shared::access(unsigned agent, RingMemory &ring, int64_t stage, Access acce
     if (other.first < access.first || access.end < other.end)
       return false;
     return access.isWrite || (!other.isWrite && other.component == access.component &&
-                              other.contraction->isDone);
+                              (!other.contraction || other.contraction->isDone));
   });
   known.push_back(std::move(access));
 }
 
 bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first,
-                          int64_t rows, int64_t columns, Operation *op, unsigned agent) {
+                          int64_t rows, int64_t columns, Operation *op, unsigned agent,
+                          int64_t firstColumn) {
   for (int64_t row = first; row < first + rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
+    for (int64_t column = firstColumn; column < columns; ++column)
       if (!ring.written[ring.placeOf(stage, row, column)]) {
         launch.fail(op->getLoc(), agentName(agent) + " reads element " +
                                       indexText({row, column}) + " of stage " +

@@ -87,9 +87,11 @@ public:
   //===--- Order ----------------------------------------------------------===//
   /// A read or a write that is over when it returns, or with its contraction.
   void access(unsigned agent, RingMemory &ring, int64_t stage, Access access);
-  /// Reports an element that nothing wrote.
+  /// Reports an element that nothing wrote, of rows from `first` and columns below
+  /// `columns`.
   bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
-                    int64_t columns, mlir::Operation *op, unsigned agent);
+                    int64_t columns, mlir::Operation *op, unsigned agent,
+                    int64_t firstColumn = 0);
   void arrive(unsigned agent, unsigned barrier, int64_t count, mlir::Operation *op);
   /// Whether the phase has completed; then the agent knows what its arrivals knew.
   bool wait(unsigned agent, unsigned barrier, bool parity, mlir::Operation *op);

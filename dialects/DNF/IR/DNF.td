@@ -100,7 +100,7 @@ def DNF_ReduceOp : DNF_NamedOp<"reduce", [RecursiveMemoryEffects, SingleBlock]> 
   let results = (outs AnyType:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $monoid `over` $name `in` $extent (`rounds` $operand_type^)?
+    `` $monoid `over` $name `in` $extent (`rounds` $operand_type^)?
     attr-dict-with-keyword `:` type($result) $body
   }];
   let hasVerifier = 1;

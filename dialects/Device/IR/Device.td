@@ -227,6 +227,91 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Device_ContractFragmentsOp : Device_Op<"contract_fragments", [Pure]> {
+  let summary = "c + a · b of fragments, by single warps on the tensor cores";
+  let description = [{
+    c[i, j] + Σ_k a[i, k] · b[k, j], all in registers, and done when it returns: every
+    warp contracts what it holds, by mma.sync over the tiles of the layouts. Products
+    of 16-bit floats are exact and added in f32 in an order of the hardware's, those
+    of f64 are fused into the sum in order of k. Without `c` the sum starts at zero.
+
+    The layouts are those of the instruction, of which a warp's registers may hold any
+    number of tiles along every axis (PTX ISA 8.6, 9.7.14.5); with g = lane / 4 and
+    t = lane mod 4 element i of a lane is
+
+    | elements, tile      | a                             | b                      | c                    |
+    |---------------------|-------------------------------|------------------------|----------------------|
+    | f16, bf16 16×8×16   | g + 8·(i/2 mod 2), 2t + i mod 2 + 8·(i/4) | 2t + i mod 2 + 8·(i/2), g | g + 8·(i/2), 2t + i mod 2 |
+    | f16, bf16 16×8×8    | g + 8·(i/2), 2t + i mod 2     | 2t + i mod 2, g        | g + 8·(i/2), 2t + i mod 2 |
+    | f64 8×8×4           | g, t                          | t, g                   | g, 2t + i            |
+
+    The rows of `a` and the result, and the columns of `b` and the result, may be
+    spread over warps; what is not is held by every warp, in replicas.
+
+        %s = device.contract_fragments %q by %k plus %c : !a, !b -> !sums
+
+    Constraints: extents agree (C1); the layouts of `a`, `b` and the result are tiles
+    of one instruction (C2); `a` and `b` have one element type, f16 or bf16 with a
+    result of f32, or f64 with one of f64 (C3); every warp holds all k of `a` and `b`,
+    and of them the rows and columns that it holds of the result (C4).
+  }];
+  let arguments = (ins Device_FragmentType:$a, Device_FragmentType:$b,
+                       Optional<Device_FragmentType>:$c);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = [{
+    $a `by` $b (`plus` $c^ `:` type($c))? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_LoadFragmentOp : Device_Op<"load_fragment"> {
+  let summary = "A fragment of a tile in shared memory";
+  let description = [{
+    Element [i, j] is element [row + i, column + j] of the stage or, with `transposed`,
+    [row + j, column + i]. Every warp reads what it holds, 8 × 8 elements at a time
+    (ldmatrix, PTX ISA 8.6, 9.7.14.5.15), with the tile's swizzle; the result is there
+    when it returns. In the layout of wgmma's accumulator it is an operand `a` of
+    `device.contract`; in those of mma.sync one of `device.contract_fragments`.
+
+        %q = device.load_fragment %queries[%stage] at %row, %zero : !device.ring<…> -> !a
+
+    Constraints: the elements are those of the ring (C1); of every 8 × 8 elements a
+    lane holds two neighbours, lane / 4 along one axis and 2·(lane mod 4) and the next
+    along the other (C2); the fragment has no more rows and columns than the tile
+    (C3). `row` and `column` are multiples of 8.
+  }];
+  let arguments = (ins Arg<Device_RingType, "", [MemRead]>:$ring, Index:$stage, Index:$row,
+                       Index:$column, UnitAttr:$transposed);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = [{
+    $ring `[` $stage `]` `at` $row `,` $column (`transposed` $transposed^)? attr-dict
+    `:` type($ring) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_ConvertLayoutOp : Device_Op<"convert_layout", [Pure]> {
+  let summary = "The same fragment in another layout";
+  let description = [{
+    Every place of the result takes its element from a place that holds it: the same
+    thread where it does, else another lane of the warp. Which, follows from the
+    digits of the two layouts. Registers of a thread are only renamed; a register that
+    lanes exchange is one shuffle per register that some lane is asked for.
+
+        %y = device.convert_layout %x : !device.fragment<…> -> !device.fragment<…>
+
+    Constraints: shapes and element types agree (C1); every warp holds in `fragment`
+    the elements that it holds in the result (C2). What moves between warps goes
+    through memory: an output, or a kernel whose layouts agree on the warps' digits.
+  }];
+  let arguments = (ins Device_FragmentType:$fragment);
+  let results = (outs Device_FragmentType:$result);
+  let assemblyFormat = "$fragment attr-dict `:` type($fragment) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]> {
   let summary = "Waits until at most `pending` later contractions are in flight";
   let arguments = (ins Device_FragmentType:$fragment, I64Attr:$pending);
@@ -330,7 +415,7 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);
-  let assemblyFormat = "$monoid $fragment attr-dict `:` type($fragment) `->` type($result)";
+  let assemblyFormat = "`` $monoid $fragment attr-dict `:` type($fragment) `->` type($result)";
   let hasVerifier = 1;
 }
 

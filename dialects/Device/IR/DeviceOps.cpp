@@ -1,5 +1,5 @@
 //===- DeviceOps.cpp - verifiers of the device ops ------------------------===//
-#include "dialects/Device/IR/Device.h"
+#include "dialects/Device/IR/LayoutMaps.h"
 
 using namespace mlir;
 
@@ -175,6 +175,77 @@ LogicalResult ContractOp::verify() {
            << element << " by " << b.getElementType() << " into "
            << result.getElementType();
   return success();
+}
+
+LogicalResult ContractFragmentsOp::verify() {
+  FragmentType a = getA().getType(), b = getB().getType(), result = getResult().getType();
+  for (FragmentType fragment : {a, b, result})
+    if (fragment.getShape().size() != 2)
+      return emitOpError("expects fragments of rows and columns (C1), but got ") << fragment;
+  if (a.getShape()[1] != b.getShape()[0] ||
+      result.getShape() != ArrayRef<int64_t>({a.getShape()[0], b.getShape()[1]}))
+    return emitOpError("expects extents that agree (C1), but got ")
+           << a.getShape()[0] << " x " << a.getShape()[1] << " by " << b.getShape()[0]
+           << " x " << b.getShape()[1] << " into " << result.getShape()[0] << " x "
+           << result.getShape()[1];
+  if (getC() && getC().getType() != result)
+    return emitOpError("expects c of the result's type (C2), but got ") << getC().getType();
+  Type element = a.getElementType();
+  bool isHalf = element.isF16() || element.isBF16();
+  if (element != b.getElementType() || !(isHalf || element.isF64()) ||
+      !(isHalf ? result.getElementType().isF32() : result.getElementType().isF64()))
+    return emitOpError("expects f16 or bf16 into f32, or f64 into f64 (C3), but got ")
+           << element << " by " << b.getElementType() << " into "
+           << result.getElementType();
+  std::string why;
+  if (!getTileContraction(a, b, result, why))
+    return emitOpError(why);
+  return success();
+}
+
+LogicalResult LoadFragmentOp::verify() {
+  RingType ring = getRing().getType();
+  FragmentType result = getResult().getType();
+  if (ring.getElementType() != result.getElementType())
+    return emitOpError("expects the ring's element type ")
+           << ring.getElementType() << " (C1), but got " << result.getElementType();
+  if (!isa<FloatType>(result.getElementType()))
+    return emitOpError("expects floats (C1), but got ") << result.getElementType();
+  if (!getMatrixLoads(result.getLayout(), getTransposed()))
+    return emitOpError("expects lanes that hold two neighbours each of every 8 x 8 elements "
+                       "(C2), but got ")
+           << result.getLayout();
+  ArrayRef<int64_t> shape = result.getShape();
+  int64_t rows = shape[getTransposed()], columns = shape[!getTransposed()];
+  if (rows > ring.getRows() || columns > ring.getColumns())
+    return emitOpError("expects no more rows and columns than the tile has (C3), but got ")
+           << rows << " x " << columns << " of " << ring.getRows() << " x "
+           << ring.getColumns();
+  return success();
+}
+
+/// The fragments of 16-bit floats are packed in pairs.
+static bool isPacked(FragmentType fragment) {
+  return isa<FloatType>(fragment.getElementType()) &&
+         fragment.getElementType().getIntOrFloatBitWidth() == 16;
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  FragmentType from = getFragment().getType(), to = getResult().getType();
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("expects one shape and element type (C1), but got ")
+           << from << " to " << to;
+  std::string why;
+  if (!getConversion(from.getLayout(), to.getLayout(), isPacked(from), why))
+    return emitOpError("expects every warp to keep its elements (C2), but ")
+           << why << "; bind the same digits to warps in both layouts";
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  if (getFragment().getType() == getResult().getType())
+    return getFragment();
+  return {};
 }
 
 LogicalResult ClearUnseenOp::verify() {

@@ -83,7 +83,7 @@ def MoA_MapOp : MoA_ArrayOp<"map"> {
   let arguments = (ins MoA_ScalarFnAttr:$fn, Variadic<MoA_ArrayType>:$inputs,
                        ArrayAttr:$axes);
   let assemblyFormat = [{
-    $fn `(` $inputs `)` `axes` $axes attr-dict `:` functional-type($inputs, $result)
+    `` $fn `(` $inputs `)` `axes` $axes attr-dict `:` functional-type($inputs, $result)
   }];
 }
 
@@ -124,7 +124,7 @@ def MoA_ReduceOp : MoA_ArrayOp<"reduce"> {
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ArrayType:$input,
                        I64Attr:$axis);
   let assemblyFormat = [{
-    $monoid $input `axis` $axis attr-dict `:` type($input) `->` type($result)
+    `` $monoid $input `axis` $axis attr-dict `:` type($input) `->` type($result)
   }];
 }
 
@@ -148,7 +148,7 @@ def MoA_InnerOp : MoA_ArrayOp<"inner"> {
                        BoolAttr:$lhs_framed, BoolAttr:$rhs_framed,
                        OptionalAttr<TypeAttr>:$operand_type);
   let assemblyFormat = [{
-    $monoid `of` $fn $lhs `,` $rhs attr-dict `:` functional-type(operands, $result)
+    `` $monoid `of` `` $fn $lhs `,` $rhs attr-dict `:` functional-type(operands, $result)
   }];
 }
 

@@ -197,9 +197,9 @@ def ONF_AccOp : ONF_NamedOp<"acc", [HasParent<"FoldOp">]> {
   let regions = (region SizedRegion<1>:$value, AnyRegion:$repair);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $monoid $name `carries` $names `in` $extents
+    `` $monoid $name `carries` $names `in` $extents
     (`rounds` $operand_type^)?
-    `refs` `(` $refs `)` $combine $singular attr-dict-with-keyword
+    `refs` `(` $refs `)` `` $combine $singular attr-dict-with-keyword
     `:` functional-type($refs, $result) $value `repair` $repair
   }];
 }

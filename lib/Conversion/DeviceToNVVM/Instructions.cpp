@@ -87,11 +87,11 @@ Value Instructions::call(StringRef intrinsic, Type type, ValueRange operands) {
 Value Instructions::thread() { return NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()); }
 Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Type()); }
 
-Value Instructions::shuffle(Value value, int64_t mask) {
+Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), i32(-1), word, i32(mask), i32(31),
-                                NVVM::ShflKind::bfly, UnitAttr());
+    return NVVM::ShflOp::create(b, loc, word.getType(), i32(-1), word, operand, i32(31), kind,
+                                UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
@@ -105,6 +105,14 @@ Value Instructions::shuffle(Value value, int64_t mask) {
   high = arith::ShLIOp::create(b, loc, widen(exchange(high)), i64(32));
   bits = arith::OrIOp::create(b, loc, low, high);
   return type.isF64() ? arith::BitcastOp::create(b, loc, type, bits) : bits;
+}
+
+Value Instructions::shuffle(Value value, int64_t mask) {
+  return exchange(value, i32(mask), NVVM::ShflKind::bfly);
+}
+
+Value Instructions::shuffleFrom(Value value, Value lane) {
+  return exchange(value, lane, NVVM::ShflKind::idx);
 }
 
 Value Instructions::vote(ValueRange conditions) {
@@ -278,6 +286,47 @@ Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
     constraints += std::to_string(k) + ",";
   return assembly("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
                   constraints + "~{memory}", sum, sum.getTypes());
+}
+
+/// The members of a struct.
+static Values unpack(Instructions &to, Value list, size_t count) {
+  Values values;
+  for (size_t k = 0; k != count; ++k)
+    values.push_back(LLVM::ExtractValueOp::create(to.b, to.loc, list, k));
+  return values;
+}
+
+Values Instructions::multiply(const device::TileInstruction &tile, Type element, ValueRange sum,
+                              ValueRange a, ValueRange b) {
+  NVVM::MMATypes type = element.isF64()   ? NVVM::MMATypes::f64
+                        : element.isF16() ? NVVM::MMATypes::f16
+                                          : NVVM::MMATypes::bf16;
+  auto operand = [&](ValueRange words) {
+    Values values(words);
+    if (element.isF16()) // pairs, as the op has them
+      for (Value &word : values)
+        word = LLVM::BitcastOp::create(this->b, loc,
+                                       VectorType::get(2, this->b.getF16Type()), word);
+    return values;
+  };
+  Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(),
+                                                 SmallVector<Type>(sum.getTypes()));
+  Value list = NVVM::MmaOp::create(
+      this->b, loc, result, operand(a), operand(b), sum, {tile.m, tile.n, tile.k}, std::nullopt,
+      std::nullopt, std::array{type, type},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  return unpack(*this, list, sum.size());
+}
+
+Values Instructions::loadMatrices(Value address, int64_t count, bool transposed) {
+  SmallVector<Type> words(count, b.getI32Type());
+  Type type = count == 1 ? words[0]
+                         : Type(LLVM::LLVMStructType::getLiteral(b.getContext(), words));
+  Value list = NVVM::LdMatrixOp::create(
+      b, loc, type, sharedPointer(address), static_cast<uint32_t>(count),
+      transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
+  return count == 1 ? Values{list} : unpack(*this, list, count);
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 #ifndef MOA_CONVERSION_DEVICETONVVM_INSTRUCTIONS_H
 #define MOA_CONVERSION_DEVICETONVVM_INSTRUCTIONS_H
 
+#include "dialects/Device/IR/LayoutMaps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -62,6 +63,8 @@ public:
   mlir::Value block();
   /// The value of the lane whose number differs by `mask`; of 1, 32 or 64 bits.
   mlir::Value shuffle(mlir::Value value, int64_t mask);
+  /// The value of the lane of that number.
+  mlir::Value shuffleFrom(mlir::Value value, mlir::Value lane);
   /// Whether one of the conditions holds in some lane.
   mlir::Value vote(mlir::ValueRange conditions);
   /// The value of lane 0.
@@ -99,6 +102,12 @@ public:
   /// may be read after it.
   Values awaitProducts(mlir::ValueRange sum, int64_t pending);
 
+  /// sum + a · b of one tile, by a warp.
+  Values multiply(const device::TileInstruction &tile, mlir::Type element,
+                  mlir::ValueRange sum, mlir::ValueRange a, mlir::ValueRange b);
+  /// Matrices of 8 by 8 elements of 16 bits, whose rows the lanes have the addresses of.
+  Values loadMatrices(mlir::Value address, int64_t count, bool transposed);
+
   //===--- Arithmetic -----------------------------------------------------===//
   mlir::Value exp2(mlir::Value x);
   mlir::Value reciprocal(mlir::Value x, bool subnormals);
@@ -107,6 +116,10 @@ public:
   /// Two floats rounded to 16 bits, the first one in the low half.
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 
+private:
+  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind);
+
+public:
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
 };

@@ -86,6 +86,8 @@ LogicalResult KernelEmitter::run() {
   b.setInsertionPointToStart(function.addEntryBlock(b));
   to.loc = kernel.getLoc();
   bindParameters(function);
+  if (!hasRoles() && device::usesLanes(kernel))
+    bindThread();
   emitBlock(kernel.getBody().front());
   LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
   return failure(failed);

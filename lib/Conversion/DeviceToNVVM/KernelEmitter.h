@@ -75,6 +75,11 @@ private:
   //===--- Tiles (Tiles.cpp) ----------------------------------------------===//
   void emitTile(mlir::Operation *op);
   void emitSpecialize(device::SpecializeOp op);
+  /// By the first thread, before all others go on.
+  void initBarriers();
+  /// Numbers of a thread's warp and lane, and of its warpgroup.
+  void bindThread();
+  bool hasRoles();
   /// The address of a stage of a ring, or of a slot of barriers.
   mlir::Value stage(mlir::Value ring, mlir::Value number);
   mlir::Value slot(mlir::Value barriers, mlir::Value number);
@@ -88,6 +93,12 @@ private:
   mlir::Value unseenBits(mlir::ValueRange seen);
   void emitFill(device::FillOp op);
   void emitContract(device::ContractOp op);
+  //===--- Registers of warps (Warps.cpp) ---------------------------------===//
+  void emitContractFragments(device::ContractFragmentsOp op);
+  void emitLoadFragment(device::LoadFragmentOp op);
+  void emitConvertLayout(device::ConvertLayoutOp op);
+  mlir::Value warpPart(device::LayoutAttr layout, unsigned axis);
+
   void emitMap(device::MapOp op);
   bool emitRounding(device::MapOp op);
   void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,

@@ -46,6 +46,7 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
             device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
+            device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
             device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }

@@ -16,6 +16,8 @@ void KernelEmitter::emitTile(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) {
         scalars.map(memory.getResult(), sharedAddress(launch.getPlace(memory.getResult())));
+        if (!hasRoles() && device::isLastBarriers(op))
+          initBarriers();
       })
       .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
       .Case<device::WarpgroupOp>(
@@ -42,17 +44,29 @@ void KernelEmitter::emitTile(Operation *op) {
             Values(countRegisters(type), to.vote(registers(Value(any.getCondition()))));
       })
       .Case<device::IfAnyOp>([&](auto branch) { emitIfAny(branch); })
-      .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); });
+      .Case<device::ReduceOp>([&](auto reduce) { emitReduce(reduce); })
+      .Case<device::ContractFragmentsOp>([&](auto product) { emitContractFragments(product); })
+      .Case<device::LoadFragmentOp>([&](auto load) { emitLoadFragment(load); })
+      .Case<device::ConvertLayoutOp>([&](auto convert) { emitConvertLayout(convert); });
 }
 
 //===----------------------------------------------------------------------===//
 // Roles and shared memory
 //===----------------------------------------------------------------------===//
 
-/// Initialises the barriers and splits the block.
-void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
+bool KernelEmitter::hasRoles() {
+  return !kernel.getBody().getOps<device::SpecializeOp>().empty();
+}
+
+void KernelEmitter::bindThread() {
   Value thread = to.thread();
-  when(to.equals(thread, 0), [&] {
+  warpgroup = to.widen(to.div(thread, 128));
+  warp = to.rem(to.div(thread, 32), 4);
+  lane = to.rem(thread, 32);
+}
+
+void KernelEmitter::initBarriers() {
+  when(to.equals(to.thread(), 0), [&] {
     kernel.walk<WalkOrder::PreOrder>([&](device::BarriersOp barriers) {
       auto type = cast<device::BarriersType>(barriers.getResult().getType());
       for (int64_t k = 0; k != type.getStages(); ++k)
@@ -61,6 +75,12 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     to.publishBarriers();
   });
   to.synchronize();
+}
+
+/// Initialises the barriers and splits the block.
+void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
+  initBarriers();
+  Value thread = to.thread();
   // The same in all lanes, so that addresses made from it are not per thread.
   Value number = to.broadcast(to.div(thread, 128));
   warpgroup = to.widen(number);
@@ -128,6 +148,9 @@ void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
   Value tile = to.add(stage(op.getRing(), op.getStage()),
                       to.mul(to.narrow(value(op.getRow())), 128));
+  // What the warps read of the ring by themselves they have all read.
+  if (device::isReadByWarps(op.getRing()))
+    to.synchronize(to.add(to.div(to.thread(), 128), 2), 128);
   putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
   when(to.equals(to.rem(to.thread(), 128), 0), [&] {

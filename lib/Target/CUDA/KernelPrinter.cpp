@@ -1,5 +1,6 @@
 //===- KernelPrinter.cpp - device kernels as CUDA C++ ---------------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "dialects/Device/IR/LayoutMaps.h"
 
 using namespace mlir;
 
@@ -16,6 +17,8 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     map.name = fresh(names.of(map.array) + "_tiles");
   for (const Outline &outline : outlines)
     used.insert(outline.name);
+  if (!hasRoles() && device::usesLanes(kernel))
+    printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());
   writeArrays(scopes.back());
   if (!error.empty())

@@ -125,6 +125,8 @@ private:
   //===--- Tiles (TilePrinter.cpp) ----------------------------------------===//
   bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
+  bool hasRoles();
+  void initBarriers();
   void printSpecialize(device::SpecializeOp op);
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
@@ -164,6 +166,11 @@ private:
   std::string requestReduction(device::LayoutAttr layout, device::LayoutAttr rows);
   /// Prints a reduction and a merge into a state behind it; the last one of them.
   mlir::Operation *printReduce(device::ReduceOp op);
+
+  //===--- Registers of warps (WarpPrinter.cpp) ---------------------------===//
+  void printContractFragments(device::ContractFragmentsOp op);
+  void printLoadFragment(device::LoadFragmentOp op);
+  void printConvertLayout(device::ConvertLayoutOp op);
 
   std::string printSignature();
 

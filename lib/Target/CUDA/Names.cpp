@@ -59,7 +59,8 @@ static const char *const kDeviceWords[] = {
     "acquire_registers", "release_registers", "tile_by_rows", "tile_by_columns", "row_step",
     "column_step", "start_products", "commit_products", "await_products", "pack_bf16", "pack_f16",
     "clear_unseen", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
-    "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
+    "contract_fragments", "load_fragment", "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4",
+    "convert_layout", "reorder_registers", "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
     // Macros.
     "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN",

@@ -143,6 +143,8 @@ void FragmentStorage::joinRequired(Operation *op) {
 void FragmentStorage::joinNext(Operation *op) {
   if (auto contract = dyn_cast<device::ContractOp>(op); contract && contract.getC())
     unite(contract.getC(), contract.getResult());
+  if (auto contract = dyn_cast<device::ContractFragmentsOp>(op); contract && contract.getC())
+    unite(contract.getC(), contract.getResult());
   if (auto loop = dyn_cast<scf::ForOp>(op))
     for (auto [argument, next] : llvm::zip(loop.getRegionIterArgs(),
                                            loop.getBody()->getTerminator()->getOperands()))

@@ -1,5 +1,6 @@
 //===- TilePrinter.cpp - the work of warpgroups as CUDA C++ ---------------===//
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "dialects/Device/IR/LayoutMaps.h"
 
 using namespace mlir;
 
@@ -12,7 +13,10 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::SharedOp, device::BarriersOp>([&](auto) { return printShared(op), true; })
       .Case<device::SpecializeOp>([&](auto roles) { return printSpecialize(roles), true; })
       .Case<device::WarpgroupOp>(
-          [&](auto) { return values[op->getResult(0)] = Expr{"warpgroup"}, true; })
+          [&](auto) {
+            // Fragments of a kernel without roles are those of its one warpgroup.
+            return values[op->getResult(0)] = Expr{hasRoles() ? "warpgroup" : "0"}, true;
+          })
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
@@ -30,6 +34,9 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::IfAnyOp>([&](auto branch) { return printIfAny(branch), true; })
       .Case<device::FillOp>([&](auto fill) { return printFill(fill), true; })
       .Case<device::ContractOp>([&](auto contract) { return printContract(contract), true; })
+      .Case<device::ContractFragmentsOp>([&](auto product) { return printContractFragments(product), true; })
+      .Case<device::LoadFragmentOp>([&](auto load) { return printLoadFragment(load), true; })
+      .Case<device::ConvertLayoutOp>([&](auto convert) { return printConvertLayout(convert), true; })
       .Case<device::StoreTileOp>([&](auto store) { return printStoreTile(store), true; })
       .Case<device::ClearUnseenOp>([&](auto clear) { return printClear(clear), true; })
       .Case<device::AwaitOp>([&](auto await) { return printAwait(await), true; })
@@ -73,11 +80,15 @@ void KernelPrinter::printShared(Operation *op) {
     write("uint64_t " + declarator + ";");
   joinEnd = body.size();
   values[result] = {name};
+  if (!hasRoles() && device::isLastBarriers(op))
+    initBarriers();
 }
 
-/// Initialises the barriers and splits the block.
-void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  helpers.insert({"init_barriers", "registers"});
+bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::SpecializeOp>().empty(); }
+
+/// By the first thread, before all others go on.
+void KernelPrinter::initBarriers() {
+  helpers.insert("init_barriers");
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
     writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
@@ -85,6 +96,12 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   writeCall("publish_barriers()");
   close();
   write("__syncthreads();");
+}
+
+/// Initialises the barriers and splits the block.
+void KernelPrinter::printSpecialize(device::SpecializeOp op) {
+  helpers.insert("registers");
+  initBarriers();
   // The same in all lanes, so that addresses made from it are not per thread.
   write("const int64_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
@@ -114,6 +131,8 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
                       std::to_string(op.getFragment().getType().getShape()[1]) + ">(";
   std::string tile = fresh("staged");
   write("unsigned char *const " + tile + " = " + stage(op.getRing(), op.getStage()) + " + " + value(op.getRow()).at(Expr::product) + " * 128;");
+  if (device::isReadByWarps(op.getRing()))
+    write("asm volatile(\"bar.sync %0, 128;\" ::\"r\"(2 + threadIdx.x / 128) : \"memory\"); // all warps have read it");
   write("put_fragment<" + std::to_string(ring.getRows()) + ">(" + tile + ", " + value(op.getFragment()).text + ");");
   write(helper + sizes + tile + ", &" + map + coordinates + ");");
 }

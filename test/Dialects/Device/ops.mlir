@@ -90,7 +90,7 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       %s0 = device.contract %rows rows %first by %keys[%zero] transposed : !device.ring<1, [128, 64], bf16>, !device.ring<2, [64, 64], bf16> -> !scores
       // CHECK: %[[T:.*]] = device.await %[[S]] pending 0 : <[64, 64], f32
       %s = device.await %s0 pending 0 : !scores
-      // CHECK: %[[MAX:.*]] = device.reduce {{ ?}}max %[[T]] : <[64, 64], f32, {{.*}}> -> <[64], f32, <{{.*}} replicas [lane: 4 by 1]>>
+      // CHECK: %[[MAX:.*]] = device.reduce max %[[T]] : <[64, 64], f32, {{.*}}> -> <[64], f32, <{{.*}} replicas [lane: 4 by 1]>>
       %m = device.reduce max %s : !scores -> !rows
       // CHECK: %[[P:.*]]:2 = device.map(%[[T]], %[[MAX]]) over <[warp: {{.*}}> : ({{.*}}) -> ({{.*}}) {
       // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
@@ -109,7 +109,7 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // CHECK: device.arrive %[[EMPTY]][%{{.*}}] : <2, 8>
       device.arrive %empty[%zero] : !device.barriers<2, 8>
       // What every thread has of a row, and what a warp does where it must.
-      // CHECK: device.reduce {{ ?}}max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
+      // CHECK: device.reduce max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
       %parts = device.reduce max %o1 : !scores -> !parts
       // CHECK: device.any %{{.*}} : <[64], i1,
       %any = device.any %started : !flags
@@ -162,5 +162,27 @@ device.program @layouts attributes {symbols = [], requires = [], arg_names = [],
     %b = device.fill %x : f32 -> !device.fragment<[4, 32, 1], f32, #device.layout<[warp: 4 by 1], [lane: 32 by 1], [register: 1 by 1]>>
     // CHECK: -> <[128, 1], f32, <[warp: 4 by 1, lane: 32 by 1], [] replicas [register: 2 by 1]>>
     %c = device.fill %x : f32 -> !device.fragment<[128, 1], f32, #device.layout<[warp: 4 by 1, lane: 32 by 1], [] replicas [register: 2 by 1]>>
+  }
+}
+
+// Registers of warps: a fragment of a tile, products of fragments, another layout.
+#column = #device.layout<[register: 8 by 2, lane: 4 by 1, register: 2 by 1], [register: 8 by 16, lane: 8 by 4] replicas [warp: 4 by 1]>
+#long = #device.layout<[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 32 by 1]>
+// CHECK-LABEL: device.program @warps
+device.program @warps attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @warps_0 blocks "1" threads 128 {
+    %zero = arith.constant 0 : index
+    // CHECK: %[[RING:.*]] = device.shared
+    %ring = device.shared : !device.ring<2, [64, 64], bf16>
+    // CHECK: %[[A:.*]] = device.load_fragment %[[RING]][%{{.*}}] at %{{.*}}, %{{.*}} : <2, [64, 64], bf16> -> <[64, 64], bf16, <[warp: 4 by 1,
+    %a = device.load_fragment %ring[%zero] at %zero, %zero : !device.ring<2, [64, 64], bf16> -> !weights
+    // CHECK: %[[B:.*]] = device.load_fragment %[[RING]][%{{.*}}] at %{{.*}}, %{{.*}} transposed : <2, [64, 64], bf16> -> <[64, 64], bf16, <[register: 8 by 2,
+    %b = device.load_fragment %ring[%zero] at %zero, %zero transposed : !device.ring<2, [64, 64], bf16> -> !device.fragment<[64, 64], bf16, #column>
+    // CHECK: %[[C:.*]] = device.contract_fragments %[[A]] by %[[B]] : <[64, 64], bf16, {{.*}}>, <[64, 64], bf16, {{.*}}> -> <[64, 64], f32,
+    %c = device.contract_fragments %a by %b : !weights, !device.fragment<[64, 64], bf16, #column> -> !scores
+    // CHECK: %[[D:.*]] = device.contract_fragments %[[A]] by %[[B]] plus %[[C]] : !device.fragment<[64, 64], f32, {{.*}}> : <[64, 64], bf16,
+    %d = device.contract_fragments %a by %b plus %c : !scores : !weights, !device.fragment<[64, 64], bf16, #column> -> !scores
+    // CHECK: device.convert_layout %[[D]] : <[64, 64], f32, {{.*}}> -> <[64, 64], f32, <[warp: 4 by 1, lane: 16 by 2], [lane: 2 by 1, register: 32 by 1]>>
+    %e = device.convert_layout %d : !scores -> !device.fragment<[64, 64], f32, #long>
   }
 }

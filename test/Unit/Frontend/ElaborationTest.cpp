@@ -128,7 +128,7 @@ TEST(Frames, FunctionsLiftOverLeadingAxes) {
   for (ReduceOp reduce : reduces)
     EXPECT_EQ(reduce.getAxis(), 3u);
   EXPECT_THAT(spec.ir(),
-              HasSubstr("moa.map  sub(%15, %21) axes [array<i64: 0, 1, 2, 3>, "
+              HasSubstr("moa.map sub(%15, %21) axes [array<i64: 0, 1, 2, 3>, "
                         "array<i64: 0, 1, 2>]"));
 }
 

@@ -3,7 +3,7 @@ module {
   ^bb0(%Q: !moa.array<[B, H, N, D], bf16>, %K: !moa.array<[B, G, M, D], bf16>, %V: !moa.array<[B, G, M, D], bf16>, %scale: !moa.array<[], f32>):
     dnf.let @mask over ["b", "h", "n", "m"] in ["B", "H", "N", "M"] -> f32 {
     ^bb0(%b: index, %h: index, %n: index, %m: index):
-      %0 = dnf.reduce  add over "d" in "D" : f32 {
+      %0 = dnf.reduce add over "d" in "D" : f32 {
       ^bb0(%d: index):
         %3 = dnf.psi %Q[%b, %h, %n, %d] : <[B, H, N, D], bf16> -> bf16
         %4 = arith.extf %3 : bf16 to f32
@@ -20,7 +20,7 @@ module {
     }
     dnf.let @max over ["b", "h", "n"] in ["B", "H", "N"] -> f32 {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = dnf.reduce  max over "m" in "M" : f32 {
+      %0 = dnf.reduce max over "m" in "M" : f32 {
       ^bb0(%m: index):
         %1 = dnf.apply @mask(%b, %h, %n, %m) : f32
         %2 = dnf.extent "M - N"
@@ -40,7 +40,7 @@ module {
     }
     dnf.let @add over ["b", "h", "n"] in ["B", "H", "N"] -> f32 {
     ^bb0(%b: index, %h: index, %n: index):
-      %0 = dnf.reduce  add over "m" in "M" : f32 {
+      %0 = dnf.reduce add over "m" in "M" : f32 {
       ^bb0(%m: index):
         %1 = dnf.apply @exp(%b, %h, %n, %m) : f32
         %2 = dnf.extent "M - N"
@@ -52,7 +52,7 @@ module {
     }
     dnf.output 0 over ["b", "h", "n", "d"] in ["B", "H", "N", "D"] -> f32 {
     ^bb0(%b: index, %h: index, %n: index, %d: index):
-      %0 = dnf.reduce  add over "m" in "M" rounds bf16 : f32 {
+      %0 = dnf.reduce add over "m" in "M" rounds bf16 : f32 {
       ^bb0(%m: index):
         %1 = dnf.apply @exp(%b, %h, %n, %m) : f32
         %2 = dnf.extent "M - N"

@@ -23,7 +23,7 @@ module {
           %27 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %28 = arith.extf %27 : bf16 to f32
           %29 = arith.mulf %26, %28 : f32
-          %30 = onf.acc  add "P.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %30 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %29 : f32
           } repair {
           }
@@ -36,13 +36,13 @@ module {
         %16 = arith.sitofp %15 : i64 to f32
         %17 = arith.mulf %3, %16 : f32
         %18 = arith.addf %12, %17 : f32
-        %19 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %19 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %18 : f32
         } repair {
         }
         %20 = arith.subf %18, %19 : f32
         %21 = math.exp %20 : f32
-        %22 = onf.acc  add "add" carries [] in [] refs(%19)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %22 = onf.acc add "add" carries [] in [] refs(%19) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %21 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -50,7 +50,7 @@ module {
           %26 = math.exp %25 : f32
           onf.yield %26 : f32
         }
-        %23 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%19)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %23 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%19) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %25 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %26 = arith.extf %25 : bf16 to f32
@@ -62,7 +62,7 @@ module {
           %26 = math.exp %25 : f32
           onf.yield %26 : f32
         }
-        %24 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %24 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

@@ -22,20 +22,20 @@ module {
           %20 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %21 = arith.extf %20 : bf16 to f32
           %22 = arith.mulf %19, %21 : f32
-          %23 = onf.acc  add "P.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %23 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %22 : f32
           } repair {
           }
           onf.yield %23 : f32
         }
         %11 = arith.mulf %10, %2 : f32
-        %12 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %12 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %11 : f32
         } repair {
         }
         %13 = arith.subf %11, %12 : f32
         %14 = math.exp %13 : f32
-        %15 = onf.acc  add "add" carries [] in [] refs(%12)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %15 = onf.acc add "add" carries [] in [] refs(%12) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %14 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -43,7 +43,7 @@ module {
           %19 = math.exp %18 : f32
           onf.yield %19 : f32
         }
-        %16 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%12)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %16 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%12) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %18 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %19 = arith.extf %18 : bf16 to f32
@@ -55,7 +55,7 @@ module {
           %19 = math.exp %18 : f32
           onf.yield %19 : f32
         }
-        %17 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %17 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

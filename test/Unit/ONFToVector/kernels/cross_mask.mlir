@@ -18,20 +18,20 @@ module {
           %16 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %17 = arith.extf %16 : bf16 to f32
           %18 = arith.mulf %15, %17 : f32
-          %19 = onf.acc  add "P.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %19 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %18 : f32
           } repair {
           }
           onf.yield %19 : f32
         }
         %7 = arith.mulf %6, %0 : f32
-        %8 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %8 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %7 : f32
         } repair {
         }
         %9 = arith.subf %7, %8 : f32
         %10 = math.exp %9 : f32
-        %11 = onf.acc  add "add" carries [] in [] refs(%8)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %11 = onf.acc add "add" carries [] in [] refs(%8) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %10 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -39,7 +39,7 @@ module {
           %15 = math.exp %14 : f32
           onf.yield %15 : f32
         }
-        %12 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%8)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %12 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%8) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %14 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %15 = arith.extf %14 : bf16 to f32
@@ -51,7 +51,7 @@ module {
           %15 = math.exp %14 : f32
           onf.yield %15 : f32
         }
-        %13 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %13 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

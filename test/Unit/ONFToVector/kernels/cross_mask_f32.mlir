@@ -16,20 +16,20 @@ module {
           %17 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
           %18 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %19 = arith.mulf %17, %18 : f32
-          %20 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+          %20 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %19 : f32
           } repair {
           }
           onf.yield %20 : f32
         }
         %10 = arith.mulf %9, %0 : f32
-        %11 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %11 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %10 : f32
         } repair {
         }
         %12 = arith.subf %10, %11 : f32
         %13 = math.exp %12 : f32
-        %14 = onf.acc  add "add" carries [] in [] refs(%11)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %14 = onf.acc add "add" carries [] in [] refs(%11) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %13 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -37,7 +37,7 @@ module {
           %18 = math.exp %17 : f32
           onf.yield %18 : f32
         }
-        %15 = onf.acc  add "O" carries ["k"] in ["40"] refs(%11)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
+        %15 = onf.acc add "O" carries ["k"] in ["40"] refs(%11) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
           %17 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %18 = arith.mulf %13, %17 : f32
@@ -48,7 +48,7 @@ module {
           %18 = math.exp %17 : f32
           onf.yield %18 : f32
         }
-        %16 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %16 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

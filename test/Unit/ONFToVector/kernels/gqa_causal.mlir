@@ -24,20 +24,20 @@ module {
           %24 = onf.load %K[%b, %3, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, G, M, 128], bf16> -> bf16
           %25 = arith.extf %24 : bf16 to f32
           %26 = arith.mulf %23, %25 : f32
-          %27 = onf.acc  add "S.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %27 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %26 : f32
           } repair {
           }
           onf.yield %27 : f32
         }
         %15 = arith.mulf %14, %4 : f32
-        %16 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %16 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %15 : f32
         } repair {
         }
         %17 = arith.subf %15, %16 : f32
         %18 = math.exp %17 : f32
-        %19 = onf.acc  add "add" carries [] in [] refs(%16)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %19 = onf.acc add "add" carries [] in [] refs(%16) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %18 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -45,7 +45,7 @@ module {
           %23 = math.exp %22 : f32
           onf.yield %23 : f32
         }
-        %20 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%16)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %20 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%16) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %22 = onf.load %V[%b, %3, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, G, M, 128], bf16> -> bf16
           %23 = arith.extf %22 : bf16 to f32
@@ -57,7 +57,7 @@ module {
           %23 = math.exp %22 : f32
           onf.yield %23 : f32
         }
-        %21 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %21 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

@@ -22,20 +22,20 @@ module {
           %25 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
           %26 = onf.load %K[%b, %3, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, G, M, 40], f32> -> f32
           %27 = arith.mulf %25, %26 : f32
-          %28 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+          %28 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %27 : f32
           } repair {
           }
           onf.yield %28 : f32
         }
         %18 = arith.mulf %17, %4 : f32
-        %19 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %19 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %18 : f32
         } repair {
         }
         %20 = arith.subf %18, %19 : f32
         %21 = math.exp %20 : f32
-        %22 = onf.acc  add "add" carries [] in [] refs(%19)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %22 = onf.acc add "add" carries [] in [] refs(%19) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %21 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -43,7 +43,7 @@ module {
           %26 = math.exp %25 : f32
           onf.yield %26 : f32
         }
-        %23 = onf.acc  add "O" carries ["k"] in ["40"] refs(%19)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
+        %23 = onf.acc add "O" carries ["k"] in ["40"] refs(%19) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
           %25 = onf.load %V[%b, %3, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, G, M, 40], f32> -> f32
           %26 = arith.mulf %21, %25 : f32
@@ -54,7 +54,7 @@ module {
           %26 = math.exp %25 : f32
           onf.yield %26 : f32
         }
-        %24 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %24 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

@@ -8,7 +8,7 @@ module {
       %0 = onf.fold "k" in "256" lift <sequential: 0, cache: 128> : f32 {
       ^bb0(%k: index):
         %8 = onf.load %x[%n, %k] times ["x.s0", "x.s1"] plus "0" : <[N, 256], f32> -> f32
-        %9 = onf.acc  add "c.add" carries [] in [] refs()  mul [] : () -> f32 {
+        %9 = onf.acc add "c.add" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %8 : f32
         } repair {
         }
@@ -21,7 +21,7 @@ module {
         %8 = onf.load %x[%n, %k] times ["x.s0", "x.s1"] plus "0" : <[N, 256], f32> -> f32
         %9 = arith.subf %8, %1 : f32
         %10 = arith.mulf %9, %9 : f32
-        %11 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+        %11 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %10 : f32
         } repair {
         }
@@ -40,7 +40,7 @@ module {
         %12 = arith.mulf %10, %11 : f32
         %13 = onf.load %beta[%k] times ["beta.s0"] plus "0" : <[256], f32> -> f32
         %14 = arith.addf %12, %13 : f32
-        %15 = onf.acc  add "Y" carries ["k"] in ["128"] refs()  mul [] : () -> !moa.array<[128], f32> {
+        %15 = onf.acc add "Y" carries ["k"] in ["128"] refs() mul [] : () -> !moa.array<[128], f32> {
         ^bb0(%k_0: index):
           %16 = onf.load %W[%k, %k_0] times ["W.s0", "W.s1"] plus "0" : <[256, 128], f32> -> f32
           %17 = arith.mulf %14, %16 : f32

@@ -13,20 +13,20 @@ module {
           %14 = onf.load %Q[%n, %k] times ["Q.s0", "Q.s1"] plus "0" : <[N, 4], f64> -> f64
           %15 = onf.load %K[%m, %k] times ["K.s0", "K.s1"] plus "0" : <[M, 4], f64> -> f64
           %16 = arith.mulf %14, %15 : f64
-          %17 = onf.acc  add "S.add" carries [] in [] refs()  mul [] : () -> f64 {
+          %17 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f64 {
             onf.yield %16 : f64
           } repair {
           }
           onf.yield %17 : f64
         }
         %8 = arith.mulf %7, %0 : f64
-        %9 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f64 {
+        %9 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f64 {
           onf.yield %8 : f64
         } repair {
         }
         %10 = arith.subf %8, %9 : f64
         %11 = math.exp %10 : f64
-        %12 = onf.acc  add "add" carries [] in [] refs(%9)  mul [0xFFF0000000000000 : f64] : (f64) -> f64 {
+        %12 = onf.acc add "add" carries [] in [] refs(%9) mul [0xFFF0000000000000 : f64] : (f64) -> f64 {
           onf.yield %11 : f64
         } repair {
         ^bb0(%arg0: f64, %arg1: f64):
@@ -34,7 +34,7 @@ module {
           %15 = math.exp %14 : f64
           onf.yield %15 : f64
         }
-        %13 = onf.acc  add "O" carries ["k"] in ["4"] refs(%9)  mul [0xFFF0000000000000 : f64] : (f64) -> !moa.array<[4], f64> {
+        %13 = onf.acc add "O" carries ["k"] in ["4"] refs(%9) mul [0xFFF0000000000000 : f64] : (f64) -> !moa.array<[4], f64> {
         ^bb0(%k: index):
           %14 = onf.load %V[%m, %k] times ["V.s0", "V.s1"] plus "0" : <[M, 4], f64> -> f64
           %15 = arith.mulf %11, %14 : f64

@@ -10,13 +10,13 @@ module {
       ^bb0(%n: index):
         %8 = onf.load %x[%b, %n] times ["x.s0", "x.s1"] plus "0" : <[B, N], f32> -> f32
         %9 = math.absf %8 : f32
-        %10 = onf.acc  max "m" carries [] in [] refs()  mul [] : () -> f32 {
+        %10 = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %9 : f32
         } repair {
         }
         %11 = arith.divf %8, %10 : f32
         %12 = arith.mulf %11, %11 : f32
-        %13 = onf.acc  add "norm" carries [] in [] refs(%10)  mul [0.000000e+00 : f32] : (f32) -> f32 {
+        %13 = onf.acc add "norm" carries [] in [] refs(%10) mul [0.000000e+00 : f32] : (f32) -> f32 {
           onf.yield %12 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):

@@ -15,20 +15,20 @@ module {
           %16 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %17 = arith.extf %16 : bf16 to f32
           %18 = arith.mulf %15, %17 : f32
-          %19 = onf.acc  add "S.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %19 = onf.acc add "S.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %18 : f32
           } repair {
           }
           onf.yield %19 : f32
         }
         %8 = arith.mulf %7, %0 : f32
-        %9 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %9 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %8 : f32
         } repair {
         }
         %10 = arith.subf %8, %9 : f32
         %11 = math.exp %10 : f32
-        %12 = onf.acc  add "add" carries [] in [] refs(%9)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %12 = onf.acc add "add" carries [] in [] refs(%9) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %11 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -36,7 +36,7 @@ module {
           %15 = math.exp %14 : f32
           onf.yield %15 : f32
         }
-        %13 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%9)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %13 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%9) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %14 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %15 = arith.extf %14 : bf16 to f32

@@ -17,7 +17,7 @@ module {
           %12 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %13 = arith.extf %12 : bf16 to f32
           %14 = arith.mulf %11, %13 : f32
-          %15 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+          %15 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %14 : f32
           } repair {
           }
@@ -28,7 +28,7 @@ module {
         %6 = arith.negf %5 : f32
         %7 = math.exp %6 : f32
         %8 = arith.addf %7, %cst : f32
-        %9 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs()  mul [] : () -> !moa.array<[128], f32> {
+        %9 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs() mul [] : () -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %10 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %11 = arith.extf %10 : bf16 to f32

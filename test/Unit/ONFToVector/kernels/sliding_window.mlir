@@ -28,20 +28,20 @@ module {
           %26 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %27 = arith.extf %26 : bf16 to f32
           %28 = arith.mulf %25, %27 : f32
-          %29 = onf.acc  add "P.add" carries [] in [] refs()  mul [] : () -> f32 {
+          %29 = onf.acc add "P.add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %28 : f32
           } repair {
           }
           onf.yield %29 : f32
         }
         %17 = arith.mulf %16, %4 : f32
-        %18 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %18 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %17 : f32
         } repair {
         }
         %19 = arith.subf %17, %18 : f32
         %20 = math.exp %19 : f32
-        %21 = onf.acc  add "add" carries [] in [] refs(%18)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %21 = onf.acc add "add" carries [] in [] refs(%18) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %20 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -49,7 +49,7 @@ module {
           %25 = math.exp %24 : f32
           onf.yield %25 : f32
         }
-        %22 = onf.acc  add "O" carries ["k"] in ["128"] rounds bf16 refs(%18)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
+        %22 = onf.acc add "O" carries ["k"] in ["128"] rounds bf16 refs(%18) mul [0xFF800000 : f32] : (f32) -> !moa.array<[128], f32> {
         ^bb0(%k: index):
           %24 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 128], bf16> -> bf16
           %25 = arith.extf %24 : bf16 to f32
@@ -61,7 +61,7 @@ module {
           %25 = math.exp %24 : f32
           onf.yield %25 : f32
         }
-        %23 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %23 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

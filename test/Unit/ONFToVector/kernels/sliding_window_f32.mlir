@@ -26,20 +26,20 @@ module {
           %27 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
           %28 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %29 = arith.mulf %27, %28 : f32
-          %30 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+          %30 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %29 : f32
           } repair {
           }
           onf.yield %30 : f32
         }
         %20 = arith.mulf %19, %4 : f32
-        %21 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %21 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %20 : f32
         } repair {
         }
         %22 = arith.subf %20, %21 : f32
         %23 = math.exp %22 : f32
-        %24 = onf.acc  add "add" carries [] in [] refs(%21)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %24 = onf.acc add "add" carries [] in [] refs(%21) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %23 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -47,7 +47,7 @@ module {
           %28 = math.exp %27 : f32
           onf.yield %28 : f32
         }
-        %25 = onf.acc  add "O" carries ["k"] in ["40"] refs(%21)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
+        %25 = onf.acc add "O" carries ["k"] in ["40"] refs(%21) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
           %27 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %28 = arith.mulf %23, %27 : f32
@@ -58,7 +58,7 @@ module {
           %28 = math.exp %27 : f32
           onf.yield %28 : f32
         }
-        %26 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+        %26 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
           onf.yield %true : i1
         } repair {
         }

@@ -14,7 +14,7 @@ module {
           %21 = onf.load %Q[%b, %h, %n, %k] times ["Q.s0", "Q.s1", "Q.s2", "Q.s3"] plus "0" : <[B, H, N, 40], f32> -> f32
           %22 = onf.load %K[%b, %h, %m, %k] times ["K.s0", "K.s1", "K.s2", "K.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %23 = arith.mulf %21, %22 : f32
-          %24 = onf.acc  add "add" carries [] in [] refs()  mul [] : () -> f32 {
+          %24 = onf.acc add "add" carries [] in [] refs() mul [] : () -> f32 {
             onf.yield %23 : f32
           } repair {
           }
@@ -24,13 +24,13 @@ module {
         %13 = arith.divf %12, %0 : f32
         %14 = math.tanh %13 : f32
         %15 = arith.mulf %0, %14 : f32
-        %16 = onf.acc  max "max" carries [] in [] refs()  mul [] : () -> f32 {
+        %16 = onf.acc max "max" carries [] in [] refs() mul [] : () -> f32 {
           onf.yield %15 : f32
         } repair {
         }
         %17 = arith.subf %15, %16 : f32
         %18 = math.exp %17 : f32
-        %19 = onf.acc  add "add" carries [] in [] refs(%16)  mul [0xFF800000 : f32] : (f32) -> f32 {
+        %19 = onf.acc add "add" carries [] in [] refs(%16) mul [0xFF800000 : f32] : (f32) -> f32 {
           onf.yield %18 : f32
         } repair {
         ^bb0(%arg0: f32, %arg1: f32):
@@ -38,7 +38,7 @@ module {
           %22 = math.exp %21 : f32
           onf.yield %22 : f32
         }
-        %20 = onf.acc  add "O" carries ["k"] in ["40"] refs(%16)  mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
+        %20 = onf.acc add "O" carries ["k"] in ["40"] refs(%16) mul [0xFF800000 : f32] : (f32) -> !moa.array<[40], f32> {
         ^bb0(%k: index):
           %21 = onf.load %V[%b, %h, %m, %k] times ["V.s0", "V.s1", "V.s2", "V.s3"] plus "0" : <[B, H, M, 40], f32> -> f32
           %22 = arith.mulf %18, %21 : f32

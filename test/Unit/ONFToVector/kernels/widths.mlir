@@ -9,30 +9,30 @@ onf.kernel @widths attributes {arg_names = ["a", "b", "c", "d", "e", "p", "x"], 
     ^bb0(%m: index):
       %2 = onf.load %a[%n, %m] times ["a.s0", "a.s1"] plus "0" : <[N, M], i8> -> i8
       %3 = arith.index_cast %2 : i8 to index
-      %4 = onf.acc  max "s8" carries [] in [] refs()  mul [] : () -> index {
+      %4 = onf.acc max "s8" carries [] in [] refs() mul [] : () -> index {
         onf.yield %3 : index
       } repair {
       }
       %5 = onf.load %b[%n, %m] times ["b.s0", "b.s1"] plus "0" : <[N, M], i16> -> i16
       %6 = arith.index_cast %5 : i16 to index
-      %7 = onf.acc  min "s16" carries [] in [] refs()  mul [] : () -> index {
+      %7 = onf.acc min "s16" carries [] in [] refs() mul [] : () -> index {
         onf.yield %6 : index
       } repair {
       }
       %8 = onf.load %c[%n, %m] times ["c.s0", "c.s1"] plus "0" : <[N, M], i32> -> i32
       %9 = arith.index_cast %8 : i32 to index
-      %10 = onf.acc  add "s32" carries [] in [] refs()  mul [] : () -> index {
+      %10 = onf.acc add "s32" carries [] in [] refs() mul [] : () -> index {
         onf.yield %9 : index
       } repair {
       }
       %11 = onf.load %d[%n, %m] times ["d.s0", "d.s1"] plus "0" : <[N, M], i64> -> i64
       %12 = arith.index_cast %11 : i64 to index
-      %13 = onf.acc  add "s64" carries [] in [] refs()  mul [] : () -> index {
+      %13 = onf.acc add "s64" carries [] in [] refs() mul [] : () -> index {
         onf.yield %12 : index
       } repair {
       }
       %14 = onf.load %p[%n, %m] times ["p.s0", "p.s1"] plus "0" : <[N, M], i1> -> i1
-      %15 = onf.acc  or "or" carries [] in [] refs()  mul [] : () -> i1 {
+      %15 = onf.acc or "or" carries [] in [] refs() mul [] : () -> i1 {
         onf.yield %14 : i1
       } repair {
       }
@@ -40,7 +40,7 @@ onf.kernel @widths attributes {arg_names = ["a", "b", "c", "d", "e", "p", "x"], 
       %17 = onf.load %e[%n, %m] times ["e.s0", "e.s1"] plus "0" : <[N, M], f16> -> f16
       %18 = arith.extf %17 : f16 to f32
       %19 = arith.mulf %16, %18 : f32
-      %20 = onf.acc  add "y" carries [] in [] refs()  mul [] : () -> f32 {
+      %20 = onf.acc add "y" carries [] in [] refs() mul [] : () -> f32 {
         onf.yield %19 : f32
       } repair {
       }
