@@ -46,11 +46,8 @@ inline const HostFunction kHostFunctions[] = {
 
 namespace {
 
-struct Message { // of a refusal: the caller's text, which may have no room, and the code
-  char *text;
-  size_t size;
-  int32_t code;
-};
+// Of a refusal: the caller's text, which may have no room, and the code.
+struct Message { char *text; size_t size; int32_t code; };
 #define REFUSE_IF(condition, number, ...) \
   if (condition) return m->code = number, snprintf(m->text, m->size, __VA_ARGS__), false
 
