@@ -115,7 +115,7 @@ private:
            quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
            std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type) / 8) + ", " +
            (array->isOutput ? "true" : "false") + "};");
-      opened.push_back("open_array(m, &" + nameOf(*array) + ")");
+      opened.push_back("open_array(m, " + nameOf(*array) + ")");
     }
     returnUnless(opened);
     std::vector<std::string> checks = printBindings();
