@@ -55,6 +55,10 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
       forms->replace(at, signature.size(),
                      describeMovement(analyzeDataMovement(cast<KernelOp>(getKernelOp(info.name, Level::MoA)))));
   }
+  // Each form opens with the kernel's name, which joins its heading.
+  const std::string heading = " normal form\n\n";
+  for (size_t at = forms->find(heading); at != std::string::npos; at = forms->find(heading, at))
+    forms->replace(at, heading.size(), " normal form of ");
   std::string set = options.settings.empty() ? "" : "Compiled with " + llvm::join(options.settings, ", ") + ".\n";
   return sourceText + "\n" + set + *forms;
 }

@@ -104,7 +104,8 @@ private:
         "const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) + "]"};
     for (const Parameter *scalar : signature.getScalars())
       list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
-    for (const char *more : {"char *text = nullptr", "size_t size = 0", "bool launch = false", "void *stream = nullptr"})
+    for (const char *more : {"char *text = nullptr", "size_t size = 0", "bool launch = false",
+                             "void *stream = nullptr"})
       list.push_back(more);
     os << "// One call of " << signature.name << ": checks its arguments, then launches it if it is to.\n";
     printFunction("static int32_t", signature.name + "_call", list);
@@ -115,7 +116,7 @@ private:
            quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
            std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type) / 8) + ", " +
            (array->isOutput ? "true" : "false") + "};");
-      opened.push_back("open_array(m, &" + nameOf(*array) + ")");
+      opened.push_back("open_array(m, " + nameOf(*array) + ")");
     }
     returnUnless(opened);
     std::vector<std::string> checks = printBindings();
@@ -193,8 +194,8 @@ private:
         text = llvm::StringRef(text).rtrim().str() + "\n" + std::string(indent, ' ');
         column = indent;
       }
-      text += item.find('\n') == std::string::npos ? wrapLine(std::string(column, ' ') + word, indent + 4).substr(column)
-                                                   : word;
+      bool isWrapped = item.find('\n') != std::string::npos;
+      text += isWrapped ? word : wrapLine(std::string(column, ' ') + word, indent + 4).substr(column);
       size_t last = text.rfind('\n');
       column = last == std::string::npos ? column + word.size() : text.size() - last - 1;
     }

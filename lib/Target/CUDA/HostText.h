@@ -46,11 +46,8 @@ inline const HostFunction kHostFunctions[] = {
 
 namespace {
 
-struct Message { // of a refusal: the caller's text, which may have no room, and the code
-  char *text;
-  size_t size;
-  int32_t code;
-};
+// Of a refusal: the caller's text, which may have no room, and the code.
+struct Message { char *text; size_t size; int32_t code; };
 #define REFUSE_IF(condition, number, ...) \
   if (condition) return m->code = number, snprintf(m->text, m->size, __VA_ARGS__), false
 
@@ -88,18 +85,18 @@ struct Array {
 typedef long long Int; // as printf takes it
 
 // Everything that concerns one descriptor but not its extents.
-bool open_array(Message *m, Array *a) {
-  const auto [code, bits, lanes] = a->tensor ? a->tensor->dtype : DLDataType();
-  const int got = a->tensor ? a->tensor->ndim : 0;
-  REFUSE_IF(!a->tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a->name);
-  REFUSE_IF(got != a->rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", a->name, a->type, a->rank, got);
-  REFUSE_IF((code != a->code && (a->code != 6 || code != 1)) || bits != 8 * a->bytes || lanes != 1, MOA_DTYPE,
-            "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", a->name, a->type, code, bits, lanes);
-  a->shape = a->tensor->shape;
-  REFUSE_IF(a->rank && !a->shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", a->name);
-  for (int k = 0; k < a->rank; ++k) {
-    REFUSE_IF(a->shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", a->name, Int(a->shape[k]), k);
-    a->is_empty |= a->shape[k] == 0;
+bool open_array(Message *m, Array &a) {
+  const auto [code, bits, lanes] = a.tensor ? a.tensor->dtype : DLDataType();
+  const int got = a.tensor ? a.tensor->ndim : 0;
+  REFUSE_IF(!a.tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
+  REFUSE_IF(got != a.rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", a.name, a.type, a.rank, got);
+  REFUSE_IF((code != a.code && (a.code != 6 || code != 1)) || bits != 8 * a.bytes || lanes != 1, MOA_DTYPE,
+            "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", a.name, a.type, code, bits, lanes);
+  a.shape = a.tensor->shape;
+  REFUSE_IF(a.rank && !a.shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", a.name);
+  for (int k = 0; k < a.rank; ++k) {
+    REFUSE_IF(a.shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", a.name, Int(a.shape[k]), k);
+    a.is_empty |= a.shape[k] == 0;
   }
   return true;
 }
@@ -134,36 +131,35 @@ template <int N> bool check_extents(Message *m, const Extent (&expected)[N]) {
     {"", R"moa(
 // Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
 // an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
-bool resolve(Array *a, Message *m, int device) {
-  const DLTensor *t = a->tensor;
-  if (a->is_empty) return true;
+bool resolve(Message *m, Array &a, int device) {
+  const DLTensor *t = a.tensor;
+  if (a.is_empty) return true;
   Checked next(1), last(0);
-  for (int k = a->rank - 1; k >= 0; --k) {
-    a->s[k] = a->shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
-    REFUSE_IF(a->s[k] < 0, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a->name, Int(a->s[k]), k);
-    next = next * a->shape[k];
-    last = last + Checked(a->s[k]) * (a->shape[k] - 1);
+  for (int k = a.rank - 1; k >= 0; --k) {
+    a.s[k] = a.shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
+    REFUSE_IF(a.s[k] < 0, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a.name, Int(a.s[k]), k);
+    next = next * a.shape[k];
+    last = last + Checked(a.s[k]) * (a.shape[k] - 1);
   }
-  const Checked span = (last + 1) * a->bytes;
-  REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a->name);
-  REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a->name);
+  const Checked span = (last + 1) * a.bytes;
+  REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a.name);
+  REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a.name);
   const int type = t->device.device_type, id = t->device.device_id;
   REFUSE_IF(type != 2 && type != 13, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
-            a->name, type);
-  REFUSE_IF(type == 2 && id != device, MOA_DEVICE, "%s: is on device %d, but device %d is current", a->name, id,
-            device);
-  a->begin = (char *)t->data + t->byte_offset;
-  a->span = uint64_t(span.value);
-  REFUSE_IF(uintptr_t(a->begin) % uintptr_t(a->bytes), MOA_ALIGNMENT, "%s: address %p is not a multiple of the element "
-            "size %lld", a->name, (void *)a->begin, Int(a->bytes));
+            a.name, type);
+  REFUSE_IF(type == 2 && id != device, MOA_DEVICE, "%s: is on device %d, but device %d is current", a.name, id, device);
+  a.begin = (char *)t->data + t->byte_offset;
+  a.span = uint64_t(span.value);
+  REFUSE_IF(uintptr_t(a.begin) % uintptr_t(a.bytes), MOA_ALIGNMENT, "%s: address %p is not a multiple of the element "
+            "size %lld", a.name, (void *)a.begin, Int(a.bytes));
   int64_t reach = 0;
-  for (unsigned left = a->is_output ? (1u << a->rank) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
+  for (unsigned left = a.is_output ? (1u << a.rank) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
     k = __builtin_ctz(left);
-    for (int j = 0; j < a->rank; ++j)
-      if (left >> j & 1 && a->s[j] < a->s[k]) k = j;
-    REFUSE_IF(a->shape[k] > 1 && a->s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
-              "output overlap", a->name, Int(a->s[k]), int(k));
-    reach += a->s[k] * (a->shape[k] - 1);
+    for (int j = 0; j < a.rank; ++j)
+      if (left >> j & 1 && a.s[j] < a.s[k]) k = j;
+    REFUSE_IF(a.shape[k] > 1 && a.s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
+              "output overlap", a.name, Int(a.s[k]), int(k));
+    reach += a.s[k] * (a.shape[k] - 1);
   }
   return true;
 }
@@ -171,7 +167,7 @@ template <int N> bool check_memory(Message *m, Array *const (&arrays)[N]) {
   int device = 0;
   REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
   for (Array *a : arrays)
-    if (!resolve(a, m, device)) return false;
+    if (!resolve(m, *a, device)) return false;
   for (int i = 0; i < N; ++i)
     for (int k = 0; k < N; ++k) {
       const Array *y = arrays[i], *x = arrays[k];

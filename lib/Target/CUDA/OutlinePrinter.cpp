@@ -74,7 +74,8 @@ void KernelPrinter::declareParameters() {
     std::string &name = fragmentArrays[storage.of(value)];
     if (name.empty()) {
       std::string wish = storage.nameOf(value);
-      name = freshParameter(wish.empty() ? wishFor(value, "value") : wish);
+      bool isProduct = isa_and_nonnull<device::ContractOp, device::AwaitOp>(value.getDefiningOp());
+      name = freshParameter(wish.empty() ? wishFor(value, isProduct ? "product" : "state") : wish);
       auto [type, count] = getRegisters(value);
       outline.parameters.push_back(
           {value, "", name, (isWritten ? "" : "const ") + type + " (&" + name + ")[" + count + "]"});

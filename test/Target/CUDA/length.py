@@ -14,7 +14,7 @@ import unittest
 import moa_testing as mt
 
 COLUMNS = 120
-LINES = 800
+LINES = 680
 
 
 def names():

@@ -36,10 +36,10 @@ class SameLaunch(unittest.TestCase):
                 self.assertEqual(kernel, launch["kernel"])
                 self.assertEqual(int(threads), launch["block"])
                 self.assertEqual(int(shared), launch["shared_bytes"])
-                pointers = re.findall(r"c->(\w+)\.begin", arguments)
+                pointers = re.findall(r"\)(\w+)\.begin", arguments)
                 self.assertEqual(pointers, [p["array"] for p in launch["parameters"]
                                             if p["kind"] == "pointer"])
-                tiles = re.findall(r"describe_tiles\(&(\w+), &m, c->(\w+), (\d+), (\d+)\)", cuda)
+                tiles = re.findall(r"describe_tiles\(&(\w+), m, (\w+), (\d+), (\d+)\)", cuda)
                 maps = [p for p in launch["parameters"] if p["kind"] == "tensor_map"]
                 self.assertGreaterEqual(len(maps), 3)
                 self.assertEqual(
