@@ -9,8 +9,8 @@
 //   issue    (E · operations per pair + 64·W · repaired columns + W·128·100) / issue;
 //            an integer operation counts issue / integer; a tile costs about 100
 //            instructions of each thread beside its pairs
-//   shared   (rows, keys and carried operands as the contractions of each consumer
-//            read them, and a stage written once) / shared_bandwidth
+//   shared   (rows that are not held, keys and carried operands as the contractions of
+//            each consumer read them, and a stage written once) / shared_bandwidth
 //   copy     bytes of a stage / (l2_bandwidth / multiprocessors)
 //   chain    what one consumer does one after the other: its scores, its states
 //            and, without overlap, its sums, and 500 cycles of waiting
@@ -99,7 +99,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   for (int64_t depth : fold.depths) {
     scores += 2.0 * 64 * keys * paddedColumns(depth) / machine.tensor16 + contractionFill;
     bytes += keys * depth * fold.operandBytes;
-    reads += (64 + keys) * paddedColumns(depth) * fold.operandBytes;
+    reads += ((shape.holdsRows ? 0 : 64) + keys) * paddedColumns(depth) * fold.operandBytes;
   }
   for (int64_t width : fold.widths) {
     sums += 2.0 * 64 * keys * paddedColumns(width) / machine.tensor16 + contractionFill;

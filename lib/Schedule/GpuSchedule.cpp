@@ -31,6 +31,8 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   needs.sums = padded(fold.widths) / 2;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
+  if (shape.holdsRows)
+    needs.rows = padded(fold.depths) * fold.operandBytes / 8;
   // Terms made of indices keep positions, and guards of more than one comparison,
   // which counts 4, further bounds.
   int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
@@ -128,7 +130,9 @@ static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape
     return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
                   " registers in each thread of a consumer (" + llvm::Twine(needs.sums) +
                   " of sums, " + llvm::Twine(needs.scores) + " of scores, " +
-                  llvm::Twine(needs.weights) + " of weights, " + llvm::Twine(needs.others) +
+                  llvm::Twine(needs.weights) + " of weights, " +
+                  (needs.rows ? std::to_string(needs.rows) + " of rows, " : std::string()) +
+                  llvm::Twine(needs.others) +
                   " of states and addresses), but it has " + llvm::Twine(limit));
   return llvm::Error::success();
 }

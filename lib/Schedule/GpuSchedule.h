@@ -83,8 +83,8 @@ struct TileNeeds {
   int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;
   int64_t bytes() const { return rowBytes + stages * stageBytes + otherBytes; }
   // Registers of a consumer's thread.
-  int64_t sums = 0, scores = 0, weights = 0, others = 0;
-  int64_t registers() const { return sums + scores + weights + others; }
+  int64_t sums = 0, scores = 0, weights = 0, rows = 0, others = 0;
+  int64_t registers() const { return sums + scores + weights + rows + others; }
 };
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 

@@ -226,7 +226,8 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
     if (const auto &p = lifted.pipeline)
       nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters,
                                                   p->producerRegisters, p->overlap,
-                                                  p->descending, p->groupBytes, p->repairBound));
+                                                  p->descending, p->groupBytes, p->repairBound,
+                                                  p->holdsRows));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));
   }

@@ -116,7 +116,8 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   if (!object)
     return refuse("expects an object 'pipeline'");
   if (llvm::Error error =
-          checkKeys(*object, {"consumer", "producer", "overlap", "order", "group", "lazy"},
+          checkKeys(*object,
+                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held"},
                     "'pipeline'"))
     return error;
   PipelineSchedule pipeline;
@@ -140,6 +141,11 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   if (!overlap)
     return refuse("expects true or false for 'overlap' in 'pipeline'");
   pipeline.overlap = *overlap;
+  // May be left out, as it is where nothing is held.
+  auto held = object->getBoolean("held");
+  if (!held && object->get("held"))
+    return refuse("expects true or false for 'held' in 'pipeline'");
+  pipeline.holdsRows = held.value_or(false);
   auto order = object->getString("order");
   if (!order || (*order != "ascending" && *order != "descending"))
     return refuse("expects \"ascending\" or \"descending\" for 'order' in 'pipeline'");
@@ -234,7 +240,8 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
      << ", \"producer\": " << pipeline.producerRegisters
      << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
      << (pipeline.descending ? "descending" : "ascending")
-     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound << " }";
+     << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
+     << (pipeline.holdsRows ? ", \"held\": true }" : " }");
 }
 
 std::string moa::printSchedule(const Schedule &schedule) {

@@ -53,6 +53,8 @@ struct PipelineSchedule {
   int64_t groupBytes = 0;
   /// log2 of the factor by which a reference may fall behind; 0: not at all.
   int64_t repairBound = 0;
+  /// Whether consumers keep the operands of their rows in registers.
+  bool holdsRows = false;
 };
 
 struct NestSchedule {

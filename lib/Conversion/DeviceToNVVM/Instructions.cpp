@@ -309,10 +309,11 @@ Values Instructions::multiply(const device::TileInstruction &tile, Type element,
                                        VectorType::get(2, this->b.getF16Type()), word);
     return values;
   };
+  Values left = operand(a), right = operand(b);
   Type result = LLVM::LLVMStructType::getLiteral(this->b.getContext(),
                                                  SmallVector<Type>(sum.getTypes()));
   Value list = NVVM::MmaOp::create(
-      this->b, loc, result, operand(a), operand(b), sum, {tile.m, tile.n, tile.k}, std::nullopt,
+      this->b, loc, result, left, right, sum, {tile.m, tile.n, tile.k}, std::nullopt,
       std::nullopt, std::array{type, type},
       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return unpack(*this, list, sum.size());

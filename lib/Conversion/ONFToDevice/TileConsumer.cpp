@@ -20,10 +20,14 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Values scores;
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
-    Value rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+    bool isHeld = plan.shape.holdsRows;
+    Value rowOffset;
+    if (!isHeld)
+      rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
     scores.push_back(device::ContractOp::create(
         b, code.named("S"), typeOver(Over::tile(plan.shape.keys), score.type),
-        rowRings[k].tiles, rowOffset, keyRings[k].tiles, stage, Value(), /*transposed=*/true));
+        isHeld ? heldRows[k] : rowRings[k].tiles, rowOffset, keyRings[k].tiles, stage, Value(),
+        /*transposed=*/true));
   }
   Running current = olds;
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
@@ -238,6 +242,12 @@ void TileKernel::consume(ScalarCode &code) {
     device::WaitOp::create(b, code.loc, ring.full, code.index(0), code.index(0));
   for (LoadOp load : readOnce)
     code.eval(load);
+  for (const Ring &ring : ArrayRef(rowRings).take_front(plan.shape.holdsRows ? rowRings.size() : 0)) {
+    auto type = cast<RingType>(ring.tiles.getType());
+    heldRows.push_back(device::LoadFragmentOp::create(
+        b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()),
+        ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
+  }
   planRepairs();
   findProducts(code);
   Running inits = initialise(code);

@@ -285,6 +285,7 @@ private:
   unsigned number;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
+  Values heldRows; // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none

@@ -182,6 +182,7 @@ std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   shape.descending = pipeline->getDescending();
   shape.groupBytes = pipeline->getGroup();
   shape.repairBound = pipeline->getLazy();
+  shape.holdsRows = pipeline->getHeld();
   if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
     why = "its factors are not those of warpgroups and stages";
     return std::nullopt;

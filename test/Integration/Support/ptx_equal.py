@@ -18,6 +18,7 @@ import moa_testing as mt
 
 EXAMPLES = ["alibi", "causal", "cross_mask", "gqa_causal", "layernorm_product", "paper",
             "scaled_norm", "sdpa", "sigmoid_attention", "sliding_window", "softcap"]
+PROGRAMS = os.path.join(mt.SOURCE_ROOT, "test", "Interpreter", "Device", "Inputs")
 UNARY = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf",
          "abs", "floor", "ceil"]
 BINARY = ["pow", "min", "max"]
@@ -66,6 +67,9 @@ def cases():
     for kind in ("f32", "f64"):
         yield f"functions-{kind}", functions(kind), {"T": kind}
         yield f"scalars-{kind}", SCALARS, {"T": kind}
+    # Programs of the device level: products of fragments, reads of tiles, layouts.
+    for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.mlir"))):
+        yield os.path.splitext(os.path.basename(path))[0], path, {}
 
 
 def emit(directory):

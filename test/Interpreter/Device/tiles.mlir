@@ -230,8 +230,9 @@ device.program @chain attributes {symbols = ["N", "M"], requires = [], arg_names
         device.yield %y : bf16
       }
       // never: %never = device.contract %rounded by %values[%c0] : !narrow, !values -> !tile
+      // store again: scf.for %again = %c0 to %c2 step %c1 {
       device.store_tile %rounded through %queries[%c0] from %offset to %o_out[%row_base] rows 0 : !narrow, !queries, !wide
-      // store again: device.store_tile %rounded through %queries[%c0] from %offset to %o_out[%row_base] rows 0 : !narrow, !queries, !wide
+      // store again: }
       device.map(%r#1) over #row : (!rows) -> () {
       ^bb0(%x: f32, %i: index):
         %row = arith.addi %row_base, %i : index
