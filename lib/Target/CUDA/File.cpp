@@ -69,7 +69,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   for (const ProgramText &entry : programs) {
     if (isOwnName(entry.signature.name))
       return llvm::createStringError("a kernel cannot be called '" + entry.signature.name +
-                                     "' in CUDA C++: the emitted file uses this name; rename it");
+                                     "' in CUDA C++: the emitted file, a header or the language uses this name; rename it");
     Names names(entry.program);
     auto kernels = printKernels(entry.program, names, helpers);
     if (!kernels)

@@ -72,16 +72,34 @@ static const char *const kLibrary[] = {
     "sinh", "cosh", "sin", "cos", "tan", "atan", "erf", "erfc", "floor", "ceil", "round",
     "rint", "trunc", "fabs", "pow", "atan2", "copysign", "fma", "fmod", "fmax", "fmin"};
 
+/// Beginnings of what the file declares by need and of what CUDA's headers declare, and
+/// ends of macros.
+static const char *const kBeginnings[] = {
+    "__", "MOA_", "WGMMA_", "MMA_", "CUDA_", "CU_", "cuda", "mma_", "start_products", "add_products",
+    "copy_tile_", "store_tile_", "load_matrices_", "reduce_", "update_", "pack_"};
+static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
+static const char *const kMacros[] = {"linux", "unix", "assert", "errno", "stdin", "stdout", "stderr"};
+
+static bool mayBeDeclared(llvm::StringRef name) {
+  bool isDriver = name.size() > 2 && (name.starts_with("cu") || name.starts_with("CU")) &&
+                  llvm::isUpper(name[2]);
+  return isDriver || llvm::is_contained(kMacros, name) ||
+         llvm::any_of(kBeginnings, [&](const char *part) { return name.starts_with(part); }) ||
+         llvm::any_of(kEnds, [&](const char *part) { return name.ends_with(part); });
+}
+
 bool isOwnName(llvm::StringRef name) {
   auto is = [&](const char *word) { return name == word; };
-  return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is);
+  return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is) ||
+         llvm::any_of(kLibrary, is) || isReservedWord(name) || mayBeDeclared(name);
 }
 
 std::string Names::choose(llvm::StringRef wish) {
   static const std::set<std::string> host(std::begin(kHostWords), std::end(kHostWords));
   std::string name = getIdentifier(wish), result = name;
-  if (llvm::StringRef(name).starts_with("MOA_"))
-    result = name = name + "_";
+  // Of the beginnings, "__" would still be one with something behind it.
+  if (mayBeDeclared(name))
+    result = name = (llvm::StringRef(name).starts_with("_") ? "v" : "") + name + "_";
   for (unsigned k = 2; host.count(result) || !taken.insert(result).second; ++k)
     result = name + "_" + std::to_string(k);
   return result;

@@ -18,14 +18,18 @@ FORMS = {
     "output": "kernel KERNEL[I](arg : f32[I]) -> @ : f32[I] { @ = exp(arg) }",
     "scalar": "kernel KERNEL[I](arg : f32[I], @ : f32) -> out : f32[I] { out = exp(arg) * @ }",
     "symbol": "kernel KERNEL[@, J](arg : f32[@, J]) -> out : f32[@] { out = max/ arg }",
-    "tile": "kernel KERNEL[I, J; D = 64](@ : bf16[I, D], K : bf16[J, D], V : bf16[J, D])"
-            " -> out : bf16[I, D] { out = softmax(@ +.* transpose(K)) +.* V }",
+    "tile": "kernel KERNEL[I, J; D = 64](Q : bf16[I, D], K : bf16[J, D], V : bf16[J, D], @ : f32)"
+            " -> out : bf16[I, D] { out = softmax((Q +.* transpose(K)) * @) +.* V }",
 }
 ENTRY = ["c", "m", "n", "code", "call", "message", "stream", "bytes", "workspace",
          "arrays", "blocks", "lhs", "rhs", "device", "list"]
 TEXT = ["t", "b", "x", "threadIdx", "blockIdx", "warp", "lane", "shared", "warpgroup",
         "row_base", "expf", "fmaf", "max_nan", "floor_div", "wait", "copy"]
 MACROS = ["NULL", "NAN", "INFINITY", "INT64_MIN", "MOA_OK", "EOF"]
+# What only some files declare: helpers by need, and macros.
+HELPERS = ["reduce_own", "reduce_rows", "copy_tile_4d", "store_tile_4d", "start_products",
+           "add_products_by_columns", "opaque", "__fadd_rn", "linux", "unix", "ULLONG_MAX",
+           "__CUDA_ARCH__", "CUDA_VERSION"]
 TYPES = ["int64_t", "Array", "Message", "Checked", "DLTensor", "half", "float4"]
 
 
@@ -46,7 +50,8 @@ class Names(unittest.TestCase):
 
     def test_names_of_values(self):
         for form, pattern in FORMS.items():
-            names = ENTRY[:4] + TEXT[:8] if form == "tile" else ENTRY + TEXT + MACROS + TYPES
+            names = (ENTRY[:4] + TEXT[:8] + HELPERS if form == "tile" else
+                     ENTRY + TEXT + MACROS + TYPES + HELPERS)
             with self.subTest(form=form):
                 self.compiles("".join(
                     pattern.replace("KERNEL", f"k{k}").replace("@", name) + "\n"
@@ -54,7 +59,8 @@ class Names(unittest.TestCase):
 
     def test_names_of_kernels(self):
         """Names of the file's own are refused, with the remedy."""
-        for name in ("Array", "Message", "Checked", "open_array", "floor_div", "wait"):
+        for name in ("Array", "Message", "Checked", "open_array", "floor_div", "wait", "double", "main",
+                     "cuInit", "linux", "WGMMA_64_BF16"):
             with self.subTest(kernel=name), tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, "name.moa")
                 with open(path, "w", encoding="utf-8") as file:
