@@ -41,9 +41,8 @@ inline const HostFunction kHostFunctions[] = {
 namespace {
 // Of a refusal: the caller's text, which may have no room, and the code. The second macro names the array `a`.
 struct Message { char *text; size_t size; int32_t code = MOA_OK; };
-#define REFUSE_IF(condition, number, ...) \
-  if (condition) return m.code = number, snprintf(m.text, m.size, __VA_ARGS__), false
-#define REJECT_IF(condition, number, what, ...) REFUSE_IF(condition, number, "%s: " what, a.name, __VA_ARGS__)
+#define REFUSE_IF(wrong, number, ...) if (wrong) return m.code = number, snprintf(m.text, m.size, __VA_ARGS__), false
+#define REJECT_IF(wrong, number, what, ...) REFUSE_IF(wrong, number, "%s: " what, a.name, __VA_ARGS__)
 
 struct Checked { // an integer that remembers overflow and division by zero
   int64_t value;
@@ -65,8 +64,7 @@ struct Checked { // an integer that remembers overflow and division by zero
 )moa"},
     {"floor_mod", R"moa(Checked floor_mod(Checked a, Checked b) { return a - floor_div(a, b) * b; }
 )moa"},
-    {"", R"moa(
-struct Array {
+    {"", R"moa(struct Array {
   const DLTensor *tensor;
   const char *name, *type;
   int rank, code, bytes; // DLPack's type code; bytes of an element

@@ -40,8 +40,7 @@ DEVICE void arrive(uint64_t *bar) {
     {"copy", R"(template <class T, int R>
 DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
-    {"descriptors", R"(
-// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
+    {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
 DEVICE uint64_t tile_by_rows(const void *tile) {
   return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
@@ -56,8 +55,7 @@ template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
-    {"clear_unseen", R"(
-// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+    {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
 DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;

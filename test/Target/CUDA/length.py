@@ -14,7 +14,7 @@ import unittest
 import moa_testing as mt
 
 COLUMNS = 120
-LINES = 645
+LINES = 640
 
 
 def names():
