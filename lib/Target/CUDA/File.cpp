@@ -38,13 +38,24 @@ static std::string comment(llvm::StringRef notes) {
   llvm::SmallVector<llvm::StringRef> lines;
   notes.rtrim().split(lines, '\n');
   bool wasBlank = true;
-  for (llvm::StringRef line : lines) {
-    line = line.rtrim();
+  std::string joined;
+  for (auto [k, next] : llvm::enumerate(lines)) {
+    llvm::StringRef line = next.rtrim();
     if (line.consume_front("//"))
       line.consume_front(" ");
+    // Short notes on the notation share a line.
+    constexpr llvm::StringLiteral note = "  (";
+    llvm::StringRef after = k + 1 < lines.size() ? lines[k + 1].rtrim() : "";
+    if (!joined.empty())
+      line = joined += line.drop_front().str();
+    if (line.starts_with(note) && after.starts_with(note) && countColumns(line) + countColumns(after) <= 118) {
+      joined = line.str();
+      continue;
+    }
     if (!line.empty() || !wasBlank)
       addLine(text, line);
     wasBlank = line.empty();
+    joined.clear();
   }
   // No trigraphs.
   for (size_t at = text.find("??"); at != std::string::npos; at = text.find("??", at))
@@ -80,8 +91,8 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     hostTexts += "\n" + printHost(entry.signature, names, *kernels);
   }
   std::string text = notes;
-  text += "// Written by a compiler; this file carries no licence obligation. Compile with\n"
-          "//   nvcc -gencode arch=compute_90a,code=sm_90a\n\n";
+  text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "
+          "-gencode arch=compute_90a,code=sm_90a\n\n";
   std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
                      printHostFunctions(hostTexts) + hostTexts;
   // Headers, and what of the text needs them.

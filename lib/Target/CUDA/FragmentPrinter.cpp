@@ -521,8 +521,16 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
     }
     text += "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n    T all = " +
             (isOne ? "COMBINE(identity, x[r])" : isPaired ? "COMBINE(even[r], odd[r])" : "even[r]") + ";\n";
-    for (int64_t mask : lanes)
-      text += "    all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, " + std::to_string(mask) + "));\n";
+    const std::string combine = "all = COMBINE(all, __shfl_xor_sync(0xffffffff, all, ";
+    bool isDoubling = lanes.size() > 1;
+    for (size_t k = 1; k < lanes.size(); ++k)
+      isDoubling &= lanes[k] == 2 * lanes[k - 1];
+    if (isDoubling)
+      text += "    UNROLL for (int lanes = " + std::to_string(lanes.front()) + "; lanes <= " +
+              std::to_string(lanes.back()) + "; lanes *= 2) " + combine + "lanes));\n";
+    else
+      for (int64_t mask : lanes)
+        text += "    " + combine + std::to_string(mask) + "));\n";
     return text + "    to[r] = state ? COMBINE(state[r], all) : all;\n  }\n}\n";
   });
 }

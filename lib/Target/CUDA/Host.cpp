@@ -94,7 +94,7 @@ private:
   void line(const std::string &text, size_t indent = 6) { os << wrapLine(text, indent) << "\n"; }
   void returnUnless(const std::vector<std::string> &checks) {
     if (!checks.empty())
-      os << "  if (!(" << joinRows(checks, " && ", 8, ")) return m->code;\n");
+      os << "  if (!(" << joinRows(checks, " && ", 8, ")) return m.code;\n");
   }
 
   /// The arrays are opened, the symbols bound, then everything is checked, and then
@@ -104,12 +104,11 @@ private:
         "const DLTensor *const (&given)[" + std::to_string(signature.getArrays().size()) + "]"};
     for (const Parameter *scalar : signature.getScalars())
       list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
-    for (const char *more : {"char *text = nullptr", "size_t size = 0", "bool launch = false",
-                             "void *stream = nullptr"})
+    for (const char *more : {"Message &&m", "void **stream = nullptr"})
       list.push_back(more);
-    os << "// One call of " << signature.name << ": checks its arguments, then launches it if it is to.\n";
+    os << "// A call: checks its arguments, then launches it if a stream is given. It needs no workspace.\n";
     printFunction("static int32_t", signature.name + "_call", list);
-    os << "  Message message = {text, size, MOA_OK}, *m = &message;\n  if (size) *text = 0;\n";
+    os << "  if (m.size) *m.text = 0;\n";
     std::vector<std::string> opened;
     for (auto [number, array] : llvm::enumerate(signature.getArrays())) {
       line("  Array " + nameOf(*array) + " = {given[" + std::to_string(number) + "], " + quoted(array->name) + ", " +
@@ -129,7 +128,7 @@ private:
         if (described.insert(names.of(map.array)).second)
           checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
     returnUnless(checks);
-    os << "  if (!launch) return MOA_OK;\n";
+    os << "  if (!stream) return MOA_OK;\n";
     for (const KernelText &kernel : kernels) {
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
@@ -172,7 +171,7 @@ private:
                          quoted(getReadable(extent.str())) + ", " + argument(extent) + "}");
       }
     if (!rows.empty())
-      checks.push_back("check_extents(m, {" + joinRows(rows, ", ", 26) + "})");
+      checks.push_back("check_extents(m, {" + joinRows(rows, ", ", 26, "})", /*after=*/3));
   }
   void addConstraints(std::vector<std::string> &checks) const {
     static const char *const relations[] = {"equal_to", "not_equal_to", "less",
@@ -183,14 +182,16 @@ private:
                        argument(constraint.rhs) + ")");
   }
 
-  /// Items with a separator and an end, as many on a line as fit, one at least.
+  /// Items with a separator and an end, as many on a line as fit, one at least; so many
+  /// columns come after them.
   static std::string joinRows(llvm::ArrayRef<std::string> items, const char *separator, size_t indent,
-                              const char *end = "") {
+                              const char *end = "", size_t after = 0) {
     std::string text;
     size_t column = indent;
     for (auto [k, item] : llvm::enumerate(items)) {
       std::string word = item + (k + 1 == items.size() ? end : separator);
-      if (k && column + word.size() > 120) {
+      size_t more = k + 1 == items.size() ? after : 0;
+      if (k && column + word.size() + more > 120) {
         text = llvm::StringRef(text).rtrim().str() + "\n" + std::string(indent, ' ');
         column = indent;
       }
@@ -236,10 +237,10 @@ private:
     if (!described.empty())
       line(described + ";", 8);
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      maps.push_back("describe_tiles(&" + map.name + ", m, " + names.of(map.array) + ", " +
+      maps.push_back("describe_tiles(m, &" + map.name + ", " + names.of(map.array) + ", " +
                      std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
     if (!described.empty())
-      os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m->code;\n");
+      os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m.code;\n");
     if (kernel.launch.sharedBytes)
       line("    if (cudaFuncSetAttribute(" + kernel.launch.name + ", cudaFuncAttributeMaxDynamicSharedMemorySize, " +
            std::to_string(kernel.launch.sharedBytes) + ")) return MOA_LAUNCH;");
@@ -253,24 +254,30 @@ private:
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
     line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.launch.threads) + ", " +
-         std::to_string(kernel.launch.sharedBytes) + ", cudaStream_t(stream)>>>(" +
+         std::to_string(kernel.launch.sharedBytes) + ", cudaStream_t(*stream)>>>(" +
          llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call) {
     std::vector<std::string> list = parameters();
     list.insert(list.end(), more.begin(), more.end());
-    printFunction(std::string("extern \"C\" ") + result, signature.name + suffix, list);
-    line("  return " + call + "}");
+    std::string head = wrapLine(std::string("extern \"C\" ") + result + " " + signature.name + suffix + "(" +
+                                    llvm::join(list, ", ") + ") {", 4);
+    std::string statement = "return " + call + ";";
+    size_t last = head.size() - head.rfind('\n') - 1; // its columns; those of a single line too
+    if (last + statement.size() + 3 <= 120)
+      os << head << " " << statement << " }\n";
+    else
+      os << head << "\n" << wrapLine("  " + statement, 6) << "\n}\n";
   }
   void printEntries() {
     std::string call = signature.name + "_call(" + arrayList("");
     for (const Parameter *scalar : signature.getScalars())
       call += ", " + nameOf(*scalar);
     printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},
-               call + ", nullptr, 0, true, stream);\n");
-    printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ")); // none is needed\n");
-    printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", message, message ? n : 0);\n");
+               call + ", {}, &stream)");
+    printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
+    printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
     os << "extern \"C\" int32_t " << signature.name
        << "_prepare(int32_t device) { return prepare_device(device); }\n";
   }

@@ -11,19 +11,14 @@ inline const char *const kDeclarations =
 typedef struct { int32_t device_type, device_id; } DLDevice; // type 2: CUDA, 13: CUDA managed
 typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType; // code 0: int, 1: uint, 2: float, 4: bfloat, 6: bool
 typedef struct {
-  void *data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t *shape, *strides; // strides in elements; NULL: row-major
-  uint64_t byte_offset;
+  void *data; DLDevice device; int32_t ndim; DLDataType dtype;
+  int64_t *shape, *strides; uint64_t byte_offset; // strides in elements; NULL: row-major
 } DLTensor;
 #endif
 
 #ifndef MOA_CODES // what an entry point returns; with any but MOA_OK nothing was written
 #define MOA_CODES
-enum {
-  MOA_OK = 0,
+enum { MOA_OK = 0,
   MOA_NULL_DESCRIPTOR = 1, MOA_RANK = 2, MOA_DTYPE = 3, // a descriptor or its shape, its axes, its element type
   MOA_SHAPE = 4, MOA_CONSTRAINT = 5, // extents disagree; a `require` of the specification is false
   MOA_STRIDES = 6, MOA_ALIGNMENT = 7, // negative, or an output overlaps itself; not aligned to the element
@@ -43,13 +38,11 @@ struct HostFunction {
 inline const HostFunction kHostFunctions[] = {
     {"", R"moa(
 //===- Checks ---------------------------------------------------------------------------------===//
-
 namespace {
-
-// Of a refusal: the caller's text, which may have no room, and the code.
-struct Message { char *text; size_t size; int32_t code; };
-#define REFUSE_IF(condition, number, ...) \
-  if (condition) return m->code = number, snprintf(m->text, m->size, __VA_ARGS__), false
+// Of a refusal: the caller's text, which may have no room, and the code. The second macro names the array `a`.
+struct Message { char *text; size_t size; int32_t code = MOA_OK; };
+#define REFUSE_IF(wrong, number, ...) if (wrong) return m.code = number, snprintf(m.text, m.size, __VA_ARGS__), false
+#define REJECT_IF(wrong, number, what, ...) REFUSE_IF(wrong, number, "%s: " what, a.name, __VA_ARGS__)
 
 struct Checked { // an integer that remembers overflow and division by zero
   int64_t value;
@@ -71,141 +64,129 @@ struct Checked { // an integer that remembers overflow and division by zero
 )moa"},
     {"floor_mod", R"moa(Checked floor_mod(Checked a, Checked b) { return a - floor_div(a, b) * b; }
 )moa"},
-    {"", R"moa(
-struct Array {
+    {"", R"moa(struct Array {
   const DLTensor *tensor;
   const char *name, *type;
   int rank, code, bytes; // DLPack's type code; bytes of an element
   bool is_output, is_empty = false;
-  const int64_t *shape = nullptr;
-  int64_t s[16] = {};    // strides in elements
-  char *begin = nullptr; // and the bytes from there to the last element's end
-  uint64_t span = 0;
+  int64_t *shape = nullptr, s[16] = {}, span = 0; // strides in elements; bytes from `begin` to the last element's end
+  char *begin = nullptr;
 };
-typedef long long Int; // as printf takes it
-
+static_assert(sizeof(long) == sizeof(int64_t), "%ld prints an int64_t");
 // Everything that concerns one descriptor but not its extents.
-bool open_array(Message *m, Array &a) {
-  const auto [code, bits, lanes] = a.tensor ? a.tensor->dtype : DLDataType();
-  const int got = a.tensor ? a.tensor->ndim : 0;
+bool open_array(Message &m, Array &a) {
   REFUSE_IF(!a.tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
-  REFUSE_IF(got != a.rank, MOA_RANK, "%s: expects %s, rank %d, but got rank %d", a.name, a.type, a.rank, got);
-  REFUSE_IF((code != a.code && (a.code != 6 || code != 1)) || bits != 8 * a.bytes || lanes != 1, MOA_DTYPE,
-            "%s: expects %s, but got DLPack type code %d of %d bits, %d lanes", a.name, a.type, code, bits, lanes);
+  const auto [code, bits, lanes] = a.tensor->dtype;
+  const int rank = a.tensor->ndim;
+  REJECT_IF(rank != a.rank, MOA_RANK, "expects %s, rank %d, but got rank %d", a.type, a.rank, rank);
+  REJECT_IF((code != a.code && (a.code != 6 || code != 1)) || bits != 8 * a.bytes || lanes != 1, MOA_DTYPE,
+            "expects %s, but got DLPack type code %d of %d bits, %d lanes", a.type, code, bits, lanes);
   a.shape = a.tensor->shape;
   REFUSE_IF(a.rank && !a.shape, MOA_NULL_DESCRIPTOR, "%s: the shape is NULL", a.name);
   for (int k = 0; k < a.rank; ++k) {
-    REFUSE_IF(a.shape[k] < 0, MOA_SHAPE, "%s: extent %lld on axis %d is negative", a.name, Int(a.shape[k]), k);
+    REJECT_IF(a.shape[k] < 0, MOA_SHAPE, "extent %ld on axis %d is negative", a.shape[k], k);
     a.is_empty |= a.shape[k] == 0;
   }
   return true;
 }
 )moa"},
-    {"is_known", R"moa(bool is_known(Message *m, const char *text, Checked v) {
+    {"is_known", R"moa(bool is_known(Message &m, const char *text, Checked v) {
   REFUSE_IF(v.code, v.code, v.code == MOA_OVERFLOW ? "%s exceeds 64 bits" : "%s divides by zero", text);
   return true;
 }
 )moa"},
-    {"bind_symbol", R"moa(bool bind_symbol(Message *m, int64_t *symbol, const char *name, const char *text, Checked v) {
+    {"bind_symbol", R"moa(bool bind_symbol(Message &m, int64_t *symbol, const char *name, const char *text, Checked v) {
   *symbol = v.value;
-  REFUSE_IF(!v.code && v.value < 0, MOA_SHAPE, "%s = %s = %lld is negative", name, text, Int(v.value));
+  REFUSE_IF(!v.code && v.value < 0, MOA_SHAPE, "%s = %s = %ld is negative", name, text, v.value);
   return is_known(m, text, v);
 }
 )moa"},
     {"check_extents", R"moa(struct Extent { const Array &array; int axis; const char *text; Checked value; };
-template <int N> bool check_extents(Message *m, const Extent (&expected)[N]) {
+template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
   for (const auto &[a, axis, text, v] : expected) {
-    REFUSE_IF(!v.code && a.shape[axis] != v.value, MOA_SHAPE, "%s: expects %s, so %s = %lld on axis %d, but got %lld",
-              a.name, a.type, text, Int(v.value), axis, Int(a.shape[axis]));
+    REJECT_IF(!v.code && a.shape[axis] != v.value, MOA_SHAPE, "expects %s, so %s = %ld on axis %d, but got %ld", a.type,
+              text, v.value, axis, a.shape[axis]);
     if (!is_known(m, text, v)) return false;
   }
   return true;
 }
 )moa"},
-    {"check_constraint", R"moa(template <class Relation> bool check_constraint(Message *m, const char *text, Checked a, Checked b) {
-  REFUSE_IF(!a.code && !b.code && !Relation()(a.value, b.value), MOA_CONSTRAINT, "requires %s, but the left side is "
-            "%lld and the right side %lld", text, Int(a.value), Int(b.value));
+    {"check_constraint", R"moa(template <class Relation> bool check_constraint(Message &m, const char *text, Checked a, Checked b) {
+  REFUSE_IF(!a.code && !b.code && !Relation()(a.value, b.value), MOA_CONSTRAINT,
+            "requires %s, but the left side is %ld and the right side %ld", text, a.value, b.value);
   return is_known(m, text, a) && is_known(m, text, b);
 }
 )moa"},
-    {"", R"moa(
-// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
+    {"", R"moa(// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
 // an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
-bool resolve(Message *m, Array &a, int device) {
-  const DLTensor *t = a.tensor;
+bool resolve(Message &m, Array &a, int device) {
   if (a.is_empty) return true;
+  const DLTensor *t = a.tensor;
   Checked next(1), last(0);
   for (int k = a.rank - 1; k >= 0; --k) {
     a.s[k] = a.shape[k] == 1 ? 0 : t->strides ? t->strides[k] : next.value;
-    REFUSE_IF(a.s[k] < 0, MOA_STRIDES, "%s: stride %lld on axis %d is negative", a.name, Int(a.s[k]), k);
+    REJECT_IF(a.s[k] < 0, MOA_STRIDES, "stride %ld on axis %d is negative", a.s[k], k);
     next = next * a.shape[k];
     last = last + Checked(a.s[k]) * (a.shape[k] - 1);
   }
   const Checked span = (last + 1) * a.bytes;
   REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a.name);
   REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a.name);
-  const int type = t->device.device_type, id = t->device.device_id;
-  REFUSE_IF(type != 2 && type != 13, MOA_DEVICE, "%s: expects memory of a CUDA device (type 2), but got device type %d",
-            a.name, type);
-  REFUSE_IF(type == 2 && id != device, MOA_DEVICE, "%s: is on device %d, but device %d is current", a.name, id, device);
-  a.begin = (char *)t->data + t->byte_offset;
-  a.span = uint64_t(span.value);
-  REFUSE_IF(uintptr_t(a.begin) % uintptr_t(a.bytes), MOA_ALIGNMENT, "%s: address %p is not a multiple of the element "
-            "size %lld", a.name, (void *)a.begin, Int(a.bytes));
+  const auto [type, id] = t->device;
+  const bool is_known_type = type == 2 || type == 13;
+  REJECT_IF(!is_known_type, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got device type %d", type);
+  REJECT_IF(type == 2 && id != device, MOA_DEVICE, "is on device %d, but device %d is current", id, device);
+  a.begin = (char *)t->data + t->byte_offset, a.span = span.value;
+  const bool is_aligned = uintptr_t(a.begin) % uintptr_t(a.bytes) == 0;
+  REJECT_IF(!is_aligned, MOA_ALIGNMENT, "address %p is not a multiple of the element size %d", a.begin, a.bytes);
   int64_t reach = 0;
   for (unsigned left = a.is_output ? (1u << a.rank) - 1 : 0, k = 0; left; left &= ~(1u << k)) {
     k = __builtin_ctz(left);
     for (int j = 0; j < a.rank; ++j)
       if (left >> j & 1 && a.s[j] < a.s[k]) k = j;
-    REFUSE_IF(a.shape[k] > 1 && a.s[k] <= reach, MOA_STRIDES, "%s: stride %lld on axis %d makes elements of the "
-              "output overlap", a.name, Int(a.s[k]), int(k));
+    const bool meet = a.shape[k] > 1 && a.s[k] <= reach;
+    REJECT_IF(meet, MOA_STRIDES, "stride %ld on axis %d makes elements of the output overlap", a.s[k], int(k));
     reach += a.s[k] * (a.shape[k] - 1);
   }
   return true;
 }
-template <int N> bool check_memory(Message *m, Array *const (&arrays)[N]) {
+template <int N> bool check_memory(Message &m, Array *const (&arrays)[N]) {
   int device = 0;
   REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
   for (Array *a : arrays)
     if (!resolve(m, *a, device)) return false;
-  for (int i = 0; i < N; ++i)
-    for (int k = 0; k < N; ++k) {
-      const Array *y = arrays[i], *x = arrays[k];
-      const bool meet = x->span && y->span && x->begin < y->begin + y->span && y->begin < x->begin + x->span;
-      REFUSE_IF(meet && y->is_output && (k < i || (k > i && !x->is_output)), MOA_OVERLAP, "output %s (%llu bytes at "
-                "%p) overlaps %s (%llu bytes at %p)", y->name, (unsigned long long)y->span, (void *)y->begin, x->name,
-                (unsigned long long)x->span, (void *)x->begin);
-    }
+  for (int i = 0; i < N * N; ++i) {
+    const Array &y = *arrays[i / N], &x = *arrays[i % N];
+    const bool meet = &x != &y && x.span && y.span && x.begin < y.begin + y.span && y.begin < x.begin + x.span;
+    const bool is_new = i % N < i / N || !x.is_output; // two outputs are compared once
+    REFUSE_IF(meet && y.is_output && is_new, MOA_OVERLAP, "output %s (%ld bytes at %p) overlaps %s (%ld "
+              "bytes at %p)", y.name, y.span, y.begin, x.name, x.span, x.begin);
+  }
   return true;
 }
 )moa"},
-    {"check_tiles", R"moa(
-// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
-bool check_tiles(Message *m, const Array &a) {
+    {"check_tiles", R"moa(// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
+bool check_tiles(Message &m, const Array &a) {
   const int last = a.rank - 1;
-  REFUSE_IF(a.s[last] > 1, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a.name, last,
-            Int(a.s[last]));
-  REFUSE_IF(uintptr_t(a.begin) % 16, MOA_ALIGNMENT, "%s: address %p is not a multiple of 16", a.name, (void *)a.begin);
-  for (int k = 0; k < last && !a.is_empty; ++k)
-    REFUSE_IF(a.shape[k] > 1 && (a.s[k] * a.bytes % 16 || a.s[k] == 0), MOA_STRIDES, "%s: stride %lld on axis "
-              "%d is not a positive multiple of 16 bytes", a.name, Int(a.s[k]), k);
-  for (int k = 0; k <= last && !a.is_empty; ++k)
-    REFUSE_IF(a.shape[k] > INT32_MAX, MOA_OVERFLOW, "%s: extent %lld on axis %d exceeds 31 bits", a.name,
-              Int(a.shape[k]), k);
+  REJECT_IF(a.s[last] > 1, MOA_STRIDES, "expects adjacent elements on axis %d, but got stride %ld", last, a.s[last]);
+  REJECT_IF(uintptr_t(a.begin) % 16, MOA_ALIGNMENT, "address %p is not a multiple of 16", a.begin);
+  for (int k = 0; k <= last && !a.is_empty; ++k) {
+    const bool is_whole = a.shape[k] == 1 || k == last || (a.s[k] > 0 && a.s[k] * a.bytes % 16 == 0);
+    REJECT_IF(!is_whole, MOA_STRIDES, "stride %ld on axis %d is not a positive multiple of 16 bytes", a.s[k], k);
+    REJECT_IF(a.shape[k] > INT32_MAX, MOA_OVERFLOW, "extent %ld on axis %d exceeds 31 bits", a.shape[k], k);
+  }
   return true;
 }
 )moa"},
-    {"describe_tiles", R"moa(
-// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
-bool describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, int rows) {
+    {"describe_tiles", R"moa(// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
+bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSuccess;
+  auto found = cudaDriverEntryPointSuccess;
   *map = CUtensorMap();
   if (a.is_empty) return true;
-  REFUSE_IF(!encode && (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                                         cudaEnableDefault, &found) != cudaSuccess ||
-                        found != cudaDriverEntryPointSuccess),
-            MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
+  const bool is_there = encode || cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                                                  cudaEnableDefault, &found) == cudaSuccess;
+  REFUSE_IF(!is_there || found != cudaDriverEntryPointSuccess, MOA_DEVICE, "the driver has no cuTensorMapEncodeTiled");
   cuuint64_t extents[5], strides[5];
   cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
   for (int k = 0, axis = a.rank - 1; axis >= 0; ++k, --axis) {
@@ -220,13 +201,12 @@ bool describe_tiles(CUtensorMap *map, Message *m, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
-    {"", R"moa(
-// Loads the code of this file onto a device.
+    {"", R"moa(// Loads the code of this file onto a device.
 int32_t prepare_device(int32_t device) {
   int before = 0;
-  if (cudaGetDevice(&before) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) return MOA_DEVICE;
-  const bool loaded = cudaFree(nullptr) == cudaSuccess;
-  return cudaSetDevice(before) == cudaSuccess && loaded ? MOA_OK : MOA_DEVICE;
+  if (cudaGetDevice(&before) || cudaSetDevice(device)) return MOA_DEVICE;
+  const bool failed = cudaFree(nullptr);
+  return cudaSetDevice(before) || failed ? MOA_DEVICE : MOA_OK;
 }
 
 } // namespace

@@ -45,7 +45,7 @@ llvm::StringRef getStorageType(Type element) {
 /// Words of the entry points and the checks, where a user's arguments are visible.
 static const char *const kHostWords[] = {
     "m", "n", "given", "text", "size", "launch", "message", "stream", "bytes", "workspace",
-    "blocks", "device", "size_t", "Array", "Message", "Checked", "Extent", "Int",
+    "blocks", "device", "size_t", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
     "check_memory", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
@@ -56,7 +56,7 @@ static const char *const kDeviceWords[] = {
     "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan",
     "min_nan", "max_nan_double", "min_nan_double", "to_int", "shift_left", "shift_right",
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "opaque", "init_barriers", "publish_barriers",
-    "acquire_registers", "release_registers", "tile_by_rows", "tile_by_columns", "row_step",
+    "tile_by_rows", "tile_by_columns", "row_step",
     "column_step", "start_products", "commit_products", "await_products", "pack_bf16", "pack_f16",
     "clear_unseen", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
     "contract_fragments", "load_fragment", "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4",
@@ -64,7 +64,7 @@ static const char *const kDeviceWords[] = {
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
     // Macros.
     "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN",
-    "SUMS_4", "SUMS_16", "REFUSE_IF"};
+    "SUMS_4", "SUMS_16", "REFUSE_IF", "REJECT_IF"};
 
 /// Functions of the mathematical library, with their variants for f32.
 static const char *const kLibrary[] = {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CUDA/TileHelpers.h"
+#include "lib/Target/CUDA/Cuda.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -21,15 +22,10 @@ static const std::pair<const char *, const char *> kHelpers[] = {
 // Makes the barriers known to the copy engine.
 DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 )"},
-    {"registers", R"(template <int N> DEVICE void acquire_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
-template <int N> DEVICE void release_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
-)"},
-    {"wait", R"(
-// Waits until the barrier has completed the phase of this parity.
+    {"wait", R"(// Waits until the barrier has completed the phase of this parity.
 DEVICE void wait(uint64_t *bar, int64_t parity) {
   for (uint32_t done = 0; !done;)
-    asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, p;\n\t}"
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(done) : "r"(shared_address(bar)), "r"(uint32_t(parity)) : "memory");
 }
 )"},
@@ -39,15 +35,12 @@ DEVICE void arrive(uint64_t *bar) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
-    {"fill", R"(
-template <class T, class U, int R>
-DEVICE void fill(T (&x)[R], U value) { UNROLL for (int r = 0; r < R; ++r) x[r] = value; }
+    {"fill", R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
     {"copy", R"(template <class T, int R>
 DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
-    {"descriptors", R"(
-// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
+    {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
 DEVICE uint64_t tile_by_rows(const void *tile) {
   return uint64_t((shared_address(tile) & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
@@ -62,8 +55,7 @@ template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
-    {"clear_unseen", R"(
-// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
+    {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
 DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
   constexpr int ROWS = 2 * R, THREADS = 128 * CONSUMERS;
@@ -161,18 +153,17 @@ static std::string printContraction(llvm::StringRef name) {
   for (int k = (sums - 1) / 10 * 10; k < sums; ++k)
     rest += "%" + std::to_string(k) + (k + 1 == sums ? "" : ", ");
   places.push_back("\"" + rest + "}, \"");
-  places.push_back("A \", " + place(0) + ", p, \" SIGNS \";\\n\\t}\"");
   for (int k = 0; k + 16 <= sums; k += 16)
     arguments.push_back("SUMS_16(d, " + std::to_string(k) + ")");
   for (int k = sums / 16 * 16; k < sums; k += 4)
     arguments.push_back("SUMS_4(d, " + std::to_string(k) + ")");
   std::vector<std::string> lines = {
       "#define " + name.str() + "(d, b, add, A, SIGNS, ...)",
-      "  asm volatile(\"{\\n\\t.reg .pred p;\\n\\tsetp.ne.b32 p, " + place(1) + ", 0;\\n\\t\"",
-      "               \"wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + type + "." +
+      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) + ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + type + "." +
           type + " \""};
   llvm::SmallVector<llvm::StringRef> pieces;
-  std::string list = printWords(places, " ", 17), sumList = ": " + printWords(arguments, ", ", 17);
+  arguments.front() = "A \", " + place(0) + ", p, \" SIGNS \";}\" : " + arguments.front();
+  std::string list = printWords(places, " ", 17), sumList = printWords(arguments, ", ", 17);
   for (const std::string &part : {list, sumList, std::string(": \"l\"(b), \"r\"(add), __VA_ARGS__)")}) {
     pieces.clear();
     llvm::StringRef(part).split(pieces, '\n');
@@ -196,12 +187,12 @@ struct Coordinates {
   std::string parameters, places, operands;
   Coordinates(int rank, int first) {
     for (int axis = 0; axis + 1 < rank; ++axis)
-      parameters += ", int64_t i" + std::to_string(axis);
+      parameters += ", int i" + std::to_string(axis);
     for (int k = 0; k < rank; ++k)
       places += (k ? ", %" : "%") + std::to_string(first + k);
     operands = "\"r\"(64 * box)";
     for (int axis = rank - 2; axis >= 0; --axis)
-      operands += ", \"r\"(int32_t(i" + std::to_string(axis) + "))";
+      operands += ", \"r\"(i" + std::to_string(axis) + ")";
   }
 };
 } // namespace
@@ -216,16 +207,15 @@ static int getRank(llvm::StringRef name) {
 static std::string printCopy(llvm::StringRef name) {
   Coordinates at(getRank(name), 3);
   return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
-         "template <int ROWS, int COLUMNS>\n"
-         "DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" + at.parameters + ") {\n"
+         "template <int ROWS, int COLUMNS>\n" + wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
+                      at.parameters + ") {", 4) + "\n"
          "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
          "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS * 2) : \"memory\");\n"
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
          "d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
-         "                 \"[%0], [%1, {" + at.places + "}], [%2];\"\n"
-         "                 ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map), \"r\"(shared_address(bar)),\n"
-         "                 " + at.operands + " : \"memory\");\n}\n";
+         "                 \"[%0], [%1, {" + at.places + "}], [%2];\" ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map),\n"
+         "                 \"r\"(shared_address(bar)), " + at.operands + " : \"memory\");\n}\n";
 }
 
 /// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns.
@@ -238,8 +228,8 @@ static std::string printStore(llvm::StringRef name) {
          "  if (threadIdx.x % 128 != 0) return;\n"
          "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
-         "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"
-         "                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128),\n                 " + at.operands + " : \"memory\");\n"
+         "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"       + wrapLine("                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " + at.operands +
+                      " : \"memory\");", 17) + "\n"
          "  asm volatile(\"cp.async.bulk.commit_group;\\n\\tcp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
 }
 

@@ -100,18 +100,17 @@ void KernelPrinter::initBarriers() {
 
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  helpers.insert("registers");
   initBarriers();
   // The same in all lanes, so that addresses made from it are not per thread.
   write("const int64_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
-  write("release_registers<" + std::to_string(op.getProducerRegisters()) + ">();");
+  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");
   printBlock(op.getProducer().front());
   close();
   close("} else {");
   open("");
-  write("acquire_registers<" + std::to_string(op.getConsumerRegisters()) + ">();");
+  write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
   printThreadPlaces(op.getConsumer());
   printBlock(op.getConsumer().front());
   close();

@@ -14,12 +14,25 @@ import unittest
 import moa_testing as mt
 
 COLUMNS = 120
-LINES = 680
+LINES = 640
 
 
 def names():
     folder = os.path.dirname(mt.example("sdpa"))
     return sorted(os.path.basename(f)[:-4] for f in glob.glob(os.path.join(folder, "*.moa")))
+
+
+LONG_NAMES = """
+kernel attention_of_long_names[Batches, Outer_heads, Heads, Query_rows, Key_rows; T : float = bf16, D = 64](
+    queries_of_the_decoder : T[Batches, Outer_heads, Heads, Query_rows, D],
+    keys_of_the_encoder_side : T[Batches, Outer_heads, Heads, Key_rows, D],
+    values_of_the_encoder_side : T[Batches, Outer_heads, Heads, Key_rows, D], scale : f32)
+    -> (weighted_values_of_the_decoder : T[Batches, Outer_heads, Heads, Query_rows, D])
+{
+  scores = (queries_of_the_decoder +.* transpose(keys_of_the_encoder_side)) * scale
+  weighted_values_of_the_decoder = softmax(scores) +.* values_of_the_encoder_side
+}
+"""
 
 
 class Length(unittest.TestCase):
@@ -43,6 +56,20 @@ class Length(unittest.TestCase):
                     long = [line for line in lines if len(line) > COLUMNS]
                     self.assertEqual(long, [])
                     self.assertEqual([line for line in lines if line != line.rstrip()], [])
+
+    def test_long_names(self):
+        """Tiles of arrays of five axes, with long names, in the lines that hold most of them."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            path = os.path.join(directory, "long.moa")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(LONG_NAMES)
+            made = mt.tool("moa-codegen", path, "--target=cuda", "-o", path + ".cu")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            with open(path + ".cu", encoding="utf-8") as file:
+                text = file.read()
+        for call in ("copy_tile_5d<", "store_tile_5d<", "check_extents(m, ", "describe_tiles(m, "):
+            self.assertIn(call, text)
+        self.assertEqual([line for line in text.split("\n") if len(line) > COLUMNS], [])
 
     def test_lines(self):
         for width in (64, 128, 256):
