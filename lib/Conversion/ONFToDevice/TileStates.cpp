@@ -478,8 +478,12 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
                                      before[k], in[count + k]));
       Value changed = bindRepair(code, repair, before, after);
       Value near = isNearOne(code, repair.acc);
-      if (!isFarFromSingular(repair))
+      if (!isFarFromSingular(repair)) {
         near = code.both(near, regular(code, repair.acc, before));
+        // What has seen nothing has not started: terms must not be added to it.
+        for (auto [ref, value] : llvm::zip(repair.refs, before))
+          near = code.both(near, hasSeen(code, plan.folded.scalars[ref].acc, value));
+      }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
       Value result = code.both(changed, far);
       if (in.size() > 2 * count)

@@ -60,6 +60,24 @@ class Cascades(mt.KernelTest):
         for n, m in ((130, 150), (200, 333)):
             self.run_case(spec, expected, (1, 2, n, m), {"O": (64,)}, scale=0.3)
 
+    def test_reference_inside_a_bound(self):
+        """m = max(max S, 0) is 0 for a maximum of −∞ too, where no state has started."""
+        spec = HEAD + """scale : f32) -> O : T[B, H, N, D] {
+          S = (Q +.* transpose(K)) * scale
+          m = max(max/ S, 0)
+          e = exp(S -@(1,0) m)
+          O = (e /@(1,0) ((+/ e) + exp(-m))) +.* V
+        }
+        """
+
+        def expected(Q, K, V, scale):
+            e = np.exp(Q @ K.swapaxes(-1, -2) * scale)
+            return {"O": (e / (e.sum(-1, keepdims=True) + 1)) @ V}
+
+        for m in (5, 90, 400):
+            for scale in (0.2, -0.02):
+                self.run_case(spec, expected, (1, 2, 70, m), {"O": (64,)}, scale=scale)
+
     def test_two_products_in_one_output(self):
         spec = HEAD + """U : T[B, H, M, D], scale : f32) -> O : T[B, H, N, D] {
           P = softmax((Q +.* transpose(K)) * scale)

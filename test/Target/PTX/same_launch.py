@@ -39,7 +39,7 @@ class SameLaunch(unittest.TestCase):
                 pointers = re.findall(r"\)(\w+)\.begin", arguments)
                 self.assertEqual(pointers, [p["array"] for p in launch["parameters"]
                                             if p["kind"] == "pointer"])
-                tiles = re.findall(r"describe_tiles\(&(\w+), m, (\w+), (\d+), (\d+)\)", cuda)
+                tiles = re.findall(r"describe_tiles\(m, &(\w+), (\w+), (\d+), (\d+)\)", cuda)
                 maps = [p for p in launch["parameters"] if p["kind"] == "tensor_map"]
                 self.assertGreaterEqual(len(maps), 3)
                 self.assertEqual(
