@@ -42,7 +42,8 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   needs.others = addresses + perState * fold.states +
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
                  std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
-                 fold.terms * shape.keys / 4;
+                 fold.terms * shape.keys / 4 +
+                 (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms beside the scores
 }
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
