@@ -102,7 +102,9 @@ bool Planner::findOperands() {
   Value key = plan.fold.getBody().getArgument(0);
   for (const rows::Score &score : plan.folded.scores) {
     Value inner = score.fold.getBody().getArgument(0);
-    if (!score.type.isF32() || score.extent > 256)
+    if (!score.type.isF32())
+      return refuse("a contraction is not summed in f32");
+    if (score.extent > 256)
       return refuse("a contraction is longer than 256");
     if (score.extent % 8 != 0)
       return refuse("a contraction's length is no multiple of 8, which the copy engine needs");
@@ -111,7 +113,9 @@ bool Planner::findOperands() {
       return false;
   }
   for (const rows::Carrier &carrier : plan.folded.carriers) {
-    if (!carrier.type.isF32() || carrier.extents.size() != 1 || carrier.extents[0] > 256)
+    if (!carrier.type.isF32())
+      return refuse("a state with an axis is not summed in f32");
+    if (carrier.extents.size() != 1 || carrier.extents[0] > 256)
       return refuse("a state carries more than one axis of 256");
     if (carrier.extents[0] % 8 != 0)
       return refuse("an axis of a state is no multiple of 8, which the copy engine needs");
