@@ -57,7 +57,8 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
 
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());
-  pm.addPass(mlir::createCanonicalizerPass());
+  // The loop of the first tile stays one, beside those of the others.
+  pm.addPass(mlir::createCanonicalizerPass({}, {"(anonymous namespace)::SimplifyTrivialLoops"}));
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::createCSEPass());

@@ -10,6 +10,12 @@ using namespace mlir;
 namespace moa {
 namespace {
 
+/// Loops that run once, as that of a first tile, become the code inside.
+void promoteSingleIterations(device::KernelOp kernel) {
+  IRRewriter rewriter(kernel.getContext());
+  kernel.walk([&](scf::ForOp loop) { (void)loop.promoteIfSingleIteration(rewriter); });
+}
+
 struct ConvertDeviceToNVVM : PassWrapper<ConvertDeviceToNVVM, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertDeviceToNVVM)
   StringRef getArgument() const final { return "convert-device-to-nvvm"; }
@@ -23,9 +29,11 @@ struct ConvertDeviceToNVVM : PassWrapper<ConvertDeviceToNVVM, OperationPass<Modu
   void runOnOperation() final {
     SmallVector<device::ProgramOp> programs(getOperation().getOps<device::ProgramOp>());
     for (device::ProgramOp program : programs) {
-      for (auto kernel : program.getBody().getOps<device::KernelOp>())
+      for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
+        promoteSingleIterations(kernel);
         if (failed(nvvm::KernelEmitter(kernel, getOperation()).run()))
           return signalPassFailure();
+      }
       program.erase();
     }
   }

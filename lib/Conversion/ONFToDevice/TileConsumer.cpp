@@ -9,7 +9,7 @@ namespace moa::tiles {
 
 /// The states after the tile at a position, and its weights. Those of the tile before
 /// are multiplied with their operand here, where `overlapped` while this tile's states
-/// are computed. Of the first tile it is not known whether it is masked.
+/// are computed; the first tile has none before. It may be masked or not.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
@@ -30,6 +30,9 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
         /*transposed=*/true));
   }
   Running current = olds;
+  for (Running::Sum &sum : current.sums)
+    if (isFirst)
+      sum.weights = Value();
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (overlapped)
     startCarriers(code, last, current);
@@ -257,19 +260,25 @@ void TileKernel::consume(ScalarCode &code) {
   for (Value init : inits.values())
     types.push_back(init.getType());
   Values finals = code.branch(some, types, [&] {
-    Value one = code.index(1);
-    // The first tile's states; its code serves masked and full tiles.
-    Running running = iterate(code, code.index(0), inits, std::nullopt, false);
-    auto run = [&](Value from, Value to, bool masked) {
+    Value one = code.index(1), begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
+    Running running = inits;
+    for (auto [sum, carrier] : llvm::zip(running.sums, plan.folded.carriers)) {
+      FragmentType type = typeOver(Over::tile(plan.shape.keys), carrier.row.narrow);
+      Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
+      std::string name = "weights_of_" + AccOp(carrier.acc).getName().str();
+      sum.weights = device::FillOp::create(b, code.named(name), type, zero);
+    }
+    auto run = [&](Value from, Value to, std::optional<bool> masked) {
       // Code that branches must not run beside products that are in flight.
-      bool overlapped = plan.shape.overlap && !(masked && readsMemory);
+      bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);
       Values results = code.loop(from, to, running.values(), namesOf(running),
                                  [&](Value n, ValueRange args) {
         return iterate(code, n, running.with(args), masked, overlapped).values();
       });
       running = running.with(results);
     };
-    Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
+    // The first tile is a loop too: texts may then have the three as one.
+    run(code.index(0), one, std::nullopt);
     run(one, begin, true);
     run(begin, numTiles, false);
     Value last = arith::SubIOp::create(b, code.loc, numTiles, one);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "llvm/ADT/StringExtras.h"
 #include "lib/Target/CUDA/TileHelpers.h"
 
 using namespace mlir;
@@ -42,7 +43,11 @@ std::string KernelPrinter::declareFragment(Value fragment, const char *fallback)
   std::string &name = fragmentArrays[storage.of(fragment)];
   if (name.empty()) {
     std::string wish = storage.nameOf(fragment);
-    name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
+    // In another phase of the same text the name may stand for other registers.
+    auto [type, count] = getRegisters(fragment);
+    do
+      name = freshState(wish.empty() ? wishFor(fragment, fallback) : wish);
+    while (recording && phaseArrays.try_emplace(name, type + count).first->second != type + count);
     declareRegisters(fragment, name);
   }
   values[fragment] = {name};
@@ -64,15 +69,27 @@ bool KernelPrinter::isCopiedConstant(Value fragment) const {
 void KernelPrinter::copyFragment(const std::string &to, Value from) {
   if (!isCopiedConstant(from))
     return copyFragment(to, value(from).text);
-  writeCall("fill(" + to + ", " + value(from.getDefiningOp<device::FillOp>().getValue()).text + ")");
+  writeFill(to, from.getDefiningOp<device::FillOp>());
+}
+
+void KernelPrinter::writeFill(const std::string &to, device::FillOp op) {
+  std::string text = value(op.getValue()).text;
+  if (isNarrow(op.getResult())) {
+    auto constant = op.getValue().getDefiningOp<arith::ConstantOp>();
+    bool isBF16 = typeOf(op.getResult()).getElementType().isBF16();
+    if (auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr()) {
+      uint32_t bits = number.getValue().bitcastToAPInt().getZExtValue();
+      text = bits ? "0x" + llvm::utohexstr(bits << 16 | bits, /*LowerCase=*/true) + "u" : "0u";
+    } else {
+      text = (isBF16 ? "__bfloat16_as_ushort(" : "__half_as_ushort(") + text + ") * 0x10001u";
+    }
+  }
+  writeCall("fill(" + to + ", " + text + ")");
   helpers.insert("fill");
 }
 
 void KernelPrinter::printFill(device::FillOp op) {
-  std::string text = value(op.getValue()).text;
-  std::string name = declareFragment(op.getResult(), "constant");
-  writeCall("fill(" + name + ", " + text + ")");
-  helpers.insert("fill");
+  writeFill(declareFragment(op.getResult(), "constant"), op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -288,6 +305,12 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     if (!map || findCall(next) || !canShareLoop(first, map) ||
         llvm::any_of(map.getResults(), [](Value result) { return isNarrow(result); }))
       break;
+    // Where several phases become one text, a line of its own may stand in more of them.
+    auto isOfGroup = [&](Value input) {
+      return input.hasOneUse() && llvm::is_contained(group, input.getDefiningOp<device::MapOp>());
+    };
+    if (recording && map.getBody().front().getOperations().size() <= 3 && llvm::none_of(map.getInputs(), isOfGroup))
+      break;
     group.push_back(map);
     last = map;
   }
@@ -311,7 +334,9 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   int64_t registers = layout.getNumRegisters();
   pushScope();
   std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
-  std::string head = "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; ++" + e + ")";
+  // What has no results acts, once per element.
+  bool once = first.getNumResults() == 0 && layout.getRank() == 1;
+  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; ++" + e + ")";
   size_t mark = body.size();
   joinEnd = 0; // what follows stands in another block than the line before
   ++depth;
@@ -381,15 +406,9 @@ unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,
     bool isPlain = text.find_first_of("+*") == std::string::npos;
     values[argument] = {text.empty() ? "0" : text, isPlain ? Expr::primary : Expr::sum};
   }
-  // What has no results acts, once per element.
-  bool once = op.getNumResults() == 0 && layout.getRank() == 1;
-  if (once)
-    open("if (" + replicaCondition(layout) + ") {");
   size_t before = written;
   printBlock(block);
-  statements += written - before + (once ? 2 : 0);
-  if (once)
-    close();
+  statements += written - before;
   // One result may overwrite what another reads: all but one are named before.
   auto yield = cast<device::YieldOp>(block.getTerminator());
   std::vector<std::string> texts;

@@ -83,11 +83,11 @@ private:
         list.push_back("const DLTensor *" + nameOf(*array));
     return list;
   }
-  std::string arrayList(const char *sign) const {
+  std::string arrayList() const {
     std::string list;
     for (const Parameter *array : signature.getArrays())
-      list += (list.empty() ? "" : ", ") + (sign + nameOf(*array));
-    return "{" + list + "}";
+      list += (list.empty() ? "" : ", ") + nameOf(*array);
+    return list;
   }
 
   /// A list of items in braces or parentheses, as one line to be wrapped.
@@ -109,19 +109,18 @@ private:
     os << "// A call: checks its arguments, then launches it if a stream is given. It needs no workspace.\n";
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
-    std::vector<std::string> opened;
-    for (auto [number, array] : llvm::enumerate(signature.getArrays())) {
-      line("  Array " + nameOf(*array) + " = {given[" + std::to_string(number) + "], " + quoted(array->name) + ", " +
-           quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
-           std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type) / 8) + ", " +
-           (array->isOutput ? "true" : "false") + "};");
-      opened.push_back("open_array(m, " + nameOf(*array) + ")");
-    }
-    returnUnless(opened);
+    std::vector<std::string> rows;
+    for (const Parameter *array : signature.getArrays())
+      rows.push_back("{" + quoted(array->name) + ", " + quoted(array->getTypeText()) + ", " + std::to_string(array->getRank()) + ", " +
+                     std::to_string(getDLPackCode(array->type)) + ", " + std::to_string(getBits(array->type) / 8) +
+                     ", " + (array->isOutput ? "true" : "false") + "}");
+    os << "  Array arrays[] = {\n      " << joinRows(rows, ", ", 6, "};\n");
+    line("  auto &[" + arrayList() + "] = arrays;");
+    os << "  for (int k = 0; k < " << rows.size() << "; ++k) if (!open_array(m, arrays[k], given[k])) return m.code;\n";
     std::vector<std::string> checks = printBindings();
     addExtents(checks);
     addConstraints(checks);
-    checks.push_back("check_memory(m, " + arrayList("&") + ")");
+    checks.push_back("check_memory(m, arrays)");
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
@@ -271,7 +270,7 @@ private:
       os << head << "\n" << wrapLine("  " + statement, 6) << "\n}\n";
   }
   void printEntries() {
-    std::string call = signature.name + "_call(" + arrayList("");
+    std::string call = signature.name + "_call({" + arrayList() + "}";
     for (const Parameter *scalar : signature.getScalars())
       call += ", " + nameOf(*scalar);
     printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},

@@ -53,8 +53,9 @@ struct Checked { // an integer that remembers overflow and division by zero
   [[maybe_unused]] friend Checked operator+(Checked a, Checked b) { return {__int128(a.value) + b.value, a, b}; }
   [[maybe_unused]] friend Checked operator-(Checked a, Checked b) { return {__int128(a.value) - b.value, a, b}; }
   [[maybe_unused]] friend Checked operator*(Checked a, Checked b) { return {__int128(a.value) * b.value, a, b}; }
-  [[maybe_unused]] friend Checked operator-(Checked a) { return 0 - a; }
 };
+)moa"},
+    {"-Checked(", R"moa(Checked operator-(Checked a) { return 0 - a; }
 )moa"},
     {"floor_div", R"moa(Checked floor_div(Checked a, Checked b) {
   if (b.value == 0) return Checked(0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT);
@@ -65,17 +66,18 @@ struct Checked { // an integer that remembers overflow and division by zero
     {"floor_mod", R"moa(Checked floor_mod(Checked a, Checked b) { return a - floor_div(a, b) * b; }
 )moa"},
     {"", R"moa(struct Array {
-  const DLTensor *tensor;
   const char *name, *type;
   int rank, code, bytes; // DLPack's type code; bytes of an element
   bool is_output, is_empty = false;
+  const DLTensor *tensor = nullptr;
   int64_t *shape = nullptr, s[16] = {}, span = 0; // strides in elements; bytes from `begin` to the last element's end
   char *begin = nullptr;
 };
 static_assert(sizeof(long) == sizeof(int64_t), "%ld prints an int64_t");
 // Everything that concerns one descriptor but not its extents.
-bool open_array(Message &m, Array &a) {
-  REFUSE_IF(!a.tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
+bool open_array(Message &m, Array &a, const DLTensor *tensor) {
+  REFUSE_IF(!tensor, MOA_NULL_DESCRIPTOR, "%s: the descriptor is NULL", a.name);
+  a.tensor = tensor;
   const auto [code, bits, lanes] = a.tensor->dtype;
   const int rank = a.tensor->ndim;
   REJECT_IF(rank != a.rank, MOA_RANK, "expects %s, rank %d, but got rank %d", a.type, a.rank, rank);
@@ -150,13 +152,13 @@ bool resolve(Message &m, Array &a, int device) {
   }
   return true;
 }
-template <int N> bool check_memory(Message &m, Array *const (&arrays)[N]) {
+template <int N> bool check_memory(Message &m, Array (&arrays)[N]) {
   int device = 0;
   REFUSE_IF(cudaGetDevice(&device) != cudaSuccess, MOA_DEVICE, "there is no CUDA device");
-  for (Array *a : arrays)
-    if (!resolve(m, *a, device)) return false;
+  for (Array &a : arrays)
+    if (!resolve(m, a, device)) return false;
   for (int i = 0; i < N * N; ++i) {
-    const Array &y = *arrays[i / N], &x = *arrays[i % N];
+    const Array &y = arrays[i / N], &x = arrays[i % N];
     const bool meet = &x != &y && x.span && y.span && x.begin < y.begin + y.span && y.begin < x.begin + x.span;
     const bool is_new = i % N < i / N || !x.is_output; // two outputs are compared once
     REFUSE_IF(meet && y.is_output && is_new, MOA_OVERLAP, "output %s (%ld bytes at %p) overlaps %s (%ld "

@@ -66,6 +66,8 @@ void KernelPrinter::writeArrays(Scope &scope) {
 }
 
 void KernelPrinter::write(const std::string &text) {
+  if (recording && depth == recording->depth && text[0] != '}')
+    recording->statements.push_back({body.size(), {}});
   std::string lines = wrapLine(std::string(2 * depth, ' ') + text, 2 * depth + 4);
   isWrapped = lines.find('\n') != std::string::npos;
   body += lines + "\n";
@@ -73,20 +75,27 @@ void KernelPrinter::write(const std::string &text) {
 }
 
 void KernelPrinter::writeConstant(const std::string &type, const std::string &declarator) {
-  if (!continueLine(type, declarator))
+  if (!continueLine(type, declarator)) {
     write("const " + type + " " + declarator + ";");
+    if (recording && depth == recording->depth)
+      recording->statements.back().second = {Statement::Constant, declarator, type};
+  }
   joinEnd = body.size();
 }
 
 void KernelPrinter::writeCall(const std::string &call) {
-  if (!continueLine("call", call))
+  if (!continueLine("call", call)) {
     write(call + ";");
+    if (recording && depth == recording->depth)
+      recording->statements.back().second = {Statement::Call, call, ""};
+  }
   joinEnd = body.size();
 }
 
 bool KernelPrinter::continueLine(const std::string &kind, const std::string &text) {
   size_t line = body.rfind('\n', body.size() - 2) + 1; // of the statement before
-  bool fits = joinEnd == body.size() && joinKind == kind &&
+  bool isApart = recording && depth == recording->depth;
+  bool fits = !isApart && joinEnd == body.size() && joinKind == kind &&
               body.size() - 1 - line + text.size() + 2 <= 120 && !isWrapped;
   joinKind = kind;
   if (!fits)
@@ -201,6 +210,8 @@ void KernelPrinter::printFrom(Operation *op) {
       op = printMaps(map);
     else if (auto reduce = dyn_cast<device::ReduceOp>(op))
       op = printReduce(reduce);
+    else if (auto loop = dyn_cast<scf::ForOp>(op))
+      op = printLoops(loop);
     else
       printStatement(*op);
   }
@@ -208,7 +219,7 @@ void KernelPrinter::printFrom(Operation *op) {
 
 void KernelPrinter::printStatement(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
-      .Case<scf::ForOp>([&](auto loop) { printFor(loop); })
+      .Case<scf::ForOp>([&](auto loop) { printLoops(loop); })
       .Case<scf::IfOp>([&](auto branch) { printIf(branch); })
       .Case<memref::AllocaOp>([&](auto local) { printLocal(local); })
       .Case<memref::LoadOp>([&](auto load) {
@@ -321,61 +332,6 @@ void KernelPrinter::assign(ValueRange targets, ValueRange sources) {
     }
 }
 
-bool KernelPrinter::mustUnroll(scf::ForOp loop) {
-  bool found = false;
-  loop.walk([&](Operation *op) {
-    for (Value index : op->getOperands())
-      found |= isa<memref::LoadOp, memref::StoreOp>(op) && index == loop.getInductionVar();
-  });
-  return found;
-}
-
-void KernelPrinter::printFor(scf::ForOp loop) {
-  SmallVector<Value> fragments, initial;
-  for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
-    if (isa<device::FragmentType>(arg.getType())) {
-      declareFragment(arg, "state");
-      fragments.push_back(arg);
-      initial.push_back(init);
-      continue;
-    }
-    std::string name = freshState(wishFor(arg, "state"));
-    write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
-    values[arg] = {name};
-  }
-  assign(fragments, initial);
-  pushScope();
-  std::string i = fresh(wishFor(loop.getInductionVar(), "i"));
-  open(std::string(mustUnroll(loop) ? "UNROLL " : "") + "for (int64_t " + i + " = " +
-           value(loop.getLowerBound()).text + "; " + i + " < " +
-           value(loop.getUpperBound()).at(Expr::relation + 1) + "; ++" + i + ") {",
-       /*hasScope=*/true);
-  values[loop.getInductionVar()] = {i};
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  aliasConditional(loop, yield);
-  printBlock(*loop.getBody());
-  assign(loop.getRegionIterArgs(), yield.getOperands());
-  close();
-  for (auto [result, arg] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
-    values[result] = Expr(values[arg]); // the map may grow: copied first
-}
-
-void KernelPrinter::aliasConditional(scf::ForOp loop, scf::YieldOp yield) {
-  for (auto [k, operand] : llvm::enumerate(yield.getOperands())) {
-    auto branch = operand.getDefiningOp<scf::IfOp>();
-    if (!branch || branch->getBlock() != loop.getBody() || !operand.hasOneUse())
-      continue;
-    unsigned number = cast<OpResult>(operand).getResultNumber();
-    BlockArgument arg = loop.getRegionIterArg(k);
-    bool readLater = llvm::any_of(arg.getUsers(), [&](Operation *user) {
-      Operation *here = loop.getBody()->findAncestorOpInBlock(*user);
-      return here && branch->isBeforeInBlock(here) && !isa<scf::YieldOp>(here);
-    });
-    if (!readLater && branch.elseYield().getOperand(number) == arg)
-      values[operand] = Expr(values[arg]);
-  }
-}
-
 void KernelPrinter::printIf(scf::IfOp branch) {
   for (Value result : branch.getResults())
     if (!values.count(result) && isa<device::FragmentType>(result.getType())) {
@@ -436,19 +392,28 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
   std::vector<KernelText> texts;
   for (auto kernel : program.getBody().getOps<device::KernelOp>()) {
     FragmentStorage storage(kernel);
-    std::vector<Outline> outlines = findOutlines(kernel, storage);
-    std::string functions;
-    for (size_t k = outlines.size(); k-- > 0;) {
-      auto function = KernelPrinter(kernel, names, helpers, storage, outlines, k).printFunction();
-      if (!function)
-        return function.takeError();
-      functions += *function + "\n";
+    // Loops that are written as one need no functions for what they share.
+    for (bool merges : {true, false}) {
+      std::vector<Outline> outlines = findOutlines(kernel, storage, /*acrossPhases=*/!merges);
+      Helpers needed = helpers;
+      std::string functions;
+      for (size_t k = outlines.size(); k-- > 0;) {
+        auto function = KernelPrinter(kernel, names, needed, storage, outlines, merges, k).printFunction();
+        if (!function)
+          return function.takeError();
+        functions += *function + "\n";
+      }
+      KernelPrinter printer(kernel, names, needed, storage, outlines, merges);
+      auto text = printer.print();
+      if (!text)
+        return text.takeError();
+      if (!printer.hasMergedAll())
+        continue;
+      helpers = std::move(needed);
+      text->text = functions + text->text;
+      texts.push_back(std::move(*text));
+      break;
     }
-    auto text = KernelPrinter(kernel, names, helpers, storage, outlines).print();
-    if (!text)
-      return text.takeError();
-    text->text = functions + text->text;
-    texts.push_back(std::move(*text));
   }
   return texts;
 }

@@ -14,6 +14,7 @@
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/CUDA/Expressions.h"
 #include "lib/Target/CUDA/Outline.h"
+#include "lib/Target/CUDA/Phases.h"
 #include "lib/Target/CUDA/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,16 +26,19 @@ namespace moa::cuda {
 class KernelPrinter {
 public:
   /// Writes the kernel, or the function of one of its outlines. Each outline needs
-  /// the functions of those behind it.
+  /// the functions of those behind it. If it `merges`, loops that follow each other are
+  /// written as one (Phases.h).
   KernelPrinter(device::KernelOp kernel, const Names &names, Helpers &helpers,
-                const FragmentStorage &storage, std::vector<Outline> &outlines,
+                const FragmentStorage &storage, std::vector<Outline> &outlines, bool merges,
                 std::optional<size_t> function = std::nullopt)
       : kernel(kernel), program(mlir::cast<device::ProgramOp>(kernel->getParentOp())),
         names(names), helpers(helpers), storage(storage), outlines(outlines),
-        function(function), launch(gpu::getLaunch(kernel)) {}
+        merges(merges), function(function), launch(gpu::getLaunch(kernel)) {}
 
   llvm::Expected<KernelText> print();
   llvm::Expected<std::string> printFunction();
+  /// Whether the text is whole: all loops that should be are written as one.
+  bool hasMergedAll() const { return mergedAll; }
 
 private:
   //===--- Names ----------------------------------------------------------===//
@@ -97,8 +101,16 @@ private:
 
   /// Loops whose bodies index private arrays must be unrolled: registers have no
   /// addresses.
-  bool mustUnroll(mlir::scf::ForOp loop);
+  static bool mustUnroll(mlir::scf::ForOp loop);
   void printFor(mlir::scf::ForOp loop);
+  /// The loop, or with it those that follow it, as one; the last of them.
+  mlir::Operation *printLoops(mlir::scf::ForOp first);
+  bool printPhases(llvm::MutableArrayRef<mlir::scf::ForOp> loops);
+  std::vector<Statement> record(mlir::scf::ForOp loop, size_t at, Scope &scope);
+  static std::optional<std::vector<std::pair<std::string, std::string>>>
+  uniteArrays(llvm::ArrayRef<Scope> parts, llvm::ArrayRef<Statement> statements);
+  bool writeUnder(const std::string &head, const Statement &statement, size_t recorded);
+  void writeStatements(llvm::ArrayRef<Statement> statements, size_t recorded);
   /// if (c) { …next values… } else { the old ones } assigns the loop's variables.
   void aliasConditional(mlir::scf::ForOp loop, mlir::scf::YieldOp yield);
   void printIf(mlir::scf::IfOp branch);
@@ -145,6 +157,7 @@ private:
   /// A fragment that the text has no array for is one constant.
   void copyFragment(const std::string &to, mlir::Value from);
   bool isCopiedConstant(mlir::Value fragment) const;
+  void writeFill(const std::string &to, device::FillOp op);
   void printFill(device::FillOp op);
   std::string requestProducts(device::ContractOp op);
   void printContract(device::ContractOp op);
@@ -180,6 +193,7 @@ private:
   Helpers &helpers;
   const FragmentStorage &storage;
   std::vector<Outline> &outlines;
+  bool merges, mergedAll = true;
   std::optional<size_t> function; // which of these is written
   gpu::Launch launch;
   std::string body;
@@ -188,6 +202,13 @@ private:
   llvm::DenseMap<mlir::Value, Expr> values;
   std::set<std::string> used;
   std::vector<Scope> scopes;
+  /// The statements of one block, at its own depth: where each starts, and what it is.
+  struct Recording {
+    size_t depth = 0;
+    std::vector<std::pair<size_t, Statement>> statements;
+  };
+  std::optional<Recording> recording;
+  std::map<std::string, std::string> phaseArrays; // registers, by names
   size_t joinEnd = 0;   // where the last line ends that the next may go on with
   bool isWrapped = false;
   std::string joinKind; // what it is: the type of a constant, or `call`

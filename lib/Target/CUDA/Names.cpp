@@ -44,7 +44,7 @@ llvm::StringRef getStorageType(Type element) {
 
 /// Words of the entry points and the checks, where a user's arguments are visible.
 static const char *const kHostWords[] = {
-    "m", "n", "given", "text", "size", "launch", "message", "stream", "bytes", "workspace",
+    "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace",
     "blocks", "device", "size_t", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
     "check_memory", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",

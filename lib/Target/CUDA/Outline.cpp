@@ -152,7 +152,8 @@ bool Correspondence::match(Operation *a, Operation *b) {
 
 class Finder {
 public:
-  Finder(device::KernelOp kernel, const FragmentStorage &storage) : kernel(kernel), storage(storage) {}
+  Finder(device::KernelOp kernel, const FragmentStorage &storage, bool acrossPhases)
+      : kernel(kernel), storage(storage), acrossPhases(acrossPhases) {}
   std::vector<Outline> run();
 
 private:
@@ -169,6 +170,8 @@ private:
 
   device::KernelOp kernel;
   const FragmentStorage &storage;
+  bool acrossPhases;
+  llvm::DenseSet<Operation *> phases; // loops that are not searched
   std::vector<Steps> runs;
 };
 
@@ -189,11 +192,15 @@ void Finder::collect(Block &block) {
       end();
   }
   end();
-  for (Operation &op : block)
-    if (!isa<device::MapOp>(op))
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && !acrossPhases)
+      if (auto list = findPhases(loop, storage); list.size() > 1)
+        phases.insert(list.begin(), list.end());
+    if (!isa<device::MapOp>(op) && !phases.count(&op))
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           collect(inner);
+  }
 }
 
 /// A reduction and the state it goes into are one step.
@@ -319,8 +326,35 @@ std::vector<Outline> Finder::run() {
 
 } // namespace
 
-std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage) {
-  return Finder(kernel, storage).run();
+std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage,
+                                  bool acrossPhases) {
+  return Finder(kernel, storage, acrossPhases).run();
+}
+
+SmallVector<scf::ForOp> findPhases(scf::ForOp first, const FragmentStorage &storage) {
+  SmallVector<scf::ForOp> loops{first};
+  auto isOfLoops = [&](Value value) {
+    return llvm::is_contained(loops, value.getDefiningOp());
+  };
+  for (Operation *op = first->getNextNode(); op; op = op->getNextNode()) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (!loop) {
+      if ((isScalar(*op) || isWrittenInPlace(*op, storage)) && llvm::none_of(op->getOperands(), isOfLoops))
+        continue;
+      break;
+    }
+    // The registers hold what the loop starts with.
+    auto isThere = [&](auto pair) {
+      auto [init, argument] = pair;
+      return isFragment(init) && storage.of(init) == storage.of(argument);
+    };
+    if (llvm::none_of(loop.getInitArgs(), isOfLoops) || loop.getStep() != first.getStep() ||
+        isOfLoops(loop.getLowerBound()) || isOfLoops(loop.getUpperBound()) ||
+        !llvm::all_of(llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs()), isThere))
+      break;
+    loops.push_back(loop);
+  }
+  return loops;
 }
 
 bool isWrittenInPlace(Operation &op, const FragmentStorage &storage) {

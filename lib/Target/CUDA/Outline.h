@@ -8,6 +8,7 @@
 #define MOA_TARGET_CUDA_OUTLINE_H
 
 #include "lib/Target/CUDA/Storage.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include <string>
 #include <vector>
 
@@ -35,13 +36,18 @@ struct Outline {
   std::string name;
   std::vector<Parameter> parameters;
 
-
   bool contains(mlir::Operation *op) const { return llvm::is_contained(places.front(), op); }
   bool isOutput(mlir::Value value) const { return llvm::is_contained(outputs, value); }
 };
 
-/// The outlines of a kernel; a later one may stand inside of an earlier one.
-std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage);
+/// The outlines of a kernel; a later one may stand inside of an earlier one. Loops
+/// that are phases of one are searched only if it says so.
+std::vector<Outline> findOutlines(device::KernelOp kernel, const FragmentStorage &storage,
+                                  bool acrossPhases);
+
+/// The loop and those that follow it, as long as each goes on with all that the one
+/// before carries, in the same registers.
+llvm::SmallVector<mlir::scf::ForOp> findPhases(mlir::scf::ForOp first, const FragmentStorage &storage);
 
 /// A map that only combines a state with the reduction that stands before it.
 device::MapOp findMerge(device::ReduceOp op);

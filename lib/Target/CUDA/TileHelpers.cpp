@@ -37,8 +37,7 @@ DEVICE void arrive(uint64_t *bar) {
 )"},
     {"fill", R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
-    {"copy", R"(template <class T, int R>
-DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
+    {"copy", R"(template <class T, int R> DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
     {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
@@ -120,21 +119,6 @@ static const char *const kOperandMacros = R"(// Operands %0 and on of an instruc
 #define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
 )";
 
-/// Words with a separator, in lines of at most 120 columns behind an indent.
-static std::string printWords(llvm::ArrayRef<std::string> words, llvm::StringRef separator,
-                              size_t indent) {
-  std::string text, row;
-  for (auto [k, word] : llvm::enumerate(words)) {
-    std::string item = word + (k + 1 == words.size() ? "" : separator.str());
-    if (!row.empty() && indent + row.size() + item.size() > 120) {
-      text += llvm::StringRef(row).rtrim().str() + "\n" + std::string(indent, ' ');
-      row.clear();
-    }
-    row += item;
-  }
-  return text + row;
-}
-
 /// One wgmma of 64 x columns x 16 with its accumulators as operands. What follows
 /// the sums in the operand list is the same for both places of operand a.
 static std::string printContraction(llvm::StringRef name) {
@@ -145,31 +129,36 @@ static std::string printContraction(llvm::StringRef name) {
   std::string type = words[2].lower();
   int sums = columns / 2;
   auto place = [&](int k) { return "%" + std::to_string(sums + k); };
+  std::vector<std::string> lines = {
+      "#define " + name.str() + "(d, b, add, A, SIGNS, ...)",
+      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) + ", 0; wgmma.mma_async.sync.aligned.m64n" +
+          std::to_string(columns) + "k16.f32." + type + "." + type + " {\""};
+  std::string row;
+  auto add = [&](const std::string &word) {
+    if (row.empty() || row.size() + 1 + word.size() > 117) {
+      if (!row.empty())
+        lines.push_back(row);
+      row = std::string(15, ' ') + word;
+      return;
+    }
+    row += " " + word;
+  };
   // The places of the sums: tens by macro, the rest written out.
-  std::vector<std::string> places = {"\"{\""}, arguments;
   for (int k = 0; k < (sums - 1) / 10; ++k)
-    places.push_back("TEN(\"" + (k ? std::to_string(k) : "") + "\")");
+    add("TEN(\"" + (k ? std::to_string(k) : "") + "\")");
   std::string rest;
   for (int k = (sums - 1) / 10 * 10; k < sums; ++k)
     rest += "%" + std::to_string(k) + (k + 1 == sums ? "" : ", ");
-  places.push_back("\"" + rest + "}, \"");
-  for (int k = 0; k + 16 <= sums; k += 16)
-    arguments.push_back("SUMS_16(d, " + std::to_string(k) + ")");
-  for (int k = sums / 16 * 16; k < sums; k += 4)
-    arguments.push_back("SUMS_4(d, " + std::to_string(k) + ")");
-  std::vector<std::string> lines = {
-      "#define " + name.str() + "(d, b, add, A, SIGNS, ...)",
-      "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) + ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + type + "." +
-          type + " \""};
-  llvm::SmallVector<llvm::StringRef> pieces;
-  arguments.front() = "A \", " + place(0) + ", p, \" SIGNS \";}\" : " + arguments.front();
-  std::string list = printWords(places, " ", 17), sumList = printWords(arguments, ", ", 17);
-  for (const std::string &part : {list, sumList, std::string(": \"l\"(b), \"r\"(add), __VA_ARGS__)")}) {
-    pieces.clear();
-    llvm::StringRef(part).split(pieces, '\n');
-    for (llvm::StringRef piece : pieces)
-      lines.push_back("               " + piece.ltrim().str());
+  add("\"" + rest + "}, \"");
+  add("A \", " + place(0) + ", p, \" SIGNS \";}\"");
+  for (int k = 0; k < sums;) {
+    int count = k + 16 <= sums ? 16 : 4;
+    std::string item = "SUMS_" + std::to_string(count) + "(d, " + std::to_string(k) + ")";
+    add((k ? "" : ": ") + item + (k + count < sums ? "," : ""));
+    k += count;
   }
+  add(": \"l\"(b), \"r\"(add), __VA_ARGS__)");
+  lines.push_back(row);
   std::string text;
   for (auto [k, line] : llvm::enumerate(lines))
     text += line + (k + 1 == lines.size() ? "\n" : std::string(line.size() < 118 ? 118 - line.size() : 1, ' ') + "\\\n");

@@ -14,7 +14,8 @@ import unittest
 import moa_testing as mt
 
 COLUMNS = 120
-LINES = 640
+# By the extent of the contraction, which decides how long the operand lists are.
+LINES = {64: 604, 128: 600, 256: 608}
 
 
 def names():
@@ -72,10 +73,10 @@ class Length(unittest.TestCase):
         self.assertEqual([line for line in text.split("\n") if len(line) > COLUMNS], [])
 
     def test_lines(self):
-        for width in (64, 128, 256):
+        for width, lines in LINES.items():
             with self.subTest(width=width):
                 text = self.text("gqa_causal", f"D={width}")
-                self.assertLessEqual(len(text.split("\n")), LINES)
+                self.assertLessEqual(len(text.split("\n")), lines)
 
     def test_nothing_unused(self):
         """Every function of the device is called, every function of the host too."""

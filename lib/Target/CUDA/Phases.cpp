@@ -1,0 +1,170 @@
+//===- Phases.cpp - statements of loops that follow each other ------------===//
+#include "lib/Target/CUDA/Phases.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using llvm::StringRef;
+
+namespace moa::cuda {
+
+using Statements = std::vector<Statement>;
+
+/// The longest common subsequence stands once.
+static Statements align(const Statements &merged, const Statements &body, unsigned phase) {
+  size_t rows = merged.size(), columns = body.size();
+  std::vector<std::vector<unsigned>> common(rows + 1, std::vector<unsigned>(columns + 1));
+  for (size_t i = rows; i-- > 0;)
+    for (size_t j = columns; j-- > 0;)
+      common[i][j] = merged[i] == body[j] ? common[i + 1][j + 1] + 1
+                                          : std::max(common[i + 1][j], common[i][j + 1]);
+  Statements result;
+  auto add = [&](const Statement &statement, unsigned phases) {
+    result.push_back(statement);
+    result.back().phases |= phases;
+  };
+  size_t i = 0, j = 0;
+  while (i < rows || j < columns) {
+    if (i < rows && j < columns && merged[i] == body[j])
+      add(merged[i++], 1u << phase), ++j;
+    else if (j == columns || (i < rows && common[i + 1][j] >= common[i][j + 1]))
+      add(merged[i++], 0);
+    else
+      add(body[j++], 1u << phase);
+  }
+  return result;
+}
+
+static StringRef nameOf(const Statement &constant) {
+  return StringRef(constant.text).split(" = ").first;
+}
+
+/// Whether the word stands in the statement; in a constant's own definition only
+/// behind its name.
+static bool mentions(const Statement &statement, StringRef word) {
+  StringRef text = statement.text;
+  if (statement.kind == Statement::Constant)
+    text = text.split(" = ").second;
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(word); at != StringRef::npos; at = text.find(word, at + 1)) {
+    size_t end = at + word.size();
+    if ((at == 0 || !isPart(text[at - 1])) && (end == text.size() || !isPart(text[end])))
+      return true;
+  }
+  return false;
+}
+
+static StringRef valueOf(const Statement &constant) {
+  return StringRef(constant.text).split(" = ").second;
+}
+
+/// Whether the value of a constant may depend on the statement.
+static bool defines(const Statement &statement, const Statement &constant) {
+  if (statement.kind == Statement::Constant)
+    return mentions(constant, nameOf(statement));
+  StringRef rest = statement.text;
+  while (!rest.empty()) {
+    StringRef word = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!word.empty() && !llvm::isDigit(word[0]) && mentions(constant, word))
+      return true;
+    rest = rest.drop_front(std::max<size_t>(word.size(), 1));
+  }
+  return false;
+}
+
+/// One constant that is in each phase what these are.
+static Statement choose(llvm::ArrayRef<Statement> values, unsigned count, const std::string &phase) {
+  auto part = [](StringRef value) {
+    int depth = 0;
+    for (char c : value) {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c == '?' && depth == 0)
+        return "(" + value.str() + ")";
+    }
+    return value.str();
+  };
+  std::string text;
+  for (const Statement &value : values.drop_back())
+    text += printCondition(value.phases, count, phase) + " ? " + part(valueOf(value)) + " : ";
+  text += text.empty() ? valueOf(values.back()).str() : part(valueOf(values.back()));
+  return {Statement::Constant, nameOf(values.back()).str() + " = " + text, values.back().type,
+          (1u << count) - 1};
+}
+
+/// Constants that are needed outside of their stretch of equal phases become those of
+/// all phases, which may make others needed. False if that is not possible.
+static bool shareConstants(Statements &list, unsigned count, const std::string &phase) {
+  const unsigned all = (1u << count) - 1;
+  for (size_t k = 0; k < list.size(); ++k) {
+    if (list[k].kind != Statement::Constant || list[k].phases == all)
+      continue;
+    std::string name = nameOf(list[k]).str();
+    size_t end = k, last = k;
+    while (end < list.size() && list[end].phases == list[k].phases)
+      ++end;
+    bool isLocal = true;
+    for (size_t other = 0; other < list.size(); ++other) {
+      if (list[other].kind == Statement::Constant && nameOf(list[other]) == name) {
+        if (list[other].type != list[k].type || list[other].phases == all)
+          return false;
+        last = std::max(last, other);
+      }
+      if (list[other].phases & list[k].phases && mentions(list[other], name))
+        isLocal &= other > k && other < end;
+    }
+    if (isLocal)
+      continue;
+    Statements values, between;
+    for (size_t other = k; other <= last; ++other) {
+      if (list[other].kind == Statement::Constant && nameOf(list[other]) == name)
+        values.push_back(list[other]);
+      else if (mentions(list[other], name))
+        return false;
+      else
+        between.push_back(list[other]);
+    }
+    // It stands in front of the statements of single phases, unless it is made of what
+    // they define.
+    Statement shared = choose(values, count, phase);
+    list.erase(list.begin() + k, list.begin() + last + 1);
+    list.insert(list.begin() + k, between.begin(), between.end());
+    size_t to = k + between.size(), first = to;
+    while (first > 0 && list[first - 1].phases != all && !defines(list[first - 1], shared))
+      --first;
+    list.insert(list.begin() + first, std::move(shared));
+    k = size_t(-1);
+  }
+  return true;
+}
+
+std::optional<Statements> mergePhases(const std::vector<Statements> &bodies,
+                                      const std::string &phase) {
+  Statements merged;
+  size_t before = 0;
+  for (auto [number, body] : llvm::enumerate(bodies)) {
+    merged = align(merged, body, number);
+    before += body.size();
+  }
+  if (!shareConstants(merged, bodies.size(), phase) || 10 * merged.size() > 7 * before)
+    return std::nullopt;
+  return merged;
+}
+
+std::string printCondition(unsigned phases, unsigned count, const std::string &phase) {
+  unsigned first = llvm::countr_zero(phases), last = 31 - llvm::countl_zero(phases);
+  if (first == last)
+    return phase + " == " + std::to_string(first);
+  bool isStretch = phases == (2u << last) - (1u << first);
+  if (isStretch && first == 0)
+    return phase + " < " + std::to_string(last + 1);
+  if (isStretch && last + 1 == count)
+    return phase + " >= " + std::to_string(first);
+  std::vector<std::string> words;
+  for (unsigned k = first; k <= last; ++k)
+    if (phases >> k & 1)
+      words.push_back(phase + " == " + std::to_string(k));
+  return "(" + llvm::join(words, " || ") + ")";
+}
+
+} // namespace moa::cuda
