@@ -37,7 +37,8 @@ DEVICE void arrive(uint64_t *bar) {
 )"},
     {"fill", R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
-    {"copy", R"(template <class T, int R> DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
+    {"copy", R"(template <class T, int R>
+DEVICE void copy(T (&to)[R], const T (&x)[R]) { UNROLL for (int r = 0; r < R; ++r) to[r] = x[r]; }
 )"},
     {"descriptors", R"(// Matrix descriptors of tiles stored as [columns / 64][rows][128 bytes] with the 128-byte swizzle. By rows: the
 // contraction runs along the columns; by columns: along the rows. Steps are those of 16 along the contraction.
