@@ -1,9 +1,7 @@
 //===- DeviceToNVVM.cpp - from programs for a GPU to LLVM's dialects ------===//
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
@@ -47,6 +45,7 @@ std::unique_ptr<Pass> createConvertDeviceToNVVMPass() {
 
 void registerDeviceToNVVMPasses() {
   PassRegistration<ConvertDeviceToNVVM>();
+  registerFunctionsToLLVMPass();
   PassPipelineRegistration<>("device-to-llvm-pipeline",
                              "Every pass from device to the llvm dialect for PTX",
                              buildDeviceToLLVMPipeline);
@@ -54,12 +53,7 @@ void registerDeviceToNVVMPasses() {
 
 void buildDeviceToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createConvertDeviceToNVVMPass());
-  manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createConvertMathToLLVMPass());
-  manager.addPass(createArithToLLVMConversionPass());
-  manager.addPass(createConvertNVVMToLLVMPass());
-  manager.addPass(createConvertControlFlowToLLVMPass());
-  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createConvertGPUFunctionsToLLVMPass());
 }
 
 } // namespace moa

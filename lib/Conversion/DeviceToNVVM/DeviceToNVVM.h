@@ -22,10 +22,24 @@ namespace moa {
 /// and reductions its order. Elementary functions are calls of CUDA's libdevice.
 /// **Cost**: linear in the registers of the fragments.
 std::unique_ptr<mlir::Pass> createConvertDeviceToNVVMPass();
-/// Registers the pass, and device-to-llvm-pipeline.
-void registerDeviceToNVVMPasses();
 
-/// convert-device-to-nvvm, then everything that leads to the llvm dialect.
+/// `convert-gpu-functions-to-llvm`: scalar code and control flow of functions in llvm.
+///
+///     %r = scf.if %c -> (f32) { scf.yield %x : f32 } else { scf.yield %y : f32 }
+///     %s = arith.addf %r, %z : f32
+///     ⇒  llvm.cond_br %c, ^1, ^2   ^1: llvm.br ^3(%x)   ^2: llvm.br ^3(%y)
+///        ^3(%r: f32): %s = llvm.fadd %r, %z : f32
+///
+/// **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in
+/// llvm and nvvm alone. **Numerics**: exact. **Cost**: one walk; ops without an equal in
+/// llvm go through MLIR's conversions, which take several times as long.
+std::unique_ptr<mlir::Pass> createConvertGPUFunctionsToLLVMPass();
+
+/// Registers the passes, and device-to-llvm-pipeline.
+void registerDeviceToNVVMPasses();
+void registerFunctionsToLLVMPass();
+
+/// convert-device-to-nvvm and convert-gpu-functions-to-llvm.
 void buildDeviceToLLVMPipeline(mlir::OpPassManager &manager);
 
 } // namespace moa

@@ -11,20 +11,51 @@ namespace moa::nvvm {
 // Numbers
 //===----------------------------------------------------------------------===//
 
+Value Instructions::constant(TypedAttr value) {
+  Value &known = constants[value];
+  if (known)
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  if (lastConstant)
+    b.setInsertionPointAfter(lastConstant);
+  else
+    b.setInsertionPointToStart(entry);
+  lastConstant = arith::ConstantOp::create(b, entry->getParentOp()->getLoc(), value);
+  return known = lastConstant->getResult(0);
+}
+
+/// Floats stay as they are: LLVM knows when their bits do not change.
+Value Instructions::simplify(Operation *op) {
+  Value result = op->getResult(0);
+  auto isInteger = [](Value v) { return isa<IntegerType>(v.getType()); };
+  if (!isInteger(result) || !llvm::all_of(op->getOperands(), isInteger))
+    return result;
+  // A first step may only swap the operands.
+  SmallVector<OpFoldResult, 1> folded;
+  if (succeeded(op->fold(folded)) && folded.empty())
+    (void)op->fold(folded);
+  if (folded.empty())
+    return result;
+  op->erase();
+  if (auto value = dyn_cast<Attribute>(folded[0]))
+    return constant(cast<TypedAttr>(value));
+  return cast<Value>(folded[0]);
+}
+
 Value Instructions::i32(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
+  return constant(b.getI32IntegerAttr(value));
 }
 Value Instructions::i64(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  return constant(b.getI64IntegerAttr(value));
 }
 Value Instructions::f32(float value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  return constant(b.getF32FloatAttr(value));
 }
 Value Instructions::i1(bool value) {
-  return arith::ConstantOp::create(b, loc, b.getBoolAttr(value));
+  return constant(b.getBoolAttr(value));
 }
-Value Instructions::add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
-Value Instructions::mul(Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+Value Instructions::add(Value x, Value y) { return make<arith::AddIOp>(x, y); }
+Value Instructions::mul(Value x, Value y) { return make<arith::MulIOp>(x, y); }
 
 static Value constantLike(Instructions &to, Value x, int64_t y) {
   return x.getType().isInteger(64) ? to.i64(y) : to.i32(y);
@@ -36,19 +67,19 @@ Value Instructions::mul(Value x, int64_t y) {
   return y == 1 ? x : mul(x, constantLike(*this, x, y));
 }
 Value Instructions::div(Value x, int64_t y) {
-  return y == 1 ? x : b.createOrFold<arith::DivUIOp>(loc, x, constantLike(*this, x, y));
+  return y == 1 ? x : make<arith::DivUIOp>(x, constantLike(*this, x, y));
 }
 Value Instructions::rem(Value x, int64_t y) {
-  return b.createOrFold<arith::RemUIOp>(loc, x, constantLike(*this, x, y));
+  return make<arith::RemUIOp>(x, constantLike(*this, x, y));
 }
 Value Instructions::equals(Value x, int64_t y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, constantLike(*this, x, y));
+  return make<arith::CmpIOp>(arith::CmpIPredicate::eq, x, constantLike(*this, x, y));
 }
 Value Instructions::narrow(Value x) {
-  return b.createOrFold<arith::TruncIOp>(loc, b.getI32Type(), x);
+  return make<arith::TruncIOp>(b.getI32Type(), x);
 }
 Value Instructions::widen(Value x) {
-  return b.createOrFold<arith::ExtUIOp>(loc, b.getI64Type(), x);
+  return make<arith::ExtUIOp>(b.getI64Type(), x);
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,15 +127,15 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind) {
   if (type.isF32() || type.isInteger(32))
     return exchange(value);
   if (type.getIntOrFloatBitWidth() < 32) {
-    Value word = arith::ExtUIOp::create(b, loc, b.getI32Type(), value);
-    return arith::TruncIOp::create(b, loc, type, exchange(word));
+    Value word = make<arith::ExtUIOp>(b.getI32Type(), value);
+    return make<arith::TruncIOp>(type, exchange(word));
   }
-  Value bits = type.isF64() ? arith::BitcastOp::create(b, loc, b.getI64Type(), value) : value;
-  Value high = narrow(arith::ShRUIOp::create(b, loc, bits, i64(32)));
+  Value bits = type.isF64() ? make<arith::BitcastOp>(b.getI64Type(), value) : value;
+  Value high = narrow(make<arith::ShRUIOp>(bits, i64(32)));
   Value low = widen(exchange(narrow(bits)));
-  high = arith::ShLIOp::create(b, loc, widen(exchange(high)), i64(32));
-  bits = arith::OrIOp::create(b, loc, low, high);
-  return type.isF64() ? arith::BitcastOp::create(b, loc, type, bits) : bits;
+  high = make<arith::ShLIOp>(widen(exchange(high)), i64(32));
+  bits = make<arith::OrIOp>(low, high);
+  return type.isF64() ? make<arith::BitcastOp>(type, bits) : bits;
 }
 
 Value Instructions::shuffle(Value value, int64_t mask) {
@@ -118,7 +149,7 @@ Value Instructions::shuffleFrom(Value value, Value lane) {
 Value Instructions::vote(ValueRange conditions) {
   Value condition = conditions[0];
   for (Value other : conditions.drop_front())
-    condition = arith::OrIOp::create(b, loc, condition, other);
+    condition = make<arith::OrIOp>(condition, other);
   return NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), i32(-1), condition,
                                   NVVM::VoteSyncKind::any);
 }
@@ -220,10 +251,10 @@ void Instructions::publishShared() {
 // stride between groups of eight rows is 1024 bytes; by columns, the distance of
 // the halves of 64 columns is the leading one. Bit 62: the swizzle.
 Value Instructions::descriptor(Value address, int64_t rows) {
-  Value masked = arith::AndIOp::create(b, loc, address, i32(0x3ffff));
+  Value masked = make<arith::AndIOp>(address, i32(0x3ffff));
   Value low = widen(div(masked, 16));
   uint64_t rest = uint64_t(rows * 8) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62;
-  return arith::OrIOp::create(b, loc, low, i64(static_cast<int64_t>(rest)));
+  return make<arith::OrIOp>(low, i64(static_cast<int64_t>(rest)));
 }
 
 /// Where step k of 16 along the contraction stands, in units of 16 bytes.

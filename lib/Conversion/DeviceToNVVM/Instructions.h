@@ -38,6 +38,16 @@ public:
   explicit Instructions(mlir::OpBuilder &builder) : b(builder) {}
 
   //===--- Numbers --------------------------------------------------------===//
+  /// Constants, of which each stands once, at the start of `entry`.
+  void setEntry(mlir::Block &block) { entry = &block; }
+  mlir::Value constant(mlir::TypedAttr value);
+  /// An op's result. What integers alone decide is decided here: most numbers of a
+  /// register's place are constants, and there is an op per register.
+  template <typename Op, typename... Arguments> mlir::Value make(Arguments &&...arguments) {
+    return simplify(Op::create(b, loc, std::forward<Arguments>(arguments)...));
+  }
+  /// The result of a new op at the insertion point, which may disappear.
+  mlir::Value simplify(mlir::Operation *op);
   mlir::Value i32(int64_t value);
   mlir::Value i64(int64_t value);
   mlir::Value f32(float value);
@@ -118,6 +128,10 @@ public:
 
 private:
   mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind);
+
+  mlir::Block *entry = nullptr;
+  mlir::Operation *lastConstant = nullptr;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
 
 public:
   mlir::OpBuilder &b;

@@ -83,7 +83,9 @@ LogicalResult KernelEmitter::run() {
         kSharedSpace);
     (void)shared;
   }
-  b.setInsertionPointToStart(function.addEntryBlock(b));
+  Block *entry = function.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
   if (!hasRoles() && device::usesLanes(kernel))

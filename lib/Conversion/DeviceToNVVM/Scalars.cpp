@@ -102,7 +102,7 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (type.isIndex())
       return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());
-    return arith::ConstantOp::create(b, to.loc, cast<TypedAttr>(constant.getValue()));
+    return to.constant(cast<TypedAttr>(constant.getValue()));
   }
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
     return symbolValue(*SymExpr::parse(symbol.getExpr()));
@@ -110,8 +110,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     Value passed = parameters[cast<BlockArgument>(scalar.getArray()).getArgNumber()];
     if (!type.isInteger(1))
       return passed;
-    Value zero = arith::ConstantOp::create(b, to.loc, b.getI8IntegerAttr(0));
-    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, passed, zero);
+    Value zero = to.constant(b.getI8IntegerAttr(0));
+    return to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, passed, zero);
   }
   if (isa<device::ThreadOp>(op))
     return to.widen(to.thread());
@@ -126,10 +126,10 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op) && type.isF64()) {
     auto predicate =
         isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
-    Value first = arith::CmpFOp::create(b, to.loc, predicate, in[0], in[1]);
-    Value nan = arith::CmpFOp::create(b, to.loc, arith::CmpFPredicate::UNE, in[0], in[0]);
-    first = arith::OrIOp::create(b, to.loc, first, nan);
-    return arith::SelectOp::create(b, to.loc, first, in[0], in[1]);
+    Value first = to.make<arith::CmpFOp>(predicate, in[0], in[1]);
+    Value nan = to.make<arith::CmpFOp>(arith::CmpFPredicate::UNE, in[0], in[0]);
+    first = to.make<arith::OrIOp>(first, nan);
+    return to.make<arith::SelectOp>(first, in[0], in[1]);
   }
   if (Value result = computeInteger(op, in))
     return result;
@@ -141,40 +141,40 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   Operation *clone = b.clone(*op);
   clone->setOperands(in);
   clone->getResult(0).setType(scalarType(type));
-  return clone->getResult(0);
+  return to.simplify(clone);
 }
 
 /// The quotient of integers rounded to a side, or the remainder with the dividend's
 /// sign: 0 for a divisor of 0, and what exceeds the type wraps.
 Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
   auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(x.getType(), value));
+    return to.constant(b.getIntegerAttr(x.getType(), value));
   };
   auto compare = [&](arith::CmpIPredicate predicate, Value u, Value v) -> Value {
-    return arith::CmpIOp::create(b, to.loc, predicate, u, v);
+    return to.make<arith::CmpIOp>(predicate, u, v);
   };
   auto choose = [&](Value condition, Value u, Value v) -> Value {
-    return arith::SelectOp::create(b, to.loc, condition, u, v);
+    return to.make<arith::SelectOp>(condition, u, v);
   };
   Value zero = constant(0);
   Value isZero = compare(arith::CmpIPredicate::eq, y, zero);
   Value isMinus = compare(arith::CmpIPredicate::eq, y, constant(-1));
-  Value special = arith::OrIOp::create(b, to.loc, isZero, isMinus);
+  Value special = to.make<arith::OrIOp>(isZero, isMinus);
   Value divisor = choose(special, constant(1), y);
   if (kind == Quotient::remainder)
-    return choose(special, zero, arith::RemSIOp::create(b, to.loc, x, divisor));
-  Value quotient = arith::DivSIOp::create(b, to.loc, x, divisor);
+    return choose(special, zero, to.make<arith::RemSIOp>(x, divisor));
+  Value quotient = to.make<arith::DivSIOp>(x, divisor);
   if (kind != Quotient::truncated) {
     bool floors = kind == Quotient::floored;
-    Value back = arith::MulIOp::create(b, to.loc, quotient, divisor);
+    Value back = to.make<arith::MulIOp>(quotient, divisor);
     Value inexact = compare(arith::CmpIPredicate::ne, back, x);
     Value signs = compare(floors ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq,
                           compare(arith::CmpIPredicate::slt, x, zero),
                           compare(arith::CmpIPredicate::slt, divisor, zero));
-    Value moved = arith::AddIOp::create(b, to.loc, quotient, constant(floors ? -1 : 1));
-    quotient = choose(arith::AndIOp::create(b, to.loc, inexact, signs), moved, quotient);
+    Value moved = to.make<arith::AddIOp>(quotient, constant(floors ? -1 : 1));
+    quotient = choose(to.make<arith::AndIOp>(inexact, signs), moved, quotient);
   }
-  Value opposite = arith::SubIOp::create(b, to.loc, zero, x);
+  Value opposite = to.make<arith::SubIOp>(zero, x);
   return choose(isZero, zero, choose(isMinus, opposite, quotient));
 }
 
@@ -182,18 +182,17 @@ Value KernelEmitter::divide(Quotient kind, Value x, Value y) {
 Value KernelEmitter::shift(Value x, Value y, bool left) {
   Type type = x.getType();
   if (!left) {
-    Value most = arith::ConstantOp::create(
-        b, to.loc, b.getIntegerAttr(type, type.getIntOrFloatBitWidth() - 1));
-    Value amount = arith::MinUIOp::create(b, to.loc, y, most);
-    return arith::ShRSIOp::create(b, to.loc, x, amount);
+    Value most = to.constant(b.getIntegerAttr(type, type.getIntOrFloatBitWidth() - 1));
+    Value amount = to.make<arith::MinUIOp>(y, most);
+    return to.make<arith::ShRSIOp>(x, amount);
   }
   bool isWide = type.isInteger(64);
   auto wide = [&](Value v) -> Value {
-    return isWide ? v : arith::ExtSIOp::create(b, to.loc, b.getI64Type(), v).getResult();
+    return isWide ? v : to.make<arith::ExtSIOp>(b.getI64Type(), v);
   };
-  Value amount = arith::AndIOp::create(b, to.loc, wide(y), to.i64(63));
-  Value shifted = arith::ShLIOp::create(b, to.loc, wide(x), amount);
-  return isWide ? shifted : arith::TruncIOp::create(b, to.loc, type, shifted).getResult();
+  Value amount = to.make<arith::AndIOp>(wide(y), to.i64(63));
+  Value shifted = to.make<arith::ShLIOp>(wide(x), amount);
+  return isWide ? shifted : to.make<arith::TruncIOp>(type, shifted);
 }
 
 /// Operations of integers that are undefined for some operands.
@@ -206,11 +205,11 @@ Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
       .Case<arith::ShLIOp>([&](auto) { return shift(in[0], in[1], /*left=*/true); })
       .Case<arith::ShRSIOp>([&](auto) { return shift(in[0], in[1], /*left=*/false); })
       .Case<math::AbsIOp>([&](auto) -> Value {
-        Value zero = arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(in[0].getType(), 0));
+        Value zero = to.constant(b.getIntegerAttr(in[0].getType(), 0));
         Value negative =
-            arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::slt, in[0], zero);
-        Value opposite = arith::SubIOp::create(b, to.loc, zero, in[0]);
-        return arith::SelectOp::create(b, to.loc, negative, opposite, in[0]);
+            to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, in[0], zero);
+        Value opposite = to.make<arith::SubIOp>(zero, in[0]);
+        return to.make<arith::SelectOp>(negative, opposite, in[0]);
       })
       .Default([](Operation *) { return Value(); });
 }
@@ -219,17 +218,17 @@ Value KernelEmitter::computeInteger(Operation *op, ValueRange in) {
 Value KernelEmitter::toInteger(Value x, Type type) {
   unsigned bits = type.getIntOrFloatBitWidth() - 1;
   auto number = [&](double value) -> Value {
-    return arith::ConstantOp::create(b, to.loc, b.getFloatAttr(x.getType(), value));
+    return to.constant(b.getFloatAttr(x.getType(), value));
   };
   auto integer = [&](const APInt &value) -> Value {
-    return arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(type, value));
+    return to.constant(b.getIntegerAttr(type, value));
   };
   auto choose = [&](arith::CmpFPredicate predicate, Value y, Value yes, Value no) -> Value {
-    Value condition = arith::CmpFOp::create(b, to.loc, predicate, x, y);
-    return arith::SelectOp::create(b, to.loc, condition, yes, no);
+    Value condition = to.make<arith::CmpFOp>(predicate, x, y);
+    return to.make<arith::SelectOp>(condition, yes, no);
   };
   double limit = std::ldexp(1.0, static_cast<int>(bits));
-  Value result = arith::FPToSIOp::create(b, to.loc, type, x);
+  Value result = to.make<arith::FPToSIOp>(type, x);
   result = choose(arith::CmpFPredicate::OLT, number(-limit),
                   integer(APInt::getSignedMinValue(bits + 1)), result);
   result = choose(arith::CmpFPredicate::OGE, number(limit),
@@ -243,7 +242,7 @@ Value KernelEmitter::computeCast(Operation *op, ValueRange in) {
   if (isa<arith::FPToSIOp>(op))
     return toInteger(in[0], type);
   if (isa<arith::SIToFPOp>(op) && in[0].getType().isInteger(1))
-    return arith::UIToFPOp::create(b, to.loc, type, in[0]);
+    return to.make<arith::UIToFPOp>(type, in[0]);
   if (!isa<arith::IndexCastOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
     return Value();
   Type from = in[0].getType();
@@ -251,14 +250,14 @@ Value KernelEmitter::computeCast(Operation *op, ValueRange in) {
   if (have == want)
     return in[0];
   if (want == 1) {
-    Value zero = arith::ConstantOp::create(b, to.loc, b.getIntegerAttr(from, 0));
-    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, in[0], zero);
+    Value zero = to.constant(b.getIntegerAttr(from, 0));
+    return to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in[0], zero);
   }
   if (want < have)
-    return arith::TruncIOp::create(b, to.loc, type, in[0]);
+    return to.make<arith::TruncIOp>(type, in[0]);
   if (have == 1 || isa<arith::ExtUIOp>(op))
-    return arith::ExtUIOp::create(b, to.loc, type, in[0]);
-  return arith::ExtSIOp::create(b, to.loc, type, in[0]);
+    return to.make<arith::ExtUIOp>(type, in[0]);
+  return to.make<arith::ExtSIOp>(type, in[0]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -271,9 +270,9 @@ Value KernelEmitter::floorDivide(Value x, Value y, bool remainder) {
   Value quotient = divide(Quotient::floored, x, y);
   if (!remainder)
     return quotient;
-  Value whole = arith::MulIOp::create(b, to.loc, quotient, y);
-  Value rest = arith::SubIOp::create(b, to.loc, x, whole);
-  return arith::SelectOp::create(b, to.loc, to.equals(y, 0), to.i64(0), rest);
+  Value whole = to.make<arith::MulIOp>(quotient, y);
+  Value rest = to.make<arith::SubIOp>(x, whole);
+  return to.make<arith::SelectOp>(to.equals(y, 0), to.i64(0), rest);
 }
 
 Value KernelEmitter::symbolValue(const SymExpr &expr) {
@@ -365,14 +364,11 @@ void KernelEmitter::emitLocal(memref::AllocaOp local) {
   MemRefType type = local.getType();
   // In the entry block, where the optimiser turns it into registers.
   OpBuilder::InsertionGuard guard(b);
-  auto function = b.getInsertionBlock()->getParentOp();
-  if (!isa<LLVM::LLVMFuncOp>(function))
-    function = function->getParentOfType<LLVM::LLVMFuncOp>();
-  b.setInsertionPointToStart(&cast<LLVM::LLVMFuncOp>(function).getBody().front());
+  Value count = to.i64(type.getNumElements());
+  b.setInsertionPointAfterValue(count);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   scalars.map(local.getResult(),
-              LLVM::AllocaOp::create(b, to.loc, pointer, scalarType(type.getElementType()),
-                                     to.i64(type.getNumElements())));
+              LLVM::AllocaOp::create(b, to.loc, pointer, scalarType(type.getElementType()), count));
 }
 
 Value KernelEmitter::element(Value local, ValueRange indices) {
@@ -405,8 +401,8 @@ void KernelEmitter::emitLoad(device::LoadOp load) {
   read.setInvariant(true); // inputs do not change during a program
   Value result = read;
   if (type.isInteger(1)) {
-    Value zero = arith::ConstantOp::create(b, to.loc, b.getI8IntegerAttr(0));
-    result = arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ne, result, zero);
+    Value zero = to.constant(b.getI8IntegerAttr(0));
+    result = to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, result, zero);
   }
   scalars.map(load.getResult(), result);
 }
@@ -414,7 +410,7 @@ void KernelEmitter::emitLoad(device::LoadOp load) {
 void KernelEmitter::emitStore(device::StoreOp store) {
   Value stored = value(store.getValue());
   if (stored.getType().isInteger(1))
-    stored = arith::ExtUIOp::create(b, to.loc, b.getI8Type(), stored);
+    stored = to.make<arith::ExtUIOp>(b.getI8Type(), stored);
   LLVM::StoreOp::create(b, to.loc, stored, address(store.getArray(), store.getOffset()));
 }
 

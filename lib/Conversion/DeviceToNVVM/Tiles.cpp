@@ -135,7 +135,7 @@ void KernelEmitter::putFragment(Value tile, int64_t rows, ValueRange packed) {
     Value start = to.add(to.add(tile, to.mul(row, 128)), column);
     Value swizzle = to.rem(row, 8);
     for (int64_t c = 0; c != static_cast<int64_t>(packed.size()) / 2; ++c) {
-      Value unit = arith::XOrIOp::create(b, to.loc, swizzle, to.i32(c % 8));
+      Value unit = to.make<arith::XOrIOp>(swizzle, to.i32(c % 8));
       Value where = to.add(to.add(start, to.mul(unit, 16)), c / 8 * rows * 128);
       LLVM::StoreOp::create(b, to.loc, packed[2 * c + r], to.sharedPointer(where));
     }
@@ -167,13 +167,13 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
   Value bits = to.i32(0);
   for (size_t c = 0; c != seen.size() / 4; ++c)
     for (size_t e = 0; e != 2; ++e) {
-      Value either = arith::OrIOp::create(b, to.loc, seen[4 * c + e], seen[4 * c + 2 + e]);
-      Value bit = arith::ExtUIOp::create(b, to.loc, b.getI32Type(), either);
-      bit = b.createOrFold<arith::ShLIOp>(to.loc, bit, to.i32(2 * c + e));
-      bits = b.createOrFold<arith::OrIOp>(to.loc, bits, bit);
+      Value either = to.make<arith::OrIOp>(seen[4 * c + e], seen[4 * c + 2 + e]);
+      Value bit = to.make<arith::ExtUIOp>(b.getI32Type(), either);
+      bit = to.make<arith::ShLIOp>(bit, to.i32(2 * c + e));
+      bits = to.make<arith::OrIOp>(bits, bit);
     }
   for (int64_t lanes = 4; lanes < 32; lanes *= 2)
-    bits = arith::OrIOp::create(b, to.loc, bits, to.shuffle(bits, lanes));
+    bits = to.make<arith::OrIOp>(bits, to.shuffle(bits, lanes));
   return bits;
 }
 
@@ -186,7 +186,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
   Value words = sharedAddress(launch.getClearWords()), thread = to.thread();
   auto wordOf = [&](Value number) { return to.sharedPointer(to.add(words, to.mul(number, 4))); };
   auto below = [&](Value x, int64_t limit) -> Value {
-    return arith::CmpIOp::create(b, to.loc, arith::CmpIPredicate::ult, x, to.i32(limit));
+    return to.make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, to.i32(limit));
   };
   auto together = [&] { to.synchronize(to.i32(1), threads); };
   when(below(thread, 4), [&] {
@@ -203,7 +203,7 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
     Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
                                       wordOf(to.div(to.rem(thread, 8), 2)), 0, true);
     Value number = to.add(to.mul(to.div(thread, 8), 2), to.rem(thread, 2));
-    Value bit = arith::AndIOp::create(b, to.loc, arith::ShRUIOp::create(b, to.loc, word, number),
+    Value bit = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(word, number),
                                       to.i32(1));
     when(to.equals(bit, 0), [&] {
       Value start = to.add(tile, to.mul(thread, 128));
@@ -224,11 +224,11 @@ void KernelEmitter::emitFill(device::FillOp op) {
   auto type = op.getResult().getType();
   Value one = value(op.getValue());
   if (isNarrow(type)) {
-    Value bits = arith::BitcastOp::create(b, to.loc, b.getI16Type(), one);
-    bits = to.widen(arith::ExtUIOp::create(b, to.loc, b.getI32Type(), bits));
+    Value bits = to.make<arith::BitcastOp>(b.getI16Type(), one);
+    bits = to.widen(to.make<arith::ExtUIOp>(b.getI32Type(), bits));
     bits = to.narrow(bits);
-    Value high = arith::ShLIOp::create(b, to.loc, bits, to.i32(16));
-    one = arith::OrIOp::create(b, to.loc, bits, high);
+    Value high = to.make<arith::ShLIOp>(bits, to.i32(16));
+    one = to.make<arith::OrIOp>(bits, high);
   }
   fragments[op.getResult()] = Values(countRegisters(type), one);
 }
@@ -276,7 +276,7 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
     if (digit.place == Place::register_)
       continue;
     Value number = to.div(digit.place == Place::warp ? warp : lane, digit.stride);
-    first = b.createOrFold<arith::AndIOp>(to.loc, first,
+    first = to.make<arith::AndIOp>(first,
                                           to.equals(to.rem(number, digit.size), 0));
   }
   return first;
@@ -408,7 +408,7 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
     type = b.getI64Type();
   std::vector<RegisterPlace> places = getPlaces(layout);
   int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
-  Value identity = arith::ConstantOp::create(b, to.loc, getIdentity(op.getMonoid(), type));
+  Value identity = to.constant(getIdentity(op.getMonoid(), type));
   Values from = registers(Value(op.getFragment()));
   // The result may be what each thread has of a row.
   bool joins = op.getResult().getType().getLayout() == layout.getSlice(0);

@@ -20,7 +20,7 @@ void KernelEmitter::emitContractFragments(device::ContractFragmentsOp op) {
   if (op.getC()) {
     sum = registers(Value(op.getC()));
   } else {
-    Value zero = arith::ConstantOp::create(b, to.loc, b.getFloatAttr(element, 0));
+    Value zero = to.constant(b.getFloatAttr(element, 0));
     sum.assign(type.getLayout().getNumRegisters(), zero);
   }
   int64_t each = isNarrow(left) ? 2 : 1; // elements of a register
@@ -74,7 +74,7 @@ void KernelEmitter::emitLoadFragment(device::LoadFragmentOp op) {
   for (const auto &load : plan.loads) {
     Value u = to.add(unit, load.column / 8);
     Value line = to.add(to.mul(to.div(u, 8), ring.getRows()), to.add(row, load.row));
-    Value swizzled = b.createOrFold<arith::XOrIOp>(to.loc, to.rem(u, 8), inMatrix);
+    Value swizzled = to.make<arith::XOrIOp>(to.rem(u, 8), inMatrix);
     Value address = to.add(to.add(tile, to.mul(line, 128)), to.mul(swizzled, 16));
     Values read = to.loadMatrices(address, plan.count, plan.isTransposed);
     for (auto [number, word] : llvm::zip(load.pairs, read))
@@ -119,11 +119,11 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
       if (source)
         word = to.shuffleFrom(word, source);
       if (isHalf && candidate % 2)
-        word = arith::ShRUIOp::create(b, to.loc, word, to.i32(16));
+        word = to.make<arith::ShRUIOp>(word, to.i32(16));
       if (result) {
         if (!chosen)
           chosen = numberOf(Place::register_);
-        word = arith::SelectOp::create(b, to.loc, to.equals(chosen, candidate * plan.width),
+        word = to.make<arith::SelectOp>(to.equals(chosen, candidate * plan.width),
                                        word, result);
       }
       result = word;
@@ -133,9 +133,9 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
   if (isHalf) {
     Values words;
     for (size_t k = 0; k != moved.size(); k += 2) {
-      Value low = arith::AndIOp::create(b, to.loc, moved[k], to.i32(0xffff));
-      Value high = arith::ShLIOp::create(b, to.loc, moved[k + 1], to.i32(16));
-      words.push_back(arith::OrIOp::create(b, to.loc, low, high));
+      Value low = to.make<arith::AndIOp>(moved[k], to.i32(0xffff));
+      Value high = to.make<arith::ShLIOp>(moved[k + 1], to.i32(16));
+      words.push_back(to.make<arith::OrIOp>(low, high));
     }
     moved = words;
   }

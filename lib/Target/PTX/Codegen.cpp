@@ -45,7 +45,7 @@ static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
     return createStringError("this LLVM has no NVPTX target: " + error);
   std::unique_ptr<TargetMachine> machine(
       target->createTargetMachine(triple, kProcessor, kFeatures, TargetOptions(), std::nullopt,
-                                  std::nullopt, CodeGenOptLevel::Aggressive));
+                                  std::nullopt, CodeGenOptLevel::Default));
   if (!machine)
     return createStringError("this LLVM does not know " + kProcessor);
   return machine;

@@ -31,13 +31,13 @@ device.program @branches attributes {symbols = ["N"], requires = [], arg_names =
 
       // A thread's part of a row's column: a constant per register, which reaches the
       // comparison as it is; the parts are read as rows are.
-      // CHECK: arith.cmpi slt, %c0_i64{{.*}}, %
+      // CHECK: arith.cmpi sgt, %{{.*}}, %c0_i64
       // CHECK: arith.select %{{.*}}, %{{.*}}, %[[FIRST]] : f32
-      // CHECK: arith.cmpi slt, %c1_i64{{.*}}, %
+      // CHECK: arith.cmpi sgt, %{{.*}}, %c1_i64
       // CHECK: arith.select %{{.*}}, %{{.*}}, %[[FIRST]] : f32
       // CHECK: arith.select %{{.*}}, %{{.*}}, %[[SECOND]] : f32
-      // CHECK: arith.cmpi slt, %c8_i64{{.*}}, %
-      // CHECK: arith.cmpi slt, %c9_i64{{.*}}, %
+      // CHECK: arith.cmpi sgt, %{{.*}}, %c8_i64
+      // CHECK: arith.cmpi sgt, %{{.*}}, %c9_i64
       %t = device.map(%s, %p) over #acc : (!scores, !parts) -> !scores {
       ^bb0(%v: f32, %part: f32, %i: index, %j: index):
         %offset = device.thread_offset %j

@@ -19,6 +19,9 @@
 // CHECK-SAME: %[[Q:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant},
 // CHECK-SAME: %[[O:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32
+// Constants stand at the start, each once.
+// CHECK: %[[IDENTITY:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-NOT: arith.constant 0.000000e+00
 device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["q", "k"],
     result_names = ["o", "lse"], result_types = [!moa.array<[B, N, 64], bf16>, !moa.array<[N], f32>]} {
 ^bb0(%q: !moa.array<[B, N, 64], bf16>, %k: !moa.array<[B, M, 64], bf16>, %o: !moa.array<[B, N, 64], bf16>, %lse: !moa.array<[N], f32>):
@@ -86,7 +89,6 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       device.arrive %empty[%zero] : !device.barriers<2, 8>
 
       // Two chains per row: registers 0 4 and 1 5 of the first, 2 6 and 3 7 of the second.
-      // CHECK: %[[IDENTITY:.*]] = arith.constant 0.000000e+00 : f32
       // CHECK: %[[EVEN0:.*]] = arith.addf %[[IDENTITY]], %[[S_0]]
       // CHECK: %[[ODD0:.*]] = arith.addf %[[IDENTITY]], %[[S_1]]
       // CHECK: %[[EVEN:.*]] = arith.addf %[[EVEN0]], %[[S_4]]

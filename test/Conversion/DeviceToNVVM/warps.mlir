@@ -16,6 +16,7 @@
 !y = !moa.array<[64, 8], f32>
 
 // CHECK-LABEL: llvm.func @warps_0(
+// CHECK: %[[NONE:.*]] = arith.constant 0.000000e+00 : f32
 device.program @warps attributes {symbols = [], requires = [], arg_names = ["x"],
     result_names = ["y"], result_types = [!moa.array<[64, 8], f32>]} {
 ^bb0(%x: !x, %y: !y):
@@ -62,7 +63,6 @@ device.program @warps attributes {symbols = [], requires = [], arg_names = ["x"]
     %bt = device.load_fragment %ring[%one] at %eight, %zero transposed : !ring -> !b
 
     // A sum starts at zero, or goes on.
-    // CHECK: %[[NONE:.*]] = arith.constant 0.000000e+00 : f32
     // CHECK: %[[P0:.*]] = llvm.bitcast %[[A0]] : i32 to vector<2xf16>
     // CHECK: %[[P1:.*]] = llvm.bitcast %[[A1]] : i32 to vector<2xf16>
     // CHECK: %[[P2:.*]] = llvm.bitcast %[[A2]] : i32 to vector<2xf16>

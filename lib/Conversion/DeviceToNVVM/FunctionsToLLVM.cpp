@@ -1,0 +1,265 @@
+//===- FunctionsToLLVM.cpp - scalar code and control flow in llvm ---------===//
+//
+// The functions of convert-device-to-nvvm are long and plain: an op per register, of
+// types that LLVM has. MLIR's conversions bring them to the llvm dialect in five
+// passes of patterns, which take longer than everything in front of them. One walk
+// does: an op of arith or math is one op of llvm, a branch or a loop its blocks.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace moa {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+using Rewrite = Operation *(*)(OpBuilder &, Operation *);
+using Table = llvm::DenseMap<TypeID, Rewrite>;
+
+/// One op of llvm with the same operands and results. Flags that only allow more are
+/// left behind: the level rounds every operation once.
+template <typename To> Operation *same(OpBuilder &b, Operation *op) {
+  return To::create(b, op->getLoc(), op->getResultTypes(), op->getOperands());
+}
+
+template <typename From, typename To> void add(Table &table) {
+  table[TypeID::get<From>()] = same<To>;
+}
+
+/// The predicates of arith have the numbers of llvm's.
+template <typename From, typename To, typename Predicate> void addComparison(Table &table) {
+  table[TypeID::get<From>()] = [](OpBuilder &b, Operation *op) -> Operation * {
+    auto comparison = cast<From>(op);
+    return To::create(b, op->getLoc(), op->getResult(0).getType(),
+                      static_cast<Predicate>(comparison.getPredicate()), comparison.getLhs(),
+                      comparison.getRhs());
+  };
+}
+
+Table makeTable() {
+  Table table;
+  add<arith::AddIOp, LLVM::AddOp>(table);
+  add<arith::SubIOp, LLVM::SubOp>(table);
+  add<arith::MulIOp, LLVM::MulOp>(table);
+  add<arith::DivSIOp, LLVM::SDivOp>(table);
+  add<arith::DivUIOp, LLVM::UDivOp>(table);
+  add<arith::RemSIOp, LLVM::SRemOp>(table);
+  add<arith::RemUIOp, LLVM::URemOp>(table);
+  add<arith::AndIOp, LLVM::AndOp>(table);
+  add<arith::OrIOp, LLVM::OrOp>(table);
+  add<arith::XOrIOp, LLVM::XOrOp>(table);
+  add<arith::ShLIOp, LLVM::ShlOp>(table);
+  add<arith::ShRSIOp, LLVM::AShrOp>(table);
+  add<arith::ShRUIOp, LLVM::LShrOp>(table);
+  add<arith::MaxSIOp, LLVM::SMaxOp>(table);
+  add<arith::MinSIOp, LLVM::SMinOp>(table);
+  add<arith::MaxUIOp, LLVM::UMaxOp>(table);
+  add<arith::MinUIOp, LLVM::UMinOp>(table);
+  add<arith::AddFOp, LLVM::FAddOp>(table);
+  add<arith::SubFOp, LLVM::FSubOp>(table);
+  add<arith::MulFOp, LLVM::FMulOp>(table);
+  add<arith::DivFOp, LLVM::FDivOp>(table);
+  add<arith::NegFOp, LLVM::FNegOp>(table);
+  add<arith::MaximumFOp, LLVM::MaximumOp>(table);
+  add<arith::MinimumFOp, LLVM::MinimumOp>(table);
+  add<arith::MaxNumFOp, LLVM::MaxNumOp>(table);
+  add<arith::MinNumFOp, LLVM::MinNumOp>(table);
+  add<arith::ExtSIOp, LLVM::SExtOp>(table);
+  add<arith::ExtUIOp, LLVM::ZExtOp>(table);
+  add<arith::TruncIOp, LLVM::TruncOp>(table);
+  add<arith::ExtFOp, LLVM::FPExtOp>(table);
+  add<arith::SIToFPOp, LLVM::SIToFPOp>(table);
+  add<arith::UIToFPOp, LLVM::UIToFPOp>(table);
+  add<arith::FPToSIOp, LLVM::FPToSIOp>(table);
+  add<arith::FPToUIOp, LLVM::FPToUIOp>(table);
+  add<arith::BitcastOp, LLVM::BitcastOp>(table);
+  add<arith::SelectOp, LLVM::SelectOp>(table);
+  add<math::AbsFOp, LLVM::FAbsOp>(table);
+  add<math::CeilOp, LLVM::FCeilOp>(table);
+  add<math::CopySignOp, LLVM::CopySignOp>(table);
+  add<math::FloorOp, LLVM::FFloorOp>(table);
+  add<math::FmaOp, LLVM::FMAOp>(table);
+  add<math::RoundEvenOp, LLVM::RoundEvenOp>(table);
+  add<math::SqrtOp, LLVM::SqrtOp>(table);
+  add<math::TruncOp, LLVM::FTruncOp>(table);
+  addComparison<arith::CmpIOp, LLVM::ICmpOp, LLVM::ICmpPredicate>(table);
+  addComparison<arith::CmpFOp, LLVM::FCmpOp, LLVM::FCmpPredicate>(table);
+  table[TypeID::get<arith::ConstantOp>()] = [](OpBuilder &b, Operation *op) -> Operation * {
+    return LLVM::ConstantOp::create(b, op->getLoc(), op->getResult(0).getType(),
+                                    cast<arith::ConstantOp>(op).getValue());
+  };
+  table[TypeID::get<arith::TruncFOp>()] = [](OpBuilder &b, Operation *op) -> Operation * {
+    if (cast<arith::TruncFOp>(op).getRoundingmode())
+      return nullptr;
+    return same<LLVM::FPTruncOp>(b, op);
+  };
+  return table;
+}
+
+bool isScalar(Type type) {
+  return type.isIntOrFloat();
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Ends the block of a region with a jump that passes what it yields and, in front of
+/// it, `first`.
+void jump(OpBuilder &b, Block &from, Block *to, ValueRange first = {}) {
+  Operation *yield = from.getTerminator();
+  SmallVector<Value> values(first);
+  llvm::append_range(values, yield->getOperands());
+  b.setInsertionPoint(yield);
+  LLVM::BrOp::create(b, yield->getLoc(), values, to);
+  yield->erase();
+}
+
+/// Cuts the block behind an op and erases the op, whose results `values` become.
+void replaceWithBlocks(Operation *op, ValueRange values) {
+  op->replaceAllUsesWith(values);
+  op->erase();
+}
+
+/// Moves the one block of a region in front of another one.
+Block *move(Region &region, Block *before) {
+  Block *block = &region.front();
+  block->moveBefore(before);
+  return block;
+}
+
+void lower(OpBuilder &b, scf::IfOp op) {
+  Location loc = op.getLoc();
+  Block *from = op->getBlock();
+  Block *behind = from->splitBlock(std::next(op->getIterator()));
+  SmallVector<Value> results;
+  for (Type type : op.getResultTypes())
+    results.push_back(behind->addArgument(type, loc));
+  Block *yes = move(op.getThenRegion(), behind);
+  jump(b, *yes, behind);
+  Block *no = behind;
+  if (!op.getElseRegion().empty()) {
+    no = move(op.getElseRegion(), behind);
+    jump(b, *no, behind);
+  }
+  b.setInsertionPoint(op);
+  LLVM::CondBrOp::create(b, loc, op.getCondition(), yes, no);
+  replaceWithBlocks(op, results);
+}
+
+/// The condition has a block of its own, whose arguments are the index and the state.
+void lower(OpBuilder &b, scf::ForOp op) {
+  Location loc = op.getLoc();
+  Block *from = op->getBlock();
+  Block *behind = from->splitBlock(std::next(op->getIterator()));
+  Block *body = &op.getRegion().front();
+  auto *head = new Block();
+  head->insertBefore(behind);
+  for (BlockArgument argument : body->getArguments())
+    argument.replaceAllUsesWith(head->addArgument(argument.getType(), argument.getLoc()));
+  body->eraseArguments(0, body->getNumArguments());
+  body->moveBefore(behind);
+  Value index = head->getArgument(0);
+  b.setInsertionPoint(body->getTerminator());
+  Value next = LLVM::AddOp::create(b, loc, index, op.getStep());
+  jump(b, *body, head, next);
+  b.setInsertionPointToEnd(head);
+  auto order = op.getUnsignedCmp() ? LLVM::ICmpPredicate::ult : LLVM::ICmpPredicate::slt;
+  Value goesOn = LLVM::ICmpOp::create(b, loc, order, index, op.getUpperBound());
+  auto branch = LLVM::CondBrOp::create(b, loc, goesOn, body, behind);
+  if (auto annotation = op->getAttrOfType<LLVM::LoopAnnotationAttr>("loop_annotation"))
+    branch.setLoopAnnotationAttr(annotation);
+  b.setInsertionPoint(op);
+  SmallVector<Value> first{op.getLowerBound()};
+  llvm::append_range(first, op.getInitArgs());
+  LLVM::BrOp::create(b, loc, first, head);
+  replaceWithBlocks(op, head->getArguments().drop_front());
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct ConvertFunctionsToLLVM : PassWrapper<ConvertFunctionsToLLVM, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertFunctionsToLLVM)
+  StringRef getArgument() const final { return "convert-gpu-functions-to-llvm"; }
+  StringRef getDescription() const final {
+    return "Lower scalar code and control flow of GPU functions to llvm";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect>();
+  }
+
+  void runOnOperation() final {
+    static const Table table = makeTable();
+    OpBuilder b(&getContext());
+    SmallVector<Operation *> structures;
+    getOperation().walk([&](Operation *op) {
+      if (isa<scf::IfOp, scf::ForOp>(op))
+        return structures.push_back(op);
+      auto found = table.find(op->getName().getTypeID());
+      if (found == table.end() || !llvm::all_of(op->getOperandTypes(), isScalar) ||
+          !llvm::all_of(op->getResultTypes(), isScalar))
+        return;
+      b.setInsertionPoint(op);
+      if (Operation *made = found->second(b, op)) {
+        op->replaceAllUsesWith(made);
+        op->erase();
+      }
+    });
+    // From the last one on: what stands behind an op moves once. Regions have one block
+    // each, for what contains an op comes before it.
+    for (Operation *op : llvm::reverse(structures)) {
+      if (auto branch = dyn_cast<scf::IfOp>(op))
+        lower(b, branch);
+      else
+        lower(b, cast<scf::ForOp>(op));
+    }
+    if (failed(convertRest()))
+      signalPassFailure();
+  }
+
+  /// What has no single op in llvm goes through MLIR's conversions.
+  LogicalResult convertRest() {
+    auto isLeft = [](Operation *op) {
+      return isa<NVVM::BasicPtxBuilderInterface>(op) ||
+             isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
+                 op->getDialect());
+    };
+    WalkResult found = getOperation().walk(
+        [&](Operation *op) { return isLeft(op) ? WalkResult::interrupt() : WalkResult::advance(); });
+    if (!found.wasInterrupted())
+      return success();
+    OpPassManager manager(ModuleOp::getOperationName());
+    manager.addPass(createSCFToControlFlowPass());
+    manager.addPass(createConvertMathToLLVMPass());
+    manager.addPass(createArithToLLVMConversionPass());
+    manager.addPass(createConvertNVVMToLLVMPass());
+    manager.addPass(createConvertControlFlowToLLVMPass());
+    manager.addPass(createReconcileUnrealizedCastsPass());
+    return runPipeline(manager, getOperation());
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createConvertGPUFunctionsToLLVMPass() {
+  return std::make_unique<ConvertFunctionsToLLVM>();
+}
+
+void registerFunctionsToLLVMPass() { PassRegistration<ConvertFunctionsToLLVM>(); }
+
+} // namespace moa
