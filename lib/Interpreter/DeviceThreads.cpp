@@ -286,8 +286,8 @@ bool Threads::execute(Operation *op) {
         return define(thread.getResult(), Lanes(std::move(numbers))), true;
       })
       .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
-      .Case<device::OpaqueOp>([&](device::OpaqueOp opaque) {
-        return define(opaque.getResult(), get(opaque.getOperand(), op)), true;
+      .Case<device::OpaqueOp, device::KeptOp>([&](auto same) {
+        return define(same.getResult(), get(same.getOperand(), op)), true;
       })
       .Case<device::ReciprocalOp>(
           [&](device::ReciprocalOp reciprocal) {

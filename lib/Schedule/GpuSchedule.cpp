@@ -52,7 +52,8 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   needs.rowBytes = shape.rows() * depth * fold.operandBytes;
   needs.stageBytes = shape.keys * (depth + width) * fold.operandBytes;
   needs.stages = shape.stages;
-  // Rings start at multiples of 1024 bytes; barriers stand behind them.
+  // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
+  // last ones 16 bytes of bits and what the block keeps, a number per axis.
   int64_t rings = 2 * fold.depths.size() + fold.widths.size();
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024);
   addRegisters(needs, fold, shape);

@@ -152,8 +152,30 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
 
 def Device_WarpgroupOp : Device_Op<"warpgroup", [Pure]> {
   let summary = "This warpgroup's number in its block";
+  let description = [{
+    With `again` the number is found again, so that what is computed from it takes no
+    register in front of this operation.
+  }];
+  let arguments = (ins UnitAttr:$again);
   let results = (outs Index:$result);
-  let assemblyFormat = "attr-dict";
+  let assemblyFormat = "(`again` $again^)? attr-dict";
+}
+
+def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
+                                       MemoryEffects<[MemRead]>]> {
+  let summary = "The same number of the whole block, kept in shared memory";
+  let description = [{
+    A role of a specialised block reads here what stands in front of the roles. One
+    thread has written the number when barriers were initialised, so that it takes no
+    register from there to here.
+
+    Constraints: the operand is defined in the kernel's own block, in front of
+    `device.specialize` (C1), and this operation stands in one of its roles (C2).
+  }];
+  let arguments = (ins Index:$operand);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$operand attr-dict";
+  let hasVerifier = 1;
 }
 
 def Device_CopyOp : Device_Op<"copy"> {

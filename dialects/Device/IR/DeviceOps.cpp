@@ -115,6 +115,16 @@ LogicalResult SpecializeOp::verify() {
   return success();
 }
 
+LogicalResult KeptOp::verify() {
+  auto roles = (*this)->getParentOfType<SpecializeOp>();
+  if (!roles)
+    return emitOpError("expects to stand in a role of a specialized block (C2)");
+  Operation *number = getOperand().getDefiningOp();
+  if (!number || number->getBlock() != roles->getBlock())
+    return emitOpError("expects a number from in front of the block's roles (C1)");
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   if (getArray().getType().getElementType() != getRing().getType().getElementType())
     return emitOpError("expects the ring's element type ")

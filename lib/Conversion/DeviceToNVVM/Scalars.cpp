@@ -44,7 +44,7 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
       .Case<device::StoreOp>([&](auto store) { emitStore(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
-            device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
+            device::KeptOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
             device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
             device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })

@@ -21,7 +21,16 @@ void KernelEmitter::emitTile(Operation *op) {
       })
       .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
       .Case<device::WarpgroupOp>(
-          [&](auto number) { scalars.map(number.getResult(), warpgroup); })
+          [&](device::WarpgroupOp number) {
+            bool again = hasRoles() && number.getAgain();
+            scalars.map(number.getResult(),
+                        again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
+          })
+      .Case<device::KeptOp>([&](device::KeptOp kept) {
+        Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(kept.getOperand())));
+        scalars.map(kept.getResult(), LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from,
+                                                           /*alignment=*/8, /*isVolatile=*/true));
+      })
       .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
       .Case<device::WaitOp>([&](auto wait) {
         to.wait(slot(wait.getBarriers(), wait.getSlot()), to.narrow(value(wait.getParity())));
@@ -73,6 +82,9 @@ void KernelEmitter::initBarriers() {
         to.initBarrier(to.add(value(barriers.getResult()), 8 * k), type.getArrivals());
     });
     to.publishBarriers();
+    for (Value number : launch.getKept())
+      LLVM::StoreOp::create(b, to.loc, value(number),
+                            to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
   });
   to.synchronize();
 }

@@ -212,6 +212,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
 
 /// What stands behind the fold, for each row or each element of a carrier.
 void TileKernel::finish(ScalarCode &code, ValueRange finals) {
+  recallBlock(code);
   Block &body = plan.nest.getBody().front();
   if (!body.getOps<StoreOp>().empty())
     writeElements(code, finals, body, {}, Value());
@@ -235,10 +236,14 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
     else
       writeElements(code, finals, loop.getBody().front(), which, index);
   }
+  for (device::KeptOp number : recalled)
+    if (number->use_empty())
+      number.erase();
 }
 
 void TileKernel::consume(ScalarCode &code) {
-  warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType());
+  warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(),
+                                          /*again=*/false);
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
   rowBase = arith::AddIOp::create(b, code.named("row_base"), firstRow, offset);
   for (const Ring &ring : rowRings)

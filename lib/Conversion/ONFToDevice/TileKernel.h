@@ -61,6 +61,8 @@ private:
                 int64_t rows, int64_t columns, mlir::Type element,
                 bool withEmpty);
   void bindBlock(ScalarCode &code);
+  void narrowNumbers(ScalarCode &code);
+  void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
   std::pair<mlir::Value, mlir::Value>
   interval(ScalarCode &code, mlir::AffineMap lower, mlir::AffineMap upper);
@@ -292,6 +294,7 @@ private:
   llvm::SmallVector<bool> isReference;                    // of the scalars
   bool lazy = false; // references may lag behind what has been seen
   bool readsMemory = false; // the states or the guard, beside the operands
+  llvm::SmallVector<device::KeptOp> recalled; // by what stands behind the tiles
   llvm::SmallVector<onf::LoadOp> readOnce; // what is the same for a whole block
   mlir::Value firstRow, lastRow,
       rowBase; // of the block, clamped; of the warpgroup

@@ -136,12 +136,12 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
     return results;
   });
   Presence presence{bounds, guard.rest};
-  bool reads = llvm::any_of(guard.rest, [&](Value rest) { return code.isCostly(rest); });
-  return reads ? readPresence(code, presence, first) : presence;
+  return guard.rest.empty() ? presence : readPresence(code, presence, first);
 }
 
-/// The bits of what a guard says that reads memory: every element is read once, and what
-/// is known of it does not stay in a register of its own.
+/// The bits of what a guard says of elements one by one, which may read memory: it is
+/// evaluated once per element, and what is known of it does not stay in a register of its
+/// own.
 TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
                                               Value first) {
   int64_t columns = plan.shape.keys / typeOver(Over::parts(), b.getI1Type()).getShape()[1];

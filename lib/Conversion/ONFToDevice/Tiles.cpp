@@ -94,6 +94,46 @@ void TileKernel::bindBlock(ScalarCode &code) {
     code.bind(body.getArgument(0), rest);
 }
 
+/// What stands in front of the roles, numbers of tiles and indices of the block, is below
+/// 2^32: a grid has fewer blocks, and the copy engine takes no longer axis of rows or keys.
+/// A compiler that sees it keeps one register of each instead of two.
+void TileKernel::narrowNumbers(ScalarCode &code) {
+  llvm::DenseMap<Value, Value> known;
+  auto narrow = [&](Value number) -> Value {
+    if (getConstantIntValue(number))
+      return number;
+    Value &narrowed = known[number];
+    if (!narrowed) {
+      Value word = arith::IndexCastOp::create(b, code.loc, b.getI32Type(), number);
+      Value wide = arith::ExtUIOp::create(b, code.loc, b.getI64Type(), word);
+      narrowed = arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
+    }
+    return narrowed;
+  };
+  for (Value *number : {&firstRow, &firstTile, &endTile, &firstFull, &endFull, &numTiles, &numMasked})
+    *number = narrow(*number);
+  for (BlockArgument axis : plan.nest.getBody().getArguments().drop_back())
+    code.bind(axis, narrow(code.eval(axis)));
+}
+
+/// What is behind the tiles finds the numbers of the block in shared memory and its
+/// warpgroup's again, so that none of them takes a register while the tiles run.
+void TileKernel::recallBlock(ScalarCode &code) {
+  auto recall = [&](Value number) -> Value {
+    Operation *op = number.getDefiningOp();
+    if (!op || getConstantIntValue(number) || isa<device::BlockOp>(op))
+      return number;
+    recalled.push_back(device::KeptOp::create(b, number.getLoc(), number));
+    return recalled.back();
+  };
+  for (BlockArgument axis : plan.nest.getBody().getArguments().drop_back())
+    code.bind(axis, recall(code.eval(axis)));
+  warpgroup = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(),
+                                          /*again=*/true);
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+  rowBase = arith::AddIOp::create(b, code.named("row_base"), recall(firstRow), offset);
+}
+
 Value TileKernel::fromLast(ScalarCode &code, Value number) {
   Value last = arith::SubIOp::create(b, code.loc, code.symbol(tiles()), code.index(1));
   return arith::SubIOp::create(b, code.named("tile"), last, number);
@@ -344,6 +384,7 @@ LogicalResult TileKernel::run() {
   bindBlock(code);
   findRange(code);
   findFullRange(code);
+  narrowNumbers(code);
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
                                             plan.shape.consumerRegisters,
                                             plan.shape.producerRegisters);

@@ -316,10 +316,18 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::IndexCastOp>([&](auto) {
         // Functions of a register's number are of type int.
         bool isInt = op->getOperand(0).getDefiningOp<device::ThreadOffsetOp>() && type().isInteger(32);
-        return isInt ? in[0] : cast();
+        bool isSame = getValueType(type()) == getValueType(op->getOperand(0).getType());
+        return isInt || isSame ? in[0] : cast();
       })
-      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
-          [&](auto) { return cast(); })
+      .Case<arith::ExtUIOp>([&](auto) {
+        // Integers are printed with a sign, but for booleans.
+        unsigned width = op->getOperand(0).getType().getIntOrFloatBitWidth();
+        if (width == 1)
+          return cast();
+        std::string bits = "uint" + std::to_string(width) + "_t(" + in[0].text + ")";
+        return Expr{getValueType(type()).str() + "(" + bits + ")"};
+      })
+      .Case<arith::ExtSIOp, arith::TruncIOp>([&](auto) { return cast(); })
       .Default([&](Operation *) { return printMath(); });
 }
 

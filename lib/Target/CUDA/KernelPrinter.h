@@ -146,6 +146,7 @@ private:
   std::string slot(mlir::Value barriers, mlir::Value index);
   /// The address of a stage of a ring.
   std::string stage(mlir::Value ring, mlir::Value number);
+  std::string keptNumber(mlir::Value number);
 
   //===--- Fragments (FragmentPrinter.cpp) --------------------------------===//
   /// The type and number of a thread's registers.

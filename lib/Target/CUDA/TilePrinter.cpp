@@ -8,15 +8,23 @@ namespace moa::cuda {
 
 using device::RingType;
 
+/// The same in all lanes, so that addresses made from it are not per thread.
+static constexpr const char *kWarpgroup = "__shfl_sync(0xffffffff, threadIdx.x / 128, 0)";
+
 bool KernelPrinter::printTile(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<device::SharedOp, device::BarriersOp>([&](auto) { return printShared(op), true; })
       .Case<device::SpecializeOp>([&](auto roles) { return printSpecialize(roles), true; })
       .Case<device::WarpgroupOp>(
-          [&](auto) {
+          [&](device::WarpgroupOp number) {
             // Fragments of a kernel without roles are those of its one warpgroup.
-            return values[op->getResult(0)] = Expr{hasRoles() ? "warpgroup" : "0"}, true;
+            if (!hasRoles() || !number.getAgain())
+              return values[op->getResult(0)] = Expr{hasRoles() ? "warpgroup" : "0"}, true;
+            return define(*op, {kWarpgroup}, /*mayInline=*/false), true;
           })
+      .Case<device::KeptOp>([&](device::KeptOp kept) {
+        return define(*op, {keptNumber(kept.getOperand())}, /*mayInline=*/false), true;
+      })
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
@@ -86,6 +94,11 @@ void KernelPrinter::printShared(Operation *op) {
 
 bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::SpecializeOp>().empty(); }
 
+/// Where a number of the block stands in shared memory.
+std::string KernelPrinter::keptNumber(Value number) {
+  return "*(const volatile int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ")";
+}
+
 /// By the first thread, before all others go on.
 void KernelPrinter::initBarriers() {
   helpers.insert("init_barriers");
@@ -94,6 +107,9 @@ void KernelPrinter::initBarriers() {
     writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
               std::to_string(type.getArrivals()) + ")");
   writeCall("publish_barriers()");
+  for (Value number : launch.getKept())
+    write("*(int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ") = " +
+          value(number).text + ";");
   close();
   write("__syncthreads();");
 }
@@ -101,8 +117,7 @@ void KernelPrinter::initBarriers() {
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   initBarriers();
-  // The same in all lanes, so that addresses made from it are not per thread.
-  write("const int64_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);");
+  write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");

@@ -71,6 +71,10 @@ void Collector::visit(Operation *op) {
       })
       .Case<device::StoreTileOp>(
           [&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
+      .Case<device::KeptOp>([&](auto kept) {
+        if (!llvm::is_contained(launch.kept, kept.getOperand()))
+          launch.kept.push_back(kept.getOperand());
+      })
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
 }
 
@@ -82,6 +86,10 @@ Launch Collector::run() {
   if (clears) {
     launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);
     launch.sharedBytes = launch.clearWords + 16;
+  }
+  if (!launch.kept.empty()) {
+    launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
+    launch.sharedBytes = launch.firstKept + 8 * launch.kept.size();
   }
   launch.parameters.arrays.assign(arrays.begin(), arrays.end());
   launch.parameters.scalars.assign(scalars.begin(), scalars.end());

@@ -9,6 +9,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,11 +44,17 @@ struct Launch {
   int64_t getPlace(mlir::Value memory) const { return places.lookup(memory); }
   /// The first byte of the four words `device.clear_unseen` collects its bits in.
   int64_t getClearWords() const { return clearWords; }
+  /// The numbers that `device.kept` reads, each once, and the first byte of one of them.
+  llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
+  int64_t getKeptPlace(mlir::Value number) const {
+    return firstKept + 8 * (llvm::find(kept, number) - kept.begin());
+  }
   /// The descriptor of an array's tiles of so many rows.
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows) const;
 
   llvm::DenseMap<mlir::Value, int64_t> places;
-  int64_t clearWords = 0;
+  int64_t clearWords = 0, firstKept = 0;
+  std::vector<mlir::Value> kept;
 };
 
 /// The launch of a kernel. Rings stand at multiples of 1024 bytes, where the
