@@ -145,9 +145,10 @@ bool Planner::planScore(FoldOp inner) {
       !acc.getRefs().empty() || !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
   Value result = inner.getResult(0), k = inner.getBody().getArgument(0);
-  for (Value index : {lane, key})
-    if (!deps.on(result, index))
-      return refuse(subject, "does not depend on '" + getIndexName(index) + "'");
+  if (!deps.on(result, lane))
+    return refuse(subject, "does not depend on the nest's last axis, '" + getIndexName(lane) + "'");
+  if (!deps.on(result, key))
+    return refuse(subject, "does not depend on the index of its fold, '" + getIndexName(key) + "'");
   for (Value index : deps.of(result))
     if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
       return refuse(subject, "stands inside of an axis of a state");
