@@ -50,7 +50,7 @@ enum {
   MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
   MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
   MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
-  MOA_DEVICE = 8,          /* not memory of this CPU, or of the current device */
+  MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
   MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
   MOA_OVERLAP = 10,        /* an output overlaps another array */
   MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
