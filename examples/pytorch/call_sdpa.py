@@ -1,8 +1,10 @@
 """Calls the C entry point of examples/sdpa.moa on PyTorch tensors:
 
-    moa-codegen examples/sdpa.moa --target=cuda -o sdpa.cu
-    nvcc -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC sdpa.cu -o sdpa.so
-    python3 examples/pytorch/call_sdpa.py sdpa.so
+    build/bin/moa-codegen examples/sdpa.moa --target=cuda -o build/sdpa.cu
+    nvcc -gencode arch=compute_90a,code=sm_90a -shared -Xcompiler -fPIC build/sdpa.cu -o build/libsdpa.so
+    python3 examples/pytorch/call_sdpa.py build/libsdpa.so
+
+docs/Calling.md has the signature. The library of --target=ptx serves as well.
 """
 import ctypes
 import sys

@@ -187,6 +187,8 @@ public:
 
   /// False once the specification, the options or a pass turned out wrong.
   bool ok() const;
+  /// The level the input is at; of a specification it is MoA.
+  Level inputLevel() const;
   const std::vector<Diagnostic> &diagnostics() const;
   /// The diagnostics as text: file, line, column, the source line and a caret.
   /// Remarks are left out unless asked for.
@@ -208,7 +210,8 @@ public:
   std::optional<std::vector<char>> cubin();
   /// CUDA C++ of all kernels, one file that stands alone.
   std::optional<std::string> cuda();
-  /// The C header of the object's entry points.
+  /// The C header of the entry points: the object's or, where the options name an
+  /// architecture of GPUs, those of cuda() and of the launcher of ptx().
   std::optional<std::string> header();
   /// The schedule of the lifted level, to be edited and fed back.
   std::optional<std::string> schedule();

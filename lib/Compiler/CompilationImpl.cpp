@@ -282,7 +282,7 @@ ModuleOp Compilation::Impl::getModule(Level level) {
     return {};
   if (level < entry || level > Level::Lifted) {
     log.addQueryError(llvm::Twine("the input stands below the level ") +
-                      getLevelName(level));
+                      getLevelName(level) + ": it is at the level " + getLevelName(entry));
     return {};
   }
   ModuleOp above = getModule(static_cast<Level>(static_cast<int>(level) - 1));

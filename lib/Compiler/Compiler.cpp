@@ -4,6 +4,7 @@
 #include "lib/Analysis/MathText.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/CPU/EntryPoints.h"
+#include "lib/Target/GPU/Header.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/FileSystem.h"
@@ -71,6 +72,7 @@ Compilation &Compilation::operator=(Compilation &&) = default;
 Compilation::~Compilation() = default;
 
 bool Compilation::ok() const { return !impl->log.hasErrors(); }
+Level Compilation::inputLevel() const { return impl->getEntryLevel(); }
 const std::vector<Diagnostic> &Compilation::diagnostics() const {
   return impl->log.get();
 }
@@ -165,11 +167,13 @@ std::optional<std::string> Compilation::header() {
       return std::nullopt;
     guard += "_" + llvm::StringRef(signature.name).upper();
   }
+  guard += "_H";
+  if (!impl->options.architecture.empty())
+    return gpu::printHeader(impl->signatures, guard);
   llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);
   if (!machine)
     return std::nullopt;
-  return cpu::printHeader(impl->signatures, guard + "_H",
-                          cpu::getProcessor(*machine));
+  return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine));
 }
 
 std::optional<std::string>

@@ -121,10 +121,15 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
     os << "\nschedule\n" << report.schedule << "\n";
 }
 
+/// What the passes found of the input.
+static bool isFinding(const Diagnostic &diagnostic) {
+  return diagnostic.severity == Severity::Remark || diagnostic.severity == Severity::Warning;
+}
+
 static void printRemarks(llvm::raw_ostream &os, const DiagnosticLog &log) {
   bool first = true;
   for (const Diagnostic &diagnostic : log.get()) {
-    if (diagnostic.severity != Severity::Remark)
+    if (!isFinding(diagnostic))
       continue;
     os << (first ? "\nremarks\n" : "") << "  ";
     first = false;
@@ -183,7 +188,7 @@ static llvm::json::Object toJSON(const KernelReport &report,
 static llvm::json::Array remarksToJSON(const DiagnosticLog &log) {
   llvm::json::Array remarks;
   for (const Diagnostic &diagnostic : log.get())
-    if (diagnostic.severity == Severity::Remark)
+    if (isFinding(diagnostic))
       remarks.push_back(llvm::json::Object{{"file", diagnostic.file},
                                            {"line", diagnostic.line},
                                            {"column", diagnostic.column},

@@ -45,7 +45,7 @@ static cl::opt<std::string>
                   "vector, llvm, device; or math: the normal forms as mathematics"),
          cl::cat(category));
 static cl::opt<std::string> header("header", cl::value_desc("file"),
-                                   cl::desc("Where the C header goes"),
+                                   cl::desc("Where the C header of the entry points goes"),
                                    cl::cat(category));
 static cl::opt<std::string>
     report("report", cl::value_desc("text|json"),
@@ -54,7 +54,7 @@ static cl::opt<std::string>
            cl::cat(category));
 static cl::list<std::string>
     atList("at", cl::value_desc("symbol=value"),
-           cl::desc("Add numbers to the report for values of the symbols"),
+           cl::desc("Add numbers to the report: a size for each run-time symbol"),
            cl::cat(category));
 static cl::opt<std::string>
     schedule("schedule", cl::value_desc("print|file"),
@@ -74,9 +74,9 @@ static cl::opt<std::string>
                   cl::desc("Write every level into a directory"),
                   cl::cat(category));
 static cl::opt<bool> remarks("remarks",
-                             cl::desc("Show the remarks of the passes"),
+                             cl::desc("Show what the passes remark on standard error"),
                              cl::cat(category));
-static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage"),
+static cl::opt<bool> timing("timing", cl::desc("Show the time of every stage on standard error"),
                             cl::cat(category));
 
 static int fail(const Twine &message) {
@@ -93,13 +93,18 @@ static std::optional<std::string> checkFlags() {
     return "--arch names a GPU; --target=cpu takes --mcpu";
   if (target != "cpu" && !arch.empty() && arch != "sm_90a")
     return "there is no GPU architecture '" + arch + "'; there is sm_90a";
-  if (target != "cpu" && (!header.empty() || !processor.empty()))
-    return std::string("--header and --mcpu belong to --target=cpu");
+  if (target != "cpu" && !processor.empty())
+    return std::string("--mcpu names a CPU; --target=" + target + " takes --arch");
+  if (target == "cubin" && !header.empty())
+    return std::string("machine code of a GPU has no entry points for C; --header goes with "
+                       "--target=cpu, cuda and ptx");
   if (!emit.empty() && emit != "math" && !moa::parseLevel(emit))
     return "there is no level '" + emit +
            "'; there are moa, dnf, onf, lifted, vector, llvm, device and math";
   if (!report.empty() && report != "text" && report != "json")
     return "--report is text or json, not '" + report + "'";
+  if (!atList.empty() && report.empty())
+    return std::string("--at adds numbers to a report; give --report=text or json too");
   if (output.empty() && header.empty() && emit.empty() && report.empty() &&
       schedule != "print")
     return std::string("nothing to write; give -o, --header, --emit, --report "

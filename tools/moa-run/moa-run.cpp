@@ -68,7 +68,8 @@ static cl::opt<uint64_t>
                           "gets"),
                  cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
-                                     cl::desc("Read the schedule from a file"),
+                                     cl::desc("Read the schedule from a file, as "
+                                              "moa-codegen --schedule=print writes it"),
                                      cl::cat(category));
 static cl::list<std::string>
     disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
@@ -109,6 +110,7 @@ public:
 private:
   /// Empty errors are those of the unit, which are in its diagnostics.
   Error run();
+  Error checkLevel();
   Error choose();
   Error checkOutputNames();
   Error runCompiled();
@@ -126,6 +128,22 @@ private:
   moa::Arguments arguments;
 };
 } // namespace
+
+/// Whether the input is at a level that the target runs and --check compares with.
+Error Run::checkLevel() {
+  moa::Level level = unit.inputLevel();
+  std::string where = input + " is at the level " + moa::getLevelName(level);
+  if (level == moa::Level::Device && target != "device")
+    return createStringError(where + "; --target=device runs it");
+  if (target == "reference" && level != moa::Level::MoA)
+    return createStringError("--target=reference interprets specifications, but " + where);
+  // Sampled rows are those of the level dnf.
+  moa::Level last = checkedRows == 0 ? moa::Level::MoA : moa::Level::DNF;
+  if (check.getNumOccurrences() && level > last)
+    return createStringError("--check compares with the interpreter of the specification, but " +
+                             where + "; check the specification, or compare what -o writes");
+  return Error::success();
+}
 
 /// The kernel to run, by name or because there is one.
 Error Run::choose() {
@@ -283,6 +301,8 @@ Error Run::writeOutputs() {
 Error Run::run() {
   if (!unit.ok())
     return unitError();
+  if (Error error = checkLevel())
+    return error;
   if (Error error = choose())
     return error;
   if (Error error = checkOutputNames())
@@ -343,6 +363,8 @@ int main(int argc, char **argv) {
   moa::CompilerOptions options;
   options.settings.assign(settings.begin(), settings.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
+  if (schedule == "print")
+    return fail("--schedule takes a file; moa-codegen --schedule=print writes one");
   if (!schedule.empty())
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));

@@ -1,6 +1,7 @@
 //===- LiftToGpu.cpp - nests bound to blocks, warpgroups and threads ------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -30,8 +31,12 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
     // What a schedule asks for needs no explanation.
     if (tileShapeOf(lifted) || (given && nest.fold))
       continue;
-    op.emitRemark("runs with one thread per row, without tensor cores: ")
-        << (nest.fold ? whyNoShape(nest, machine) : nest.why);
+    std::string why = nest.fold ? whyNoShape(nest, machine) : nest.why;
+    // A user of the default expects the tensor cores here.
+    if (!given && contractsHalves(op))
+      op.emitWarning("runs with one thread per row, without tensor cores, which is slow: ") << why;
+    else
+      op.emitRemark("runs with one thread per row, without tensor cores: ") << why;
   }
   if (failed(lift(kernel, schedule)))
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

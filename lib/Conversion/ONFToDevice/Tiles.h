@@ -30,6 +30,8 @@ struct TilePlan {
 
 /// What a nest would be as a kernel of tiles, without a shape, or why it is none.
 std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
+/// Whether a nest sums up products of operands of 16 bits, which tensor cores are for.
+bool contractsHalves(onf::ForOp nest);
 /// Whether a nest is lifted to warpgroups.
 bool isLiftedToTiles(onf::ForOp nest);
 /// The plan of a nest that is lifted to warpgroups, in the shape that its

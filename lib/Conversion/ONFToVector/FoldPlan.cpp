@@ -14,9 +14,10 @@ namespace {
 
 class Planner {
 public:
-  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand)
+  Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
+          std::string *why)
       : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
-        deps(deps), onDemand(onDemand) {}
+        deps(deps), onDemand(onDemand), why(why) {}
   std::optional<FoldPlan> run();
 
 private:
@@ -24,6 +25,8 @@ private:
   bool usesState(Value value);
   bool split(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row,
              Factors &key);
+  bool refuse(const Twine &subject, const Twine &reason);
+  std::string describeFactors(const Factors &mixed);
   bool planScore(FoldOp inner);
   bool planCarrier(AccOp acc, unsigned pass);
   bool planStates();
@@ -41,6 +44,7 @@ private:
   Value lane, key;
   Dependence &deps;
   OnDemand &onDemand;
+  std::string *why;
   FoldPlan plan;
   llvm::DenseMap<Value, unsigned> firstPass;
   llvm::DenseSet<Value> seen; // in the pass being visited
@@ -60,6 +64,13 @@ bool Planner::usesState(Value value) {
       work.append(inner->operand_begin(), inner->operand_end());
     });
   }
+  return false;
+}
+
+/// The first reason stays.
+bool Planner::refuse(const Twine &subject, const Twine &reason) {
+  if (why && why->empty())
+    *why = (subject + " " + reason).str();
   return false;
 }
 
@@ -102,34 +113,58 @@ bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
   return true;
 }
 
+/// What is wrong with a product whose factors are not each of the rows or of the keys.
+std::string Planner::describeFactors(const Factors &mixed) {
+  std::string names = "'" + getIndexName(lane).str() + "' and '" + getIndexName(key).str() + "'";
+  if (mixed.values.empty())
+    return "is no sum of products of one factor along '" + getIndexName(lane).str() +
+           "' and one along '" + getIndexName(key).str() + "'";
+  LoadOp load = getReadElement(mixed.values[0]);
+  if (!load)
+    return "sums up products with a factor along both " + names;
+  return "reads " + getArrayName(load).str() + " along both " + names;
+}
+
 bool Planner::planScore(FoldOp inner) {
+  std::string subject = "the inner fold over '" + inner.getName().str() + "'";
   SmallVector<AccOp> accs = getAccs(inner);
   auto expr = SymExpr::parse(inner.getExtent());
-  if (accs.size() != 1 || getGuard(inner) || !onDemand.isUnconditional(inner) || !expr || !expr->getConstant() ||
-      *expr->getConstant() < 1)
-    return false;
+  if (accs.size() != 1)
+    return refuse(subject, "has " + Twine(accs.size()) + " states");
+  if (getGuard(inner))
+    return refuse(subject, "is masked");
+  if (!onDemand.isUnconditional(inner))
+    return refuse(subject, "runs only where a choice needs it");
+  if (!expr || !expr->getConstant())
+    return refuse(subject, "has the extent " + inner.getExtent() + ", which is not known at compile time");
+  if (*expr->getConstant() < 1)
+    return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
-  if (acc.getMonoid() != Monoid::add || !isa<FloatType>(type) ||
-      !acc.getRefs().empty() || !acc.getExtents().empty() ||
-      !(type.isF32() || type.isF64()))
-    return false;
+  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()) ||
+      !acc.getRefs().empty() || !acc.getExtents().empty())
+    return refuse(subject, "is no sum of f32 or f64");
   Value result = inner.getResult(0), k = inner.getBody().getArgument(0);
-  if (!deps.on(result, lane) || !deps.on(result, key))
-    return false;
+  if (!deps.on(result, lane))
+    return refuse(subject, "does not depend on the nest's last axis, '" + getIndexName(lane) + "'");
+  if (!deps.on(result, key))
+    return refuse(subject, "does not depend on the index of its fold, '" + getIndexName(key) + "'");
   for (Value index : deps.of(result))
-    if (auto owner = dyn_cast_or_null<AccOp>(index.getParentBlock()->getParentOp()))
-      return false; // inside a carried axis
+    if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
+      return refuse(subject, "stands inside of an axis of a state");
   Score score{inner, type, *expr->getConstant(), {}, {}, {}};
+  Factors mixed;
   bool ok = split(acc, [&](Value factor) {
-    if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key)))
+    if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key))) {
+      mixed.values.push_back(factor);
       return Side::None;
+    }
     if (deps.on(factor, lane))
       return Side::Row;
     return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
   }, score.row, score.key);
   if (!ok || score.row.empty() || score.key.empty())
-    return false;
+    return refuse(subject, describeFactors(mixed));
   seen.clear();
   for (const auto &factors : {score.row.values, score.row.divisors})
     for (Value factor : factors)
@@ -139,15 +174,20 @@ bool Planner::planScore(FoldOp inner) {
 }
 
 bool Planner::planCarrier(AccOp acc, unsigned pass) {
+  std::string subject = "the state '" + acc.getName().str() + "'";
   Type type = cast<ArrayType>(acc.getResult().getType()).getElementType();
-  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()) ||
-      (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
-    return false;
+  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()))
+    return refuse(subject, "is no sum of f32 or f64");
+  if (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul)
+    return refuse(subject, "is not repaired by a factor");
   Carrier carrier{acc, pass, type, {}, {}, {}};
-  for (Attribute text : acc.getExtents()) {
-    auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-    if (!expr || expr->getConstant().value_or(0) < 1)
-      return false;
+  for (Attribute attribute : acc.getExtents()) {
+    StringRef text = cast<StringAttr>(attribute).getValue();
+    auto expr = SymExpr::parse(text);
+    if (!expr || !expr->getConstant())
+      return refuse(subject, "has an axis of extent " + text + ", which is not known at compile time");
+    if (*expr->getConstant() < 1)
+      return refuse(subject, "has an empty axis");
     carrier.extents.push_back(*expr->getConstant());
   }
   auto indices = acc.getValue().getArguments();
@@ -159,7 +199,7 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
   }, carrier.row, carrier.key);
   if (!ok)
-    return false;
+    return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
   for (const Carrier &other : plan.carriers)
     if (other.row == carrier.row && other.pass == pass && other.type == type &&
@@ -294,9 +334,26 @@ std::optional<FoldPlan> Planner::run() {
 
 } // namespace
 
-std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex, Dependence &deps,
-                                 OnDemand &onDemand) {
-  return Planner(fold, laneIndex, deps, onDemand).run();
+std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
+                                 Dependence &deps, OnDemand &onDemand,
+                                 std::string *why) {
+  return Planner(fold, laneIndex, deps, onDemand, why).run();
+}
+
+StringRef getIndexName(Value index) {
+  auto argument = cast<BlockArgument>(index);
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (auto fold = dyn_cast<FoldOp>(owner))
+    return fold.getName();
+  auto acc = dyn_cast<AccOp>(owner);
+  ArrayAttr names = acc ? acc.getNames() : cast<ForOp>(owner).getNames();
+  return cast<StringAttr>(names[argument.getArgNumber()]).getValue();
+}
+
+StringRef getArrayName(LoadOp load) {
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  return cast<StringAttr>(kernel.getArgNames()[number]).getValue();
 }
 
 } // namespace moa::rows

@@ -75,9 +75,17 @@ struct FoldPlan {
   llvm::SmallVector<onf::LoadOp> rowLoads, guardLoads;
 };
 
-/// The plan of a fold over rows, or nothing where its form does not allow one.
+/// The plan of a fold over rows, or nothing where its form does not allow one. `why`
+/// receives what keeps the first inner fold from being a score or the first state with
+/// axes from being a carrier, and is left alone where nothing does.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
-                                 Dependence &deps, OnDemand &onDemand);
+                                 Dependence &deps, OnDemand &onDemand,
+                                 std::string *why = nullptr);
+
+/// The user's name of a loop index, of a fold's, a nest's or a state's axis.
+llvm::StringRef getIndexName(mlir::Value index);
+/// The user's name of the array a load reads.
+llvm::StringRef getArrayName(onf::LoadOp load);
 
 } // namespace moa::rows
 

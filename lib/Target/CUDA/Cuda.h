@@ -46,6 +46,8 @@ private:
 bool isOwnName(llvm::StringRef name);
 /// A C++ identifier near `wish`; letters outside of ASCII become `_`.
 std::string getIdentifier(llvm::StringRef wish);
+/// `name_2`; C++ keeps names with two underscores in a row.
+std::string getNumbered(llvm::StringRef name, unsigned number);
 /// The element type of an array in memory: `__nv_bfloat16`.
 llvm::StringRef getStorageType(mlir::Type element);
 /// The type of a value in a thread: `float`, `int64_t`, `bool`.

@@ -29,7 +29,7 @@ llvm::Expected<KernelText> KernelPrinter::print() {
 std::string KernelPrinter::fresh(llvm::StringRef wish) {
   std::string base = getIdentifier(wish), name = base;
   for (unsigned k = 2; names.isTaken(name) || !used.insert(name).second; ++k)
-    name = base + "_" + std::to_string(k);
+    name = getNumbered(base, k);
   scopes.back().names.push_back(name);
   return name;
 }

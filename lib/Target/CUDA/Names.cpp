@@ -10,12 +10,24 @@ namespace moa::cuda {
 std::string getIdentifier(llvm::StringRef wish) {
   std::string name;
   for (char c : wish)
-    name += llvm::isAlnum(c) ? c : '_';
+    if (llvm::isAlnum(c) || c == '_')
+      name += c;
+    else if (!llvm::StringRef(name).ends_with("_"))
+      name += '_';
   if (name.empty() || llvm::isDigit(name.front()))
     name = "v" + name;
+  // What carries a monoid's name is called after what it tells.
+  if (name == "or")
+    return "some";
+  if (name == "and")
+    return "every";
   if (isReservedWord(name))
     name += "_";
   return name;
+}
+
+std::string getNumbered(llvm::StringRef name, unsigned number) {
+  return (name + (name.ends_with("_") ? "" : "_") + llvm::Twine(number)).str();
 }
 
 llvm::StringRef getValueType(Type type) {
@@ -101,7 +113,7 @@ std::string Names::choose(llvm::StringRef wish) {
   if (mayBeDeclared(name))
     result = name = (llvm::StringRef(name).starts_with("_") ? "v" : "") + name + "_";
   for (unsigned k = 2; host.count(result) || !taken.insert(result).second; ++k)
-    result = name + "_" + std::to_string(k);
+    result = getNumbered(name, k);
   return result;
 }
 

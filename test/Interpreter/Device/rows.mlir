@@ -35,9 +35,12 @@
 // A program of this level cannot be compared with what it was made from, nor run by
 // other targets.
 // RUN: not moa-run %s --target=device --random 1 N=200 --check 2>&1 | FileCheck %s --check-prefix=CHECK
-// CHECK: the input stands below the level
+// CHECK: error: --check compares with the interpreter of the specification, but {{.*}}rows.mlir is at the level device; check the specification, or compare what -o writes
 // RUN: not moa-run %s --random 1 N=200 2>&1 | FileCheck %s --check-prefix=CPU
-// CPU: the input stands below the level
+// CPU: error: {{.*}}rows.mlir is at the level device; --target=device runs it
+// RUN: not moa-run %s --target=reference --random 1 N=200 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not moa-codegen %s --emit=lifted 2>&1 | FileCheck %s --check-prefix=ABOVE
+// ABOVE: error: the input stands below the level lifted: it is at the level device
 // RUN: not moa-run %s --interleaving=3 --random 1 N=200 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: --interleaving applies to --target=device only
 

@@ -6,6 +6,7 @@ The names are those that the emitted file, CUDA's headers or the entry points us
 themselves, beside words that are short and common.
 """
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -56,6 +57,24 @@ class Names(unittest.TestCase):
                 self.compiles("".join(
                     pattern.replace("KERNEL", f"k{k}").replace("@", name) + "\n"
                     for k, name in enumerate(names)))
+
+    def test_numbers(self):
+        """States called after monoids, and names that end in an underscore, get numbers without
+        two underscores in a row, which C++ keeps."""
+        texts = [mt.tool("moa-codegen", mt.example(name), "--set", "T=bf16", "--target=cuda", "-o", "-").stdout
+                 for name in ("cross_mask", "causal")]
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            path = os.path.join(directory, "names.moa")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("kernel k[N](new : f32[N], x : f32[N]) -> (new_ : f32[N], y : f32[N]) "
+                           "{ new_ = new + x\n y = new - x }\n")
+            texts.append(mt.tool("moa-codegen", path, "--target=cuda", "-o", "-").stdout)
+        for text in texts:
+            code = "\n".join(line for line in text.splitlines() if not line.startswith("//"))
+            self.assertEqual(re.findall(r"\b[A-Za-z]\w*__\w*", code), [])
+        self.assertIn("bool some[2], some_2[2]", texts[0])
+        self.assertIn("bool some[2]", texts[1])
+        self.assertRegex(texts[2], r"\bnew_2\b")
 
     def test_names_of_kernels(self):
         """Names of the file's own are refused, with the remedy."""

@@ -1,7 +1,7 @@
 # REQUIRES: ptxas
 # RUN: %python %s
-"""ptxas takes the PTX of every example, the C compiler its launcher, and the manifest
-says what both say.
+"""ptxas takes the PTX of every example, the C compiler its launcher beside its header, and
+the manifest says what both say.
 
 Products that ptxas serialises (C7510 to C7519) and warnings are errors everywhere,
 registers spilled to memory where the CUDA C++ text has none.
@@ -20,6 +20,9 @@ import moa_testing as mt
 SERIALISED = re.compile(r"C751\d|wgmma\S* .*serializ", re.IGNORECASE)
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 TOOLKIT = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas"))))
+
+# Examples whose products of 16-bit operands run with one thread per row, and why.
+MISSES = {"paper": "a contraction's length is no multiple of 8", "layernorm_product": "the nest has 3 folds"}
 
 
 def names():
@@ -46,11 +49,23 @@ def run(*words):
 
 class Assemble(unittest.TestCase):
 
+    def assert_said(self, said, name, settings):
+        """Nothing, but of products of 16-bit operands that miss the tensor cores one warning."""
+        why = MISSES.get(name) if settings["T"] == "bf16" else None
+        found = re.findall(r"^.*: (?:warning|error): .*$", said, re.M)
+        if why is None:
+            self.assertEqual(said, "")
+        else:
+            self.assertEqual(len(found), 1, said)
+            self.assertRegex(found[0], rf"{name}\.moa:\d+:\d+: warning: .* without tensor cores, .*: {why}")
+
     def emit(self, directory, name, settings):
         base = os.path.join(directory, "-".join([name] + [f"{k}={v}" for k, v in settings.items()]))
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
-        made = mt.tool("moa-codegen", mt.example(name), *sets, "--target=ptx", "-o", base + ".ptx")
-        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        made = mt.tool("moa-codegen", mt.example(name), *sets, "--target=ptx", "-o", base + ".ptx",
+                       "--header", base + ".h")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assert_said(made.stderr, name, settings)
         return base
 
     def check_manifest(self, base):
@@ -92,7 +107,8 @@ class Assemble(unittest.TestCase):
                     if strict:
                         self.assertEqual(set(spills), {("0", "0")}, done.stdout)
                     done = run(os.environ["CC"], "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-                               "-I" + os.path.join(TOOLKIT, "include"), base + ".c", "-o", base + ".so")
+                               "-I" + os.path.join(TOOLKIT, "include"), "-include", base + ".h", base + ".c",
+                               "-o", base + ".so")
                     self.assertEqual((done.returncode, done.stdout), (0, ""))
                     self.check_manifest(base)
 

@@ -3,6 +3,7 @@
 #include "lib/Target/Signature.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Target/CPU/EntryPoints.h"
+#include "lib/Target/GPU/Header.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -10,6 +11,7 @@
 
 using namespace moa;
 using testing::HasSubstr;
+using testing::Not;
 
 namespace {
 
@@ -102,7 +104,16 @@ TEST_F(Signatures, HeaderDeclaresTheEntryPoints) {
                 "*workspace, size_t bytes, void *stream);"));
   EXPECT_THAT(header, HasSubstr("int32_t f_prepare(int32_t device);"));
   EXPECT_THAT(header, HasSubstr(" *   in  a2 : bool[N]\n"));
-  for (llvm::StringRef rest = header; !rest.empty();) {
+  // That of a GPU declares the same, with notes of its own.
+  std::string gpuHeader = gpu::printHeader({*signature}, "GUARD_H");
+  EXPECT_THAT(gpuHeader, HasSubstr("by MoA for GPUs"));
+  EXPECT_THAT(gpuHeader, Not(HasSubstr("Compiled for the processor")));
+  llvm::StringRef declared = header, same = gpuHeader;
+  size_t guard = declared.find("#ifndef GUARD_H");
+  ASSERT_NE(guard, llvm::StringRef::npos);
+  EXPECT_EQ(declared.substr(guard), same.substr(same.find("#ifndef GUARD_H")));
+  std::string both = header + gpuHeader;
+  for (llvm::StringRef rest = both; !rest.empty();) {
     auto [line, more] = rest.split('\n');
     EXPECT_LE(line.contains("kernel f(") ? 0 : line.size(), 80u) << line.str();
     rest = more;

@@ -1,0 +1,16 @@
+//===- Header.h - the C header of kernels for GPUs --------------*- C++ -*-===//
+#ifndef MOA_TARGET_GPU_HEADER_H
+#define MOA_TARGET_GPU_HEADER_H
+
+#include "lib/Target/Signature.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace moa::gpu {
+
+/// The C header that declares the entry points that CUDA C++ text and launchers of PTX
+/// define. Its text depends on the arguments only.
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard);
+
+} // namespace moa::gpu
+
+#endif // MOA_TARGET_GPU_HEADER_H

@@ -1,0 +1,149 @@
+//===- Header.cpp - the C header of emitted kernels -----------------------===//
+
+#include "lib/Target/Header.h"
+#include "lib/Target/CNames.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace moa {
+
+static const char *const kPreamble =
+    R"(#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* DLPack's descriptor (https://dmlc.github.io/dlpack). Include dlpack.h before
+ * this file to use the original declarations. */
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
+typedef struct {
+  int32_t device_type; /* 1: CPU, 2: CUDA, 13: CUDA managed */
+  int32_t device_id;
+} DLDevice;
+typedef struct {
+  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL: row-major */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+
+/* What an entry point returns. Any other code than MOA_OK: nothing was
+ * written. */
+#ifndef MOA_CODES
+#define MOA_CODES
+enum {
+  MOA_OK = 0,
+  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
+  MOA_RANK = 2,            /* wrong number of axes */
+  MOA_DTYPE = 3,           /* wrong element type */
+  MOA_SHAPE = 4,           /* extents disagree with each other */
+  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
+  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
+  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
+  MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
+  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
+  MOA_OVERLAP = 10,        /* an output overlaps another array */
+  MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
+  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
+  MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
+  MOA_LAUNCH = 14          /* CUDA refused to launch */
+};
+#endif
+)";
+
+static const char *const kLicence =
+    R"( *
+ * This file and the code it describes were written by a compiler; they carry no
+ * licence obligation.
+ */
+)";
+
+/// A parameter's name as C and C++ allow it, apart from ours.
+static std::string getCName(llvm::StringRef name) {
+  static const llvm::StringSet<> ours = {"bytes", "device", "message",
+                                         "n",     "stream", "workspace"};
+  bool taken = isReservedWord(name) || ours.contains(name);
+  return taken ? (name + "_").str() : name.str();
+}
+
+/// The kernel's own parameters as C declares them, in calling order.
+static std::vector<std::string> getCParameters(const KernelSignature &kernel) {
+  std::vector<std::string> inputs, scalars, outputs;
+  for (const Parameter &parameter : kernel.parameters) {
+    std::string name = getCName(parameter.name);
+    if (parameter.isScalar())
+      scalars.push_back((getScalarCType(parameter.type) + " " + name).str());
+    else
+      (parameter.isOutput ? outputs : inputs)
+          .push_back("const DLTensor *" + name);
+  }
+  inputs.insert(inputs.end(), scalars.begin(), scalars.end());
+  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+  return inputs;
+}
+
+/// One declaration, broken into lines of at most 80 columns.
+static void printDeclaration(llvm::raw_ostream &os, llvm::StringRef result,
+                             const std::string &name,
+                             std::vector<std::string> parameters,
+                             std::vector<std::string> more) {
+  parameters.insert(parameters.end(), more.begin(), more.end());
+  std::string line = (result + " " + name + "(").str();
+  size_t indent = line.size();
+  for (auto [k, parameter] : llvm::enumerate(parameters)) {
+    bool last = k + 1 == parameters.size();
+    std::string item = parameter + (last ? ");" : ",");
+    if (line.size() + item.size() + 1 > 80 && line.size() > indent) {
+      os << line << "\n";
+      line = std::string(indent, ' ');
+    } else if (line.size() > indent) {
+      line += " ";
+    }
+    line += item;
+  }
+  os << line << "\n";
+}
+
+std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef guard,
+                        llvm::StringRef machines, llvm::StringRef notes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "/* Kernels compiled from a specification by MoA for "
+     << machines << ".\n *\n";
+  for (const KernelSignature &kernel : kernels)
+    os << " *   kernel " << kernel.getText() << "\n";
+  os << notes << kLicence;
+  os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble;
+  os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  for (const KernelSignature &kernel : kernels) {
+    std::vector<std::string> own = getCParameters(kernel);
+    os << "\n/* kernel " << kernel.name << "\n";
+    for (const Parameter &parameter : kernel.parameters)
+      os << " *   " << (parameter.isOutput ? "out " : "in  ") << parameter.name
+         << " : " << parameter.getTypeText() << "\n";
+    for (const Constraint &constraint : kernel.constraints)
+      os << " *   require " << constraint.text << "\n";
+    os << " */\n";
+    printDeclaration(os, "int32_t", kernel.name, own,
+                     {"void *workspace", "size_t bytes", "void *stream"});
+    printDeclaration(os, "int64_t", kernel.name + "_workspace", own, {});
+    printDeclaration(os, "int32_t", kernel.name + "_check", own,
+                     {"char *message", "size_t n"});
+    printDeclaration(os, "int32_t", kernel.name + "_prepare", {},
+                     {"int32_t device"});
+  }
+  os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
+  return text;
+}
+
+} // namespace moa
