@@ -7,7 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
@@ -109,9 +114,7 @@ Table makeTable() {
   return table;
 }
 
-bool isScalar(Type type) {
-  return type.isIntOrFloat();
-}
+bool isScalar(Type type) { return type.isIntOrFloat(); }
 
 //===----------------------------------------------------------------------===//
 // Control flow
@@ -128,8 +131,8 @@ void jump(OpBuilder &b, Block &from, Block *to, ValueRange first = {}) {
   yield->erase();
 }
 
-/// Cuts the block behind an op and erases the op, whose results `values` become.
-void replaceWithBlocks(Operation *op, ValueRange values) {
+/// Erases an op whose blocks give `values` for its results.
+void replace(Operation *op, ValueRange values) {
   op->replaceAllUsesWith(values);
   op->erase();
 }
@@ -157,7 +160,7 @@ void lower(OpBuilder &b, scf::IfOp op) {
   }
   b.setInsertionPoint(op);
   LLVM::CondBrOp::create(b, loc, op.getCondition(), yes, no);
-  replaceWithBlocks(op, results);
+  replace(op, results);
 }
 
 /// The condition has a block of its own, whose arguments are the index and the state.
@@ -186,7 +189,7 @@ void lower(OpBuilder &b, scf::ForOp op) {
   SmallVector<Value> first{op.getLowerBound()};
   llvm::append_range(first, op.getInitArgs());
   LLVM::BrOp::create(b, loc, first, head);
-  replaceWithBlocks(op, head->getArguments().drop_front());
+  replace(op, head->getArguments().drop_front());
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,8 +242,9 @@ struct ConvertFunctionsToLLVM : PassWrapper<ConvertFunctionsToLLVM, OperationPas
              isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
                  op->getDialect());
     };
-    WalkResult found = getOperation().walk(
-        [&](Operation *op) { return isLeft(op) ? WalkResult::interrupt() : WalkResult::advance(); });
+    WalkResult found = getOperation().walk([&](Operation *op) {
+      return isLeft(op) ? WalkResult::interrupt() : WalkResult::advance();
+    });
     if (!found.wasInterrupted())
       return success();
     OpPassManager manager(ModuleOp::getOperationName());

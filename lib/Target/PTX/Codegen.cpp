@@ -30,6 +30,9 @@ namespace moa::ptx {
 // wgmma and setmaxnreg need the `a`; PTX 8.6 comes with CUDA 12.7.
 static constexpr StringRef kProcessor = "sm_90a", kFeatures = "+ptx86";
 
+// The next level numbers values globally three times more, for the same machine code.
+static constexpr CodeGenOptLevel kLevel = CodeGenOptLevel::Default;
+
 static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -45,7 +48,7 @@ static Expected<std::unique_ptr<TargetMachine>> createTargetMachine() {
     return createStringError("this LLVM has no NVPTX target: " + error);
   std::unique_ptr<TargetMachine> machine(
       target->createTargetMachine(triple, kProcessor, kFeatures, TargetOptions(), std::nullopt,
-                                  std::nullopt, CodeGenOptLevel::Default));
+                                  std::nullopt, kLevel));
   if (!machine)
     return createStringError("this LLVM does not know " + kProcessor);
   return machine;
@@ -63,7 +66,31 @@ static void markConvergent(llvm::Module &module) {
         }
 }
 
-static void optimise(llvm::Module &module, TargetMachine &machine) {
+// LLVM's -O3 for modules that are a few long functions: what merges equal values, moves
+// invariants out of loops and unrolls loops over private arrays. What looks for
+// vectors, for calls between functions and for stores to remove finds nothing here, and
+// InstCombine, the longest, runs twice instead of eight times.
+static constexpr StringRef kPasses =
+    "function(nvvm-intr-range),always-inline,ipsccp,cgscc(inline),globaldce,"
+    "function<eager-inv>("
+    // Straight code.
+    "simplifycfg,sroa<modify-cfg>,early-cse<>,instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "simplifycfg<switch-range-to-icmp>,early-cse<memssa>,reassociate,"
+    // Loops; those that index private arrays disappear, and the arrays behind them.
+    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,"
+    "loop-rotate<header-duplication;no-prepare-for-lto>,licm<allowspeculation>,"
+    "simple-loop-unswitch<nontrivial;trivial>),"
+    "simplifycfg<switch-range-to-icmp>,"
+    "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,"
+    // What this has made equal, constant or dead.
+    "gvn<>,sccp,bdce,adce,loop-mssa(licm<allowspeculation>),"
+    "simplifycfg<switch-range-to-icmp;switch-to-arithmetic;hoist-common-insts;sink-common-insts>,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop-unroll<O3>,sroa<preserve-cfg>,infer-alignment,loop-mssa(licm<allowspeculation>),"
+    "instsimplify,div-rem-pairs,"
+    "simplifycfg<switch-range-to-icmp;hoist-loads-stores-with-cond-faulting>)";
+
+static Error optimise(llvm::Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
@@ -75,7 +102,11 @@ static void optimise(llvm::Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+  ModulePassManager passes;
+  if (Error error = builder.parsePassPipeline(passes, kPasses))
+    return error;
+  passes.run(module, modules);
+  return Error::success();
 }
 
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMContext &context,
@@ -97,7 +128,8 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
       function.addFnAttr(Attribute::NoUnwind);
     }
   markConvergent(*module);
-  optimise(*module, **machine);
+  if (Error error = optimise(*module, **machine))
+    return error;
   return module;
 }
 
