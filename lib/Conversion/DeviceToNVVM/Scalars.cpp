@@ -317,7 +317,8 @@ void KernelEmitter::emitFor(scf::ForOp loop) {
       [&](OpBuilder &, Location loc, Value index, ValueRange states) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(index.getParentBlock());
-        scalars.map(loop.getInductionVar(), index);
+        // Of loops over tiles LLVM would make several counters that follow from one.
+        scalars.map(loop.getInductionVar(), hasRoles() ? to.opaque(index) : index);
         SmallVector<Value> arguments(loop.getRegionIterArgs().begin(),
                                      loop.getRegionIterArgs().end());
         bindAll(arguments, states);

@@ -269,7 +269,7 @@ void KernelEmitter::emitContract(device::ContractOp op) {
   fragments[op.getResult()] = to.contract(shape, sum, a, bTile);
 }
 
-/// This thread's part of an index: the digits bound to warps and lanes.
+/// This thread's part of an index, of 32 bits: the digits bound to warps and lanes.
 Value KernelEmitter::threadPart(LayoutAttr layout, unsigned axis) {
   Value sum = to.i32(0);
   for (const LayoutAttr::Digit &digit : layout.getDigits(axis)) {
@@ -278,7 +278,7 @@ Value KernelEmitter::threadPart(LayoutAttr layout, unsigned axis) {
     Value number = to.div(digit.place == Place::warp ? warp : lane, digit.stride);
     sum = to.add(sum, to.mul(to.rem(number, digit.size), digit.weight));
   }
-  return to.widen(sum);
+  return sum;
 }
 
 /// Whether this thread is the first of those that hold the same element.
@@ -364,9 +364,11 @@ void KernelEmitter::emitMap(device::MapOp op) {
     if (isNarrow(type))
       return fail(op, "a map of 16-bit fragments that does more than round them");
   LayoutAttr layout = op.getLayout();
+  // Opaque, so that an index is a thread's part plus a constant: where LLVM knows bits of
+  // both it makes `or` of sums and keeps a number per element in front of the loop.
   Values threadParts;
   for (unsigned axis = 0; axis != layout.getRank(); ++axis)
-    threadParts.push_back(threadPart(layout, axis));
+    threadParts.push_back(to.widen(to.opaque(threadPart(layout, axis))));
   SmallVector<Values> results;
   for (Type type : op.getResultTypes())
     results.emplace_back(countRegisters(cast<FragmentType>(type)));

@@ -93,7 +93,7 @@ void KernelEmitter::emitConvertLayout(device::ConvertLayoutOp op) {
     return fail(op, "16-bit registers that do not form pairs");
   Values starts;
   for (unsigned axis = 0; axis != layout.getRank(); ++axis)
-    starts.push_back(to.narrow(threadPart(layout, axis)));
+    starts.push_back(threadPart(layout, axis));
   std::vector<RegisterPlace> places = getPlaces(layout);
   Values x = registers(Value(op.getFragment())), moved;
   bool isHalf = packed && plan.width == 1; // halves of words move apart

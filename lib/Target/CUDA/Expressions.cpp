@@ -324,7 +324,11 @@ std::optional<Expr> OperationPrinter::print() const {
         unsigned width = op->getOperand(0).getType().getIntOrFloatBitWidth();
         if (width == 1)
           return cast();
-        std::string bits = "uint" + std::to_string(width) + "_t(" + in[0].text + ")";
+        std::string bits = "uint" + std::to_string(width) + "_t";
+        // A cast to the signed type in front changes nothing.
+        bool isCast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>() &&
+                      llvm::StringRef(in[0].text).starts_with(bits.substr(1) + "(");
+        bits += isCast ? in[0].text.substr(bits.size() - 1) : "(" + in[0].text + ")";
         return Expr{getValueType(type()).str() + "(" + bits + ")"};
       })
       .Case<arith::ExtSIOp, arith::TruncIOp>([&](auto) { return cast(); })

@@ -96,7 +96,7 @@ bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::Special
 
 /// Where a number of the block stands in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
-  return "*(const volatile int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ")";
+  return "*(int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ")";
 }
 
 /// By the first thread, before all others go on.
@@ -108,8 +108,7 @@ void KernelPrinter::initBarriers() {
               std::to_string(type.getArrivals()) + ")");
   writeCall("publish_barriers()");
   for (Value number : launch.getKept())
-    write("*(int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ") = " +
-          value(number).text + ";");
+    writeCall(keptNumber(number) + " = " + value(number).text);
   close();
   write("__syncthreads();");
 }

@@ -136,7 +136,8 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // Columns from registers and lanes.
       // CHECK: %[[QUAD:.*]] = arith.remui %[[LANE]], %c4
       // CHECK: %[[COLUMN:.*]] = arith.muli %[[QUAD]], %c2
-      // CHECK: %[[J:.*]] = arith.extui %[[COLUMN]] : i32 to i64
+      // CHECK: %[[PART:.*]] = llvm.inline_asm has_side_effects "", "=r,0" %[[COLUMN]] : (i32) -> i32
+  // CHECK: %[[J:.*]] = arith.extui %[[PART]] : i32 to i64
       // CHECK: arith.cmpi slt, %[[J]],
       %seen = device.map() over #acc : () -> !seen {
       ^bb0(%i: index, %j: index):

@@ -207,6 +207,31 @@ device.program @specialize_c1 attributes {symbols = ["N"], requires = [], arg_na
 
 // -----
 
+device.program @kept_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 256 {
+    device.specialize consumers 1 registers 240 {
+      %w = device.warpgroup
+      // expected-error @below {{expects a number from in front of the block's roles (C1)}}
+      %n = device.kept %w
+    } producer registers 24 {
+    }
+  }
+}
+
+// -----
+
+device.program @kept_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 256 {
+    %b = device.block
+    // expected-error @below {{expects to stand in a role of a specialized block (C2)}}
+    %n = device.kept %b
+  }
+}
+
+// -----
+
 func.func @specialize_c1_outside() {
   // expected-error @below {{expects a block of 256 threads}}
   device.specialize consumers 1 registers 240 {

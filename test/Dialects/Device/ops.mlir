@@ -76,6 +76,10 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
     device.specialize consumers 2 registers 240 {
       // CHECK: device.warpgroup{{$}}
       %w = device.warpgroup
+      // CHECK: device.warpgroup again
+      %w2 = device.warpgroup again
+      // CHECK: device.kept %{{.*}}
+      %k0 = device.kept %block
       %size = arith.constant 64 : index
       %first = arith.muli %w, %size : index
       // CHECK: device.wait %[[FULL]][%{{.*}}] parity %{{.*}} : <2, 1>

@@ -4,45 +4,19 @@
 
 ptxas says what it made of it: products that it serialised (C7510 to C7519) are an
 error everywhere, registers spilled to memory one in the kernels on the tensor
-cores.
+cores (gpu_cases.py has the list, which PTX shares).
 """
 import concurrent.futures
-import glob
 import os
-import re
 import subprocess
 import tempfile
 import unittest
 
+import gpu_cases
 import moa_testing as mt
 
 FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
          "-Xptxas", "-v", "-cubin"]
-# ptxas tells that wgmma is serialised with an advisory of one of these numbers.
-SERIALISED = re.compile(r"C751\d|wgmma\S* .*serializ", re.IGNORECASE)
-SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
-
-
-def names():
-    folder = os.path.dirname(mt.example("sdpa"))
-    return sorted(os.path.basename(f)[:-4] for f in glob.glob(os.path.join(folder, "*.moa")))
-
-
-def cases():
-    """(example, settings, whether no register may be spilled)"""
-    for name in names():
-        for kind in ("f32", "bf16"):
-            yield name, {"T": kind}, False
-    for name in ("paper", "causal"):
-        yield name, {"T": "f64"}, False
-    for name in ("sdpa", "causal", "gqa_causal", "alibi", "softcap", "sliding_window",
-                 "sigmoid_attention", "cross_mask"):
-        for width in (64, 128, 256):
-            # benchmarks/gpu/NOTES.md says what spills how many bytes.
-            if width != 256 or name in ("sdpa", "alibi", "softcap", "sigmoid_attention"):
-                yield name, {"T": "bf16", "D": width}, True
-    for name in ("gqa_causal", "alibi", "cross_mask"):
-        yield name, {"T": "f16", "D": 64}, True
 
 
 class Compile(unittest.TestCase):
@@ -62,21 +36,16 @@ class Compile(unittest.TestCase):
         return "nvcc", done.returncode, done.stdout
 
     def test_examples(self):
-        self.assertGreaterEqual(len(names()), 11)
+        self.assertGreaterEqual(len(gpu_cases.names()), 11)
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory, \
                 concurrent.futures.ThreadPoolExecutor(2) as pool:
             running = [(*case, pool.submit(self.compile, directory, *case[:2]))
-                       for case in cases()]
+                       for case in gpu_cases.cases()]
             for name, settings, strict, future in running:
                 with self.subTest(example=name, **settings):
                     tool, code, text = future.result()
                     self.assertEqual(code, 0, f"{tool}: {text}")
-                    self.assertNotIn("warning", text.lower())
-                    self.assertNotRegex(text, SERIALISED)
-                    spills = SPILLS.findall(text)
-                    self.assertTrue(spills, text)
-                    if strict:
-                        self.assertEqual(set(spills), {("0", "0")}, text)
+                    gpu_cases.check_assembler(self, text, "cuda", name, settings, strict)
 
     def test_host_code(self):
         """The part that runs on the CPU: with all warnings of the host compiler."""
