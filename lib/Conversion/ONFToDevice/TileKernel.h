@@ -61,7 +61,7 @@ private:
                 int64_t rows, int64_t columns, mlir::Type element,
                 bool withEmpty);
   void bindBlock(ScalarCode &code);
-  void narrowNumbers(ScalarCode &code);
+  mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
   mlir::Value fromLast(ScalarCode &code, mlir::Value number);
   std::pair<mlir::Value, mlir::Value>

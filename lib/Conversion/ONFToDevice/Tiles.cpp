@@ -81,39 +81,29 @@ void TileKernel::bindBlock(ScalarCode &code) {
   }
   firstRow = arith::MulIOp::create(b, code.named("first_" + nameOf(rank - 1).str()), tile,
                                    code.index(plan.shape.rows()));
+  firstRow = narrow(code, firstRow);
   Value end = arith::AddIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows() - 1));
   Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(rank - 1)),
                                      code.index(1));
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
-    code.bind(body.getArgument(axis), remainder(rest, radix, nameOf(axis)));
+    code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
     rest = divide(rest, radix, axis == 1 ? nameOf(0) : "");
   }
   if (rank > 1)
-    code.bind(body.getArgument(0), rest);
+    code.bind(body.getArgument(0), narrow(code, rest));
 }
 
 /// What stands in front of the roles, numbers of tiles and indices of the block, is below
 /// 2^32: a grid has fewer blocks, and the copy engine takes no longer axis of rows or keys.
 /// A compiler that sees it keeps one register of each instead of two.
-void TileKernel::narrowNumbers(ScalarCode &code) {
-  llvm::DenseMap<Value, Value> known;
-  auto narrow = [&](Value number) -> Value {
-    if (getConstantIntValue(number))
-      return number;
-    Value &narrowed = known[number];
-    if (!narrowed) {
-      Value word = arith::IndexCastOp::create(b, code.loc, b.getI32Type(), number);
-      Value wide = arith::ExtUIOp::create(b, code.loc, b.getI64Type(), word);
-      narrowed = arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
-    }
-    return narrowed;
-  };
-  for (Value *number : {&firstRow, &firstTile, &endTile, &firstFull, &endFull, &numTiles, &numMasked})
-    *number = narrow(*number);
-  for (BlockArgument axis : plan.nest.getBody().getArguments().drop_back())
-    code.bind(axis, narrow(code.eval(axis)));
+Value TileKernel::narrow(ScalarCode &code, Value number) {
+  if (getConstantIntValue(number))
+    return number;
+  Value word = arith::IndexCastOp::create(b, code.loc, b.getI32Type(), number);
+  Value wide = arith::ExtUIOp::create(b, code.loc, b.getI64Type(), word);
+  return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
 }
 
 /// What is behind the tiles finds the numbers of the block in shared memory and its
@@ -181,7 +171,7 @@ void TileKernel::findRange(ScalarCode &code) {
     firstTile = zero;
     Value count = b.createOrFold<arith::MaxSIOp>(code.loc, high, zero);
     Value up = arith::AddIOp::create(b, code.loc, count, more);
-    endTile = arith::DivUIOp::create(b, code.named("end_tile"), up, size);
+    endTile = narrow(code, arith::DivUIOp::create(b, code.named("end_tile"), up, size));
     return;
   }
   // A tile range of no tile is empty whatever its ends are.
@@ -191,7 +181,8 @@ void TileKernel::findRange(ScalarCode &code) {
   Value up = arith::AddIOp::create(b, code.loc, high, more);
   Value end = arith::DivUIOp::create(
       b, code.loc, arith::SelectOp::create(b, code.loc, some, up, zero), size);
-  endTile = arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile);
+  firstTile = narrow(code, firstTile);
+  endTile = narrow(code, arith::SelectOp::create(b, code.named("end_tile"), some, end, firstTile));
 }
 
 /// The tiles of keys that every row of the block sees, a stretch of the others.
@@ -225,9 +216,11 @@ void TileKernel::findFullRange(ScalarCode &code) {
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
   }
+  firstFull = narrow(code, firstFull);
+  endFull = narrow(code, endFull);
   numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
   Value full = b.createOrFold<arith::SubIOp>(code.loc, endFull, firstFull);
-  numMasked = b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full);
+  numMasked = narrow(code, b.createOrFold<arith::SubIOp>(code.named("masked_tiles"), numTiles, full));
 }
 
 /// The tile at a position: first those in front of the full ones and behind them,
@@ -384,7 +377,6 @@ LogicalResult TileKernel::run() {
   bindBlock(code);
   findRange(code);
   findFullRange(code);
-  narrowNumbers(code);
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
                                             plan.shape.consumerRegisters,
                                             plan.shape.producerRegisters);

@@ -326,10 +326,15 @@ std::optional<Expr> OperationPrinter::print() const {
           return cast();
         std::string bits = "uint" + std::to_string(width) + "_t";
         // A cast to the signed type in front changes nothing.
+        llvm::StringRef inner = in[0].text;
         bool isCast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>() &&
-                      llvm::StringRef(in[0].text).starts_with(bits.substr(1) + "(");
-        bits += isCast ? in[0].text.substr(bits.size() - 1) : "(" + in[0].text + ")";
-        return Expr{getValueType(type()).str() + "(" + bits + ")"};
+                      inner.consume_front(bits.substr(1)) && inner.starts_with("(");
+        std::string operand = isCast ? inner.str() : "(" + in[0].text + ")";
+        if (width == 32 && type().isInteger(64)) {
+          helpers.insert("low_word");
+          return Expr{"low_word" + operand};
+        }
+        return Expr{getValueType(type()).str() + "(" + bits + operand + ")"};
       })
       .Case<arith::ExtSIOp, arith::TruncIOp>([&](auto) { return cast(); })
       .Default([&](Operation *) { return printMath(); });

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Target/CUDA/KernelPrinter.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/StringExtras.h"
 #include "lib/Target/CUDA/TileHelpers.h"
 
@@ -88,8 +89,19 @@ void KernelPrinter::writeFill(const std::string &to, device::FillOp op) {
   helpers.insert("fill");
 }
 
+/// Whether a loop starts with the value but neither reads it nor ends with it.
+static bool isNeverRead(OpOperand &use) {
+  auto loop = dyn_cast<scf::ForOp>(use.getOwner());
+  if (!loop || use.getOperandNumber() < loop.getNumControlOperands())
+    return false;
+  auto from = getConstantIntValue(loop.getLowerBound()), to = getConstantIntValue(loop.getUpperBound());
+  return from && to && *from < *to && loop.getTiedLoopRegionIterArg(&use).use_empty();
+}
+
 void KernelPrinter::printFill(device::FillOp op) {
-  writeFill(declareFragment(op.getResult(), "constant"), op);
+  std::string name = declareFragment(op.getResult(), "constant");
+  if (!llvm::all_of(op->getUses(), isNeverRead))
+    writeFill(name, op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,9 +154,9 @@ void KernelPrinter::printContract(device::ContractOp op) {
     inner = typeOf(op.getA()).getShape()[1];
     left = value(op.getA()).text;
   }
-  write(function + "<" + std::to_string(inner / 16) + ", " + rows +
-        std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
-        stage(op.getB(), op.getBStage()) + ");");
+  writeCall(function + "<" + std::to_string(inner / 16) + ", " + rows +
+            std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
+            stage(op.getB(), op.getBStage()) + ")");
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {

@@ -32,6 +32,9 @@ DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" 
     {"reciprocal_near", R"(// 1/x within one unit in the last place.
 DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
+    {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
+DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
+)"},
     {"opaque", R"(// The same value, of which the compiler knows nothing: what follows from it is computed behind this.
 DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }

@@ -277,8 +277,10 @@ private:
                call + ", {}, &stream)");
     printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
-    os << "extern \"C\" int32_t " << signature.name
-       << "_prepare(int32_t device) { return prepare_device(device); }\n";
+    std::string list = "device";
+    for (const KernelText &kernel : kernels)
+      list += ", " + kernel.launch.name;
+    line("extern \"C\" int32_t " + signature.name + "_prepare(int32_t device) { return prepare_device(" + list + "); }", 4);
   }
 
   const KernelSignature &signature;

@@ -24,8 +24,7 @@ enum { MOA_OK = 0,
   MOA_STRIDES = 6, MOA_ALIGNMENT = 7, // negative, or an output overlaps itself; not aligned to the element
   MOA_DEVICE = 8, MOA_NULL_DATA = 9, // not memory of the current device; NULL, but the array is not empty
   MOA_OVERLAP = 10, MOA_WORKSPACE = 11, // an output and another array; NULL, too small, or misaligned
-  MOA_OVERFLOW = 12, MOA_LAUNCH = 14 // a size exceeds 64 bits or a grid its limit; the driver refused
-};
+  MOA_OVERFLOW = 12, MOA_LAUNCH = 14 }; // a size exceeds 64 bits or a grid its limit; the driver refused
 #endif
 )moa";
 
@@ -203,11 +202,12 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
-    {"", R"moa(// Loads the code of this file onto a device.
-int32_t prepare_device(int32_t device) {
+    {"", R"moa(// Loads kernels onto a device, which is made current for that time.
+template <class... Kernels> int32_t prepare_device(int32_t device, Kernels... kernels) {
   int before = 0;
+  cudaFuncAttributes found;
   if (cudaGetDevice(&before) || cudaSetDevice(device)) return MOA_DEVICE;
-  const bool failed = cudaFree(nullptr);
+  const bool failed = cudaFree(nullptr) || (... || cudaFuncGetAttributes(&found, kernels));
   return cudaSetDevice(before) || failed ? MOA_DEVICE : MOA_OK;
 }
 

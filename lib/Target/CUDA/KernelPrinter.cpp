@@ -7,7 +7,7 @@ using namespace mlir;
 namespace moa::cuda {
 
 // Beyond this an expression is cut and a part of it named.
-static constexpr size_t kLongExpression = 84;
+static constexpr size_t kLongExpression = 96;
 
 llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;

@@ -216,6 +216,7 @@ private:
   llvm::DenseMap<mlir::Value, std::string> fragmentArrays; // by FragmentStorage::of
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
   std::map<std::string, std::string> threadPlaces;         // names, by what they are
+  std::string keptArray;  // numbers of the block in shared memory
   bool hasShared = false; // whether the array of shared memory is declared
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };

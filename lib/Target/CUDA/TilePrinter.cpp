@@ -96,12 +96,17 @@ bool KernelPrinter::hasRoles() { return !kernel.getBody().getOps<device::Special
 
 /// Where a number of the block stands in shared memory.
 std::string KernelPrinter::keptNumber(Value number) {
-  return "*(int64_t *)(shared + " + std::to_string(launch.getKeptPlace(number)) + ")";
+  return keptArray + "[" + std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
 }
 
 /// By the first thread, before all others go on.
 void KernelPrinter::initBarriers() {
   helpers.insert("init_barriers");
+  if (!launch.getKept().empty()) {
+    keptArray = fresh("kept");
+    std::string place = std::to_string(launch.getKeptPlace(launch.getKept().front()));
+    write("int64_t *const " + keptArray + " = (int64_t *)(shared + " + place + "); // numbers of the block");
+  }
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
     writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
