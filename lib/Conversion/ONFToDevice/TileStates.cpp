@@ -240,6 +240,10 @@ void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
       continue;
     }
     Value u = code.eval(product.factor), fragment = score;
+    // Where elements read memory besides, registers are too few for conditions that are
+    // the same for all tiles.
+    if (readsMemory)
+      u = device::OpaqueOp::create(b, code.named("multiplier"), u);
     Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1)),
           infinite = code.constant(b.getF32FloatAttr(INFINITY));
     auto less = [&](Value x, Value y) -> Value {

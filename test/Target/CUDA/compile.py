@@ -45,7 +45,7 @@ class Compile(unittest.TestCase):
                 with self.subTest(example=name, **settings):
                     tool, code, text = future.result()
                     self.assertEqual(code, 0, f"{tool}: {text}")
-                    gpu_cases.check_assembler(self, text, "cuda", name, settings, strict)
+                    gpu_cases.check_assembler(self, text, strict)
 
     def test_host_code(self):
         """The part that runs on the CPU: with all warnings of the host compiler."""

@@ -89,7 +89,7 @@ class Assemble(unittest.TestCase):
                 with self.subTest(example=name, **settings):
                     base, done = future.result()
                     self.assertEqual(done.returncode, 0, done.stdout)
-                    gpu_cases.check_assembler(self, done.stdout, "ptx", name, settings, strict)
+                    gpu_cases.check_assembler(self, done.stdout, strict)
                     done = run(os.environ["CC"], "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
                                "-I" + os.path.join(TOOLKIT, "include"), "-include", base + ".h", base + ".c",
                                "-o", base + ".so")
