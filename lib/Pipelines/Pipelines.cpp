@@ -25,6 +25,7 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertDNFToONFPass(options.disabledRules));
+  pm.addPass(createOrderRowsPass());
   pm.addPass(onf::createONFVerify());
   pm.addPass(createRemarkRecomputationPass());
 }

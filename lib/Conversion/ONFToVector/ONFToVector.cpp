@@ -99,6 +99,7 @@ moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
 
 void moa::registerONFToVectorPasses() {
   registerPass([] { return createConvertONFToVectorPass(); });
+  registerPass([] { return createOrderRowsPass(); });
   registerPass([] { return createExpandMathPass(); });
   PassPipelineRegistration<>("moa-vector-to-llvm",
                              "From the CPU lowering's functions to the llvm dialect",

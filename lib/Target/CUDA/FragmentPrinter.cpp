@@ -89,8 +89,7 @@ void KernelPrinter::writeFill(const std::string &to, device::FillOp op) {
   helpers.insert("fill");
 }
 
-/// Whether a loop starts with the value but neither reads it nor ends with it.
-static bool isNeverRead(OpOperand &use) {
+bool KernelPrinter::isNeverRead(OpOperand &use) {
   auto loop = dyn_cast<scf::ForOp>(use.getOwner());
   if (!loop || use.getOperandNumber() < loop.getNumControlOperands())
     return false;

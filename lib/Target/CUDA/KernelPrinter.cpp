@@ -74,6 +74,11 @@ void KernelPrinter::write(const std::string &text) {
   ++written;
 }
 
+void KernelPrinter::writeVariable(const std::string &declaration) {
+  hasVariables |= recording && depth == recording->depth;
+  write(declaration + ";");
+}
+
 void KernelPrinter::writeConstant(const std::string &type, const std::string &declarator) {
   if (!continueLine(type, declarator)) {
     write("const " + type + " " + declarator + ";");
@@ -338,7 +343,7 @@ void KernelPrinter::printIf(scf::IfOp branch) {
       declareFragment(result, "result");
     } else if (!values.count(result)) {
       std::string name = fresh(wishFor(result, "result"));
-      write(getValueType(result.getType()).str() + " " + name + ";");
+      writeVariable(getValueType(result.getType()).str() + " " + name);
       values[result] = {name};
     }
   auto side = [&](Block &block, scf::YieldOp yield) {

@@ -65,6 +65,8 @@ private:
   //===--- Lines ----------------------------------------------------------===//
   /// One statement, broken where it passes 120 columns.
   void write(const std::string &text);
+  /// A variable of a thread that changes.
+  void writeVariable(const std::string &declaration);
   /// A constant, on the line of the one before where the types agree.
   void writeConstant(const std::string &type, const std::string &declarator);
   /// A call without a result, on the line of the one before if that is one too.
@@ -158,6 +160,8 @@ private:
   /// A fragment that the text has no array for is one constant.
   void copyFragment(const std::string &to, mlir::Value from);
   bool isCopiedConstant(mlir::Value fragment) const;
+  /// Whether a loop starts with the value but neither reads it nor ends with it.
+  static bool isNeverRead(mlir::OpOperand &use);
   void writeFill(const std::string &to, device::FillOp op);
   void printFill(device::FillOp op);
   std::string requestProducts(device::ContractOp op);
@@ -210,6 +214,7 @@ private:
   };
   std::optional<Recording> recording;
   std::map<std::string, std::string> phaseArrays; // registers, by names
+  bool hasVariables = false; // in the statements of some phase: no two may be one
   size_t joinEnd = 0;   // where the last line ends that the next may go on with
   bool isWrapped = false;
   std::string joinKind; // what it is: the type of a constant, or `call`

@@ -17,15 +17,18 @@ bool KernelPrinter::mustUnroll(scf::ForOp loop) {
 
 void KernelPrinter::printFor(scf::ForOp loop) {
   SmallVector<Value> fragments, initial;
-  for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
+  for (auto [arg, use] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgsMutable())) {
+    Value init = use.get();
     if (isa<device::FragmentType>(arg.getType())) {
       declareFragment(arg, "state");
+      if (isNeverRead(use))
+        continue;
       fragments.push_back(arg);
       initial.push_back(init);
       continue;
     }
     std::string name = freshState(wishFor(arg, "state"));
-    write(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text + ";");
+    writeVariable(getValueType(arg.getType()).str() + " " + name + " = " + value(init).text);
     values[arg] = {name};
   }
   assign(fragments, initial);
@@ -180,7 +183,13 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   for (scf::ForOp loop : loops)
     for (Value argument : loop.getRegionIterArgs())
       declareFragment(argument, "state");
-  assign(SmallVector<Value>(loops[0].getRegionIterArgs()), loops[0].getInitArgs());
+  SmallVector<Value> targets, initial;
+  for (auto [argument, use] : llvm::zip(loops[0].getRegionIterArgs(), loops[0].getInitArgsMutable()))
+    if (!isNeverRead(use)) {
+      targets.push_back(argument);
+      initial.push_back(use.get());
+    }
+  assign(targets, initial);
   unsigned count = loops.size();
   std::vector<std::string> from, to;
   for (scf::ForOp loop : loops) {
@@ -195,13 +204,14 @@ bool KernelPrinter::printPhases(llvm::MutableArrayRef<scf::ForOp> loops) {
   std::vector<std::vector<Statement>> bodies;
   std::vector<Scope> parts(count);
   phaseArrays.clear();
+  hasVariables = false;
   for (auto [loop, part] : llvm::zip(loops, parts)) {
     values[loop.getInductionVar()] = {i};
     bodies.push_back(record(loop, depth + 3, part));
     for (auto [result, argument] : llvm::zip(loop.getResults(), loop.getRegionIterArgs()))
       values[result] = Expr(values[argument]);
   }
-  auto merged = mergePhases(bodies, phase);
+  auto merged = hasVariables ? std::nullopt : mergePhases(bodies, phase);
   auto arrays = merged ? uniteArrays(parts, *merged) : std::nullopt;
   if (!arrays)
     return false;

@@ -117,12 +117,14 @@ static bool shareConstants(Statements &list, unsigned count, const std::string &
       continue;
     Statements values, between;
     for (size_t other = k; other <= last; ++other) {
-      if (list[other].kind == Statement::Constant && nameOf(list[other]) == name)
-        values.push_back(list[other]);
-      else if (mentions(list[other], name))
+      // A value moves behind what stands in between, which must not decide it.
+      bool isValue = list[other].kind == Statement::Constant && nameOf(list[other]) == name;
+      auto decides = [&](const Statement &value) {
+        return !isValue && list[other].phases & value.phases && defines(list[other], value);
+      };
+      if ((!isValue && mentions(list[other], name)) || llvm::any_of(values, decides))
         return false;
-      else
-        between.push_back(list[other]);
+      (isValue ? values : between).push_back(list[other]);
     }
     // It stands in front of the statements of single phases, unless it is made of what
     // they define.

@@ -34,7 +34,7 @@ struct Statement {
 std::optional<std::vector<Statement>>
 mergePhases(const std::vector<std::vector<Statement>> &bodies, const std::string &phase);
 
-/// The condition that the phase is one of these, of `count`: `phase > 0`.
+/// The condition that the phase is one of these, of `count`: `phase >= 1`.
 std::string printCondition(unsigned phases, unsigned count, const std::string &phase);
 
 } // namespace moa::cuda

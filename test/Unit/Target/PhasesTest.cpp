@@ -106,6 +106,12 @@ TEST(Phases, RefusesANameOfTwoTypes) {
   EXPECT_FALSE(mergePhases({first, second}, "phase"));
 }
 
+TEST(Phases, AValueDoesNotMoveBehindWhatDecidesIt) {
+  Body first = {constant("v = f(state[0])"), line("state[0] = 1;"), line("use(v)"), line("b"), line("c")};
+  Body second = {line("state[0] = 1;"), constant("v = f(state[0])"), line("use(v)"), line("b"), line("c")};
+  EXPECT_FALSE(mergePhases({first, second}, "phase"));
+}
+
 TEST(Phases, RefusesWhereLittleIsSaved) {
   EXPECT_FALSE(mergePhases({{line("a"), line("b")}, {line("c"), line("d")}}, "phase"));
 }

@@ -1,0 +1,72 @@
+//===- OrderRows.cpp - pass onf-order-rows --------------------------------===//
+//
+// The rows of a tile are the last axis of a nest, whatever the target. Outputs may be
+// stored in any order: of O[b, n, h, d] the last axis in front of the columns is that
+// of heads, of which each has keys of its own.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/FoldPlan.h"
+#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+
+using namespace mlir;
+
+namespace moa {
+namespace {
+
+/// How many folds of the nest contract rows of this axis with what all rows share.
+unsigned countChains(onf::ForOp nest, BlockArgument axis) {
+  ArgumentBlock block(nest->getParentOfType<onf::KernelOp>());
+  rows::OnDemand onDemand(nest->getParentOfType<onf::KernelOp>(), block);
+  rows::Dependence deps;
+  unsigned chains = 0;
+  for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
+    auto plan = rows::planFold(fold, axis, deps, onDemand);
+    chains += plan && !plan->scores.empty() && !plan->carriers.empty();
+  }
+  return chains;
+}
+
+void moveLast(onf::ForOp nest, unsigned axis) {
+  Builder b(nest.getContext());
+  SmallVector<Attribute> names(nest.getNames().getValue()), extents(nest.getExtents().getValue());
+  auto rotate = [&](auto &list) { std::rotate(list.begin() + axis, list.begin() + axis + 1, list.end()); };
+  rotate(names), rotate(extents);
+  nest.setNamesAttr(b.getArrayAttr(names));
+  nest.setExtentsAttr(b.getArrayAttr(extents));
+  Block &body = nest.getBody().front();
+  BlockArgument before = body.getArgument(axis);
+  before.replaceAllUsesWith(body.addArgument(before.getType(), before.getLoc()));
+  body.eraseArgument(axis);
+}
+
+struct OrderRows : PassWrapper<OrderRows, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderRows)
+  StringRef getArgument() const final { return "onf-order-rows"; }
+  StringRef getDescription() const final {
+    return "Put the axis of a nest last whose rows share the operands of contractions";
+  }
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
+        auto axes = nest.getBody().getArguments();
+        if (axes.size() < 2 || nest.getLift())
+          continue;
+        // The last axis stays unless another has more, the one nearest to it first.
+        unsigned best = axes.size() - 1, most = countChains(nest, axes[best]);
+        for (unsigned axis = best; axis-- > 0;)
+          if (unsigned chains = countChains(nest, axes[axis]); chains > most) {
+            best = axis;
+            most = chains;
+          }
+        if (best + 1 != axes.size())
+          moveLast(nest, best);
+      }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createOrderRowsPass() { return std::make_unique<OrderRows>(); }
+
+} // namespace moa
