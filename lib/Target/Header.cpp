@@ -2,6 +2,7 @@
 
 #include "lib/Target/Header.h"
 #include "lib/Target/CNames.h"
+#include "lib/Target/EntryText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -13,52 +14,6 @@ static const char *const kPreamble =
 #include <stddef.h>
 #include <stdint.h>
 
-/* DLPack's descriptor (https://dmlc.github.io/dlpack). Include dlpack.h before
- * this file to use the original declarations. */
-#ifndef DLPACK_DLPACK_H_
-#define DLPACK_DLPACK_H_
-typedef struct {
-  int32_t device_type; /* 1: CPU, 2: CUDA, 13: CUDA managed */
-  int32_t device_id;
-} DLDevice;
-typedef struct {
-  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
-  uint8_t bits;
-  uint16_t lanes; /* 1 */
-} DLDataType;
-typedef struct {
-  void *data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t *shape;
-  int64_t *strides; /* in elements; NULL: row-major */
-  uint64_t byte_offset;
-} DLTensor;
-#endif
-
-/* What an entry point returns. Any other code than MOA_OK: nothing was
- * written. */
-#ifndef MOA_CODES
-#define MOA_CODES
-enum {
-  MOA_OK = 0,
-  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
-  MOA_RANK = 2,            /* wrong number of axes */
-  MOA_DTYPE = 3,           /* wrong element type */
-  MOA_SHAPE = 4,           /* extents disagree with each other */
-  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
-  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
-  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
-  MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
-  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
-  MOA_OVERLAP = 10,        /* an output overlaps another array */
-  MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
-  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
-  MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
-  MOA_LAUNCH = 14          /* CUDA refused to launch */
-};
-#endif
 )";
 
 static const char *const kLicence =
@@ -123,7 +78,7 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
   os << notes << kLicence;
-  os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble;
+  os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {
     std::vector<std::string> own = getCParameters(kernel);

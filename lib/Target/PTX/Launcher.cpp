@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Target/CNames.h"
+#include "lib/Target/EntryText.h"
 #include "lib/Target/PTX/LauncherText.h"
 #include "lib/Target/PTX/PTX.h"
 #include "llvm/ADT/STLExtras.h"
@@ -390,7 +391,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
          " *\n * Written by a compiler; this file carries no licence obligation. It holds the PTX and\n"
          " * launches it through the driver of CUDA 12.7 or later; compile it as C and link -lcuda.\n"
          " */\n" +
-         kDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
+         kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
          "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +
          printText(ptx) + "\n" + kLaunches + hosts;
 }

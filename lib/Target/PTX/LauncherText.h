@@ -4,8 +4,8 @@
 
 namespace moa::ptx {
 
-/// The headers, the descriptor and the codes.
-inline const char *const kDeclarations =
+/// The headers; the descriptor and the codes follow (EntryText.h).
+inline const char *const kIncludes =
     R"moa(#include <cuda.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,49 +14,6 @@ inline const char *const kDeclarations =
 #include <stdio.h>
 #include <string.h>
 
-/* DLPack's descriptor (https://dmlc.github.io/dlpack). */
-#ifndef DLPACK_DLPACK_H_
-#define DLPACK_DLPACK_H_
-typedef struct {
-  int32_t device_type; /* 2: CUDA, 13: CUDA managed */
-  int32_t device_id;
-} DLDevice;
-typedef struct {
-  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
-  uint8_t bits;
-  uint16_t lanes; /* 1 */
-} DLDataType;
-typedef struct {
-  void *data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t *shape;
-  int64_t *strides; /* in elements; NULL: row-major */
-  uint64_t byte_offset;
-} DLTensor;
-#endif
-
-/* What an entry point returns. Any other code than MOA_OK: nothing was written. */
-#ifndef MOA_CODES
-#define MOA_CODES
-enum {
-  MOA_OK = 0,
-  MOA_NULL_DESCRIPTOR = 1, /* a descriptor or its shape is NULL */
-  MOA_RANK = 2,            /* wrong number of axes */
-  MOA_DTYPE = 3,           /* wrong element type */
-  MOA_SHAPE = 4,           /* extents disagree with each other */
-  MOA_CONSTRAINT = 5,      /* a `require` of the specification is false */
-  MOA_STRIDES = 6,         /* negative, or an output overlaps itself */
-  MOA_ALIGNMENT = 7,       /* data is not aligned to the element size */
-  MOA_DEVICE = 8,          /* not memory of the current device */
-  MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
-  MOA_OVERLAP = 10,        /* an output overlaps another array */
-  MOA_WORKSPACE = 11,      /* NULL, too small, or misaligned */
-  MOA_OVERFLOW = 12,       /* a size exceeds 64 bits, or a grid its limit */
-  MOA_LAUNCH = 14          /* the driver refused a launch */
-};
-#endif
 )moa";
 
 /// Checks of arguments.
