@@ -78,7 +78,10 @@ struct ConvertONFToVectorPass
     options.vectorBits = vectorBits;
     options.blocks = blocks;
     if (failed(convertONFToVector(getOperation(), options)))
-      signalPassFailure();
+      return signalPassFailure();
+    // The functions of monoids stand where states are combined.
+    for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
+      monoid.erase();
   }
   Option<int64_t> vectorsPerTile{*this, "vectors-per-tile",
                                  llvm::cl::desc("vectors of rows per task where a nest is not lifted"),
