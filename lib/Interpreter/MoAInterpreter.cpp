@@ -214,6 +214,14 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
     int64_t offsets[3];
     bool absent = false;
     int undefined = -1;
+    if (selects) {
+      int64_t condition = dot(index, strides[0]);
+      if (inputs[0]->state(condition) != Present)
+        return out.set(k, inputs[0]->state(condition), inputs[0]->data[condition]);
+      size_t chosen = inputs[0]->data[condition].i ? 1 : 2;
+      int64_t offset = dot(index, strides[chosen]);
+      return out.set(k, inputs[chosen]->state(offset), inputs[chosen]->data[offset]);
+    }
     for (size_t a = 0; a < n; ++a) {
       offsets[a] = dot(index, strides[a]);
       State state = inputs[a]->state(offsets[a]);
@@ -223,11 +231,6 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
     }
     if (absent)
       return out.set(k, Absent, ofInt(0));
-    if (selects && undefined != 0) {
-      size_t chosen = inputs[0]->data[offsets[0]].i ? 1 : 2;
-      return out.set(k, inputs[chosen]->state(offsets[chosen]),
-                     inputs[chosen]->data[offsets[chosen]]);
-    }
     if (decides(op, *inputs[0], offsets[0]))
       return out.set(k, Present, inputs[0]->data[offsets[0]]);
     if (undefined >= 0)

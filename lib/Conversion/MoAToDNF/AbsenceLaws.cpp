@@ -200,8 +200,8 @@ private:
   PsiContext &psi;
 };
 
-/// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q),
-/// once it is known where a and b are present: nothing that they are computed
+/// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q), where c is
+/// present, once it is known where a and b are present: nothing that they are computed
 /// from is still to reduce, and no absence is still to move through it.
 struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
   AbsentJoin(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
@@ -218,17 +218,24 @@ struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
       if (!isFinal(values[k]))
         return rewriter.notifyMatchFailure(op, "a part is still to reduce");
     }
-    if (!isFinal(op.getCondition()))
+    Value condition = op.getCondition(), known;
+    if (auto where = condition.getDefiningOp<dnf::WhereOp>()) {
+      known = where.getCondition();
+      condition = where.getValue();
+    }
+    if (!isFinal(condition) || (known && !isFinal(known)))
       return rewriter.notifyMatchFailure(op, "the condition is still to reduce");
-    Value value = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(), values[0],
-                                          values[1]);
+    Value value =
+        arith::SelectOp::create(rewriter, op.getLoc(), condition, values[0], values[1]);
     if (present[0] || present[1]) {
       Value always = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getBoolAttr(true));
-      Value where = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(),
+      Value where = arith::SelectOp::create(rewriter, op.getLoc(), condition,
                                             present[0] ? present[0] : always,
                                             present[1] ? present[1] : always);
-      value = dnf::WhereOp::create(rewriter, op.getLoc(), where, value);
+      known = conjunction(rewriter, op.getLoc(), known, where);
     }
+    if (known)
+      value = dnf::WhereOp::create(rewriter, op.getLoc(), known, value);
     rewriter.replaceOp(op, value);
     return success();
   }
