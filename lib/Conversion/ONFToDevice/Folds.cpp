@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -30,6 +31,7 @@ private:
   struct State {
     Value memory;                 // of a state with axes
     int value = -1, started = -1; // positions among the loop's arguments
+    int rest = -1;                // what rounding took from a long sum
   };
   Values initialise();
   Value identity(AccOp acc, Type type) {
@@ -42,7 +44,11 @@ private:
   void step(unsigned k, Values &next, ValueRange args);
   Value repairFactor(AccOp acc, ValueRange olds, ValueRange news);
   Value advance(AccOp acc, Value old, Value factor, Value apply, Value ok);
+  bool isLongSum(AccOp acc);
+  Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
+  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, Value factor,
+                      Value apply, Value ok);
   Value roundedOperand(AccOp acc, Value operand, bool isElement);
 
   ScalarCode &code;
@@ -114,6 +120,11 @@ Values FoldWriter::initialise() {
       state.value = inits.size();
       names.push_back(acc.getName().str());
       inits.push_back(identity(acc, acc.getResult().getType()));
+      if (isLongSum(acc)) {
+        state.rest = inits.size();
+        names.push_back(acc.getName().str() + "_rest");
+        inits.push_back(inits.back());
+      }
     }
     // States with the same references start together.
     for (auto [other, known] : llvm::zip(accs, states))
@@ -183,13 +194,40 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
   return code.convert(code.convert(operand, narrow), type);
 }
 
-/// state ⊕ F.
-Value FoldWriter::append(AccOp acc, Value state) {
+/// Whether roundings of the sum would grow with the range beyond what is promised.
+bool FoldWriter::isLongSum(AccOp acc) {
+  auto extent = SymExpr::parse(fold.getExtent());
+  auto count = extent ? extent->getConstant() : std::nullopt;
+  return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);
+}
+
+/// F, whose factors x and y are given instead where it is a product.
+Value FoldWriter::product(AccOp acc, bool &isProduct, Value &x, Value &y) {
   Value term = yielded(acc.getValue());
   auto product = term.getDefiningOp<arith::MulFOp>();
   auto quotient = term.getDefiningOp<arith::DivFOp>();
-  bool isSum = acc.getMonoid() == Monoid::add;
   bool rounds = acc.getOperandType() && (product || quotient);
+  isProduct = rounds || product;
+  if (!isProduct)
+    return code.eval(term);
+  Operation *op = term.getDefiningOp();
+  x = code.eval(op->getOperand(0)), y = code.eval(op->getOperand(1));
+  if (quotient && rounds) { // a / b is the product of a and 1 / b
+    Value one = code.constant(cast<TypedAttr>(FloatAttr::get(y.getType(), 1.0)));
+    y = arith::DivFOp::create(b, code.loc, one, y);
+  }
+  if (rounds) {
+    x = roundedOperand(acc, x, isReadElement(op->getOperand(0)));
+    y = roundedOperand(acc, y, !quotient && isReadElement(op->getOperand(1)));
+  }
+  return Value();
+}
+
+/// state ⊕ F.
+Value FoldWriter::append(AccOp acc, Value state) {
+  Value term = yielded(acc.getValue());
+  bool isSum = acc.getMonoid() == Monoid::add;
+  bool rounds = acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
   if (MonoidOp monoid = lookupMonoid(acc)) {
     Value value = code.eval(term);
     code.open();
@@ -199,18 +237,11 @@ Value FoldWriter::append(AccOp acc, Value state) {
     code.close();
     return result;
   }
-  if (!rounds && !(isSum && product))
+  if (!rounds && !(isSum && term.getDefiningOp<arith::MulFOp>()))
     return code.combine(acc.getMonoid(), state, code.eval(term));
-  Operation *op = term.getDefiningOp();
-  Value x = code.eval(op->getOperand(0)), y = code.eval(op->getOperand(1));
-  if (quotient && rounds) { // a / b is the product of a and 1 / b
-    Value one = code.constant(cast<TypedAttr>(FloatAttr::get(y.getType(), 1.0)));
-    y = arith::DivFOp::create(b, code.loc, one, y);
-  }
-  if (rounds) {
-    x = roundedOperand(acc, x, isReadElement(op->getOperand(0)));
-    y = roundedOperand(acc, y, !quotient && isReadElement(op->getOperand(1)));
-  }
+  bool isProduct;
+  Value x, y;
+  product(acc, isProduct, x, y);
   if (isSum)
     return math::FmaOp::create(b, code.loc, x, y, state);
   return code.combine(acc.getMonoid(), state,
@@ -231,6 +262,35 @@ Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value apply, Value
   }
   Value next = append(acc, repaired);
   return ok ? arith::SelectOp::create(b, code.loc, ok, next, repaired) : next;
+}
+
+/// As advance, of a long sum: what the addition rounds off is added up beside it
+/// (the sum and the error of D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
+void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
+                                Value factor, Value apply, Value ok) {
+  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, code.loc, x, y); };
+  auto subtract = [&](Value x, Value y) -> Value {
+    return arith::SubFOp::create(b, code.loc, x, y);
+  };
+  auto select = [&](Value c, Value x, Value y) -> Value {
+    return c ? arith::SelectOp::create(b, code.loc, c, x, y).getResult() : x;
+  };
+  Value old = args[state.value], rest = args[state.rest];
+  if (factor) {
+    old = select(apply, code.combine(Monoid::mul, old, factor), old);
+    rest = select(apply, code.combine(Monoid::mul, rest, factor), rest);
+  }
+  bool isProduct;
+  Value x, y, term = product(acc, isProduct, x, y);
+  if (isProduct)
+    term = arith::MulFOp::create(b, code.loc, x, y);
+  Value sum = add(old, term), added = subtract(sum, old);
+  Value lost = add(subtract(old, subtract(sum, added)), subtract(term, added));
+  // What is not finite loses nothing.
+  lost = select(code.differs(lost, lost), identity(acc, lost.getType()), lost);
+  next[state.value] = select(ok, sum, old);
+  next[state.rest] = select(ok, add(rest, lost), rest);
+  code.bind(acc.getResult(), next[state.value]);
 }
 
 void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
@@ -255,6 +315,8 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     next[state.started] = ok ? b.createOrFold<arith::OrIOp>(code.loc, started, ok)
                              : code.constant(b.getBoolAttr(true));
   }
+  if (state.rest >= 0)
+    return addCompensated(acc, state, next, args, factor, apply, ok);
   if (!state.memory) {
     next[state.value] = advance(acc, args[state.value], factor, apply, ok);
     code.bind(acc.getResult(), next[state.value]);
@@ -295,8 +357,12 @@ void FoldWriter::run() {
   Values finals = code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
     return iterate(j, args);
   });
-  for (auto [state, result] : llvm::zip_equal(states, fold.getResults()))
-    code.bind(result, state.memory ? state.memory : finals[state.value]);
+  for (auto [state, result] : llvm::zip_equal(states, fold.getResults())) {
+    Value value = state.memory ? state.memory : finals[state.value];
+    if (state.rest >= 0)
+      value = arith::AddFOp::create(b, code.loc, value, finals[state.rest]);
+    code.bind(result, value);
+  }
 }
 
 } // namespace
