@@ -1,7 +1,7 @@
 """Masks: which keys a query sees."""
 import numpy as np
 
-from family import dots, extending, family, lone, normal, pairs, positions, softmax, values
+from family import dots, extending, family, lone, normal, positions, softmax, values
 
 
 def each(z):
@@ -30,7 +30,8 @@ KINDS = ("f64", "f32", "bf16")
 family("causal_top_left", **index(lambda i, j, v, z: j <= i))
 family("causal_bottom_right", **index(lambda i, j, v, z: j <= i + (z.M - z.N)))
 family("offset_scalar", **index(lambda i, j, v, z: j <= i + v["c"]), extra=integers(c=-20))
-family("offset_batch", **index(lambda i, j, v, z: j <= i + v["c"][:, None, None, None]), extra=integers(c=("B", -9, 90)))
+family("offset_batch", extra=integers(c=("B", -9, 90)),
+       **index(lambda i, j, v, z: j <= i + v["c"][:, None, None, None]))
 family("inverse_causal", **index(lambda i, j, v, z: j >= i))
 family("window_left", **index(lambda i, j, v, z: i - j <= v["w"]), extra=integers(w=23))
 family("sliding_window", **index(lambda i, j, v, z: (j <= i) & (i - j <= v["w"])), extra=integers(w=40))
@@ -39,7 +40,8 @@ family("window_left_right", extra=integers(left=37, right=5),
        **index(lambda i, j, v, z: (j >= i + z.M - z.N - v["left"]) & (j <= i + z.M - z.N + v["right"])))
 family("window_per_query", **index(lambda i, j, v, z: abs(i - j) <= v["w"][:, None]), extra=integers(w=("N", -2, 60)))
 family("dilated", **index(lambda i, j, v, z: (i - j) % v["k"] == 0), extra=integers(k=5))
-family("prefix_lm", **index(lambda i, j, v, z: (j < v["P"][:, None, None, None]) | (i >= j)), extra=integers(P=("B", 0, 150)))
+family("prefix_lm", extra=integers(P=("B", 0, 150)),
+       **index(lambda i, j, v, z: (j < v["P"][:, None, None, None]) | (i >= j)))
 
 
 def documents(rng, z):
@@ -99,8 +101,9 @@ def natten_2d(v, z):
     return {"O": out.reshape(v["Q"].shape)}
 
 
+# Reshapes stay in the addresses of every element, which is slow: no large sizes yet.
 family("natten_2d", inputs=image, expected=natten_2d, kinds=KINDS, small=[{"B": 1, "H": 1, "R": 7, "W": 8}],
-       sizes=[{"B": b, "H": 2, "R": r, "W": w} for b, r, w in ((2, 7, 7), (1, 10, 13), (1, 16, 16), (0, 8, 8))])
+       sizes=[{"B": b, "H": 2, "R": r, "W": w} for b, r, w in ((2, 7, 7), (1, 9, 12), (0, 8, 8))])
 
 
 def tile_of(position, extents, tiles):
@@ -143,7 +146,8 @@ def in_tree(v, z):
 
 
 family("tree_ancestors", sizes=extending(), extra=tree, present=in_tree)
-family("threshold", **index(lambda i, j, v, z: j >= v["t"]), extra=lambda rng, z: {"t": np.arange(z.M) + rng.integers(-2, 2, z.M)})
+family("threshold", **index(lambda i, j, v, z: j >= v["t"]),
+       extra=lambda rng, z: {"t": np.arange(z.M) + rng.integers(-2, 2, z.M)})
 
 
 def spans(rng, z):
