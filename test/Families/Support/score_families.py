@@ -37,7 +37,8 @@ family("head_scale", extra=lambda rng, z: {"head": normal(rng, z.H)},
 
 EXTENT = {"b": "B", "h": "H", "i": "N", "j": "M"}
 for axes in ("b", "h", "i", "j", "bi", "bhi", "ij", "bij", "bhij"):
-    family("bias_" + axes,
+    # One type each in the tests, all in the tables.
+    family("bias_" + axes, kinds=("f32",) if len(axes) < 2 else ("bf16",),
            extra=lambda rng, z, of=axes: {"bias": normal(rng, *(getattr(z, EXTENT[a]) for a in of))},
            score=lambda s, v, z, of=axes: np.einsum(f"bhij,{of}->bhij", np.ones_like(s), v["bias"]) + s)
 
@@ -122,7 +123,8 @@ def graphormer(s, v, z):
     return s
 
 
-family("graphormer", settings={"D": 64, "L": 5}, sizes=lone(S=7, E=4), inputs=graphormer_inputs, score=graphormer)
+family("graphormer", settings={"D": 64, "L": 5}, sizes=lone(S=7, E=4), inputs=graphormer_inputs,
+       score=graphormer, small=[{"B": 1, "H": 2, "N": 9, "S": 3, "E": 4}])
 
 # A second inner product; rotated queries and keys.
 

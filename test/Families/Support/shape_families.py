@@ -192,6 +192,7 @@ def behind_lengths(v, z):
 
 
 family("decode", expected=decode, unseen=behind_lengths, kinds=KINDS,
+       small=sizes_with("BHGM", (2, 4, 2, 33), (2, 2, 1, 0)),
        inputs=lambda rng, z: {**arrays(rng, z, Q="BHD", K="BGMD", V="BGMD"),
                               "len": np.array([z.M, (z.M + 1) // 2, 0])[:z.B]},
        sizes=sizes_with("BHGM", (1, 1, 1, 1), (3, 8, 2, 203), (2, 4, 4, 64), (2, 6, 1, 700), (2, 2, 2, 0),
@@ -273,6 +274,7 @@ def not_in_pages(v, z):
 
 
 family("paged", inputs=with_pages, expected=paged, unseen=not_in_pages, kinds=KINDS,
+       small=sizes_with("BHNPL", (1, 2, 1, 1, 1), (2, 2, 3, 5, 2)),
        sizes=sizes_with("BHNPL", (1, 2, 1, 1, 1), (3, 2, 1, 40, 13), (2, 2, 20, 31, 7), (2, 2, 113, 33, 13),
                         (2, 2, 0, 4, 2),
                         (0, 2, 3, 4, 2)))

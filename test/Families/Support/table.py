@@ -85,10 +85,13 @@ def emit(directory):
 
 
 def emit_ptx(family, base, settings):
+    """Only the launcher in C stays, which holds the PTX."""
     sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
     made = mt.tool("moa-codegen", family.spec, *sets, "--target=ptx", "-o", base + ".ptx")
     if made.returncode:
         raise RuntimeError(f"moa-codegen {family.spec}: {made.stderr}")
+    os.remove(base + ".ptx")
+    os.remove(base + ".json")
 
 
 # Tables.
