@@ -20,8 +20,9 @@ ROUNDING = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "bf16": 2.0 ** -24}
 # One query, one key, no query, no key, whole tiles, sizes that no tile divides.
 PAIRS = [(1, 1), (1, 65), (7, 20), (64, 128), (113, 203), (203, 113), (239, 1), (0, 5), (5, 0)]
 LONE = [1, 17, 64, 113, 203, 0]
-if mt.TARGET in ("cuda", "ptx"):
-    # Many tiles of keys, several blocks of rows.
+# Many tiles of keys, several blocks of rows.
+ON_GPU = mt.TARGET in ("cuda", "ptx")
+if ON_GPU:
     PAIRS.append((300, 1031))
     LONE.append(517)
 

@@ -6,7 +6,8 @@ import numpy as np
 import moa_testing as mt
 from family import FAMILIES
 
-import mask_families    # noqa: F401  each adds its families
+import further_families   # noqa: F401  each adds its families
+import mask_families    # noqa: F401
 import row_families     # noqa: F401
 import score_families   # noqa: F401
 import shape_families   # noqa: F401

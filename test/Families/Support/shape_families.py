@@ -1,7 +1,7 @@
 """Shapes: heads, layouts, caches, packed and paged arrays."""
 import numpy as np
 
-from family import dots, family, log_sum_exp, lone, normal, per_head, positions, qkv, softmax, values
+from family import ON_GPU, dots, family, log_sum_exp, lone, normal, per_head, positions, qkv, softmax, values
 
 KINDS = ("f64", "f32", "bf16")
 
@@ -32,7 +32,8 @@ def sizes_with(names, *rows):
 # Heads that share keys and values.
 
 GROUPED = sizes_with("BHGNM", (2, 4, 2, 1, 1), (2, 6, 2, 1, 65), (1, 4, 4, 64, 128), (2, 6, 3, 113, 203),
-                     (1, 8, 1, 203, 113), (2, 4, 2, 5, 0), (2, 4, 2, 0, 5), (0, 4, 2, 3, 4))
+                     (1, 8, 1, 203, 113), (2, 4, 2, 5, 0), (2, 4, 2, 0, 5), (0, 4, 2, 3, 4),
+                     *([(2, 4, 2, 300, 1031)] if ON_GPU else ()))
 
 
 def grouped(v, z):
@@ -199,7 +200,7 @@ family("decode", expected=decode, unseen=behind_lengths, kinds=KINDS,
                         (0, 4, 2, 9)))
 
 PASTS = sizes_with("BHNP", (2, 2, 1, 0), (2, 2, 1, 64), (2, 2, 64, 64), (2, 2, 90, 113), (1, 2, 203, 5), (2, 2, 5, 0),
-                   (2, 2, 0, 5), (0, 2, 3, 4))
+                   (2, 2, 0, 5), (0, 2, 3, 4), *([(2, 2, 300, 731)] if ON_GPU else ()))
 
 
 def past_present(v, z):
