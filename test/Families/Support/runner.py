@@ -134,7 +134,7 @@ def run(family, kind, target):
         kernel = make(family, kind, target)
     except (RuntimeError, OSError) as error:
         record = Record(family, kind, target, {})
-        record.problems.append("does not compile: " + first_line(error))
+        record.problems.append("cannot be made: " + first_line(error))
         yield record
         return
     # Strides of the problem with most elements.
