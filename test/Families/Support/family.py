@@ -101,7 +101,8 @@ class Family:
     unseen(v, z)        by input, which of its rows nobody sees; follows from `present`
     largest(z)          how large scores get, if that is much more than 10: rounding
                         one of them moves its weight by as much as this times the rounding
-    fails               (target, element type) -> why it does not work yet
+    fails               target or (target, element type) -> part of the message with which it
+                        fails for now; another failure or none is an error
     """
 
     def __init__(self, name, *, sizes=None, settings=None, kinds=("f32", "bf16"), extra=None,

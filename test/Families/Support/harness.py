@@ -50,16 +50,22 @@ class Harness(unittest.TestCase):
         self.assertIn("O changes with what nobody sees", record.line())
 
     def test_an_expected_failure(self):
-        """It holds as long as it fails, and not longer."""
+        """It holds as long as it fails in the way it should, and not longer."""
         like = runner.FAMILIES["causal_top_left"]
         other = runner.FAMILIES["causal_bottom_right"].present
         for key in ("cpu", ("cpu", "f32")):
-            record = self.only(records(like, present=other, fails={key: "a reason"}))
+            record = self.only(records(like, present=other, fails={key: "O off by"}))
             self.assertTrue(record.holds())
-            self.assertIn("expected: a reason", record.line())
-            record = self.only(records(like, fails={key: "a reason"}))
+            self.assertIn("expected: O off by", record.line())
+            record = self.only(records(like, present=other, fails={key: "O changes"}))
             self.assertFalse(record.holds())
-        record = self.only(records(like, present=other, fails={"cuda": "a reason", ("cpu", "bf16"): "another"}))
+            self.assertIn("expected to fail with 'O changes', but O off by", record.line())
+            record = self.only(records(like, fails={key: "O off by"}))
+            self.assertFalse(record.holds())
+            self.assertIn("but passes", record.line())
+        # Of another target or type.
+        fails = {"cuda": "O off by", ("cpu", "bf16"): "O off by"}
+        record = self.only(records(like, present=other, fails=fails))
         self.assertFalse(record.holds())
 
     def test_what_does_not_compile(self):

@@ -66,7 +66,7 @@ class Record:
 
     @property
     def reason(self):
-        """Why this does not work yet, or None."""
+        """A part of the message that says how this fails, or None."""
         return self.family.fails.get((self.target, self.kind)) or self.family.fails.get(self.target)
 
     def compare(self, name, found, expected, bound):
@@ -86,13 +86,19 @@ class Record:
             if first[name].tobytes() != second[name].tobytes():
                 self.problems.append(f"{name} changes with {what}")
 
+    def as_expected(self):
+        return any(self.reason in problem for problem in self.problems)
+
     def status(self):
-        if self.reason:
-            return "expected: " + self.reason if self.problems else "PASSES, but is expected to fail"
-        return "; ".join(self.problems) or "passes"
+        found = "; ".join(self.problems) or "passes"
+        if not self.reason:
+            return found
+        if self.as_expected():
+            return "expected: " + found
+        return f"expected to fail with '{self.reason}', but {found}"
 
     def holds(self):
-        return bool(self.problems) == bool(self.reason)
+        return self.as_expected() if self.reason else not self.problems
 
     def line(self):
         return (f"{self.family.name} {self.kind} {self.target} {self.sizes}: error {self.error:.1e} "

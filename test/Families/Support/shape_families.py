@@ -212,6 +212,11 @@ PAST = {"Q": "BHND", "Kp": "BHPD", "Vp": "BHPD", "K": "BHND", "V": "BHND"}
 family("past_present", sizes=PASTS, inputs=lambda rng, z: arrays(rng, z, **PAST), expected=past_present, kinds=KINDS)
 
 
+NO_CAT = "'cat' does not exist yet"
+family("past_present_cat", sizes=PASTS, inputs=lambda rng, z: arrays(rng, z, **PAST), expected=past_present,
+       fails={target: NO_CAT for target in ("cpu", "device", "cuda", "ptx")})
+
+
 def past_returned(v, z):
     k, w = (np.concatenate([v[name + "p"], v[name]], axis=2) for name in "KV")
     return {"O": attend(v["Q"], k, w, v["scale"])[0], "Kc": k, "Vc": w}
