@@ -23,7 +23,7 @@ shift || usage
 
 compile() {
   base=$1
-  [ ! -f "$base.ptx.so" ] || return 0
+  [ ! "$base.ptx.so" -nt "$base.c" ] || return 0
   nvcc -gencode arch=compute_90a,code=sm_90a -Werror all-warnings -shared -Xcompiler -fPIC \
     "$base.cu" -o "$base.so" >"$base.log" 2>&1 || { echo "nvcc failed: $base"; head -5 "$base.log"; }
   gcc -O2 -Wall -Wextra -Werror -shared -fPIC -I"$CUDA_ROOT/include" "$base.c" -o "$base.ptx.so" \

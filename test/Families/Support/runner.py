@@ -1,8 +1,10 @@
 """Runs families on a target and says what came out."""
+import os
 import zlib
 
 import numpy as np
 
+import gpu
 import moa_testing as mt
 from family import FAMILIES
 
@@ -21,8 +23,17 @@ def kinds(family, target):
     return ("bf16",) if target == "device" else family.kinds
 
 
+def stored(family, kind):
+    """Where the kernel for a GPU stands, without what its files end in."""
+    return os.path.join(os.environ["MOA_GPU_KERNELS"],
+                        gpu.file_name(family.spec, {"T": kind, **family.settings}))
+
+
 def make(family, kind, target):
     settings = {"T": kind, **family.settings}
+    if target in ("cuda", "ptx") and os.path.exists(stored(family, kind) + ".error"):
+        with open(stored(family, kind) + ".error", encoding="utf-8") as file:
+            raise RuntimeError(file.read())
     if target == "ptx":
         import ptx
         kernel = ptx.Kernel(family.spec, **settings)
@@ -106,7 +117,7 @@ class Record:
 
 
 def first_line(error):
-    return str(error).strip().split("\n")[0]
+    return str(error).replace(mt.SOURCE_ROOT + os.sep, "").strip().split("\n")[0]
 
 
 def attempt(record, kernel, sizes, strides):

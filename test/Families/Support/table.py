@@ -67,19 +67,26 @@ def versions(target):
 
 
 def emit(directory):
+    """What cannot be written is there as an error, for the table."""
     os.makedirs(directory, exist_ok=True)
+    os.environ["MOA_GPU_KERNELS"] = directory
     failed = count = 0
     for family in runner.FAMILIES.values():
         for kind in KINDS:
-            settings = {"T": kind, **family.settings}
-            base = os.path.join(directory, gpu.file_name(family.spec, settings))
+            settings, base = {"T": kind, **family.settings}, runner.stored(family, kind)
+            if os.path.exists(base + ".error"):
+                os.remove(base + ".error")
             try:
                 gpu.emit(family.spec, base, settings)
                 emit_ptx(family, base, settings)
                 count += 1
             except RuntimeError as error:
                 print(error)
-                failed += not (family.fails.get("cuda") or family.fails.get(("cuda", kind)))
+                with open(base + ".error", "w", encoding="utf-8") as file:
+                    file.write(str(error).replace(mt.SOURCE_ROOT + os.sep, ""))
+                record = runner.Record(family, kind, "cuda", {})
+                record.problems.append(str(error))
+                failed += not record.holds()
     print(f"{count} kernels in {directory}")
     return failed
 
@@ -101,10 +108,8 @@ def cores(family, target, kind):
     """Whether a kernel's products run on the tensor cores."""
     if target not in ("cuda", "ptx"):
         return ""
-    base = os.path.join(os.environ["MOA_GPU_KERNELS"],
-                        gpu.file_name(family.spec, {"T": kind, **family.settings}))
     try:
-        with open(base + ".cu", encoding="utf-8") as file:
+        with open(runner.stored(family, kind) + ".cu", encoding="utf-8") as file:
             return "tensor cores" if "wgmma" in file.read() else "threads"
     except OSError:
         return "-"
