@@ -124,8 +124,8 @@ class Kernel(mt.Kernel):
             compile(base)
         self.open(base)
 
-    def run(self, inputs, output_shapes):
-        """Values in, stored outputs out. Outputs start as a pattern of bytes."""
+    def run(self, inputs, output_shapes, arrange=np.asarray):
+        """As on a CPU, with copies on the device."""
         values, outputs = {}, {}
         for parameter in self.parameters:
             name, kind = parameter.name, parameter.kind
@@ -134,10 +134,10 @@ class Kernel(mt.Kernel):
                 continue
             if parameter.is_output:
                 array = np.empty(output_shapes[name], mt.STORAGE[kind][0])
-                array.view(np.uint8)[...] = 0xA5
+                array.reshape(-1).view(np.uint8)[...] = self.fill
             else:
                 array = mt.encode(inputs[name], kind)
-            device = DeviceArray(array)
+            device = DeviceArray(arrange(array))
             if parameter.is_output:
                 outputs[name] = device
             values[name] = device.describe(kind)

@@ -148,6 +148,8 @@ def aligned(size, fill=0xA5):
 class Kernel:
     """A specification, given by its path or as text, in a shared library."""
 
+    fill = 0xA5     # every byte of an output before a run
+
     def __init__(self, spec, flags=(), processor=None, **settings):
         directory = tempfile.mkdtemp(prefix="moa-test-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -226,8 +228,10 @@ class Kernel:
         return self.entry("", ctypes.c_int32)(*self.arguments(values), pointer,
                                               ctypes.c_size_t(size), None)
 
-    def run(self, inputs, output_shapes):
-        """Values in, stored outputs out. Outputs start as a pattern of bytes."""
+    def run(self, inputs, output_shapes, arrange=np.asarray):
+        """Values in, stored outputs out. Outputs start as a pattern of bytes; `arrange`
+        puts an array elsewhere in memory, with strides of its own.
+        """
         values, outputs = {}, {}
         for parameter in self.parameters:
             name, kind = parameter.name, parameter.kind
@@ -235,11 +239,11 @@ class Kernel:
                 values[name] = inputs[name]
             elif parameter.is_output:
                 array = np.empty(output_shapes[name], STORAGE[kind][0])
-                array.view(np.uint8)[...] = 0xA5
-                outputs[name] = array
-                values[name] = describe(array, kind)
+                array.reshape(-1).view(np.uint8)[...] = self.fill
+                outputs[name] = arrange(array)
+                values[name] = describe(outputs[name], kind)
             else:
-                values[name] = describe(encode(inputs[name], kind), kind)
+                values[name] = describe(arrange(encode(inputs[name], kind)), kind)
         code = self.launch(values)
         if code:
             raise RuntimeError(f"{self.name} refused: {self.check(values)}")
