@@ -7,23 +7,20 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 
+namespace moa {
+#define GEN_PASS_DECL_CONVERTDNFTOONF
+#define GEN_PASS_DEF_CONVERTDNFTOONF
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 
 namespace {
 
-struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertDNFToONF)
-  ConvertDNFToONF() = default;
-  ConvertDNFToONF(const ConvertDNFToONF &other) : PassWrapper(other) {}
+struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
+  using Base::Base;
 
-  StringRef getArgument() const final { return "convert-dnf-to-onf"; }
-  StringRef getDescription() const final {
-    return "fuse reductions into folds by the rules R0-R3 and make addresses of ψ";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<onf::ONFDialect, arith::ArithDialect, math::MathDialect>();
-  }
   void runOnOperation() final {
     llvm::StringSet<> disabled;
     for (const std::string &rule : disable) {
@@ -46,19 +43,13 @@ struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
       eliminateCommonSubExpressions(rewriter, dominance, result);
     }
   }
-
-  ListOption<std::string> disable{*this, "disable",
-                                  llvm::cl::desc("rules not to apply, for tests")};
 };
 
 } // namespace
 
 std::unique_ptr<Pass>
 moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules) {
-  auto pass = std::make_unique<ConvertDNFToONF>();
-  for (std::string &rule : disabledRules)
-    pass->disable.push_back(rule);
-  return pass;
+  ConvertDNFToONFOptions options;
+  options.disable.assign(disabledRules.begin(), disabledRules.end());
+  return std::make_unique<ConvertDNFToONF>(options);
 }
-
-void moa::registerConvertDNFToONFPass() { PassRegistration<ConvertDNFToONF>(); }

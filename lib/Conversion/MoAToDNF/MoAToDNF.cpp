@@ -10,6 +10,12 @@
 #include "llvm/ADT/SetVector.h"
 #include <random>
 
+namespace moa {
+#define GEN_PASS_DECL_CONVERTMOATODNF
+#define GEN_PASS_DEF_CONVERTMOATODNF
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 using namespace moa::detail;
@@ -217,19 +223,9 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
 
 namespace {
 
-struct ConvertMoAToDNF
-    : PassWrapper<ConvertMoAToDNF, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertMoAToDNF)
-  ConvertMoAToDNF() = default;
-  ConvertMoAToDNF(const ConvertMoAToDNF &other) : PassWrapper(other) {}
+struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
+  using Base::Base;
 
-  StringRef getArgument() const final { return "convert-moa-to-dnf"; }
-  StringRef getDescription() const final {
-    return "ψ-reduction: push indexing inward until it stands on inputs only";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
-  }
   void runOnOperation() final {
     std::vector<std::string> laws = getPsiLawNames();
     for (const std::string &law : disable)
@@ -242,11 +238,6 @@ struct ConvertMoAToDNF
       if (failed(convert(kernel)))
         return signalPassFailure();
   }
-
-  ListOption<std::string> disable{*this, "disable",
-                                  llvm::cl::desc("laws not to apply, for tests")};
-  Option<unsigned> seed{*this, "seed", llvm::cl::init(0),
-                        llvm::cl::desc("shuffle the order of the laws")};
 
 private:
   dnf::KernelOp open(KernelOp kernel);
@@ -338,11 +329,10 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
 
 std::unique_ptr<Pass>
 moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed) {
-  auto pass = std::make_unique<ConvertMoAToDNF>();
-  for (std::string &law : disabledLaws)
-    pass->disable.push_back(law);
-  pass->seed = seed;
-  return pass;
+  ConvertMoAToDNFOptions options;
+  options.disable.assign(disabledLaws.begin(), disabledLaws.end());
+  options.seed = seed;
+  return std::make_unique<ConvertMoAToDNF>(options);
 }
 
 std::vector<std::string> moa::getPsiLawNames() {
@@ -351,4 +341,3 @@ std::vector<std::string> moa::getPsiLawNames() {
   return names;
 }
 
-void moa::registerConvertMoAToDNFPass() { PassRegistration<ConvertMoAToDNF>(); }
