@@ -33,7 +33,7 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
     for (dnf::KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<dnf::KernelOp>())) {
       ExprContext exprs(&getContext());
-      Derivation derivation(exprs, kernel, disabled);
+      Derivation derivation(exprs, kernel, disabled, observer);
       std::vector<NestPlan> nests = derivation.run();
       onf::KernelOp result =
           emitONF(exprs, derivation.getRules(), derivation, kernel, nests);
@@ -43,13 +43,17 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
       eliminateCommonSubExpressions(rewriter, dominance, result);
     }
   }
+
+  FoldObserver *observer = nullptr;
 };
 
 } // namespace
 
 std::unique_ptr<Pass>
-moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules) {
+moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules, FoldObserver *observer) {
   ConvertDNFToONFOptions options;
   options.disable.assign(disabledRules.begin(), disabledRules.end());
-  return std::make_unique<ConvertDNFToONF>(options);
+  auto pass = std::make_unique<ConvertDNFToONF>(options);
+  pass->observer = observer;
+  return pass;
 }

@@ -14,12 +14,16 @@
 
 namespace moa {
 
+class FoldObserver;
+
 /// `convert-dnf-to-onf`; lib/Conversion/Passes.td describes it.
 /// `disabledRules` (of R0, R1, R2, R3) are not applied, for tests; the result
 /// is then right but takes more passes. A remark names the subterm that keeps
-/// a reduction from sharing a pass.
+/// a reduction from sharing a pass. The `observer`, if any, hears of every step
+/// (Observer.h).
 std::unique_ptr<mlir::Pass>
-createConvertDNFToONFPass(std::vector<std::string> disabledRules = {});
+createConvertDNFToONFPass(std::vector<std::string> disabledRules = {},
+                          FoldObserver *observer = nullptr);
 
 } // namespace moa
 

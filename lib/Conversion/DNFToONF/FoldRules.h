@@ -31,7 +31,7 @@ struct Split {
 struct Repair {
   llvm::SmallVector<Expr> refs;      // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref; NaN if there is none
-  Expr h = nullptr;                   // the factor H over the states
+  Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;

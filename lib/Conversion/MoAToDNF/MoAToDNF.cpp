@@ -1,6 +1,7 @@
 //===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
+#include "lib/Conversion/MoAToDNF/Observer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Dominance.h"
@@ -221,7 +222,25 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
 // The pass
 //===----------------------------------------------------------------------===//
 
+void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePattern> pattern,
+                         StringRef name) {
+  pattern->setDebugName(name);
+  patterns.add(std::move(pattern));
+}
+
 namespace {
+
+/// Tells an observer of every pattern that applied.
+struct LawListener final : RewriterBase::Listener {
+  LawListener(PsiObserver &observer, dnf::KernelOp kernel)
+      : observer(observer), kernel(kernel) {}
+  void notifyPatternEnd(const Pattern &pattern, LogicalResult status) final {
+    if (succeeded(status))
+      observer.applied(pattern.getDebugName(), kernel);
+  }
+  PsiObserver &observer;
+  dnf::KernelOp kernel;
+};
 
 struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
   using Base::Base;
@@ -238,6 +257,8 @@ struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
       if (failed(convert(kernel)))
         return signalPassFailure();
   }
+
+  PsiObserver *observer = nullptr;
 
 private:
   dnf::KernelOp open(KernelOp kernel);
@@ -291,7 +312,12 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
     std::shuffle(patterns.getNativePatterns().begin(),
                  patterns.getNativePatterns().end(), random);
   }
+  std::optional<LawListener> listener;
   GreedyRewriteConfig config;
+  if (observer) {
+    observer->began(result);
+    config.setListener(&listener.emplace(*observer, result));
+  }
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
       .enableConstantCSE(false)
       .setUseTopDownTraversal(seed % 2 == 0)
@@ -317,6 +343,8 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
     return failure();
   Block &block = result.getBody().front();
   inlinePredicates(result);
+  if (observer)
+    observer->tidied("conditions unfolded", result);
   orderLets(result, context);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (!isa<dnf::LetOp, dnf::OutputOp>(op))
@@ -324,15 +352,20 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   DominanceInfo dominance(result);
   eliminateCommonSubExpressions(rewriter, dominance, result);
   canonicalise(result);
+  if (observer)
+    observer->ended(result);
   return success();
 }
 
 std::unique_ptr<Pass>
-moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed) {
+moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed,
+                               PsiObserver *observer) {
   ConvertMoAToDNFOptions options;
   options.disable.assign(disabledLaws.begin(), disabledLaws.end());
   options.seed = seed;
-  return std::make_unique<ConvertMoAToDNF>(options);
+  auto pass = std::make_unique<ConvertMoAToDNF>(options);
+  pass->observer = observer;
+  return pass;
 }
 
 std::vector<std::string> moa::getPsiLawNames() {
