@@ -54,6 +54,11 @@ static MathTerm extentTerm(StringRef text) {
   return {text.str(), atom ? MathTerm::Atom : MathTerm::Sum};
 }
 
+/// Axis 0 is the one that is meant if none is given.
+static std::string axisArgument(int64_t axis) {
+  return axis ? ", " + std::to_string(axis) : "";
+}
+
 ArrayText::ArrayText(Block &body, ArrayAttr inputs) {
   for (auto [arg, input] : llvm::zip(body.getArguments(), inputs))
     names[arg] = cast<StringAttr>(input).getValue().str();
@@ -115,17 +120,17 @@ MathTerm ArrayText::psi(PsiOp op) const {
   return {of(op.getInput()).at(MathTerm::Atom) + "[" + llvm::join(entries, ", ") + "]"};
 }
 
-/// take(n, A), drop(k, A), or both; on another axis than the first `@ axis` says so.
+/// take(A, n), drop(A, k), or both; with the axis if it is not the first.
 MathTerm ArrayText::slice(SliceOp op) const {
   std::string text = of(op.getInput()).text;
-  std::string at = op.getAxis() ? " @ " + std::to_string(op.getAxis()) : "";
+  std::string axis = axisArgument(op.getAxis());
   auto start = SymExpr::parse(op.getStart()), count = SymExpr::parse(op.getCount());
   SymExpr extent = op.getInput().getType().getExtent(op.getAxis());
   bool drops = !start || start->getConstant() != 0;
   if (drops)
-    text = "drop(" + op.getStart().str() + ", " + text + at + ")";
+    text = "drop(" + text + ", " + op.getStart().str() + axis + ")";
   if (!drops || !count || !(*count + *start == extent))
-    text = "take(" + op.getCount().str() + ", " + text + at + ")";
+    text = "take(" + text + ", " + op.getCount().str() + axis + ")";
   return {text};
 }
 
@@ -155,7 +160,7 @@ MathTerm ArrayText::definition(Value array) const {
         StringRef sign = signOf(stringifyMonoid(op.getMonoid()));
         MathTerm input = of(op.getInput());
         if (op.getAxis() + 1 == op.getInput().getType().getRank())
-          return MathTerm{(sign + "/ ").str() + input.at(MathTerm::Unary), MathTerm::Unary};
+          return MathTerm{(sign + "/ ").str() + input.at(MathTerm::Unary), MathTerm::Sum};
         return call("reduce", {sign.str(), input.text, std::to_string(op.getAxis())});
       })
       .Case([&](InnerOp op) {
@@ -180,11 +185,15 @@ MathTerm ArrayText::definition(Value array) const {
         SmallVector<StringRef> shape;
         for (StringAttr extent : type.getShape())
           shape.push_back(extent.getValue());
-        return call("reshape", {"[" + llvm::join(shape, ", ") + "]", of(op.getInput()).text});
+        return call("reshape", {of(op.getInput()).text, "[" + llvm::join(shape, ", ") + "]"});
       })
       .Case([&](SliceOp op) { return slice(op); })
+      .Case([&](ReverseOp op) {
+        return call("reverse", of(op.getInput()).text + axisArgument(op.getAxis()));
+      })
       .Case([&](RotateOp op) {
-        return call("rotate", {op.getBy().str(), of(op.getInput()).text});
+        return call("rotate", {of(op.getInput()).text,
+                               op.getBy().str() + axisArgument(op.getAxis())});
       })
       .Default([&](Operation *op) {
         SmallVector<std::string> arguments;

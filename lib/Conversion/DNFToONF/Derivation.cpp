@@ -137,7 +137,7 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   if (!constantsOnly && any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
   if (observer)
-    observer->rewrote("R1", e, body, present, value);
+    observer->rewrote("R1", e, j, body, present, value);
   return value;
 }
 
@@ -177,7 +177,7 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
     }
     Expr value = exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
     if (observer)
-      observer->rewrote("R0", e, body, present, value);
+      observer->rewrote("R0", e, j, body, present, value);
     return value;
   }
   return nullptr;

@@ -12,8 +12,9 @@ namespace moa {
 class FoldObserver {
 public:
   virtual ~FoldObserver() = default;
-  /// R0 or R1 made `after` of `reduce`, whose term at index `j` is `body`.
-  virtual void rewrote(llvm::StringRef rule, Expr reduce, Expr body, Expr present,
+  /// R0 or R1 made `after` of `reduce`, whose term at index `j` is `body`,
+  /// over those j where `present` holds, if it is given.
+  virtual void rewrote(llvm::StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
                        Expr after) = 0;
   /// R3 found no repair for `acc`, which takes another pass.
   virtual void refused(const AccPlan &acc) = 0;
