@@ -5,9 +5,23 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(sys.argv[1])
-specifications = [*sorted((root / "examples").glob("*.moa")), root / "test/Frontend/forms.moa"]
+# What no example has: masks in masks, absent output elements, slices.
+MORE = """
+kernel more[N, M](x : f32[N, M]) -> (y : f32[N, M], z : f32[N - 1, 2]) {
+  s = mask([i, j] j <= i, x)
+  t = mask([i, j] j != 3, s)
+  y = t * 2
+  z = take(drop(x, 1), 2, 1)
+}
+"""
+more = tempfile.NamedTemporaryFile("w", suffix=".moa")
+more.write(MORE)
+more.flush()
+specifications = [*sorted((root / "examples").glob("*.moa")), root / "test/Frontend/forms.moa",
+                  pathlib.Path(more.name)]
 
 
 def codegen(*arguments):
@@ -57,7 +71,7 @@ assert not missing - {"psi-cast", "psi-extent", "psi-constant"}, f"no line shows
 
 # The page: a command, and below it lines of its output; a line of … leaves some out.
 page = (root / "docs/Tools.md").read_text(encoding="utf-8")
-shown = re.findall(r"^    build/bin/moa-codegen (.*--explain.*)\n\n```text\n(.*?)^```", page, re.M | re.S)
+shown = re.findall(r"^    build/bin/moa-codegen ([^\n]*--explain)\n\n```text\n(.*?)^```", page, re.M | re.S)
 assert len(shown) == 1, f"{len(shown)} derivations in docs/Tools.md"
 for arguments, block in shown:
     output = codegen(*(root / word if word.startswith("examples/") else word

@@ -342,6 +342,8 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   if (failed(reportLeftovers(result, context)))
     return failure();
   Block &block = result.getBody().front();
+  if (observer)
+    observer->tidied("arithmetic folded", result);
   inlinePredicates(result);
   if (observer)
     observer->tidied("conditions unfolded", result);
