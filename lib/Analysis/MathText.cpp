@@ -1,9 +1,9 @@
 //===- MathText.cpp - normal forms as readable mathematics ----------------===//
 #include "lib/Analysis/MathText.h"
-#include "lib/Analysis/ArrayText.h"
-#include "lib/Support/MathTerm.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/ArrayText.h"
+#include "lib/Support/MathTerm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -225,7 +225,7 @@ MathTerm MathPrinter::element(dnf::PsiOp op) {
 MathDefinition MathPrinter::define(Operation &op, dnf::KernelOp kernel) {
   taken.clear();
   Block &definition = op.getRegion(0).front();
-  std::string name, head;
+  std::string head;
   if (auto let = dyn_cast<dnf::LetOp>(op)) {
     nameIndices(definition, let.getNames());
     head = nameOf(let) + "(" + list(definition.getArguments()) + ")";

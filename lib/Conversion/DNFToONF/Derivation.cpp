@@ -1,7 +1,7 @@
 //===- Derivation.cpp - R0, R1, and the assignment of passes --------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
-#include "lib/Conversion/DNFToONF/Observer.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/Observer.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

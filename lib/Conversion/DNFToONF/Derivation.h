@@ -2,8 +2,8 @@
 #ifndef MOA_CONVERSION_DNFTOONF_DERIVATION_H
 #define MOA_CONVERSION_DNFTOONF_DERIVATION_H
 
-#include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace moa {
