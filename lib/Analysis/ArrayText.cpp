@@ -157,9 +157,10 @@ MathTerm ArrayText::definition(Value array) const {
         return call("mask", {of(op.getPredicate()).text, of(op.getInput()).text});
       })
       .Case([&](ReduceOp op) {
-        StringRef sign = signOf(stringifyMonoid(op.getMonoid()));
+        StringRef sign = op.getFunction() ? *op.getFunction()
+                                          : signOf(stringifyMonoid(op.getMonoid()));
         MathTerm input = of(op.getInput());
-        if (op.getAxis() + 1 == op.getInput().getType().getRank())
+        if (!op.getFunction() && op.getAxis() + 1 == op.getInput().getType().getRank())
           return MathTerm{(sign + "/ ").str() + input.at(MathTerm::Unary), MathTerm::Sum};
         return call("reduce", {sign.str(), input.text, std::to_string(op.getAxis())});
       })
@@ -186,6 +187,10 @@ MathTerm ArrayText::definition(Value array) const {
         for (StringAttr extent : type.getShape())
           shape.push_back(extent.getValue());
         return call("reshape", {of(op.getInput()).text, "[" + llvm::join(shape, ", ") + "]"});
+      })
+      .Case([&](CatOp op) {
+        return call("cat", {of(op.getLhs()).text,
+                            of(op.getRhs()).text + axisArgument(op.getAxis())});
       })
       .Case([&](SliceOp op) { return slice(op); })
       .Case([&](ReverseOp op) {

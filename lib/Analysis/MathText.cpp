@@ -46,7 +46,7 @@ private:
   MathDefinition define(Operation &op, dnf::KernelOp kernel);
   MathTerm reduction(dnf::ReduceOp op);
   MathTerm reduction(onf::FoldOp op);
-  MathTerm reduction(Monoid monoid, BlockArgument index, StringRef hint, StringRef extent,
+  MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, StringRef extent,
                      Value present, Value term);
   std::string list(ValueRange values);
   std::string address(ValueRange terms, ArrayAttr coefficients, StringRef constant);
@@ -77,8 +77,9 @@ static std::string number(Attribute value) {
   return formatNumber(cast<FloatAttr>(value).getValueAsDouble());
 }
 
-static StringRef symbolOf(Monoid monoid) {
-  return getReductionSymbol(stringifyMonoid(monoid));
+/// How the monoid of a reduction or a state is written.
+template <typename OpTy> static StringRef symbolOf(OpTy op) {
+  return op.getFunction() ? *op.getFunction() : getReductionSymbol(stringifyMonoid(op.getMonoid()));
 }
 
 static MathTerm extentText(StringRef text) {
@@ -117,14 +118,14 @@ MathTerm MathPrinter::of(Value value) {
   return op ? ofOp(op) : MathTerm{"?"};
 }
 
-MathTerm MathPrinter::reduction(Monoid monoid, BlockArgument argument, StringRef hint,
+MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint,
                                 StringRef extent, Value present, Value term) {
   std::string index = name(argument, hint);
   std::string range = index + "<" + extentText(extent).text;
   if (present)
     range += " | " + of(present).text;
   std::string text =
-      symbolOf(monoid).str() + "{" + range + "} " + at(term, MathTerm::Product);
+      symbol.str() + "{" + range + "} " + at(term, MathTerm::Product);
   --taken[hint];
   return {text, MathTerm::Sum};
 }
@@ -132,7 +133,7 @@ MathTerm MathPrinter::reduction(Monoid monoid, BlockArgument argument, StringRef
 MathTerm MathPrinter::reduction(dnf::ReduceOp op) {
   Block &body = op.getBody().front();
   auto yield = cast<dnf::YieldOp>(body.getTerminator());
-  return reduction(op.getMonoid(), body.getArgument(0), op.getName(), op.getExtent(),
+  return reduction(symbolOf(op), body.getArgument(0), op.getName(), op.getExtent(),
                    yield.getPresent(), yield.getValue());
 }
 
@@ -144,7 +145,7 @@ MathTerm MathPrinter::reduction(onf::FoldOp op) {
     present = guard.getCondition();
   auto acc = *body.getOps<onf::AccOp>().begin();
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
-  return reduction(acc.getMonoid(), body.getArgument(0), op.getName(), op.getExtent(),
+  return reduction(symbolOf(acc), body.getArgument(0), op.getName(), op.getExtent(),
                    present, yield.getValues()[0]);
 }
 
@@ -187,6 +188,9 @@ MathTerm MathPrinter::ofOp(Operation *op) {
     auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr());
     return {nameOf(let) + "(" + list(apply.getIndices()) + ")"};
   }
+  if (auto join = dyn_cast<dnf::JoinOp>(op))
+    return {"join(" + of(join.getCondition()).text + ", " + of(join.getFirst()).text + ", " +
+            of(join.getSecond()).text + ")"};
   if (auto where = dyn_cast<dnf::WhereOp>(op))
     return {at(where.getValue(), MathTerm::Or) + " where " + of(where.getCondition()).text,
             MathTerm::Any};
@@ -322,7 +326,8 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
     return infix(" or ", MathTerm::Or);
   case Monoid::max:
   case Monoid::min:
-    line(indent, head + " ← " + symbolOf(op.getMonoid()) + "(" + old + ", " + of(term).text + ")");
+  case Monoid::user:
+    line(indent, head + " ← " + symbolOf(op).str() + "(" + old + ", " + of(term).text + ")");
   }
 }
 

@@ -77,7 +77,7 @@ namespace {
 class Identity {
 public:
   std::string of(onf::AccOp acc) {
-    os << stringifyMonoid(acc.getMonoid());
+    os << stringifyMonoid(acc.getMonoid()) << acc.getFunction().value_or("");
     for (Value root : getRoots(acc))
       value(root);
     value(cast<onf::FoldOp>(acc->getParentOp()).getBody().getArgument(0));
@@ -106,7 +106,7 @@ private:
 
   void operation(Operation *op) {
     if (auto acc = dyn_cast<onf::AccOp>(op)) {
-      os << "acc " << stringifyMonoid(acc.getMonoid());
+      os << "acc " << stringifyMonoid(acc.getMonoid()) << acc.getFunction().value_or("");
       for (Value root : getRoots(acc))
         value(root);
       return;

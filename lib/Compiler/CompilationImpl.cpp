@@ -8,6 +8,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
+#include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "mlir/IR/Diagnostics.h"
@@ -69,7 +70,7 @@ bool Compilation::Impl::timed(const char *stage,
 // Options
 //===----------------------------------------------------------------------===//
 
-static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3"};
+static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R6"};
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
 
@@ -155,7 +156,7 @@ bool Compilation::Impl::parse(const std::string &text,
     log.addSource("prelude.moa", getPreludeText());
     module = parseMoA(text, name, frontend, &context);
   }
-  if (!module)
+  if (!module || failed(checkMonoidClaims(*module)))
     return false;
   modules[Level::MoA] = std::move(module);
   return true;
@@ -166,6 +167,8 @@ bool Compilation::Impl::findEntryLevel() {
   ModuleOp module = *modules[Level::MoA];
   std::set<Level> found;
   for (Operation &op : *module.getBody()) {
+    if (isa<MonoidOp>(op))
+      continue;
     if (isa<KernelOp>(op))
       found.insert(Level::MoA);
     else if (isa<dnf::KernelOp>(op))
@@ -205,6 +208,14 @@ bool Compilation::Impl::findEntryLevel() {
     return runPasses(*modules[entry], "device",
                      [](OpPassManager &pm) { pm.addPass(device::createDeviceVerify()); });
   return true;
+}
+
+/// A kernel of any level by its number; monoids do not count.
+static Operation *kernelAt(ModuleOp module, unsigned number) {
+  for (Operation &op : *module.getBody())
+    if (!isa<MonoidOp>(op) && number-- == 0)
+      return &op;
+  llvm_unreachable("no kernel of this number");
 }
 
 static KernelInfo makeInfo(const KernelSignature &signature) {
@@ -247,6 +258,8 @@ static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
 
 bool Compilation::Impl::readSignatures() {
   for (Operation &op : *modules[entry]->getBody()) {
+    if (isa<MonoidOp>(op))
+      continue;
     auto signature = getSignature(&op);
     if (!signature) {
       emitError(op.getLoc()) << llvm::toString(signature.takeError());
@@ -329,7 +342,7 @@ Operation *Compilation::Impl::getKernelOp(const std::string &kernel,
   ModuleOp module;
   if (index)
     module = level == Level::Device ? getDeviceModule() : getModule(level);
-  return module ? &*std::next(module.getBody()->begin(), *index) : nullptr;
+  return module ? kernelAt(module, *index) : nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,7 +360,9 @@ ModuleOp Compilation::Impl::isolateKernel(unsigned kernel) {
   if (!lifted)
     return {};
   ModuleOp module = ModuleOp::create(lifted.getLoc());
-  module.push_back(std::next(lifted.getBody()->begin(), kernel)->clone());
+  for (MonoidOp monoid : lifted.getOps<MonoidOp>())
+    module.push_back(monoid->clone());
+  module.push_back(kernelAt(lifted, kernel)->clone());
   return module;
 }
 

@@ -10,7 +10,7 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
     Every `moa.kernel` becomes a `dnf.kernel` with one definition per output, whose
     element at an index is ψ of the returned array there. The laws P1, P2, … of
     docs/Spec.md, one per operator, push ψ inward until it stands on inputs; the laws
-    A1 to A5 move absent elements to the ranges of reductions and to outputs.
+    A1 to A6 move absent elements to the ranges of reductions and to outputs.
 
         %1 = moa.transpose %0 perm [1, 0]        // i ψ transpose(A) = i' ψ A (P10)
         moa.return %1
@@ -42,7 +42,7 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 }
 
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
-  let summary = "Fuse reductions into folds by the rules R0-R3 and make addresses of ψ";
+  let summary = "Fuse reductions into folds by the rules R0-R3 and R6, and make addresses of ψ";
   let description = [{
     Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
     nest of rows, the reductions that a row needs become states of folds, in as few
@@ -60,7 +60,8 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
             l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 repairs l
           l@(n·l.s0) = l
 
-    A reduction that cannot share a pass takes another one, and a remark names the
+    A sum of products that mix an element with results over the range comes apart by R6,
+    measured from the row's first element. A reduction that cannot share a pass takes another one, and a remark names the
     subterm that keeps it from it.
 
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
@@ -75,7 +76,7 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Rules (R0, R1, R2, R3) not to apply, for tests; more passes, the same result">
+               "Rules (R0, R1, R2, R3, R6) not to apply, for tests; more passes, the same result">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -57,7 +57,7 @@ bool matches(Expr pattern, Expr e, std::map<Expr, Expr> &bound) {
   return pattern->kind == e->kind && pattern->type == e->type && pattern->id == e->id &&
          pattern->text == e->text && pattern->value == e->value && pattern->op == e->op &&
          pattern->attributes == e->attributes && pattern->monoid == e->monoid &&
-         pattern->rounds == e->rounds && pattern->extent == e->extent &&
+         pattern->rounds == e->rounds && pattern->function == e->function && pattern->extent == e->extent &&
          pattern->operands.size() == e->operands.size() &&
          llvm::all_of(llvm::zip(pattern->operands, e->operands), [&](auto pair) {
            return matches(std::get<0>(pair), std::get<1>(pair), bound);
@@ -143,7 +143,9 @@ std::string FoldText::reduction(Expr reduce, int64_t j, Expr body, Expr present)
     range += " | " + str(present);
   bool isSum = written->isOp("arith.addf") || written->isOp("arith.subf") ||
                written->isOp("arith.addi") || written->isOp("arith.subi");
-  return (getReductionSymbol(stringifyMonoid(reduce->monoid)) + "{" + range + "} " +
+  StringRef symbol = reduce->function ? reduce->function.getValue()
+                                      : getReductionSymbol(stringifyMonoid(reduce->monoid));
+  return (symbol + "{" + range + "} " +
           (isSum ? "(" + term + ")" : term))
       .str();
 }
@@ -154,6 +156,12 @@ void FoldText::printRepair(const AccPlan &acc) {
   for (Expr ref : repair.refs)
     refs.push_back(stateName(ref).str());
   std::string all = llvm::join(refs, ", "), before = llvm::join(refs, "⁻, ") + "⁻";
+  if (repair.resets) {
+    os << "      R3: the term of " << stateName(acc.reduce) << " is the identity unless its index "
+       << "attains " << all << " of this pass:\n        when " << before << " becomes " << all
+       << ", " << stateName(acc.reduce) << " starts again\n";
+    return;
+  }
   auto old = [&](Expr state) { return leaf(stateName(state) + "⁻"); };
   auto now = [&](Expr state) { return leaf(stateName(state)); };
   os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is G·H,\n"

@@ -19,15 +19,22 @@ using namespace moa;
 static constexpr char kMark = '\x01';
 
 std::string moa::getNumberedLaw(StringRef law) {
-  // The laws of each kind are listed in the order of their numbers.
-  std::map<char, unsigned> numbers;
-  for (const std::string &name : getPsiLawNames()) {
-    char kind = StringRef(name).starts_with("psi") ? 'P' : 'A';
-    unsigned number = ++numbers[kind];
-    if (name == law)
-      return (Twine(kind) + Twine(number) + " " + law).str();
-  }
-  return law.str();
+  // Of each kind in the order of their numbers, which are those of docs/Spec.md.
+  static constexpr StringRef psi[] = {
+      "psi-constant",  "psi-extent",  "psi-iota",  "psi-map",     "psi-cast",   "psi-mask",
+      "psi-reduce",    "psi-inner",   "psi-psi",   "psi-transpose", "psi-reshape", "psi-slice",
+      "psi-reverse",   "psi-rotate",  "psi-share", "psi-cat"};
+  static constexpr StringRef absence[] = {"absent-pointwise", "absent-where", "absent-reduce",
+                                          "absent-output",    "absent-let",   "absent-join"};
+  auto find = [&](ArrayRef<StringRef> laws, StringRef kind) -> std::optional<std::string> {
+    auto it = llvm::find(laws, law);
+    if (it == laws.end())
+      return std::nullopt;
+    return (kind + Twine(it - laws.begin() + 1) + " " + law).str();
+  };
+  if (auto name = find(psi, "P"))
+    return *name;
+  return find(absence, "A").value_or(law.str());
 }
 
 /// A name for a let that does not live to get its own.

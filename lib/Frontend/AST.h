@@ -109,11 +109,14 @@ struct FunctionParam {
   std::optional<std::vector<Extent>> cell;
 };
 
+/// `def f(x) { … }`, or `monoid f(x, y) identity e { … }`.
 struct FunctionDecl {
   std::string name;
   SourceLoc loc;
   std::vector<FunctionParam> params;
+  ExprPtr identity; // of a monoid, else null
   Body body;
+  bool isMonoid() const { return identity != nullptr; }
   /// True if every parameter is a scalar cell: the function is point-wise.
   bool isPointwise() const {
     return llvm::all_of(params, [](const FunctionParam &p) {

@@ -37,6 +37,7 @@ static constexpr Builtin builtins[] = {
      "reverse(x) or reverse(x, axis)"},
     {"rotate", Builtin::Rotate, ScalarFn::id, 2, 3, -1,
      "rotate(x, by) or rotate(x, by, axis)"},
+    {"cat", Builtin::Cat, ScalarFn::id, 2, 3, -1, "cat(x, y) or cat(x, y, axis)"},
     {"reshape", Builtin::Reshape, ScalarFn::id, 2, 2, 1, "reshape(x, [m, n])"},
     {"rav", Builtin::Ravel, ScalarFn::id, 1, 1, -1, "rav(x)"},
     {"iota", Builtin::Iota, ScalarFn::id, 1, 1, -1, "iota(n)"},

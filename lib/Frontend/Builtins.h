@@ -18,6 +18,7 @@ struct Builtin {
     Drop,
     Reverse,
     Rotate,
+    Cat,
     Reshape,
     Ravel,
     Iota,

@@ -148,6 +148,8 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
   }
   case Builtin::Psi:
     return elaboratePsi(expr);
+  case Builtin::Cat:
+    return elaborateCat(expr, context);
   case Builtin::Outer:
     return elaborateOuter(expr);
   case Builtin::Inner:
@@ -370,10 +372,15 @@ TermOr Elaborator::elaboratePsi(const Expr &expr) {
 FailureOr<Monoid> Elaborator::getMonoid(const Expr &ref) {
   if (auto monoid = getNamedMonoid(ref.name))
     return *monoid;
-  reporter.error(ref.loc)
-      << "'" << ref.name
-      << "' is not a named monoid (+ * max min and or); monoids defined by "
-         "the user do not exist yet";
+  if (ref.callee >= 0 && program.functions[ref.callee].isMonoid())
+    return Monoid::user;
+  auto error = reporter.error(ref.loc)
+               << "'" << ref.name
+               << "' is not a monoid; there are + * max min and or, and those that "
+                  "'monoid f(x, y) identity e { return … }' defines";
+  if (ref.callee >= 0)
+    error.attachNote(reporter.exact(program.functions[ref.callee].loc))
+        << "this function has no identity";
   return failure();
 }
 
@@ -387,7 +394,25 @@ TermOr Elaborator::elaborateFullReduce(const Expr &expr) {
   auto axis = elaborateAxis(expr.arg(2), *term, "reduce");
   if (failed(axis))
     return failure();
-  return emitter.reduce(expr.loc, *monoid, "reduce", *term, *axis);
+  return reduceWith(expr.arg(0), *monoid, expr.loc, "reduce", *term, *axis);
+}
+
+TermOr Elaborator::elaborateCat(const Expr &expr, Context) {
+  auto a = elaborate(expr.arg(0));
+  if (failed(a))
+    return failure();
+  auto b = elaborate(expr.arg(1));
+  if (failed(b))
+    return failure();
+  for (const Term *term : {&*a, &*b})
+    if (term->rank() == 0) {
+      reporter.error(term->loc) << "'cat' needs an axis, but this is a scalar";
+      return failure();
+    }
+  FailureOr<unsigned> axis = 0u;
+  if (expr.args.size() > 2)
+    axis = elaborateAxis(expr.arg(2), *a, "cat");
+  return failed(axis) ? TermOr(failure()) : emitter.cat(expr.loc, *a, *b, *axis);
 }
 
 TermOr Elaborator::elaborateOuter(const Expr &expr) {
@@ -420,7 +445,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   const Expr &ref = expr.arg(1);
   auto fn = ref.callee < 0 ? getBinaryFn(ref.name) : std::nullopt;
   bool isComparison = fn && *fn >= ScalarFn::eq && *fn <= ScalarFn::ge;
-  if (fn && !isComparison)
+  if (fn && !isComparison && *monoid != Monoid::user)
     return emitter.inner(expr.loc, *monoid, *fn, "inner", *a, *b);
   if (a->rank() == 0 || b->rank() == 0) {
     reporter.error(expr.loc)
@@ -445,7 +470,7 @@ TermOr Elaborator::elaborateFullInner(const Expr &expr) {
   auto result = applyRef(ref, terms);
   if (failed(result))
     return failure();
-  auto sum = emitter.reduce(expr.loc, *monoid, "inner",
-                            emitter.closeFrame(*result, contracted), 0);
+  auto sum = reduceWith(expr.arg(0), *monoid, expr.loc, "inner",
+                        emitter.closeFrame(*result, contracted), 0);
   return failed(sum) ? sum : emitter.closeFrame(*sum, outside);
 }

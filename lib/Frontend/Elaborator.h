@@ -96,13 +96,22 @@ private:
   TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
                                 const Term &term);
   TermOr elaborateReshape(const Expr &expr, const Term &term);
+  TermOr elaborateCat(const Expr &expr, Context context);
   TermOr elaboratePsi(const Expr &expr);
   TermOr elaborateOuter(const Expr &expr);
   TermOr elaborateFullInner(const Expr &expr);
   TermOr elaborateFullReduce(const Expr &expr);
   mlir::FailureOr<unsigned> elaborateAxis(const Expr &expr, const Term &term,
                                           llvm::StringRef what);
+  /// A named monoid, or `user` for a monoid of the specification.
   mlir::FailureOr<Monoid> getMonoid(const Expr &ref);
+  /// Reduces with the monoid that `ref` names.
+  TermOr reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spelling what,
+                    const Term &term, unsigned axis);
+  /// The op of a monoid of the specification on an element type, made once.
+  mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
+  mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid,
+                                                   mlir::Type element);
   /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
   /// is the message if it is not.
   mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e,
@@ -115,6 +124,7 @@ private:
   mlir::OpBuilder &builder;
   Emitter emitter;
   Scope *scope = nullptr;
+  std::map<std::pair<int, const void *>, MonoidOp> monoids; // by function and type
   unsigned depth = 0;
 };
 

@@ -44,8 +44,11 @@ public:
   TermOr map(SourceLoc loc, ScalarFn fn, Spelling what,
              llvm::ArrayRef<Term> args);
   TermOr mask(SourceLoc loc, const Term &predicate, const Term &term);
+  /// `function` is the op of a monoid of the user, on the type of reduced().
   TermOr reduce(SourceLoc loc, Monoid monoid, Spelling what, const Term &term,
-                unsigned axis);
+                unsigned axis, MonoidOp function = MonoidOp());
+  /// The element type in which a reduction of the term computes.
+  mlir::Type reducedType(const Term &term) const;
   /// The last cell axis of a with the first of b.
   TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
                const Term &a, const Term &b);
@@ -62,6 +65,8 @@ public:
   TermOr reverse(SourceLoc loc, const Term &term, unsigned axis);
   TermOr rotate(SourceLoc loc, const Term &term, const SymExpr &by,
                 unsigned axis);
+  /// The cells of a, then those of b, along an axis.
+  TermOr cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis);
   TermOr reshape(SourceLoc loc, const Term &term,
                  llvm::ArrayRef<SymExpr> shape);
 

@@ -120,10 +120,16 @@ TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
 // Reduction and inner product
 //===----------------------------------------------------------------------===//
 
+Type Emitter::reducedType(const Term &term) const {
+  if (term.isBoolean())
+    return IntegerType::get(reporter.getContext(), 1);
+  return term.isFloat() ? computeType : Type(IndexType::get(reporter.getContext()));
+}
+
 TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
-                       const Term &term, unsigned axis) {
+                       const Term &term, unsigned axis, MonoidOp function) {
   bool isLogic = monoid == Monoid::and_ || monoid == Monoid::or_;
-  if (term.isBoolean() != isLogic) {
+  if (monoid != Monoid::user && term.isBoolean() != isLogic) {
     auto error = reporter.error(loc) << "'" << what << "' reduces "
                                      << (isLogic ? "bool" : "numbers")
                                      << ", but got " << elementText(term);
@@ -144,7 +150,8 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
   result.source = result.cast = Type();
   result.cell.erase(result.cell.begin() + axis);
   result.array =
-      create<ReduceOp>(loc, resultType, monoid, full->array, physical);
+      create<ReduceOp>(loc, resultType, monoid, full->array, physical,
+                       function ? FlatSymbolRefAttr::get(function) : FlatSymbolRefAttr());
   return result;
 }
 
@@ -211,8 +218,10 @@ TermOr Emitter::inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
   auto type = unify(loc, what, {a, b}, /*allowBoolean=*/isLogic);
   if (failed(type))
     return failure();
-  if (isLogic != type->isInteger(1) ||
-      isLogic != (fn == ScalarFn::and_ || fn == ScalarFn::or_)) {
+  bool isBits = fn >= ScalarFn::and_ && fn <= ScalarFn::shr;
+  bool applies = isLogic ? fn == ScalarFn::and_ || fn == ScalarFn::or_
+                         : !isBits || !isa<FloatType>(*type);
+  if (isLogic != type->isInteger(1) || !applies) {
     reporter.error(loc) << "'" << what << "' does not apply to "
                         << elementText(a) << " and " << elementText(b);
     return failure();
@@ -421,6 +430,67 @@ TermOr Emitter::rotate(SourceLoc loc, const Term &term, const SymExpr &by,
         create<RotateOp>(loc, term.array.getType(), term.array,
                          StringAttr::get(reporter.getContext(), by.str()),
                          physicalAxis(term, axis));
+  return result;
+}
+
+TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) {
+  if (a.rank() != b.rank()) {
+    reporter.error(loc) << "'cat' joins arrays of equal rank, but these have shapes "
+                        << shapeText(a.cell) << " and " << shapeText(b.cell);
+    return failure();
+  }
+  std::vector<Term> parts = {a, b};
+  for (unsigned k = 0; k < a.rank(); ++k) {
+    auto &left = parts[0].cell[k].extent, &right = parts[1].cell[k].extent;
+    if (k == axis)
+      continue;
+    if (!left)
+      left = right;
+    if (!right)
+      right = left;
+    if (left == right)
+      continue;
+    auto error = reporter.error(loc)
+                 << "'cat' along axis " << axis << " joins shapes " << shapeText(a.cell) << " and "
+                 << shapeText(b.cell) << ", which differ on axis " << k;
+    if (a.cell[axis].extent == b.cell[axis].extent)
+      error << "; write 'cat(x, y, " << k << ")' to join them there";
+    error.attachNote(reporter.exact(b.loc)) << "this has shape " << shapeText(b.cell);
+    return failure();
+  }
+  auto type = unify(loc, "cat", parts, /*allowBoolean=*/true);
+  if (failed(type))
+    return failure();
+  if (a.isArray() && b.isArray() && a.elementType() == b.elementType())
+    type = a.elementType();
+  SmallVector<unsigned, 4> frame(a.frame);
+  for (unsigned position : b.frame)
+    if (!llvm::is_contained(frame, position))
+      frame.push_back(position);
+  llvm::sort(frame);
+  SmallVector<Value> arrays;
+  for (Term &part : parts) {
+    auto whole = materialise(loc, part, frame, /*widen=*/false);
+    if (failed(whole))
+      return failure();
+    part = std::move(*whole);
+    arrays.push_back(toElement(loc, part, *type));
+  }
+  std::string why;
+  auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent,
+                             *parts[1].cell[axis].extent, why);
+  if (!sum) {
+    reporter.error(loc) << "the extent of 'cat' " << why;
+    return failure();
+  }
+  Layout layout{frame, parts[0].cell};
+  layout.cell[axis] = Axis::of(*sum);
+  Term result = fromLayout(create<CatOp>(loc, typeOf(layout, *type), arrays[0], arrays[1],
+                                         physicalAxis(parts[0], axis)),
+                           layout);
+  if (a.source == b.source && a.cast == b.cast)
+    result.selectsFrom(a);
+  result.reads = a.reads | b.reads;
   return result;
 }
 

@@ -372,10 +372,6 @@ ExprPtr ExprParser::parseFunctionRef() {
 ExprPtr ExprParser::parseCall(const Token &name) {
   auto call = std::make_unique<Expr>(ExprKind::Call, name.loc);
   call->name = name.text.str();
-  if (call->name == "cat") {
-    error(name) << "'cat' does not exist yet";
-    return nullptr;
-  }
   Token open;
   if (failed(parseRanks(*call)) ||
       failed(expect("(", "before the arguments", &open)))

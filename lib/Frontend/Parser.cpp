@@ -20,6 +20,7 @@ public:
 private:
   LogicalResult parseFunction(FunctionDecl &function);
   LogicalResult parseFunctionParam(FunctionParam &param);
+  LogicalResult parseMonoid(FunctionDecl &monoid);
   LogicalResult parseKernel(KernelDecl &kernel);
   LogicalResult parseSymbols(KernelDecl &kernel);
   LogicalResult parseParametricSymbol(KernelDecl &kernel);
@@ -48,14 +49,14 @@ LogicalResult Parser::run(Program &program) {
       program.kernels.emplace_back();
       if (failed(parseKernel(program.kernels.back())))
         return failure();
-    } else if (peek().is("monoid")) {
-      return error(peek())
-             << "user-defined monoids do not exist yet; the named "
-                "monoids are + * max min and or";
+    } else if (eat("monoid")) {
+      program.functions.emplace_back();
+      if (failed(parseMonoid(program.functions.back())))
+        return failure();
     } else {
-      return error(peek()) << "expected 'kernel' or 'def', but found "
+      return error(peek()) << "expected 'kernel', 'def' or 'monoid', but found "
                            << describe(peek())
-                           << didYouMean(peek().text, {"kernel", "def"});
+                           << didYouMean(peek().text, {"kernel", "def", "monoid"});
     }
   }
   return success();
@@ -81,6 +82,37 @@ LogicalResult Parser::parseFunction(FunctionDecl &function) {
   if (failed(close(")", open)))
     return failure();
   return parseBody(function.body, /*isFunction=*/true);
+}
+
+/// 'monoid' NAME '(' NAME ',' NAME ')' 'identity' operand body
+LogicalResult Parser::parseMonoid(FunctionDecl &monoid) {
+  monoid.loc = peek().loc;
+  Token open;
+  if (failed(parseName(monoid.name, "the monoid")) ||
+      failed(expect("(", "before the two arguments", &open)))
+    return failure();
+  do {
+    monoid.params.emplace_back();
+    FunctionParam &param = monoid.params.back();
+    param.loc = peek().loc;
+    param.cell.emplace();
+    if (failed(parseName(param.name, "an argument")))
+      return failure();
+    if (peek().is(":"))
+      return error(peek()) << "the arguments of a monoid are scalars and have no shape";
+  } while (eat(","));
+  if (monoid.params.size() != 2)
+    return error(peek()) << "a monoid combines two values, but '" << monoid.name << "' has "
+                         << monoid.params.size()
+                         << (monoid.params.size() == 1 ? " argument" : " arguments");
+  if (failed(close(")", open)) ||
+      failed(expect("identity", "and the value that changes nothing, as in "
+                                "'monoid gcd(x, y) identity 0 { … }'")))
+    return failure();
+  monoid.identity = parseOperand();
+  if (!monoid.identity)
+    return failure();
+  return parseBody(monoid.body, /*isFunction=*/true);
 }
 
 LogicalResult Parser::parseFunctionParam(FunctionParam &param) {

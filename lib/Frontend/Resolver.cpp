@@ -113,7 +113,7 @@ LogicalResult Resolver::run() {
 
 LogicalResult Resolver::declareFunctions() {
   for (auto [index, function] : llvm::enumerate(program.functions)) {
-    if (lookupBuiltin(function.name) || function.name == "cat")
+    if (lookupBuiltin(function.name))
       return reporter.error(function.loc)
              << "'" << function.name
              << "' is a function of the language and cannot be defined";
@@ -122,7 +122,8 @@ LogicalResult Resolver::declareFunctions() {
     if (isNew)
       continue;
     auto error = reporter.error(function.loc)
-                 << "function '" << function.name << "' is defined twice";
+                 << (function.isMonoid() ? "monoid '" : "function '") << function.name
+                 << "' is defined twice";
     error.attachNote(reporter.exact(program.functions[entry->second].loc))
         << "first defined here";
     return error;
@@ -169,6 +170,12 @@ LogicalResult Resolver::resolveFunction(unsigned index) {
         return failure();
       names.symbols[extent.symbol] = false;
     }
+  }
+  if (function.identity) {
+    Names none;
+    if (failed(resolve(*function.identity, none)))
+      return failure();
+    names.callees = std::move(none.callees);
   }
   LogicalResult result = resolveBody(function.body, names, {});
   callees[index] = std::move(names.callees);

@@ -1,6 +1,7 @@
 //===- DNFInterpreter.cpp - definitions over index domains ----------------===//
 #include "dialects/DNF/IR/DNF.h"
 #include "lib/Interpreter/Machine.h"
+#include "lib/Interpreter/UserMonoid.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -169,10 +170,11 @@ struct ApplyNode final : Node {
 /// A reduction. One that depends on some of the indices around it but not on
 /// all keeps its values by those it depends on.
 struct ReduceNode final : Node {
-  ReduceNode(Scope *scope, Location loc, Monoid monoid, Type type, int64_t extent,
+  ReduceNode(Scope *scope, Location loc, Monoid monoid,
+             std::shared_ptr<const UserMonoid> user, Type type, int64_t extent,
              Body body, std::vector<Node *> keys, std::vector<int64_t> domain)
-      : Node(scope, loc), monoid(monoid), type(type), extent(extent), body(body),
-        keys(std::move(keys)), domain(std::move(domain)) {}
+      : Node(scope, loc), monoid(monoid), user(std::move(user)), type(type), extent(extent),
+        body(body), keys(std::move(keys)), domain(std::move(domain)) {}
   Cell compute(Machine &m) override {
     if (keys.empty())
       return reduce(m);
@@ -187,16 +189,19 @@ struct ReduceNode final : Node {
     return value;
   }
   Cell reduce(Machine &m) {
-    Accumulator sum(monoid, type);
+    Accumulator sum(monoid, type, user.get());
     for (int64_t j = 0; j < extent && !m.failed; ++j) {
       m.enter(*body.scope);
       m.set(body.arguments[0], ofInt(j));
       if (body.present(m))
         sum.add(m.get(body.value));
     }
+    if (const char *why = sum.getFault())
+      return m.fail(loc, why);
     return sum.get();
   }
   Monoid monoid;
+  std::shared_ptr<const UserMonoid> user;
   Type type;
   int64_t extent;
   Body body;
@@ -215,6 +220,18 @@ struct WhereNode final : Node {
     return m.isPresent(condition) && m.get(condition).i && m.isPresent(operand);
   }
   Node *condition, *operand;
+};
+
+/// A value of one of two domains: absent where the picked one is.
+struct JoinNode final : Node {
+  JoinNode(Scope *scope, Location loc, Node *condition, Node *first, Node *second)
+      : Node(scope, loc), condition(condition), first(first), second(second) {
+    mayBeAbsent = condition->mayBeAbsent || first->mayBeAbsent || second->mayBeAbsent;
+  }
+  Cell compute(Machine &m) override { return m.get(picked(m)); }
+  bool present(Machine &m) override { return m.isPresent(condition) && m.isPresent(picked(m)); }
+  Node *picked(Machine &m) { return m.get(condition).i ? first : second; }
+  Node *condition, *first, *second;
 };
 
 struct Output {
@@ -358,8 +375,15 @@ Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
       keys.push_back(nodeOf(index));
       domain.push_back(extents[index]);
     }
+  std::shared_ptr<const UserMonoid> user;
+  if (op.getMonoid() == Monoid::user) {
+    std::string why;
+    user = UserMonoid::make(lookupMonoid(op), why);
+    if (!user)
+      return makeError(locationText(op.getLoc()) + why);
+  }
   define(op.getResult(),
-         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(),
+         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(), user,
                           op.getResult().getType(), *extent, body, std::move(keys),
                           std::move(domain)));
   return Error::success();
@@ -404,6 +428,12 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
     define(where.getResult(),
            make<WhereNode>(scopeOf(op->getOperands()), op->getLoc(),
                            nodeOf(where.getCondition()), nodeOf(where.getValue())));
+    return true;
+  }
+  if (auto join = dyn_cast<dnf::JoinOp>(op)) {
+    define(join.getResult(),
+           make<JoinNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(join.getCondition()),
+                          nodeOf(join.getFirst()), nodeOf(join.getSecond())));
     return true;
   }
   auto apply = dyn_cast<dnf::ApplyOp>(op);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/Kernel.h"
 #include "lib/Interpreter/Scalar.h"
+#include "lib/Interpreter/UserMonoid.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <memory>
@@ -77,6 +78,7 @@ private:
   Error apply(TransposeOp op, Whole &out);
   Error apply(ReshapeOp op, Whole &out);
   Error apply(SliceOp op, Whole &out);
+  Error apply(CatOp op, Whole &out);
   Error apply(ReverseOp op, Whole &out);
   Error apply(RotateOp op, Whole &out);
 
@@ -278,9 +280,16 @@ Error MoAInterpreter::apply(ReduceOp op, Whole &out) {
   std::vector<int64_t> strides = stridesOf(in.shape);
   int64_t axis = op.getAxis(), extent = in.shape[axis], step = strides[axis];
   strides.erase(strides.begin() + axis);
+  std::shared_ptr<const UserMonoid> user;
+  if (op.getMonoid() == Monoid::user) {
+    std::string why;
+    user = UserMonoid::make(lookupMonoid(op), why);
+    if (!user)
+      return makeError(locationText(op.getLoc()) + why);
+  }
   forEach(out.shape, [&](int64_t k, ArrayRef<int64_t> index) {
     int64_t offset = dot(index, strides);
-    Accumulator sum(op.getMonoid(), out.element);
+    Accumulator sum(op.getMonoid(), out.element, user.get());
     for (int64_t j = 0; j < extent; ++j, offset += step) {
       State state = in.state(offset);
       if (state == Undefined)
@@ -288,6 +297,8 @@ Error MoAInterpreter::apply(ReduceOp op, Whole &out) {
       if (state == Present)
         sum.add(in.data[offset]);
     }
+    if (const char *why = sum.getFault())
+      return out.set(k, Undefined, fault(op, Twine(why) + ", for element " + indexText(index)));
     out.set(k, Present, sum.get());
   });
   return Error::success();
@@ -409,6 +420,21 @@ Error MoAInterpreter::apply(SliceOp op, Whole &out) {
   return Error::success();
 }
 
+Error MoAInterpreter::apply(CatOp op, Whole &out) {
+  const Whole *parts[2] = {&at(op.getLhs()), &at(op.getRhs())};
+  std::vector<int64_t> strides[2] = {stridesOf(parts[0]->shape), stridesOf(parts[1]->shape)};
+  int64_t axis = op.getAxis(), first = parts[0]->shape[axis];
+  forEach(out.shape, [&](int64_t k, ArrayRef<int64_t> index) {
+    std::vector<int64_t> i(index.begin(), index.end());
+    bool second = i[axis] >= first;
+    if (second)
+      i[axis] -= first;
+    int64_t offset = dot(i, strides[second]);
+    out.set(k, parts[second]->state(offset), parts[second]->data[offset]);
+  });
+  return Error::success();
+}
+
 Error MoAInterpreter::apply(ReverseOp op, Whole &out) {
   int64_t axis = op.getAxis();
   view(op, at(op.getInput()), out, [&](ArrayRef<int64_t> i, MutableArrayRef<int64_t> j) {
@@ -457,7 +483,7 @@ Error MoAInterpreter::execute(Operation *op) {
   Error error =
       llvm::TypeSwitch<Operation *, Error>(op)
           .Case<ConstantOp, ExtentOp, IotaOp, MapOp, CastOp, MaskOp, ReduceOp,
-                InnerOp, PsiOp, TransposeOp, ReshapeOp, SliceOp, ReverseOp,
+                InnerOp, PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp,
                 RotateOp>([&](auto concrete) { return apply(concrete, *out); })
           .Default([](Operation *unknown) {
             return makeError(locationText(unknown->getLoc()) + "no meaning for '" +

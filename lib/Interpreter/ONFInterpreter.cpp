@@ -1,5 +1,6 @@
 //===- ONFInterpreter.cpp - loops, folds and flat addresses ---------------===//
 #include "lib/Interpreter/ONFNodes.h"
+#include "lib/Interpreter/UserMonoid.h"
 #include <optional>
 
 using namespace mlir;
@@ -195,8 +196,14 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   acc->name = op.getName().str();
   acc->monoid = op.getMonoid();
   acc->form = Form::of(type);
-  acc->identity = identityOf(acc->monoid, type);
-  acc->adds = op.getCombine() == ScalarFn::add;
+  if (acc->monoid == Monoid::user) {
+    std::string why;
+    acc->user = UserMonoid::make(lookupMonoid(op), why);
+    if (!acc->user)
+      return makeError(locationText(op.getLoc()) + why);
+  }
+  acc->identity = acc->user ? acc->user->getIdentity() : identityOf(acc->monoid, type);
+  acc->combine = op.getCombine();
   auto extents = extentsOf(op.getExtents());
   if (!extents)
     return extents.takeError();

@@ -1,5 +1,6 @@
 //===- ONFNodes.cpp - execution of folds and states -----------------------===//
 #include "lib/Interpreter/ONFNodes.h"
+#include "lib/Interpreter/UserMonoid.h"
 #include <cmath>
 
 using namespace mlir;
@@ -68,14 +69,22 @@ void AccState::step(Machine &m) {
       }
       Cell c = m.get(factor);
       for (Cell &cell : state)
-        cell = combine(adds ? Monoid::add : Monoid::mul, form, c, cell);
+        if (combine == ScalarFn::select)
+          cell = c.i ? cell : identity;
+        else
+          cell = interp::combine(combine == ScalarFn::add ? Monoid::add : Monoid::mul, form, c,
+                                 cell);
     }
     std::vector<int64_t> at(extents.size(), 0);
     for (Cell &cell : state) {
       m.enter(*valueScope);
       for (size_t k = 0; k < at.size(); ++k)
         m.set(indices[k], ofInt(at[k]));
-      cell = combine(monoid, form, cell, m.get(value));
+      Cell term = m.get(value);
+      if (!user)
+        cell = interp::combine(monoid, form, cell, term);
+      else if (const char *why = user->apply(cell, term, cell))
+        m.fail(loc, why);
       nextIndex(at, extents);
       if (m.failed)
         return;

@@ -43,6 +43,7 @@ struct AccState final : Node {
 
   std::string name;
   Monoid monoid = Monoid::add;
+  std::shared_ptr<const UserMonoid> user;
   Form form;
   Cell identity = ofInt(0);
   std::vector<int64_t> extents;
@@ -59,7 +60,7 @@ struct AccState final : Node {
   Scope *repairScope = nullptr;
   std::vector<Node *> oldAndNew;
   Node *factor = nullptr;
-  bool adds = false; // the repair is added, not multiplied
+  ScalarFn combine = ScalarFn::mul; // what the repair does with its factor
 };
 
 /// Interval claims of a fold, evaluated for the tile a row lies in.

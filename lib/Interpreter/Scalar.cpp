@@ -1,5 +1,6 @@
 //===- Scalar.cpp - scalar operations on float64 and integers -------------===//
 #include "lib/Interpreter/Scalar.h"
+#include "lib/Interpreter/UserMonoid.h"
 #include "lib/Interpreter/Interpreter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -348,12 +349,23 @@ Cell moa::interp::combine(Monoid monoid, Form form, Cell x, Cell y) {
   case Monoid::min: return ofInt(std::min(x.i, y.i));
   case Monoid::and_: return ofInt(x.i & y.i);
   case Monoid::or_: return ofInt(x.i | y.i);
+  case Monoid::user: break;
   }
-  llvm_unreachable("unknown monoid");
+  llvm_unreachable("not a named monoid");
 }
 
 Cell moa::interp::identityOf(Monoid monoid, Type type) {
   return *ofAttribute(getIdentity(monoid, type));
+}
+
+Accumulator::Accumulator(Monoid monoid, Type type, const UserMonoid *user)
+    : monoid(monoid), form(Form::of(type)),
+      state(user ? user->getIdentity() : identityOf(monoid, type)),
+      sums(monoid == Monoid::add && form.isFloat()), user(user) {}
+
+void Accumulator::addByUser(Cell x) {
+  if (const char *why = user->apply(state, x, state))
+    fault = why;
 }
 
 Cell Accumulator::get() const {

@@ -86,14 +86,16 @@ std::optional<Instr> instrOf(mlir::Operation *op);
 Cell combine(Monoid monoid, Form form, Cell x, Cell y);
 Cell identityOf(Monoid monoid, mlir::Type type);
 
-/// A reduction in progress. Sums of floats are compensated (Neumaier), so that
+class UserMonoid;
+
+/// A reduction in progress, `user` for the monoid `user`. Sums of floats are compensated (Neumaier), so that
 /// the oracle's own rounding does not grow with the range.
 class Accumulator {
 public:
-  Accumulator(Monoid monoid, mlir::Type type)
-      : monoid(monoid), form(Form::of(type)), state(identityOf(monoid, type)),
-        sums(monoid == Monoid::add && form.isFloat()) {}
+  Accumulator(Monoid monoid, mlir::Type type, const UserMonoid *user = nullptr);
   void add(Cell x) {
+    if (user)
+      return addByUser(x);
     if (!sums) {
       state = combine(monoid, form, state, x);
       return;
@@ -103,13 +105,18 @@ public:
     state.f = t;
   }
   Cell get() const;
+  /// What was wrong with the operands of the user's function, or null.
+  const char *getFault() const { return fault; }
 
 private:
+  void addByUser(Cell x);
   Monoid monoid;
   Form form;
   Cell state;
   bool sums;
   double rest = 0;
+  const UserMonoid *user;
+  const char *fault = nullptr;
 };
 
 } // namespace moa::interp

@@ -158,6 +158,7 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
     case Monoid::min:
     case Monoid::and_:
     case Monoid::or_:
+    case Monoid::user: // by the user's claim
       continue;
     default:
       return acc.emitOpError("expects an associative monoid in a lifted fold (C4)");

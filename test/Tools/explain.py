@@ -8,13 +8,14 @@ import sys
 import tempfile
 
 root = pathlib.Path(sys.argv[1])
-# What no example has: masks in masks, absent output elements, slices.
+# What no example has: masks in masks, absent output elements, slices, catenation.
 MORE = """
-kernel more[N, M](x : f32[N, M]) -> (y : f32[N, M], z : f32[N - 1, 2]) {
+kernel more[N, M](x : f32[N, M]) -> (y : f32[N, M], z : f32[N - 1, 2], c : f32[2 * N, M]) {
   s = mask([i, j] j <= i, x)
   t = mask([i, j] j != 3, s)
   y = t * 2
   z = take(drop(x, 1), 2, 1)
+  c = cat(x, s)
 }
 """
 more = tempfile.NamedTemporaryFile("w", suffix=".moa")
@@ -66,6 +67,7 @@ for specification in specifications:
     for number, name in re.findall(r"^    ([PA]\d+) ((?:psi|absent)-\S+)", explained, re.M):
         assert laws.get(number) == name, f"{specification}: {name} is called {number}"
         seen.add(name)
+assert len(laws) >= 22, laws
 missing = set(laws.values()) - seen
 assert not missing - {"psi-cast", "psi-extent", "psi-constant"}, f"no line shows {missing}"
 

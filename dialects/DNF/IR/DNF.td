@@ -88,19 +88,22 @@ def DNF_ApplyOp : DNF_Op<"apply", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   let assemblyFormat = "$let `(` $indices `)` attr-dict `:` type($result)";
 }
 
-def DNF_ReduceOp : DNF_NamedOp<"reduce", [RecursiveMemoryEffects, SingleBlock]> {
-  let summary = "A reduction over an index range with a named monoid";
+def DNF_ReduceOp : DNF_NamedOp<"reduce",
+    [RecursiveMemoryEffects, SingleBlock, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A reduction over an index range with a monoid";
   let description = [{
     ⊕ over 0 ≤ j < `extent` of the yielded value where the yield's condition
     holds; the identity of the monoid over nothing. `operand_type`: the body is
     a product whose computed operands a lowering rounds once to this type.
+    `function` names the `moa.monoid` of the monoid `user`.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$extent, StrAttr:$name,
-                       OptionalAttr<TypeAttr>:$operand_type);
+                       OptionalAttr<TypeAttr>:$operand_type,
+                       OptionalAttr<FlatSymbolRefAttr>:$function);
   let results = (outs AnyType:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `` $monoid `over` $name `in` $extent (`rounds` $operand_type^)?
+    `` $monoid ($function^)? `over` $name `in` $extent (`rounds` $operand_type^)?
     attr-dict-with-keyword `:` type($result) $body
   }];
   let hasVerifier = 1;
@@ -122,6 +125,18 @@ def DNF_WhereOp : DNF_Op<"where", [Pure, AllTypesMatch<["value", "result"]>]> {
   let arguments = (ins I1:$condition, AnyType:$value);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$condition `,` $value attr-dict `:` type($value)";
+}
+
+def DNF_JoinOp : DNF_Op<"join", [Pure, AllTypesMatch<["first", "second", "result"]>]> {
+  let summary = "A value of one of two domains: `first` where the condition holds, else `second`";
+  let description = [{
+    Differs from a selection in absence alone: absent where the picked value is,
+    whatever the other one is. Transient: law A6 makes a selection of it.
+    `dnf-verify` admits none.
+  }];
+  let arguments = (ins I1:$condition, AnyType:$first, AnyType:$second);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$condition `,` $first `,` $second attr-dict `:` type($result)";
 }
 
 def DNF_YieldOp : DNF_Op<"yield", [Terminator, Pure,

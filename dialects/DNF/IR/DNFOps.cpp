@@ -119,6 +119,11 @@ void ReduceOp::getAsmBlockArgumentNames(Region &region,
     setName(region.getArgument(0), getName());
 }
 
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(), getResult().getType(), "C5",
+                         symbols);
+}
+
 LogicalResult ReduceOp::verify() {
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())

@@ -360,6 +360,8 @@ LogicalResult ReduceOp::verify() {
   if (to.getElementType() != from.getElementType())
     return emitOpError("expects the fragment's element type ")
            << from.getElementType() << " (C2), but got " << to.getElementType();
+  if (getMonoid() == Monoid::user)
+    return emitOpError("expects a named monoid (C4)");
   return success();
 }
 

@@ -112,19 +112,47 @@ def MoA_MaskOp : MoA_ArrayOp<"mask"> {
   }];
 }
 
-def MoA_ReduceOp : MoA_ArrayOp<"reduce"> {
-  let summary = "Reduction of one axis with a named monoid [Def 10]";
+def MoA_MonoidOp : MoA_Op<"monoid", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "A monoid of the user: an identity and a function of two scalars [Def 10]";
+  let description = [{
+    `moa.monoid @gcd identity 0 : index { ^bb0(%x, %y): … moa.return %r }`, at
+    the level of the module. Reductions with the monoid `user` name it. That the
+    function is associative and commutative and has the identity is the user's
+    claim; the front end tries it on values. Arguments and result are scalars:
+    arrays of rank 0 on the moa level, plain values of the element type below.
+    C1: two arguments, and a result, of the identity's type. C2: it stands in a module.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedAttrInterface:$identity);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `identity` $identity attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Type getElementType() { return getIdentity().getType(); }
+    /// The value that the body returns.
+    ::mlir::Value getReturned();
+  }];
+}
+
+def MoA_CombinedOp : MoA_Op<"combined", [Terminator, Pure, HasParent<"MonoidOp">]> {
+  let summary = "The value of a user's monoid on two values";
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def MoA_ReduceOp : MoA_ArrayOp<"reduce", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Reduction of one axis with a monoid [Def 10]";
   let description = [{
     q ψ (⊕/ A) = ⊕ over i of the present elements at (q with i inserted at
     `axis`). Over nothing it is the identity of the monoid (max: −∞).
     Never absent. C1: the axis is below the rank. C2: the shape is the input's
     without the axis. C3: so is the element type. C5: `and` and `or` reduce
-    booleans, the other monoids numbers.
+    booleans, the other monoids numbers. C6: exactly the monoid `user` names a
+    `moa.monoid`, one on the element type.
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ArrayType:$input,
-                       I64Attr:$axis);
+                       I64Attr:$axis, OptionalAttr<FlatSymbolRefAttr>:$function);
   let assemblyFormat = [{
-    `` $monoid $input `axis` $axis attr-dict `:` type($input) `->` type($result)
+    `` $monoid ($function^)? $input `axis` $axis attr-dict `:` type($input) `->` type($result)
   }];
 }
 
@@ -200,6 +228,20 @@ def MoA_SliceOp : MoA_ArrayOp<"slice"> {
   let assemblyFormat = [{
     $input `axis` $axis `start` $start `count` $count attr-dict
     `:` type($input) `->` type($result)
+  }];
+}
+
+def MoA_CatOp : MoA_ArrayOp<"cat"> {
+  let summary = "x ⧺ y: catenation on one axis [Def 21]";
+  let description = [{
+    <i> ψ (x ⧺ y) = <i> ψ x for i < n, else <i − n> ψ y, where n is the extent of
+    x on `axis`. An element is absent where it is in the array it comes from.
+    C1: the axis is below the rank. C2: x and y agree in all other extents, and
+    the result's is the sum. C3: element types are equal.
+  }];
+  let arguments = (ins MoA_ArrayType:$lhs, MoA_ArrayType:$rhs, I64Attr:$axis);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `axis` $axis attr-dict `:` functional-type(operands, $result)
   }];
 }
 

@@ -1,6 +1,8 @@
 //===- MoADialect.cpp - dialect, types and monoids of moa -----------------===//
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -154,8 +156,10 @@ double moa::getIdentityValue(Monoid monoid) {
     return -std::numeric_limits<double>::infinity();
   case Monoid::min:
     return std::numeric_limits<double>::infinity();
+  case Monoid::user:
+    break;
   }
-  llvm_unreachable("unknown monoid");
+  llvm_unreachable("not a named monoid");
 }
 
 TypedAttr moa::getIdentity(Monoid monoid, Type type) {
@@ -185,8 +189,10 @@ double moa::applyMonoid(Monoid monoid, double x, double y) {
     return x != 0 && y != 0;
   case Monoid::or_:
     return x != 0 || y != 0;
+  case Monoid::user:
+    break;
   }
-  llvm_unreachable("unknown monoid");
+  llvm_unreachable("not a named monoid");
 }
 
 Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x,
@@ -209,13 +215,57 @@ Value moa::buildMonoid(OpBuilder &b, Location loc, Monoid monoid, Value x,
     return arith::AndIOp::create(b, loc, x, y);
   case Monoid::or_:
     return arith::OrIOp::create(b, loc, x, y);
+  case Monoid::user:
+    break;
   }
-  llvm_unreachable("unknown monoid");
+  llvm_unreachable("not a named monoid");
 }
 
 bool moa::isDefinedOn(Monoid monoid, Type type) {
-  return isLogical(monoid) == type.isInteger(1) &&
+  return (monoid == Monoid::user || isLogical(monoid) == type.isInteger(1)) &&
          isa<FloatType, IntegerType, IndexType>(type);
+}
+
+MonoidOp moa::lookupMonoid(Operation *op) {
+  auto name = op->getAttrOfType<FlatSymbolRefAttr>("function");
+  auto module = op->getParentOfType<ModuleOp>();
+  return name && module ? module.lookupSymbol<MonoidOp>(name) : MonoidOp();
+}
+
+LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAttr function,
+                                   Type element, StringRef rule,
+                                   SymbolTableCollection &symbols) {
+  if ((monoid == Monoid::user) != bool(function))
+    return op->emitOpError("expects a function exactly for the monoid 'user' (")
+           << rule << "), but got '" << stringifyMonoid(monoid) << "' "
+           << (function ? "with one" : "without one");
+  if (!function)
+    return success();
+  auto module = op->getParentOfType<ModuleOp>();
+  auto found = module ? symbols.lookupSymbolIn<MonoidOp>(module, function) : MonoidOp();
+  if (!found)
+    return op->emitOpError("expects a moa.monoid (") << rule << "), but got " << function;
+  if (found.getElementType() == element)
+    return success();
+  InFlightDiagnostic error = op->emitOpError("expects a monoid on ")
+                             << element << " (" << rule << "), but got " << function << " on "
+                             << found.getElementType();
+  error.attachNote(found.getLoc()) << "the monoid is this one";
+  return error;
+}
+
+TypedAttr moa::getIdentityOf(Operation *op, Monoid monoid, Type type) {
+  return monoid == Monoid::user ? lookupMonoid(op).getIdentity() : getIdentity(monoid, type);
+}
+
+Value moa::buildMonoid(OpBuilder &b, Location loc, MonoidOp monoid, Value x, Value y) {
+  Block &body = monoid.getBody().front();
+  IRMapping mapping;
+  mapping.map(body.getArgument(0), x);
+  mapping.map(body.getArgument(1), y);
+  for (Operation &op : body.without_terminator())
+    b.clone(op, mapping);
+  return mapping.lookupOrDefault(monoid.getReturned());
 }
 
 bool moa::mulDistributesOver(Monoid monoid) { return monoid == Monoid::add; }

@@ -34,11 +34,13 @@ def MoA_ScalarFn : I32EnumAttr<"ScalarFn", "scalar function", [
   let genSpecializedAttr = 0;
 }
 
-/// Named monoids: identity and laws are in dialects/MoA/IR/Monoid.h.
+/// Named monoids: identity and laws are in dialects/MoA/IR/Monoid.h. `user` is a
+/// monoid of the specification, which a symbol beside it names.
 def MoA_Monoid : I32EnumAttr<"Monoid", "named monoid", [
     I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"mul", 1>,
     I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>,
-    I32EnumAttrCase<"and_", 4, "and">, I32EnumAttrCase<"or_", 5, "or">]> {
+    I32EnumAttrCase<"and_", 4, "and">, I32EnumAttrCase<"or_", 5, "or">,
+    I32EnumAttrCase<"user", 6>]> {
   let cppNamespace = "::moa";
   let genSpecializedAttr = 0;
 }

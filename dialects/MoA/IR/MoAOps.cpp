@@ -1,6 +1,7 @@
 //===- MoAOps.cpp - verifiers of the moa ops ------------------------------===//
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/InterleavedRange.h"
 
@@ -237,6 +238,35 @@ LogicalResult MaskOp::verify() {
                          getResult().getType(), "the predicate");
 }
 
+Value MonoidOp::getReturned() {
+  return cast<CombinedOp>(getBody().front().getTerminator()).getValue();
+}
+
+LogicalResult MonoidOp::verify() {
+  Block &block = getBody().front();
+  auto end = block.empty() ? CombinedOp() : dyn_cast<CombinedOp>(block.back());
+  if (!end)
+    return emitOpError("expects moa.combined at its end (C1)");
+  auto isScalar = [&](Type type) {
+    auto array = dyn_cast<ArrayType>(type);
+    return (array ? array.getElementType() : type) == getElementType() &&
+           (!array || array.getRank() == 0);
+  };
+  Type type = end.getValue().getType();
+  if (block.getNumArguments() != 2 || !isScalar(type) ||
+      !llvm::all_equal({type, block.getArgument(0).getType(), block.getArgument(1).getType()}))
+    return emitOpError("expects two arguments and a result that are scalars of type ")
+           << getElementType() << " (C1)";
+  if (!isa<ModuleOp>((*this)->getParentOp()))
+    return emitOpError("expects to stand in a module (C2)");
+  return success();
+}
+
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(),
+                         arrayOf(getInput()).getElementType(), "C6", symbols);
+}
+
 LogicalResult ReduceOp::verify() {
   ArrayType input = arrayOf(getInput());
   if (failed(verifyAxis(*this, getAxis(), input)) ||
@@ -267,6 +297,8 @@ LogicalResult InnerOp::verify() {
            << lhs.getShape().back() << " and " << rhs.getShape()[rf];
   if (failed(verifySameElement(*this, lhs, rhs)))
     return failure();
+  if (getMonoid() == Monoid::user)
+    return emitOpError("expects a named monoid (C5)");
   if (getArity(getFn()) != 2)
     return emitOpError("expects a function of two operands (C6), but got '")
            << stringifyScalarFn(getFn()) << "'";
@@ -365,6 +397,23 @@ LogicalResult SliceOp::verify() {
   SmallVector<StringAttr> shape(input.getShape());
   shape[getAxis()] = getCountAttr();
   return verifyShape(*this, getResult().getType(), shape);
+}
+
+LogicalResult CatOp::verify() {
+  ArrayType lhs = arrayOf(getLhs()), rhs = arrayOf(getRhs());
+  if (failed(verifyAxis(*this, getAxis(), lhs)) || failed(verifySameElement(*this, lhs, rhs)) ||
+      failed(verifySameElement(*this, lhs, getResult().getType())))
+    return failure();
+  SmallVector<StringAttr> left(lhs.getShape()), right(rhs.getShape());
+  bool agree = left.size() == right.size();
+  for (size_t k = 0; agree && k < left.size(); ++k)
+    agree = static_cast<int64_t>(k) == static_cast<int64_t>(getAxis()) || left[k] == right[k];
+  if (!agree)
+    return emitOpError("expects equal extents on all axes but axis ")
+           << getAxis() << " (C2), but got " << lhs << " and " << rhs;
+  SymExpr sum = lhs.getExtent(getAxis()) + rhs.getExtent(getAxis());
+  left[getAxis()] = StringAttr::get(getContext(), sum.str());
+  return verifyShape(*this, getResult().getType(), left);
 }
 
 static LogicalResult verifySameType(Operation *op, Value input, Value result,

@@ -168,7 +168,8 @@ def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
 
 // Not free of effects: a fold yields each of its states, so that equal states
 // may not be merged nor unused ones removed behind its back.
-def ONF_AccOp : ONF_NamedOp<"acc", [HasParent<"FoldOp">]> {
+def ONF_AccOp : ONF_NamedOp<"acc",
+    [HasParent<"FoldOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "One state of a fold: t ← c(d, d') ⊗ t ⊕ F(j, d')";
   let description = [{
     `value` has one block argument per entry of `extents` (the axes the state
@@ -180,7 +181,9 @@ def ONF_AccOp : ONF_NamedOp<"acc", [HasParent<"FoldOp">]> {
     through the current value d'. `repair` has the block arguments
     (old₀, new₀, old₁, new₁, …), one pair per ref, and yields the factor
     c(d, d'), applied with ⊗ = `combine` (mul or add) when any ref changed and
-    the state is not the identity; c(d, d) = id.
+    the state is not the identity; c(d, d) = id. With ⊗ = select the factor is a
+    boolean: the state stays where it holds and is the identity again elsewhere.
+    `function` names the `moa.monoid` of the monoid `user`.
 
     `singular[k]` is a float: while d'ₖ equals it, the state stays the identity
     (NaN: never). The caller decides what a state that is still singular at the
@@ -193,12 +196,13 @@ def ONF_AccOp : ONF_NamedOp<"acc", [HasParent<"FoldOp">]> {
   let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$name, StrArrayAttr:$names,
                        StrArrayAttr:$extents, Variadic<AnyType>:$refs,
                        MoA_ScalarFnAttr:$combine, ArrayAttr:$singular,
-                       OptionalAttr<TypeAttr>:$operand_type);
+                       OptionalAttr<TypeAttr>:$operand_type,
+                       OptionalAttr<FlatSymbolRefAttr>:$function);
   let results = (outs AnyType:$result);
   let regions = (region SizedRegion<1>:$value, AnyRegion:$repair);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    `` $monoid $name `carries` $names `in` $extents
+    `` $monoid ($function^)? $name `carries` $names `in` $extents
     (`rounds` $operand_type^)?
     `refs` `(` $refs `)` `` $combine $singular attr-dict-with-keyword
     `:` functional-type($refs, $result) $value `repair` $repair

@@ -119,6 +119,17 @@ void AccOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName
     nameArguments(region, getNames(), setName);
 }
 
+/// The type of a state's elements.
+static Type elementOf(Type type) {
+  auto array = dyn_cast<ArrayType>(type);
+  return array ? array.getElementType() : type;
+}
+
+LogicalResult AccOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyMonoidUse(*this, getMonoid(), getFunctionAttr(),
+                         elementOf(getResult().getType()), "C9", symbols);
+}
+
 LogicalResult AccOp::verify() {
   if (failed(verifyIndices(*this, getValue(), getExtents().size())))
     return failure();
@@ -136,14 +147,14 @@ LogicalResult AccOp::verify() {
   if (isa<ArrayType>(type) != !getExtents().empty())
     return emitOpError("expects an array result exactly for carried axes (C3), but got ")
            << type;
-  auto yieldsElement = [&](Region &region) {
+  auto yieldsElement = [](Region &region, Type element) {
     if (!region.hasOneBlock() || region.front().empty())
       return false;
     auto yield = dyn_cast<YieldOp>(region.front().back());
     return yield && yield.getValues().size() == 1 &&
            yield.getValues()[0].getType() == element;
   };
-  if (!yieldsElement(getValue()))
+  if (!yieldsElement(getValue(), element))
     return emitOpError("expects a value of type ") << element << " (C4)";
   if (!isDefinedOn(getMonoid(), element))
     return emitOpError("expects ")
@@ -161,14 +172,16 @@ LogicalResult AccOp::verify() {
            << getSingular() << " for " << getRefs().size();
   if (getRefs().empty() != getRepair().empty())
     return emitOpError("expects a repair exactly where there are refs (C7)");
+  bool keeps = getCombine() == ScalarFn::select;
+  Type truth = IntegerType::get(getContext(), 1);
   SmallVector<Type> pairs;
   for (Type type : getRefs().getTypes())
     pairs.append(2, type);
   if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
-                               !yieldsElement(getRepair())))
+                               !yieldsElement(getRepair(), keeps ? truth : element)))
     return emitOpError("expects a repair of an old and a new value per ref (C7)");
-  if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add)
-    return emitOpError("expects mul or add as the repair's operation (C8)");
+  if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add && !keeps)
+    return emitOpError("expects mul, add or select as the repair's operation (C8)");
   return success();
 }
 

@@ -183,19 +183,72 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   return nullptr;
 }
 
+/// R6, where it costs no work for each element of a further axis: the sums that it
+/// makes depend on no index but those of the results that the sum reads.
+Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
+  if (!enabled("R6") || present || e->rounds)
+    return nullptr;
+  std::set<int64_t> known{j};
+  for (Expr result : outermostReductions(body))
+    if (result->extent == e->extent && !result->dependsOn(j))
+      known.insert(result->freeIndices.begin(), result->freeIndices.end());
+  if (!llvm::all_of(body->freeIndices, [&](int64_t index) { return known.count(index); }))
+    return nullptr;
+  Expr value = expandSum(exprs, rules, e, j, body);
+  if (!value)
+    return nullptr;
+  value = normalise(value);
+  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
+    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (observer)
+    observer->rewrote("R6", e, j, body, present, value);
+  return value;
+}
+
+/// ⊕ over { j : p ∧ q } of F = ⊕ over { j : p } of (q ? F : identity), for the
+/// conditions q that read results over the same range: the range is then one
+/// that F may share with them.
+std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, Expr present) {
+  Expr range = nullptr, inner = nullptr;
+  auto both = [&](Expr a, Expr b) {
+    return a ? exprs.op("arith.andi", {a, b}, b->type) : b;
+  };
+  std::function<void(Expr)> sort = [&](Expr part) {
+    if (part->isOp("arith.andi")) {
+      sort(part->operands[0]);
+      sort(part->operands[1]);
+      return;
+    }
+    bool readsResult = llvm::any_of(outermostReductions(part), [&](Expr result) {
+      return result->extent == e->extent && !result->dependsOn(j);
+    });
+    Expr &side = readsResult ? inner : range;
+    side = both(side, part);
+  };
+  sort(present);
+  if (!inner)
+    return {body, present};
+  Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
+  return {exprs.op("arith.select", {inner, body, identity}, e->type), range};
+}
+
 Expr Derivation::normaliseReduce(Expr e) {
   int64_t j = exprs.freshIndex(exprs.boundName(e));
   auto [body, present] = exprs.open(e, j);
   body = normalise(body);
   if (present)
     present = normalise(present);
+  if (present && e->monoid != Monoid::user)
+    std::tie(body, present) = conditionInTerm(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
     if (Expr apart = distribute(e, j, body, present))
       return apart;
+    if (Expr expanded = expand(e, j, body, present))
+      return expanded;
     return hoist(e, j, body, present);
   }
   return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds,
-                      exprs.boundName(e));
+                      exprs.boundName(e), e->function);
 }
 
 Expr Derivation::normalise(Expr e) {
@@ -277,6 +330,10 @@ std::vector<NestPlan> Derivation::run() {
       indices.push_back(exprs.index(ids.back()));
     }
     auto [value, present] = importer.output(op, indices);
+    std::map<int64_t, std::string> extents;
+    for (auto [id, extent] : llvm::zip(ids, op.getDomain()))
+      extents[id] = cast<StringAttr>(extent).getValue().str();
+    value = restrictChoices(exprs, kernel, extents, value);
     value = normalise(value);
     // A reduction without a let of its own is named after the output.
     StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -348,6 +405,7 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
   acc->reduce = reduce;
   auto name = exprs.reductionNames.find(reduce);
   acc->name = name != exprs.reductionNames.end() ? name->second
+              : reduce->function                 ? reduce->function.getValue().str()
                                                  : stringifyMonoid(reduce->monoid).str();
   auto [it, inserted] = nest.foldIndex.try_emplace(reduce->extent, 0);
   if (inserted)

@@ -74,7 +74,9 @@ private:
   Expr normalise(Expr e);
   Expr normaliseReduce(Expr e);
   bool repairable(Expr e, int64_t j, Expr body, Expr present);
+  Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
+  std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       mlir::ArrayAttr domain);
@@ -91,6 +93,17 @@ private:
   FoldObserver *observer;
   llvm::DenseMap<Expr, Expr> normalised;
 };
+
+/// R6: the sum of `body` at index `j` over a range without conditions, as a sum of
+/// products of sums that read no result over the range and of what reads none of
+/// its indices; null where `body` does not separate, or needs no expansion.
+Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body);
+
+/// Restricts the ranges of reductions in operands of selections that may not be
+/// picked, where their terms may read outside of an array. `extents` are those of
+/// the free indices of `e`.
+Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
+                     const std::map<int64_t, std::string> &extents, Expr e);
 
 /// Writes the plans down as an onf.kernel before `kernel`.
 onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,

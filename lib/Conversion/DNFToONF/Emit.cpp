@@ -287,12 +287,14 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   SmallVector<Attribute> singular;
   for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
     refs.push_back(emit(ref));
-    singular.push_back(FloatAttr::get(ref->type, value));
+    singular.push_back(FloatAttr::get(
+        isa<FloatType>(ref->type) ? ref->type : Float64Type::get(context), value));
   }
   OpBuilder &b = scopes.back()->builder;
   auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
-                               strings(extents), refs, ScalarFn::mul,
-                               b.getArrayAttr(singular), e->rounds);
+                               strings(extents), refs,
+                               acc.repair.resets ? ScalarFn::select : ScalarFn::mul,
+                               b.getArrayAttr(singular), e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getValue(), {},
@@ -327,9 +329,10 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
     scope.values[olds[ref]] = block->getArgument(2 * k);
     scope.values[news[ref]] = block->getArgument(2 * k + 1);
   }
-  Expr factor = rules.ratio(
-      acc.repair.h, states, [&](Expr e) { return olds.lookup(e); },
-      [&](Expr e) { return news.lookup(e); });
+  auto oldOf = [&](Expr e) { return olds.lookup(e); };
+  auto newOf = [&](Expr e) { return news.lookup(e); };
+  Expr factor = acc.repair.resets ? rules.unchanged(states, oldOf, newOf)
+                                  : rules.ratio(acc.repair.h, states, oldOf, newOf);
   Value value = emit(factor);
   onf::YieldOp::create(scopes.back()->builder, loc, value);
   pop();

@@ -19,6 +19,7 @@ void ExprNode::Profile(llvm::FoldingSetNodeID &nodeId) const {
   nodeId.AddPointer(attributes.getAsOpaquePointer());
   nodeId.AddInteger(static_cast<int>(monoid));
   nodeId.AddPointer(rounds.getAsOpaquePointer());
+  nodeId.AddPointer(function.getAsOpaquePointer());
   nodeId.AddString(extent);
 }
 
@@ -179,6 +180,7 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
     copy.text = node->text, copy.value = node->value, copy.op = node->op;
     copy.attributes = node->attributes, copy.monoid = node->monoid;
     copy.rounds = node->rounds, copy.extent = node->extent;
+    copy.function = node->function;
     for (Expr operand : node->operands)
       copy.operands.push_back(go(operand));
     Expr result = unique(std::move(copy));
@@ -192,7 +194,8 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
 }
 
 Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr body,
-                         Expr present, TypeAttr rounds, StringRef name) {
+                         Expr present, TypeAttr rounds, StringRef name,
+                         FlatSymbolRefAttr function) {
   if (present == boolean(true))
     present = nullptr;
   unsigned height = std::max(body->height, present ? present->height : 0) + 1;
@@ -203,6 +206,7 @@ Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr bod
   node.monoid = monoid;
   node.extent = extent.str();
   node.rounds = rounds;
+  node.function = function;
   node.operands.push_back(rename(body, free, bound));
   if (present)
     node.operands.push_back(rename(present, free, bound));
@@ -258,7 +262,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       Expr newBody = go(body), newPresent = present ? go(present) : nullptr;
       if (newBody != body || newPresent != present)
         result = reduce(node->monoid, node->extent, free, newBody, newPresent,
-                        node->rounds, name);
+                        node->rounds, name, node->function);
       inheritName(node, result);
     } else {
       SmallVector<Expr> operands;
@@ -316,7 +320,8 @@ MathTerm ExprContext::term(Expr e) const {
   case ExprKind::Reduce:
     if (auto it = reductionNames.find(e); it != reductionNames.end())
       return {it->second};
-    return {(getReductionSymbol(stringifyMonoid(e->monoid)) + "{k" + Twine(e->height) + "<" +
+    return {((e->function ? e->function.getValue()
+                          : getReductionSymbol(stringifyMonoid(e->monoid))) + "{k" + Twine(e->height) + "<" +
              e->extent + "} " + term(e->operands[0]).at(MathTerm::Product)).str(),
             MathTerm::Sum};
   }
@@ -395,7 +400,8 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
     Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,
-                               reduce.getOperandTypeAttr(), reduce.getName());
+                               reduce.getOperandTypeAttr(), reduce.getName(),
+                               reduce.getFunctionAttr());
     exprs.places.try_emplace(result, op->getLoc());
     return result;
   }

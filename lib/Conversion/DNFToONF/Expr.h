@@ -43,6 +43,7 @@ struct ExprNode : llvm::FoldingSetNode {
   mlir::DictionaryAttr attributes;    // Op
   Monoid monoid = Monoid::add;        // Reduce
   mlir::TypeAttr rounds;              // Reduce
+  mlir::FlatSymbolRefAttr function;   // Reduce: the monoid `user`
   std::string extent;                 // Reduce: the range
   unsigned height = 0;                // 1 + the deepest Reduce inside
   std::set<int64_t> freeIndices;
@@ -76,7 +77,8 @@ public:
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
   Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body,
-              Expr present, mlir::TypeAttr rounds, llvm::StringRef name);
+              Expr present, mlir::TypeAttr rounds, llvm::StringRef name,
+              mlir::FlatSymbolRefAttr function = {});
   /// The body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
   /// The name of the index a reduction was written with.

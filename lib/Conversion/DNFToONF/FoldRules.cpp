@@ -297,6 +297,83 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
 // R3
 //===----------------------------------------------------------------------===//
 
+/// Conditions of a conjunction.
+static void conjuncts(Expr e, SmallVectorImpl<Expr> &result) {
+  if (e->isOp("arith.andi")) {
+    conjuncts(e->operands[0], result);
+    conjuncts(e->operands[1], result);
+    return;
+  }
+  result.push_back(e);
+}
+
+/// Whether `e` says x = d or, for a maximum d of x, x ≥ d (≤ for a minimum).
+static bool saysAttained(Expr e, Expr x, Expr d) {
+  if (!e->isOp("arith.cmpf") && !e->isOp("arith.cmpi"))
+    return false;
+  bool isFloat = e->isOp("arith.cmpf");
+  bool straight = e->operands[0] == x && e->operands[1] == d;
+  bool swapped = e->operands[0] == d && e->operands[1] == x;
+  if (!straight && !swapped)
+    return false;
+  // The numbers of arith's predicates: oeq 1, ogt 2, oge 3, olt 4, ole 5; eq 0,
+  // slt 2, sle 3, sgt 4, sge 5.
+  int64_t predicate = cast<IntegerAttr>(e->attributes.get("predicate")).getInt();
+  int64_t equal = isFloat ? 1 : 0, atLeast = isFloat ? 3 : 5, atMost = isFloat ? 5 : 3;
+  bool up = (d->monoid == Monoid::max) == straight;
+  return predicate == equal || predicate == (up ? atLeast : atMost);
+}
+
+Expr FoldRules::attained(Expr t, Expr body, const StateSet &states,
+                         llvm::function_ref<Expr(Expr)> stateBody) {
+  if (t->monoid == Monoid::user)
+    return nullptr;
+  Expr state = nullptr;
+  for (Expr candidate : states)
+    if (StateSet one; one.insert(candidate), reads(body, one)) {
+      bool isExtreme = candidate->monoid == Monoid::max || candidate->monoid == Monoid::min;
+      if (state || !isExtreme)
+        return nullptr;
+      state = candidate;
+    }
+  if (!state)
+    return nullptr;
+  SmallVector<Factor> parts{{body, false}};
+  if (t->monoid == Monoid::add && isa<FloatType>(t->type))
+    parts = factors(body);
+  TypedAttr identity = getIdentity(t->monoid, t->type);
+  for (const Factor &part : parts) {
+    if (part.divides || !part.base->isOp("arith.select") ||
+        part.base->operands[2]->kind != ExprKind::Const ||
+        part.base->operands[2]->value != identity)
+      continue;
+    SmallVector<Expr> conditions;
+    conjuncts(part.base->operands[0], conditions);
+    for (Expr condition : conditions)
+      if (saysAttained(condition, stateBody(state), state))
+        return state;
+  }
+  return nullptr;
+}
+
+Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                          llvm::function_ref<Expr(Expr)> newState) {
+  MLIRContext *context = exprs.getContext();
+  Expr all = exprs.boolean(true);
+  for (Expr state : states) {
+    bool isFloat = isa<FloatType>(state->type);
+    auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
+                                IntegerAttr::get(IntegerType::get(context, 64), isFloat ? 1 : 0));
+    SmallVector<NamedAttribute> attributes{equal};
+    Expr same = exprs.op(OperationName(isFloat ? "arith.cmpf" : "arith.cmpi", context),
+                         DictionaryAttr::get(context, attributes),
+                         {oldState(state), newState(state)}, IntegerType::get(context, 1));
+    all = all == exprs.boolean(true) ? same
+                                     : exprs.op("arith.andi", {all, same}, same->type);
+  }
+  return all;
+}
+
 Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
                          ArrayRef<int64_t> indices,
                          llvm::function_ref<Expr(Expr)> stateBody) {
@@ -306,6 +383,12 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
     result.reason = std::move(reason);
     return result;
   };
+  if (Expr state = attained(t, body, states, stateBody)) {
+    result.refs.push_back(state);
+    result.singular.push_back(std::nan(""));
+    result.resets = true;
+    return result;
+  }
   if (!mulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
     return fail(body, "multiplication does not distribute over " +
                           stringifyMonoid(t->monoid).str());

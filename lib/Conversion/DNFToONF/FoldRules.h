@@ -32,6 +32,9 @@ struct Repair {
   llvm::SmallVector<Expr> refs;      // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref; NaN if there is none
   Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
+  /// The terms of all indices so far vanish when the state changes: the state
+  /// starts again, and H is not used.
+  bool resets = false;
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;
@@ -58,6 +61,10 @@ public:
   Expr ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
              llvm::function_ref<Expr(Expr)> newState);
 
+  /// Whether every state has its old value, as a condition.
+  Expr unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                 llvm::function_ref<Expr(Expr)> newState);
+
   /// Factors of a product: base and whether it divides.
   struct Factor {
     Expr base;
@@ -82,6 +89,10 @@ private:
   Trend trend(Expr e, const StateSet &states);
   bool isNonNegative(Expr e);
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
+  /// The one state on which `body` depends, where terms are the identity of t's
+  /// monoid unless their index attains that state, a maximum or minimum.
+  Expr attained(Expr t, Expr body, const StateSet &states,
+                llvm::function_ref<Expr(Expr)> stateBody);
   bool vanishesAt(Expr g, Expr stateBody, double singular);
   std::optional<double> singularPoint(Expr h, Expr state, const StateSet &states);
 

@@ -51,7 +51,7 @@ struct AbsentPointwise final : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const final {
-    if (isa<dnf::WhereOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
+    if (isa<dnf::WhereOp, dnf::JoinOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
         op->hasTrait<OpTrait::IsTerminator>())
       return failure();
     Value condition;
@@ -200,6 +200,61 @@ private:
   PsiContext &psi;
 };
 
+/// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q),
+/// once it is known where a and b are present: nothing that they are computed
+/// from is still to reduce, and no absence is still to move through it.
+struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
+  AbsentJoin(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
+
+  LogicalResult matchAndRewrite(dnf::JoinOp op, PatternRewriter &rewriter) const final {
+    Value values[2] = {op.getFirst(), op.getSecond()}, present[2];
+    for (unsigned k : {0, 1}) {
+      if (auto where = values[k].getDefiningOp<dnf::WhereOp>()) {
+        present[k] = where.getCondition();
+        values[k] = where.getValue();
+        if (!isFinal(present[k]))
+          return rewriter.notifyMatchFailure(op, "a condition is still to reduce");
+      }
+      if (!isFinal(values[k]))
+        return rewriter.notifyMatchFailure(op, "a part is still to reduce");
+    }
+    if (!isFinal(op.getCondition()))
+      return rewriter.notifyMatchFailure(op, "the condition is still to reduce");
+    Value value = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(), values[0],
+                                          values[1]);
+    if (present[0] || present[1]) {
+      Value always = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getBoolAttr(true));
+      Value where = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(),
+                                            present[0] ? present[0] : always,
+                                            present[1] ? present[1] : always);
+      value = dnf::WhereOp::create(rewriter, op.getLoc(), where, value);
+    }
+    rewriter.replaceOp(op, value);
+    return success();
+  }
+
+private:
+  /// Whether the value is known to be present wherever it is read. A reduction
+  /// always is; a let is if its body is.
+  static bool isFinal(Value root) {
+    llvm::SetVector<Value> seen;
+    seen.insert(root);
+    for (size_t k = 0; k < seen.size(); ++k) {
+      Operation *op = seen[k].getDefiningOp();
+      if (!op || isa<dnf::ReduceOp>(op))
+        continue;
+      auto psi = dyn_cast<dnf::PsiOp>(op);
+      if (isa<dnf::JoinOp, dnf::WhereOp>(op) || (psi && !isa<BlockArgument>(psi.getArray())))
+        return false;
+      if (auto apply = dyn_cast<dnf::ApplyOp>(op))
+        if (auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr()))
+          seen.insert(cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue());
+      seen.insert_range(op->getOperands());
+    }
+    return true;
+  }
+};
+
 template <typename Pattern>
 void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
   if (context.enabled(name))
@@ -210,7 +265,7 @@ void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef na
 
 std::vector<std::string> moa::detail::absenceLawNames() {
   return {"absent-pointwise", "absent-where", "absent-reduce", "absent-output",
-          "absent-let"};
+          "absent-let", "absent-join"};
 }
 
 void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &context) {
@@ -219,4 +274,5 @@ void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &contex
   addIfEnabled<AbsentYield<dnf::ReduceOp>>(patterns, context, "absent-reduce");
   addIfEnabled<AbsentYield<dnf::OutputOp>>(patterns, context, "absent-output");
   addIfEnabled<AbsentLet>(patterns, context, "absent-let");
+  addIfEnabled<AbsentJoin>(patterns, context, "absent-join");
 }

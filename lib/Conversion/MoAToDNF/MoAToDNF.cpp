@@ -27,7 +27,7 @@ using namespace moa::detail;
 
 /// Operators that only rename indices: ψ of them costs nothing.
 static bool isView(Operation *op) {
-  return isa<PsiOp, TransposeOp, ReshapeOp, SliceOp, ReverseOp, RotateOp>(op) ||
+  return isa<PsiOp, TransposeOp, ReshapeOp, SliceOp, CatOp, ReverseOp, RotateOp>(op) ||
          (isa<CastOp>(op) && cast<CastOp>(op).getImplicit()) ||
          (isa<MapOp>(op) && cast<MapOp>(op).getFn() == ScalarFn::id);
 }
@@ -63,7 +63,8 @@ static std::string baseName(Value array) {
   if (auto name = dyn_cast<NameLoc>(op->getLoc()))
     return name.getName().str();
   if (auto reduce = dyn_cast<ReduceOp>(op))
-    return stringifyMonoid(reduce.getMonoid()).str();
+    return reduce.getFunction() ? reduce.getFunction()->str()
+                                : stringifyMonoid(reduce.getMonoid()).str();
   if (auto map = dyn_cast<MapOp>(op))
     return stringifyScalarFn(map.getFn()).str();
   return op->getName().stripDialect().str();
@@ -83,7 +84,7 @@ static void findShared(Block &body, PsiContext &context) {
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       bool through = isView(user) && !context.shared.contains(user->getResult(0)) &&
-                     use.getOperandNumber() == 0;
+                     (use.getOperandNumber() == 0 || isa<CatOp>(user));
       count += through ? demand.lookup(user->getResult(0)) : 1;
       if (auto map = dyn_cast<MapOp>(user))
         broadcast |= cast<DenseI64ArrayAttr>(map.getAxes()[use.getOperandNumber()])
@@ -204,6 +205,10 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
     return found->emitError("no law reduces ψ of '")
            << found->getName() << "'; is 'psi-" << law << "' disabled?";
   }
+  dnf::JoinOp join;
+  kernel.walk([&](dnf::JoinOp op) { join = op->use_empty() ? join : op; });
+  if (join)
+    return join.emitError("no law makes a selection of a catenation; is 'absent-join' disabled?");
   dnf::WhereOp left;
   kernel.walk([&](dnf::WhereOp where) {
     if (where->use_empty())
@@ -256,6 +261,9 @@ struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(convert(kernel)))
         return signalPassFailure();
+    for (MonoidOp monoid : getOperation().getOps<MonoidOp>())
+      if (failed(convert(monoid)))
+        return signalPassFailure();
   }
 
   PsiObserver *observer = nullptr;
@@ -264,6 +272,7 @@ private:
   dnf::KernelOp open(KernelOp kernel);
   LogicalResult applyLaws(dnf::KernelOp result, PsiContext &context);
   LogicalResult convert(KernelOp kernel);
+  LogicalResult convert(MonoidOp monoid);
 };
 
 } // namespace
@@ -356,6 +365,42 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   canonicalise(result);
   if (observer)
     observer->ended(result);
+  return success();
+}
+
+/// The body of a monoid as scalar code: the laws P1, P4 and P5 at the empty index.
+LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
+  Block &old = monoid.getBody().front();
+  if (!isa<ArrayType>(old.getArgument(0).getType()))
+    return success();
+  OpBuilder b(&getContext());
+  Location loc = monoid.getLoc();
+  Block *block = b.createBlock(&monoid.getBody(), monoid.getBody().end(),
+                               {monoid.getElementType(), monoid.getElementType()}, {loc, loc});
+  IRMapping scalars;
+  scalars.map(old.getArguments(), block->getArguments());
+  for (Operation &op : old) {
+    Value value;
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(scalars.lookup(operand));
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      value = arith::ConstantOp::create(b, op.getLoc(), constant.getValue());
+    } else if (auto map = dyn_cast<MapOp>(op)) {
+      value = buildScalarFn(b, op.getLoc(), map.getFn(), operands);
+    } else if (auto cast = dyn_cast<CastOp>(op)) {
+      Type type = cast.getResult().getType().getElementType();
+      value = buildCast(b, op.getLoc(), operands[0], type, !cast.getImplicit());
+    } else if (isa<CombinedOp>(op)) {
+      CombinedOp::create(b, op.getLoc(), operands[0]);
+      break;
+    } else {
+      return op.emitError("a monoid is made of scalar functions, but this is '")
+             << op.getName() << "'";
+    }
+    scalars.map(op.getResult(0), value);
+  }
+  old.erase();
   return success();
 }
 

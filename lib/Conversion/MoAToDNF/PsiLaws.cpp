@@ -58,9 +58,11 @@ protected:
   }
   /// The reduction of `body(j)` over one axis.
   Value reduce(Monoid monoid, StringAttr extent, Type type, TypeAttr rounds,
-               function_ref<Value(Value)> body) const {
+               function_ref<Value(Value)> body,
+               FlatSymbolRefAttr function = FlatSymbolRefAttr()) const {
     auto op = dnf::ReduceOp::create(*b, *loc, type, monoid, extent,
-                                    indexName(extent.getValue()), rounds);
+                                    b->getStringAttr(indexName(extent.getValue())), rounds,
+                                    function);
     OpBuilder::InsertionGuard guard(*b);
     Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), *loc);
     Value value = body(block->getArgument(0));
@@ -124,7 +126,7 @@ MOA_PSI_LAW(PsiReduce, ReduceOp) {
                   SmallVector<Value> index(i);
                   index.insert(index.begin() + op.getAxis(), j);
                   return at(op.getInput(), index);
-                });
+                }, op.getFunctionAttr());
 }
 
 /// (p⧺i⧺j) ψ (A g.f B) = g over l of ((p⧺i⧺<l>) ψ A) f ((p⧺<l>⧺j) ψ B)
@@ -171,25 +173,50 @@ MOA_PSI_LAW(PsiTranspose, TransposeOp) {
   return at(op.getInput(), index);
 }
 
-/// i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A
+/// The first axes behind [to, from] up to which both shapes have equally many
+/// elements, as polynomials; the ends of the shapes if there are none.
+std::pair<unsigned, unsigned> nextCut(ArrayType target, ArrayType source, unsigned to,
+                                      unsigned from) {
+  SymExpr have(1);
+  for (unsigned a = to; a < target.getRank(); ++a) {
+    have = have * target.getExtent(a);
+    SymExpr want(1);
+    for (unsigned b = from; b < source.getRank(); ++b) {
+      want = want * source.getExtent(b);
+      if (have == want)
+        return {a + 1, b + 1};
+    }
+  }
+  return {target.getRank(), source.getRank()};
+}
+
+/// i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A, for each group of axes by itself where the
+/// shapes have equally many elements up to it (Lemma 11)
 MOA_PSI_LAW(PsiReshape, ReshapeOp) {
   ArrayType from = op.getInput().getType(), to = op.getResult().getType();
-  Value flat = extent("0");
-  for (unsigned k = 0; k < to.getRank(); ++k) {
-    flat = arith::MulIOp::create(*b, *loc, flat, extent(to.getShape()[k].getValue()));
-    flat = arith::AddIOp::create(*b, *loc, flat, i[k]);
-  }
   SmallVector<Value> index(from.getRank());
-  for (unsigned k = from.getRank(); k-- > 0;) {
-    if (k == 0) {
-      index[0] = flat;
-      break;
+  for (unsigned a = 0, b = 0; a < to.getRank() || b < from.getRank();) {
+    auto [endTo, endFrom] = nextCut(to, from, a, b);
+    Value flat;
+    for (; a < endTo; ++a) {
+      if (flat)
+        flat = arith::MulIOp::create(*this->b, *loc, flat, extent(to.getShape()[a].getValue()));
+      flat = flat ? arith::AddIOp::create(*this->b, *loc, flat, i[a]).getResult() : i[a];
     }
-    Value n = extent(from.getShape()[k].getValue());
-    Value quotient = arith::FloorDivSIOp::create(*b, *loc, flat, n);
-    Value whole = arith::MulIOp::create(*b, *loc, quotient, n);
-    index[k] = arith::SubIOp::create(*b, *loc, flat, whole);
-    flat = quotient;
+    if (!flat)
+      flat = extent("0");
+    for (unsigned k = endFrom; k-- > b;) {
+      if (k == b) {
+        index[k] = flat;
+        break;
+      }
+      Value n = extent(from.getShape()[k].getValue());
+      Value quotient = arith::FloorDivSIOp::create(*this->b, *loc, flat, n);
+      Value whole = arith::MulIOp::create(*this->b, *loc, quotient, n);
+      index[k] = arith::SubIOp::create(*this->b, *loc, flat, whole);
+      flat = quotient;
+    }
+    b = endFrom;
   }
   return at(op.getInput(), index);
 }
@@ -199,6 +226,17 @@ MOA_PSI_LAW(PsiSlice, SliceOp) {
   Value &index = i[op.getAxis()];
   index = arith::AddIOp::create(*b, *loc, index, extent(op.getStart()));
   return at(op.getInput(), i);
+}
+
+/// <i> ψ (A ⧺ B) = <i> ψ A if i < n, else <i − n> ψ B
+MOA_PSI_LAW(PsiCat, CatOp) {
+  StringAttr n = op.getLhs().getType().getShape()[op.getAxis()];
+  Value index = i[op.getAxis()], count = extent(n.getValue());
+  Value isFirst =
+      arith::CmpIOp::create(*b, *loc, arith::CmpIPredicate::slt, index, count);
+  Value first = at(op.getLhs(), i);
+  i[op.getAxis()] = arith::SubIOp::create(*b, *loc, index, count);
+  return dnf::JoinOp::create(*b, *loc, isFirst, first, at(op.getRhs(), i));
 }
 
 /// <i> ψ (reverse A) = <n − 1 − i> ψ A
@@ -282,7 +320,7 @@ std::vector<std::string> moa::detail::psiLawNames() {
   return {"psi-constant", "psi-extent",    "psi-iota",    "psi-map",
           "psi-cast",     "psi-mask",      "psi-reduce",  "psi-inner",
           "psi-psi",      "psi-transpose", "psi-reshape", "psi-slice",
-          "psi-reverse",  "psi-rotate",    "psi-share"};
+          "psi-cat",      "psi-reverse",   "psi-rotate",  "psi-share"};
 }
 
 void moa::detail::addPsiLaws(RewritePatternSet &patterns, PsiContext &context) {
@@ -298,6 +336,7 @@ void moa::detail::addPsiLaws(RewritePatternSet &patterns, PsiContext &context) {
   addIfEnabled<PsiTranspose>(patterns, context, "psi-transpose");
   addIfEnabled<PsiReshape>(patterns, context, "psi-reshape");
   addIfEnabled<PsiSlice>(patterns, context, "psi-slice");
+  addIfEnabled<PsiCat>(patterns, context, "psi-cat");
   addIfEnabled<PsiReverse>(patterns, context, "psi-reverse");
   addIfEnabled<PsiRotate>(patterns, context, "psi-rotate");
   addIfEnabled<PsiShare>(patterns, context, "psi-share");

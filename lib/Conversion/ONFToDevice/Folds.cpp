@@ -33,7 +33,7 @@ private:
   };
   Values initialise();
   Value identity(AccOp acc, Type type) {
-    return code.constant(cast<TypedAttr>(getIdentity(acc.getMonoid(), type)));
+    return code.constant(getIdentityOf(acc, acc.getMonoid(), type));
   }
   void overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body);
   std::pair<Value, Value> range();
@@ -190,6 +190,15 @@ Value FoldWriter::append(AccOp acc, Value state) {
   auto quotient = term.getDefiningOp<arith::DivFOp>();
   bool isSum = acc.getMonoid() == Monoid::add;
   bool rounds = acc.getOperandType() && (product || quotient);
+  if (MonoidOp monoid = lookupMonoid(acc)) {
+    Value value = code.eval(term);
+    code.open();
+    code.bind(monoid.getBody().getArgument(0), state);
+    code.bind(monoid.getBody().getArgument(1), value);
+    Value result = code.eval(monoid.getReturned());
+    code.close();
+    return result;
+  }
   if (!rounds && !(isSum && product))
     return code.combine(acc.getMonoid(), state, code.eval(term));
   Operation *op = term.getDefiningOp();
@@ -212,7 +221,10 @@ Value FoldWriter::append(AccOp acc, Value state) {
 /// true; a null factor is the identity.
 Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value apply, Value ok) {
   Value repaired = old;
-  if (factor) {
+  if (factor && acc.getCombine() == ScalarFn::select) {
+    Value kept = arith::SelectOp::create(b, code.loc, factor, old, identity(acc, old.getType()));
+    repaired = arith::SelectOp::create(b, code.loc, apply, kept, old);
+  } else if (factor) {
     Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
     Value moved = code.combine(combine, old, factor);
     repaired = arith::SelectOp::create(b, code.loc, apply, moved, old);

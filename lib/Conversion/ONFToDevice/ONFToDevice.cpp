@@ -191,6 +191,9 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     for (onf::KernelOp kernel : kernels)
       if (failed(convert(kernel)))
         return signalPassFailure();
+    // The functions of monoids stand where states are combined.
+    for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
+      monoid.erase();
   }
 };
 } // namespace

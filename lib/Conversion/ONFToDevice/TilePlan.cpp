@@ -64,6 +64,12 @@ bool Planner::findFold() {
     return refuseChain(over + "holds no contraction");
   if (folded->carriers.empty())
     return refuseChain(over + "has no state with an axis");
+  for (AccOp acc : rows::getAccs(plan.fold)) {
+    if (acc.getMonoid() == Monoid::user)
+      return refuse("the state '" + acc.getName() + "' has a monoid of the specification");
+    if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
+      return refuse("the state '" + acc.getName() + "' starts again when what it refers to changes");
+  }
   plan.folded = std::move(*folded);
   return true;
 }

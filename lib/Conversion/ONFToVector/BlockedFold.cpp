@@ -135,7 +135,7 @@ void BlockedFold::initialise() {
   for (auto [scalar, buffers] : llvm::zip_equal(plan.scalars, scalars)) {
     AccOp acc = scalar.acc;
     Type type = e.rowType(acc.getResult().getType());
-    fillBuffer(buffers.state, b.identity(acc.getMonoid(), type), shape.vectors);
+    fillBuffer(buffers.state, e.identityOf(acc, type), shape.vectors);
     if (buffers.started)
       fillBuffer(buffers.started, none, shape.vectors);
     if (buffers.rest)

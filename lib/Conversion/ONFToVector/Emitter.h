@@ -126,6 +126,13 @@ public:
   //===--- Values (Scalars.cpp, Memory.cpp) -------------------------------===//
   Emitted eval(mlir::Value value);
   mlir::Value value(mlir::Value v) { return eval(v).value; }
+  /// The identity of a state's monoid in a type, scalar or vector.
+  mlir::Value identityOf(onf::AccOp acc, mlir::Type type);
+  /// state ⊕ term.
+  mlir::Value combine(onf::AccOp acc, mlir::Value state, mlir::Value term);
+  /// factor ⊗ state where `apply`, else the state.
+  mlir::Value repaired(onf::AccOp acc, mlir::Value state, mlir::Value factor,
+                       mlir::Value apply);
   /// The value as a vector.
   mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }
   mlir::Value splat(Emitted emitted);

@@ -132,8 +132,7 @@ Emitter::Values FoldEmitter::initialValues() {
     state.row = e.isRow(acc.getResult());
     state.carried = !acc.getExtents().empty();
     Type element = state.carried ? buffer.element : acc.getResult().getType();
-    Value identity =
-        e.here().identity(acc.getMonoid(), e.typeOf(element, state.row));
+    Value identity = e.identityOf(acc, e.typeOf(element, state.row));
     if (state.carried) {
       overCarried(acc, [&, &buffer = buffer](Value flat) {
         Build b = e.here();
@@ -188,14 +187,9 @@ Value FoldEmitter::repairFactor(AccOp acc, ArrayRef<Value> olds,
 Value FoldEmitter::advance(AccOp acc, bool row, Value old, Value factor,
                            Value apply, Value ok) {
   Value term = e.evalTerm(acc);
-  Build b = e.here();
-  Value repaired = old;
-  if (factor) {
-    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    repaired = b.select(apply, b.combine(combine, old, factor), old);
-  }
-  Value next = b.combine(acc.getMonoid(), repaired, match(term, row));
-  return ok ? b.select(ok, next, repaired) : next;
+  Value repaired = factor ? e.repaired(acc, old, factor, apply) : old;
+  Value next = e.combine(acc, repaired, match(term, row));
+  return ok ? e.here().select(ok, next, repaired) : next;
 }
 
 void FoldEmitter::stepCarried(unsigned k, Value factor, Value apply, Value ok) {

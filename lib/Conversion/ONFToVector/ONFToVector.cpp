@@ -61,7 +61,10 @@ struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFTo
     options.vectorBits = vectorBits;
     options.blocks = blocks;
     if (failed(convertONFToVector(getOperation(), options)))
-      signalPassFailure();
+      return signalPassFailure();
+    // The functions of monoids stand where states are combined.
+    for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
+      monoid.erase();
   }
 };
 } // namespace

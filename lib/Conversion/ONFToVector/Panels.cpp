@@ -265,8 +265,8 @@ BlockedFold::Values BlockedFold::accumulate(unsigned pass, Panel &panel, unsigne
     Build b = e.here();
     term = b.splat(term, shape.lanes);
     if (Value keep = b.both(present, regular(acc, panel, u)))
-      term = b.select(keep, term, b.identity(acc.getMonoid(), term.getType()));
-    next.push_back(b.combine(acc.getMonoid(), partial[next.size()], term));
+      term = b.select(keep, term, e.identityOf(acc, term.getType()));
+    next.push_back(e.combine(acc, partial[next.size()], term));
   }
   storeOperands(pass, panel, u, j, present);
   for (auto [entry, pointer] : llvm::zip_equal(plan.kept, kept))
@@ -301,8 +301,7 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
   for (unsigned u = 0; u != panel.rows.size(); ++u)
     for (auto &scalar : plan.scalars)
       if (AccOp acc = scalar.acc; scalar.pass == pass)
-        inits.push_back(e.here().identity(acc.getMonoid(),
-                                          e.rowType(acc.getResult().getType())));
+        inits.push_back(e.identityOf(acc, e.rowType(acc.getResult().getType())));
   Values partial = e.loop(e.here().index(0), count, 1, inits, [&](Value j, ValueRange args) {
     auto body = [&] {
       Values next;
@@ -338,18 +337,16 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
     if (scalars[k].started) {
       Value started = updateStarted(acc, panel, u, scalars[k].started);
       Repair fix = repair(acc, panel, u, started);
-      Build b = e.here();
-      Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-      state = b.select(fix.apply, b.combine(combine, state, fix.factor), state);
+      state = e.repaired(acc, state, fix.factor, fix.apply);
       if (rest)
-        rest = b.select(fix.apply, b.combine(combine, rest, fix.factor), rest);
+        rest = e.repaired(acc, rest, fix.factor, fix.apply);
     }
     Value next;
     if (rest) {
       std::tie(next, rest) = e.here().addCompensated(state, rest, partial[index++]);
       store(rest, scalars[k].rest, vectorOffset(panel, u));
     } else {
-      next = e.here().combine(acc.getMonoid(), state, partial[index++]);
+      next = e.combine(acc, state, partial[index++]);
     }
     panel.news[k][u] = next;
     panel.rows[u].values[acc.getResult()] = next;

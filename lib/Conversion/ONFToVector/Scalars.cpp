@@ -53,6 +53,33 @@ bool Emitter::isRow(Value value) {
   return false;
 }
 
+Value Emitter::identityOf(AccOp acc, Type type) {
+  return here().constant(
+      type, getIdentityOf(acc, acc.getMonoid(), getElementTypeOrSelf(type)));
+}
+
+Value Emitter::combine(AccOp acc, Value state, Value term) {
+  MonoidOp monoid = lookupMonoid(acc);
+  if (!monoid)
+    return here().combine(acc.getMonoid(), state, term);
+  Value result;
+  scoped([&](Scope &scope) {
+    scope.values[monoid.getBody().getArgument(0)] = state;
+    scope.values[monoid.getBody().getArgument(1)] = term;
+    result = value(monoid.getReturned());
+  });
+  bool isRow = isa<VectorType>(state.getType());
+  return isRow ? here().splat(result, lanes) : result;
+}
+
+Value Emitter::repaired(AccOp acc, Value state, Value factor, Value apply) {
+  Build b = here();
+  if (acc.getCombine() == ScalarFn::select)
+    return b.select(apply, b.select(factor, state, identityOf(acc, state.getType())), state);
+  Monoid monoid = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+  return b.select(apply, b.combine(monoid, state, factor), state);
+}
+
 Value Emitter::splat(Emitted emitted) {
   if (isa<VectorType>(emitted.value.getType()))
     return emitted.value;

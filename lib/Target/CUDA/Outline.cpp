@@ -387,6 +387,7 @@ device::MapOp findMerge(device::ReduceOp op) {
   case Monoid::min: matches = isa<arith::MinimumFOp, arith::MinSIOp>(merge); break;
   case Monoid::and_: matches = isa<arith::AndIOp>(merge); break;
   case Monoid::or_: matches = isa<arith::OrIOp>(merge); break;
+  case Monoid::user: break;
   }
   return matches ? map : device::MapOp();
 }

@@ -1,11 +1,11 @@
 // RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf -onf-verify 2>&1 \
 // RUN:   | FileCheck %s
-// RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf="disable=R1" -onf-verify 2>&1 \
+// RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf="disable=R1,R6" -onf-verify 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=R1
 
-// Layer normalisation and a product: the centred terms do not separate x from the
-// mean, so the mean takes a pass of its own; 1/σ leaves the product by R1, so that
-// the second pass is the last. Without R1 there are three.
+// Layer normalisation and a product: the variance shares the pass of the mean by R6.
+// The product does not: expanding it would take another product for each element. 1/σ
+// leaves it by R1. Without both the mean, the variance and the product are three passes.
 
 // CHECK: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by x[n, m] − c.add/M{{$}}
 // CHECK-COUNT-2: onf.fold "m" in "M"

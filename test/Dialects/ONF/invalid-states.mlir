@@ -401,7 +401,7 @@ onf.kernel @acc_c8 attributes {symbols = ["N", "M"], requires = [], arg_names = 
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
       %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
-      // expected-error @below {{expects mul or add as the repair's operation (C8)}}
+      // expected-error @below {{expects mul, add or select as the repair's operation (C8)}}
       %a = onf.acc add "a" carries [] in [] refs() sub [] : () -> f32 {
         onf.yield %e : f32
       } repair {

@@ -60,6 +60,8 @@ WITNESSES = {
                     lambda x: x.reshape(M, N)),
     "psi-slice": (kernel("O = drop(take(x, 7), 2)", output="O : f32[5, M]"),
                   lambda x: x[2:7]),
+    "psi-cat": (kernel("O = cat(x, y)", TWO, "O : f32[2*N, M]"),
+                lambda x, y: np.concatenate([x, y])),
     "psi-reverse": (kernel("O = reverse(x)"), lambda x: x[::-1]),
     "psi-rotate": (kernel("O = rotate(x, 5)"), lambda x: np.roll(x, -5, axis=0)),
     "psi-share": (kernel("O = f(x)", functions="def f(v : [n]) { e = exp(v)  "
@@ -72,6 +74,8 @@ WITNESSES = {
     "absent-reduce": (kernel(f"O = +/ {MASKED}", output=ROW),
                       lambda x: np.where(triangle(), x, 0).sum(axis=1)),
     "absent-output": (kernel("O = " + MASKED), lambda x: np.where(triangle(), x, 0)),
+    "absent-join": (kernel(f"O = +/ cat({MASKED}, y, 1)", TWO, ROW),
+                    lambda x, y: np.where(triangle(), x, 0).sum(axis=1) + y.sum(axis=1)),
     "absent-let": (kernel(f"O = softmax({MASKED})"), masked_softmax),
 }
 
@@ -86,6 +90,9 @@ def softmax(s):
     return e / e.sum(axis=1, keepdims=True)
 
 
+VARIANCE = kernel("O = f(x)", output=ROW, functions="def f(v : [n]) { d = v - mean(v)  "
+                  "return mean(d * d) }")
+
 # Rule: the specification and what it means; without the rule it takes more folds.
 RULES = {
     "R0": (DIFFERENCE, lambda Q, K, V: (softmax(Q @ K.T) -
@@ -93,6 +100,7 @@ RULES = {
     "R1": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R2": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R3": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
+    "R6": (VARIANCE, lambda x: x.var(axis=1)),
 }
 
 # The analysis of masks: without it every row visits every key.

@@ -139,7 +139,7 @@ Value KernelBuilder::reduce(Monoid monoid, Value x, int64_t axis) {
   SmallVector<StringAttr> shape(typeOf(x).getShape());
   shape.erase(shape.begin() + axis);
   return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), monoid, x,
-                          axis);
+                          axis, FlatSymbolRefAttr());
 }
 
 Value KernelBuilder::reduce(Monoid monoid, Value x) {

@@ -68,8 +68,8 @@ const ErrorCase syntax[] = {
      "3:9: error: '@' gives the cell ranks"},
     {"Empty", "", "1:1: error: the specification has no kernel"},
     {"TopLevel", "kernal k",
-     "1:1: error: expected 'kernel' or 'def', but found 'kernal'; did you "
-     "mean 'kernel'?"},
+     "1:1: error: expected 'kernel', 'def' or 'monoid', but found 'kernal'; did "
+     "you mean 'kernel'?"},
     {"KernelAlone", "kernel",
      "1:7: error: expected the name of the kernel, but found the end of "
      "the file"},
@@ -133,14 +133,51 @@ const ErrorCase syntax[] = {
 INSTANTIATE_TEST_SUITE_P(Syntax, ErrorTest, ::testing::ValuesIn(syntax),
                          nameOf);
 
+#define MONOID(text) text " kernel k(x : f32[4]) -> y : f32 { y = reduce(f, x, 0) }"
+const ErrorCase monoids[] = {
+    {"OneArgument", "monoid f(x) identity 0 { return x }",
+     "1:11: error: a monoid combines two values, but 'f' has 1 argument"},
+    {"ThreeArguments", "monoid f(x, y, z) identity 0 { return x }",
+     "1:17: error: a monoid combines two values, but 'f' has 3 arguments"},
+    {"Cells", "monoid f(x : [n], y) identity 0 { return x }",
+     "1:12: error: the arguments of a monoid are scalars"},
+    {"NoIdentity", "monoid f(x, y) { return x + y }", "1:16: error: expected 'identity'"},
+    {"Function", KERNEL("O = reduce(f, x, 0)") "def f(x : [], y : []) { return x + y }",
+     "3:12: error: 'f' is not a monoid; there are + * max min and or", "has no identity"},
+    {"Twice", MONOID("monoid f(x, y) identity 0 { return x + y } monoid f(x, y) identity 1 "
+                     "{ return x * y }"),
+     "1:51: error: monoid 'f' is defined twice", "first defined here"},
+    {"VariableIdentity", MONOID("monoid f(x, y) identity x { return x + y }"),
+     "1:25: error: unknown name 'x'"},
+    {"IdentityOfOtherType", MONOID("monoid f(x, y) identity true { return x + y }"),
+     "1:25: error: the identity of monoid 'f' is not a constant of type f32"},
+    {"ResultOfOtherType", MONOID("monoid f(x, y) identity 0 { return x < y }"),
+     "1:38: error: monoid 'f' combines two values of type f32 and returns bool"},
+    {"Reduction", MONOID("monoid f(x, y) identity 0 { return x + y + (+/ iota(3)) }"),
+     "1:", "the monoid"},
+    {"Recursion", MONOID("monoid f(x, y) identity 0 { return f(x, y) }"),
+     "1:8: error: function 'f' calls itself"},
+};
+INSTANTIATE_TEST_SUITE_P(Monoids, ErrorTest, ::testing::ValuesIn(monoids), nameOf);
+
+const ErrorCase catenations[] = {
+    {"OtherAxes", KERNEL("O = cat(x, y)"),
+     "3:5: error: 'cat' along axis 0 joins shapes [B, N, 64] and [B, M, 64], which differ on "
+     "axis 1; write 'cat(x, y, 1)' to join them there",
+     "this has shape [B, M, 64]"},
+    {"Ranks", KERNEL("O = cat(x, m)"),
+     "3:5: error: 'cat' joins arrays of equal rank, but these have shapes [B, N, 64] and [B, N]"},
+    {"Scalar", KERNEL("O = cat(x, 1)"), "3:12: error: 'cat' needs an axis, but this is a scalar"},
+    {"Axis", KERNEL("O = cat(x, y, 3)"),
+     "3:15: error: 'cat' on an array of shape [B, N, 64] expects an axis from -3 to 2, but got 3"},
+    {"Kinds", KERNEL("O = cat(c, [i < N] p[i, 0])"), "3:5: error: 'cat' expects operands of one kind"},
+    {"Result", KERNEL("O = cat(x, y, 1)"), "3:1: error: "},
+};
+INSTANTIATE_TEST_SUITE_P(Catenations, ErrorTest, ::testing::ValuesIn(catenations), nameOf);
+
 const ErrorCase absent[] = {
-    {"Cat", KERNEL("O = cat(x, y)"), "3:5: error: 'cat' does not exist yet"},
     {"Within", "kernel k(x : f32) -> y : f32 within 1e-3 { y = x }",
      "1:30: error: 'within' does not exist yet"},
-    {"Monoid", "monoid m", "1:1: error: user-defined monoids do not exist yet"},
-    {"ReduceByFunction",
-     KERNEL("O = reduce(f, x, 0)") "def f(x : [], y : []) { return x + y }",
-     "3:12: error: 'f' is not a named monoid (+ * max min and or)"},
     {"Assume", "kernel k(x : f32) -> y : f32 assume 1 == 1 { y = x }",
      "1:30: error: 'assume' does not exist yet"},
     {"AssumeInBody", KERNEL("assume N > 1\nO = x"),

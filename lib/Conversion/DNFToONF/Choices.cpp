@@ -1,0 +1,140 @@
+//===- Choices.cpp - reductions that a choice excludes ---------------------===//
+//
+// select(c, a, b) needs only the operand that it picks. A reduction in the other
+// one would become a fold of the row all the same, and may read outside of its
+// arrays there. Where that is not excluded its range is restricted to c (or not c):
+//
+//   select(c, ⊕{ j : p } F, b) = select(c, ⊕{ j : p ∧ c } F, b).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+class Choices {
+public:
+  Choices(ExprContext &exprs, dnf::KernelOp kernel, std::map<int64_t, std::string> extents)
+      : exprs(exprs), kernel(kernel), extents(std::move(extents)) {}
+
+  Expr restrict(Expr e, Expr condition) {
+    if (e->operands.empty() || !e->height)
+      return e;
+    auto it = memo.find({e, condition});
+    if (it != memo.end())
+      return it->second;
+    Expr result = e;
+    if (e->kind == ExprKind::Reduce) {
+      result = restrictReduction(e, condition);
+      exprs.inheritName(e, result);
+    } else {
+      SmallVector<Expr> operands;
+      for (unsigned k = 0; k < e->operands.size(); ++k)
+        operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k))));
+      if (operands != e->operands)
+        result = e->kind == ExprKind::Psi
+                     ? exprs.psi(e->id, operands, e->type)
+                     : exprs.op(*e->op, e->attributes, operands, e->type);
+    }
+    return memo[{e, condition}] = result;
+  }
+
+private:
+  Expr both(Expr a, Expr b) {
+    return !a || !b ? (a ? a : b) : exprs.op("arith.andi", {a, b}, a->type);
+  }
+  Expr negation(Expr e) {
+    if (e->isOp("arith.cmpi")) {
+      // arith's numbers: eq 0, ne 1, slt 2, sle 3, sgt 4, sge 5.
+      static constexpr int64_t inverse[] = {1, 0, 5, 4, 3, 2};
+      int64_t predicate = cast<IntegerAttr>(e->attributes.get("predicate")).getInt();
+      Builder b(exprs.getContext());
+      if (predicate < 6)
+        return exprs.op(*e->op,
+                        b.getDictionaryAttr(b.getNamedAttr(
+                            "predicate", b.getI64IntegerAttr(inverse[predicate]))),
+                        e->operands, e->type);
+    }
+    return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
+  }
+
+  /// When operand k of the operation is needed; null for always.
+  Expr choiceOf(Expr e, unsigned k) {
+    if (e->kind != ExprKind::Op || k == 0)
+      return nullptr;
+    if (e->isOp("arith.select"))
+      return k == 1 ? e->operands[0] : negation(e->operands[0]);
+    bool isLogic = e->type.isInteger(1);
+    if (isLogic && e->isOp("arith.andi"))
+      return e->operands[0];
+    return isLogic && e->isOp("arith.ori") ? negation(e->operands[0]) : nullptr;
+  }
+
+  Expr restrictReduction(Expr e, Expr condition) {
+    int64_t j = exprs.freshIndex(exprs.boundName(e));
+    extents[j] = e->extent;
+    auto [body, present] = exprs.open(e, j);
+    Expr newBody = restrict(body, nullptr);
+    Expr newPresent = present ? restrict(present, nullptr) : nullptr;
+    if (condition && (mayFault(body) || (present && mayFault(present))))
+      newPresent = both(condition, newPresent);
+    if (newBody == body && newPresent == present)
+      return e;
+    return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds,
+                        exprs.boundName(e), e->function);
+  }
+
+  /// Whether an element is read that is not known to be inside its array.
+  bool mayFault(Expr e) {
+    auto [it, inserted] = faults.try_emplace(e, false);
+    if (!inserted)
+      return it->second;
+    bool result = false;
+    if (e->kind == ExprKind::Reduce) {
+      int64_t j = exprs.freshIndex(exprs.boundName(e));
+      extents[j] = e->extent;
+      auto [body, present] = exprs.open(e, j);
+      result = mayFault(body) || (present && mayFault(present));
+    } else {
+      result = llvm::any_of(e->operands, [&](Expr operand) { return mayFault(operand); });
+      if (e->kind == ExprKind::Psi) {
+        auto type = cast<ArrayType>(kernel.getBody().getArgument(e->id).getType());
+        for (auto [index, extent] : llvm::zip_equal(e->operands, type.getShape()))
+          result |= !isInside(index, extent.getValue());
+      }
+      bool divides = e->kind == ExprKind::Op &&
+                     (e->isOp("arith.floordivsi") || e->isOp("arith.shli") || e->isOp("arith.shrsi"));
+      result |= divides && e->operands[1]->kind != ExprKind::Const &&
+                e->operands[1]->kind != ExprKind::Extent;
+    }
+    return faults[e] = result;
+  }
+
+  bool isInside(Expr index, StringRef extent) {
+    auto limit = SymExpr::parse(extent);
+    if (index->kind == ExprKind::Const) {
+      int64_t value = cast<IntegerAttr>(index->value).getInt();
+      auto bound = limit ? limit->getConstant() : std::nullopt;
+      return bound && 0 <= value && value < *bound;
+    }
+    if (index->kind != ExprKind::Index)
+      return false;
+    auto it = extents.find(index->id);
+    return it != extents.end() && it->second == extent;
+  }
+
+  ExprContext &exprs;
+  dnf::KernelOp kernel;
+  std::map<int64_t, std::string> extents; // of free indices
+  std::map<std::pair<Expr, Expr>, Expr> memo;
+  llvm::DenseMap<Expr, bool> faults;
+};
+
+} // namespace
+
+Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
+                          const std::map<int64_t, std::string> &extents, Expr e) {
+  return Choices(exprs, kernel, extents).restrict(e, nullptr);
+}

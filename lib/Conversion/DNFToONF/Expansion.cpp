@@ -1,0 +1,340 @@
+//===- Expansion.cpp - R6, finite separation rank --------------------------===//
+//
+// Σ_j F(j, d) = Σ_r H_r(d) · Σ_j G_r(j) for a product F whose factors are sums of
+// products of what depends on the index and what depends on earlier results, as
+// (x_j − s/n)². The sums on the right read no result, so they need no pass of
+// their own. A plain expansion loses what it cancels; each part G is therefore
+// measured from its own first value K (the shifted-data algorithm: Chan, Golub,
+// LeVeque, The American Statistician 37, 1983), and a mean of parts is the mean
+// of their distances from K:
+//
+//   Σ (x − s/n)² = Σ y² − 2·(Σ y/n)·Σ y + n·(Σ y/n)²,  y = x − x_0.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+/// One term of a sum of products: G depends on the index, H on results.
+struct Term {
+  SmallVector<Expr> g, h;
+};
+using Terms = SmallVector<Term>;
+constexpr size_t kMostTerms = 8;
+
+class Expansion {
+public:
+  Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
+      : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
+
+  /// The factors of `body` expanded, or null where that is not the form of one.
+  Expr run(Expr body);
+
+private:
+  bool readsResult(Expr e);
+  bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
+  std::optional<Terms> separate(Expr e);
+  std::optional<Terms> product(const Terms &a, const Terms &b);
+  Terms shifted(const Terms &terms);
+  Expr count();
+  std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
+  Expr firstValue(Expr g);
+  Expr multiply(ArrayRef<Expr> factors);
+  Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, type); }
+
+  ExprContext &exprs;
+  FoldRules &rules;
+  Expr sum;
+  int64_t j;
+  Type type;
+};
+
+/// Results of reductions over the same whole range.
+bool Expansion::readsResult(Expr e) {
+  return llvm::any_of(outermostReductions(e), [&](Expr r) {
+    return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent();
+  });
+}
+
+Expr Expansion::multiply(ArrayRef<Expr> factors) {
+  Expr result = nullptr;
+  for (Expr factor : factors)
+    result = result ? op("arith.mulf", result, factor) : factor;
+  return result ? result : exprs.floatConstant(1, type);
+}
+
+std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
+  Terms result;
+  for (const Term &x : a)
+    for (const Term &y : b) {
+      Term both = x;
+      both.g.append(y.g);
+      both.h.append(y.h);
+      llvm::stable_sort(both.g, [](Expr p, Expr q) { return p->serial < q->serial; });
+      result.push_back(std::move(both));
+    }
+  if (result.size() > 4 * kMostTerms)
+    return std::nullopt;
+  return result;
+}
+
+/// e as a sum of products.
+std::optional<Terms> Expansion::separate(Expr e) {
+  if (!readsResult(e))
+    return e->dependsOn(j) ? Terms{{{e}, {}}} : Terms{{{}, {e}}};
+  if (!e->dependsOn(j))
+    return Terms{{{}, {e}}};
+  auto part = [&](unsigned k) { return separate(e->operands[k]); };
+  auto negated = [&](Terms terms) {
+    for (Term &term : terms)
+      term.h.push_back(exprs.floatConstant(-1, type));
+    return terms;
+  };
+  if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
+    auto a = part(0), b = part(1);
+    if (!a || !b)
+      return std::nullopt;
+    a->append(e->isOp("arith.subf") ? negated(*b) : *b);
+    return a;
+  }
+  if (e->isOp("arith.negf")) {
+    auto a = part(0);
+    return a ? std::optional<Terms>(negated(*a)) : a;
+  }
+  if (e->isOp("arith.mulf")) {
+    auto a = part(0), b = part(1);
+    return a && b ? product(*a, *b) : std::nullopt;
+  }
+  if (e->isOp("arith.divf") && !isMixed(e->operands[1])) {
+    auto a = part(0);
+    if (!a)
+      return a;
+    Expr inverse = op("arith.divf", exprs.floatConstant(1, type), e->operands[1]);
+    for (Term &term : *a)
+      (inverse->dependsOn(j) ? term.g : term.h).push_back(inverse);
+    return a;
+  }
+  if (e->isOp("math.powf") && e->operands[1]->kind == ExprKind::Const) {
+    double power = cast<FloatAttr>(e->operands[1]->value).getValueAsDouble();
+    if (power != 2 && power != 3 && power != 4)
+      return std::nullopt;
+    auto base = part(0), result = base;
+    for (int k = 1; result && k < power; ++k)
+      result = product(*result, *base);
+    return result;
+  }
+  if (e->isOp("math.log")) { // log(G·H) = log G + log H, and log e^u = u
+    StateSet states;
+    for (Expr result : outermostReductions(e))
+      if (!result->dependsOn(j))
+        states.insert(result);
+    Split split = rules.splitMul(e->operands[0], states, {j});
+    if (!split)
+      return std::nullopt;
+    auto log = [&](Expr x) {
+      return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type);
+    };
+    SmallVector<Expr> g, h;
+    Terms result;
+    for (const FoldRules::Factor &factor : rules.factors(op("arith.mulf", split.g, split.h))) {
+      Expr value = log(factor.base);
+      Term term;
+      (factor.base->dependsOn(j) ? term.g : term.h).push_back(value);
+      if (factor.divides)
+        term.h.push_back(exprs.floatConstant(-1, type));
+      if (!(factor.base->kind == ExprKind::Const &&
+            cast<FloatAttr>(factor.base->value).getValueAsDouble() == 1))
+        result.push_back(std::move(term));
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+/// g at index 0, and 0 over an empty range.
+Expr Expansion::firstValue(Expr g) {
+  Type index = IndexType::get(exprs.getContext());
+  Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
+  Expr first = exprs.replace(g, [&](Expr e) -> Expr {
+    return e->kind == ExprKind::Index && e->id == j ? zero : nullptr;
+  });
+  auto extent = SymExpr::parse(sum->extent);
+  if (auto n = extent->getConstant(); n && *n > 0)
+    return first;
+  MLIRContext *context = exprs.getContext();
+  auto greater = NamedAttribute(StringAttr::get(context, "predicate"),
+                                IntegerAttr::get(IntegerType::get(context, 64), 4)); // sgt
+  Expr any = exprs.op(OperationName("arith.cmpi", context), DictionaryAttr::get(context, greater),
+                      {exprs.extent(*extent), zero}, IntegerType::get(context, 1));
+  return exprs.op("arith.select", {any, first, exprs.floatConstant(0, type)}, type);
+}
+
+/// h = −(Σ g)/n, with or without the sign: −(Σ (g − K))/n, the distance of K from
+/// the mean, which h + K is.
+std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
+  bool negative = false;
+  SmallVector<FoldRules::Factor> factors;
+  std::function<void(Expr, bool)> go = [&](Expr e, bool divides) {
+    if (e->isOp("arith.negf")) {
+      negative = !negative;
+      return go(e->operands[0], divides);
+    }
+    if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
+      go(e->operands[0], divides);
+      return go(e->operands[1], divides != e->isOp("arith.divf"));
+    }
+    factors.push_back({e, divides});
+  };
+  go(h, false);
+  Expr result = nullptr, count = nullptr;
+  for (const FoldRules::Factor &factor : factors) {
+    Expr base = factor.base;
+    auto constant = base->kind == ExprKind::Const ? dyn_cast<FloatAttr>(base->value) : FloatAttr();
+    if (constant && std::fabs(constant.getValueAsDouble()) == 1) {
+      negative ^= constant.getValueAsDouble() < 0;
+    } else if (base->kind == ExprKind::Reduce && !factor.divides && !result) {
+      result = base;
+    } else if (factor.divides && !count) {
+      count = base;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!negative || !result || !count || result->monoid != Monoid::add ||
+      result->extent != sum->extent || result->getPresent() ||
+      exprs.open(result, j).first != g)
+    return std::nullopt;
+  // n as a float: a constant, or a conversion of the extent.
+  auto extent = SymExpr::parse(sum->extent);
+  if (count->kind == ExprKind::Const) {
+    auto value = dyn_cast<FloatAttr>(count->value);
+    auto n = extent->getConstant();
+    if (!value || !n || value.getValueAsDouble() != static_cast<double>(*n))
+      return std::nullopt;
+  } else {
+    Expr inner = count;
+    while (inner->isOp("arith.sitofp") || inner->isOp("arith.index_cast"))
+      inner = inner->operands[0];
+    if (inner == count || inner->kind != ExprKind::Extent || inner->text != sum->extent)
+      return std::nullopt;
+  }
+  Expr distance = op("arith.subf", g, first);
+  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(),
+                           exprs.boundName(sum));
+  exprs.inheritPlace(sum, sums);
+  return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
+}
+
+/// Σ_r G_r·H_r = Σ_r (G_r − K_r)·H_r + Σ_r K_r·H_r.
+Terms Expansion::shifted(const Terms &terms) {
+  Terms result;
+  SmallVector<Expr> constants;
+  for (const Term &term : terms)
+    if (term.g.empty())
+      constants.push_back(multiply(term.h));
+  for (const Term &term : terms) {
+    if (term.g.empty())
+      continue;
+    Expr g = multiply(term.g), first = firstValue(g);
+    Term moved;
+    moved.g.push_back(op("arith.subf", g, first));
+    moved.h = term.h;
+    result.push_back(std::move(moved));
+    bool absorbed = false;
+    if (term.h.empty())
+      for (Expr &constant : constants)
+        if (auto mean = meanOfDistances(constant, g, first)) {
+          constant = *mean;
+          absorbed = true;
+          break;
+        }
+    if (!absorbed) {
+      SmallVector<Expr> factors(term.h);
+      factors.push_back(first);
+      constants.push_back(multiply(factors));
+    }
+  }
+  Expr rest = nullptr;
+  for (Expr constant : constants)
+    rest = rest ? op("arith.addf", rest, constant) : constant;
+  if (rest)
+    result.push_back({{}, {rest}});
+  return result;
+}
+
+/// Σ 1, the extent as a float.
+Expr Expansion::count() {
+  auto extent = SymExpr::parse(sum->extent);
+  if (auto n = extent->getConstant())
+    return exprs.floatConstant(static_cast<double>(*n), type);
+  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)},
+                       IntegerType::get(exprs.getContext(), 64));
+  return exprs.op("arith.sitofp", {wide}, type);
+}
+
+Expr Expansion::run(Expr body) {
+  Terms all{{{}, {}}};
+  SmallVector<Expr> others;
+  bool expanded = false;
+  Expr rest = rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
+    return isMixed(factor) ? nullptr : factor;
+  });
+  StateSet states;
+  for (Expr result : outermostReductions(body))
+    if (!result->dependsOn(j))
+      states.insert(result);
+  for (const FoldRules::Factor &factor : rules.factors(body)) {
+    if (!isMixed(factor.base))
+      continue;
+    if (rules.splitMul(factor.base, states, {j})) { // R3's business
+      rest = rest ? op(factor.divides ? "arith.divf" : "arith.mulf", rest, factor.base)
+                  : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base)
+                                    : factor.base);
+      continue;
+    }
+    if (factor.divides)
+      return nullptr;
+    auto terms = separate(factor.base);
+    if (!terms || terms->size() < 2)
+      return nullptr;
+    auto next = product(all, shifted(*terms));
+    if (!next)
+      return nullptr;
+    all = std::move(*next);
+    expanded = true;
+  }
+  if (!expanded)
+    return nullptr;
+  // One sum per distinct G, times the sum of its coefficients.
+  llvm::MapVector<Expr, Expr> coefficients;
+  for (const Term &term : all) {
+    Expr g = multiply(term.g), h = multiply(term.h);
+    Expr &known = coefficients[g];
+    known = known ? op("arith.addf", known, h) : h;
+  }
+  if (coefficients.size() > kMostTerms)
+    return nullptr;
+  Expr value = nullptr;
+  for (auto &[g, h] : coefficients) {
+    bool isOne = g->kind == ExprKind::Const;
+    Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
+    Expr part = count();
+    if (rest || !isOne) {
+      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(),
+                          exprs.boundName(sum));
+      exprs.inheritPlace(sum, part);
+    }
+    Expr scaled = op("arith.mulf", h, part);
+    value = value ? op("arith.addf", value, scaled) : scaled;
+  }
+  return value;
+}
+
+} // namespace
+
+Expr moa::expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body) {
+  return Expansion(exprs, rules, sum, j).run(body);
+}

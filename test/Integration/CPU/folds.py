@@ -1,0 +1,167 @@
+# RUN: %python %s
+"""Folds beyond sums weighted by exponentials, each in one pass, against NumPy.
+
+States that start again when their maximum grows (positions and weights of the largest
+element), moments by separation (variance, skewness, covariance, entropy), norms, and
+monoids of the specification; far from the origin, with masks, over nothing.
+"""
+import os
+import re
+import tempfile
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+N = 7
+
+
+def rows(spec, inputs="x : T[N, M]", results="O : T[N]", functions=""):
+    return (f"{functions}\nkernel k[N, M; T : float = f32]({inputs}) -> ({results}) {{\n"
+            f"  {spec}\n}}\n")
+
+
+def emit(spec, level, setting):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "spec.moa")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(spec)
+        return mt.tool("moa-codegen", path, f"--emit={level}", "--set", setting).stdout
+
+
+class Folds(mt.KernelTest):
+
+    def run_case(self, spec, expected, lengths=(1, 2, 67, 300), kinds=("f32", "f64"), shift=0.0,
+                 passes=1, bound=None):
+        for kind in kinds:
+            kernel = mt.make_kernel(spec, T=kind)
+            if mt.TARGET == "cpu":
+                self.assert_passes(spec, kind, passes)
+            for m in lengths:
+                rng = np.random.default_rng(m)
+                extents = {"N": N, "M": m}
+                inputs = {}
+                for p in kernel.parameters:
+                    if p.is_output:
+                        continue
+                    shape = [extents.get(e) or int(e) for e in p.extents]
+                    inputs[p.name] = (rng.integers(0, 1 << 20, shape).astype(np.int32)
+                                      if p.kind == "i32" else rng.standard_normal(shape) + shift)
+                wanted = expected(**kernel.seen_by_kernel(inputs))
+                found = kernel.results(inputs, {k: v.shape for k, v in wanted.items()})
+                for name, value in wanted.items():
+                    if value.dtype.kind == "i":
+                        np.testing.assert_array_equal(found.pop(name), value, f"{kind} {m} {name}")
+                rest = {k: v for k, v in wanted.items() if v.dtype.kind != "i"}
+                self.assert_close(found, rest, (bound or mt.BOUNDS)[kind], f"{kind} M={m}")
+
+    def assert_passes(self, spec, kind, passes):
+        """The most folds of one nest, one after the other."""
+        text = emit(spec, "onf", f"T={kind}")
+        nests = text.split("\n    onf.for ")[1:]
+        most = max(len(re.findall(r"= onf\.fold ", nest)) for nest in nests)
+        self.assertEqual(most, passes, text)
+
+    def test_position_of_the_largest(self):
+        spec = rows("m = max/ x\n  at = min/ mask([i, j] x[i, j] == m[i], [i < N, j < M] j)",
+                    results="m : T[N], at : i32[N]")
+        self.run_case(spec, lambda x: {"m": x.max(-1), "at": x.argmax(-1).astype(np.int64)})
+
+    def test_weights_of_the_largest(self):
+        """Equal largest elements share the weight."""
+        spec = rows("v = floor(2 * x)\n  e = select(v >= [i, _] (max/ v)[i], 1.0, 0.0)\n"
+                    "  O = (e /@(1,0) (+/ e)) +.* w",
+                    "x : T[N, M], w : T[M, 8]", "O : T[N, 8]")
+
+        def expected(x, w):
+            v = np.floor(2 * x)
+            e = (v == v.max(-1, keepdims=True)).astype(np.float64)
+            return {"O": e / e.sum(-1, keepdims=True) @ w}
+
+        self.run_case(spec, expected)
+
+    def test_smallest_in_magnitude(self):
+        spec = rows("a = abs(x)\n  m = min/ a\n  O = +/ select(a <= [i, _] m[i], x, 0)")
+        self.run_case(spec, lambda x: {"O": np.where(
+            abs(x) == abs(x).min(-1, keepdims=True), x, 0).sum(-1)})
+
+    def test_variance(self):
+        spec = rows("d = x -@(1,0) mean(x)\n  O = mean(d * d)")
+        self.run_case(spec, lambda x: {"O": x.var(-1)}, lengths=(2, 67, 300))
+
+    def test_variance_far_from_the_origin(self):
+        """Nothing of the size of the mean cancels."""
+        spec = rows("d = x -@(1,0) mean(x)\n  O = mean(d * d)")
+        self.run_case(spec, lambda x: {"O": x.var(-1)}, lengths=(67, 300), shift=1e4)
+
+    def test_third_moment(self):
+        spec = rows("d = x -@(1,0) mean(x)\n  O = mean(d * d * d) + mean(pow(d, 4))")
+
+        def expected(x):
+            d = x - x.mean(-1, keepdims=True)
+            return {"O": (d ** 3).mean(-1) + (d ** 4).mean(-1)}
+
+        self.run_case(spec, expected, lengths=(67, 300), bound={"f32": 2e-5, "f64": 1e-13})
+
+    def test_covariance(self):
+        spec = rows("O = mean((x -@(1,0) mean(x)) * (y -@(1,0) mean(y))) + 3",
+                    "x : T[N, M], y : T[N, M]")
+
+        def expected(x, y):
+            return {"O": ((x - x.mean(-1, keepdims=True)) *
+                          (y - y.mean(-1, keepdims=True))).mean(-1) + 3}
+
+        self.run_case(spec, expected)
+
+    def test_entropy(self):
+        spec = rows("p = softmax(x)\n  O = -(+/ (p * log(p)))")
+
+        def expected(x):
+            e = np.exp(x - x.max(-1, keepdims=True))
+            p = e / e.sum(-1, keepdims=True)
+            return {"O": -(p * np.log(p)).sum(-1)}
+
+        self.run_case(spec, expected, lengths=(67, 300))
+
+    def test_absolute_deviation_takes_another_pass(self):
+        spec = rows("O = +/ abs(x -@(1,0) mean(x))")
+        self.run_case(spec, lambda x: {"O": abs(x - x.mean(-1, keepdims=True)).sum(-1)}, passes=2)
+
+    def test_norms(self):
+        spec = rows("m = max/ abs(x)\n  O = m * pow(+/ pow(abs(x) /@(1,0) m, 3), 1 / 3.0)")
+        self.run_case(spec, lambda x: {"O": (abs(x) ** 3).sum(-1) ** (1 / 3)})
+
+    def test_products_scaled_by_their_maxima(self):
+        spec = rows("a = max/ abs(x)\n  b = max/ abs(y)\n"
+                    "  s = +/ ((x /@(1,0) a) * (y /@(1,0) b))\n  O = a * b * s",
+                    "x : T[N, M], y : T[N, M]")
+        self.run_case(spec, lambda x, y: {"O": (x * y).sum(-1)},
+                      bound={"f32": 1e-5, "f64": 1e-13})
+
+    def test_monoids_of_the_specification(self):
+        spec = rows("O = reduce(logadd, mask(x > 0, x), 1)\n  b = reduce(either, k, 1)\n"
+                    "  h = reduce(hypotenuse, abs(x), 0)\n  g = inner(logadd, +, x, transpose(x))",
+                    "x : T[N, M], k : i32[N, M]", "O : T[N], b : i32[N], h : T[M], g : T[N, N]",
+                    """
+monoid logadd(x, y) identity -inf {
+  m = max(x, y)
+  return select(m == -inf, m, m + log(exp(x - m) + exp(y - m)))
+}
+monoid either(x, y) identity 0 { return x | y }
+monoid hypotenuse(x, y) identity 0 { return sqrt(x * x + y * y) }
+""")
+
+        def expected(x, k):
+            with np.errstate(divide="ignore"):
+                o = np.log(np.where(x > 0, np.exp(x), 0).sum(-1))
+            pairs = x[:, None, :] + x[None, :, :]
+            return {"O": o, "b": np.bitwise_or.reduce(k.astype(np.int64), axis=-1),
+                    "h": np.sqrt((x * x).sum(0)), "g": np.log(np.exp(pairs).sum(-1))}
+
+        self.run_case(spec, expected, lengths=(1, 67), passes=2,  # over two ranges
+                      bound={"f32": 4e-6, "f64": 1e-13})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
