@@ -1,6 +1,13 @@
 # The project's own wrappers: every library links MLIR and LLVM through their shared objects only,
 # because an exported static MLIR archive beside libMLIR.so would register every dialect twice.
 
+# moa_install_target(NAME COMPONENT): into the package, whose components are Compiler and Tools.
+function(moa_install_target name component)
+  if(MOA_INSTALL)
+    install(TARGETS ${name} EXPORT MoA${component}Targets COMPONENT ${component})
+  endif()
+endfunction()
+
 # add_moa_library(NAME SOURCES ... [DEPENDS ...] [LINK ...])
 function(add_moa_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
@@ -8,7 +15,13 @@ function(add_moa_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM fmt::fmt-header-only)
+  # fmt is used by the sources alone: whoever links an installed library needs none.
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM $<BUILD_INTERFACE:fmt::fmt-header-only>)
+  # MoAFrontend is MoA::Frontend, here and in the installed package.
+  string(SUBSTRING ${name} 3 -1 exported)
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
+  add_library(MoA::${exported} ALIAS ${name})
+  moa_install_target(${name} Compiler)
 endfunction()
 
 # add_moa_tool(NAME SOURCES ... [LINK ...])
@@ -19,6 +32,7 @@ function(add_moa_tool name)
   set_target_properties(${name} PROPERTIES
     INSTALL_RPATH "$ORIGIN/../lib;${LLVM_LIBRARY_DIR}"
     BUILD_RPATH "${LLVM_LIBRARY_DIR}")
+  moa_install_target(${name} Tools)
 endfunction()
 
 # moa_tablegen(TARGET FILE.td OUTPUT GENERATOR-FLAGS ... OUTPUT GENERATOR-FLAGS ...)

@@ -63,6 +63,8 @@ struct CompilerOptions {
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// and `intervals`, the analysis of masks. For tests.
   std::vector<std::string> disabledRules;
+  /// Whether the derivation is recorded for Compilation::explain().
+  bool explain = false;
   /// Where every level is written as it is reached; empty: nowhere.
   std::string dumpDirectory;
 };
@@ -201,6 +203,11 @@ public:
   std::optional<std::string> print(Level level);
   /// The normal forms dnf and onf of every kernel as readable mathematics.
   std::optional<std::string> mathematics();
+  /// How the kernels were derived, for a reader: every law of ψ-reduction as it was
+  /// applied, with the definition before and after, the rules that fused reductions or
+  /// why they did not, masks as intervals, and the schedule. Recorded while the passes
+  /// run, so that CompilerOptions::explain has to be set.
+  std::optional<std::string> explain();
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
   /// PTX of all kernels, and what launches them.

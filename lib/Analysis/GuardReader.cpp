@@ -328,10 +328,10 @@ static std::optional<int64_t> positiveConstant(Value value) {
   APInt constant;
   if (!matchPattern(value, m_ConstantInt(&constant)))
     return std::nullopt;
-  auto known = constant.trySExtValue();
+  std::optional<int64_t> known = constant.trySExtValue();
   if (!known || *known <= 0 || *known > maxLiteral)
     return std::nullopt;
-  return *known;
+  return known;
 }
 
 /// Shifts by a constant and masks 2^k − 1, as products, quotients, remainders.

@@ -1,8 +1,9 @@
 //===- MathText.cpp - normal forms as readable mathematics ----------------===//
 #include "lib/Analysis/MathText.h"
-#include "lib/Support/MathTerm.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/ArrayText.h"
+#include "lib/Support/MathTerm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -18,6 +19,10 @@ namespace {
 class MathPrinter {
 public:
   std::string run(Operation *kernel);
+  std::vector<MathDefinition> definitions(dnf::KernelOp kernel);
+  std::string intervals(onf::KernelOp kernel);
+
+  llvm::function_ref<std::string(Operation *)> letName = nullptr;
 
 private:
   void printDNF(dnf::KernelOp kernel);
@@ -34,6 +39,11 @@ private:
   MathTerm ofOp(Operation *op);
   MathTerm ofScalar(Operation *op);
   std::string at(Value value, Strength strength) { return of(value).at(strength); }
+  MathTerm element(dnf::PsiOp op);
+  std::string nameOf(dnf::LetOp let) {
+    return letName ? letName(let) : let.getSymName().str();
+  }
+  MathDefinition define(Operation &op, dnf::KernelOp kernel);
   MathTerm reduction(dnf::ReduceOp op);
   MathTerm reduction(onf::FoldOp op);
   MathTerm reduction(StringRef symbol, BlockArgument index, StringRef hint, StringRef extent,
@@ -52,6 +62,8 @@ private:
   DenseMap<Value, std::string> names;
   llvm::StringSet<> reserved; // the names of the inputs
   llvm::StringMap<unsigned> taken;
+  std::optional<ArrayText> arrays; // what ψ-reduction has not reduced yet
+  Value whole;                     // of these, the one under definition
   std::string buffer;
   llvm::raw_string_ostream os{buffer};
 };
@@ -171,10 +183,17 @@ MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto extent = dyn_cast<onf::ExtentOp>(op))
     return extentText(extent.getExpr());
   if (auto psi = dyn_cast<dnf::PsiOp>(op))
-    return {of(psi.getArray()).text +
-            (psi.getIndices().empty() ? "" : "[" + list(psi.getIndices()) + "]")};
-  if (auto apply = dyn_cast<dnf::ApplyOp>(op))
-    return {apply.getLet().str() + "(" + list(apply.getIndices()) + ")"};
+    return element(psi);
+  if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
+    auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr());
+    return {nameOf(let) + "(" + list(apply.getIndices()) + ")"};
+  }
+  if (auto join = dyn_cast<dnf::JoinOp>(op))
+    return {"join(" + of(join.getCondition()).text + ", " + of(join.getFirst()).text + ", " +
+            of(join.getSecond()).text + ")"};
+  if (auto where = dyn_cast<dnf::WhereOp>(op))
+    return {at(where.getValue(), MathTerm::Or) + " where " + of(where.getCondition()).text,
+            MathTerm::Any};
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return reduction(reduce);
   if (auto fold = dyn_cast<onf::FoldOp>(op))
@@ -194,36 +213,64 @@ MathTerm MathPrinter::ofOp(Operation *op) {
 // dnf
 //===----------------------------------------------------------------------===//
 
-void MathPrinter::printDNF(dnf::KernelOp kernel) {
+MathTerm MathPrinter::element(dnf::PsiOp op) {
+  Value array = op.getArray();
+  MathTerm text;
+  if (names.count(array) || !arrays)
+    text = of(array);
+  else
+    text = array == whole ? arrays->definition(array) : arrays->of(array);
+  if (op.getIndices().empty())
+    return text;
+  return {text.at(MathTerm::Atom) + "[" + list(op.getIndices()) + "]"};
+}
+
+/// One let or output, whose indices get their names here.
+MathDefinition MathPrinter::define(Operation &op, dnf::KernelOp kernel) {
+  taken.clear();
+  Block &definition = op.getRegion(0).front();
+  std::string head;
+  if (auto let = dyn_cast<dnf::LetOp>(op)) {
+    nameIndices(definition, let.getNames());
+    head = nameOf(let) + "(" + list(definition.getArguments()) + ")";
+  } else {
+    auto output = cast<dnf::OutputOp>(op);
+    nameIndices(definition, output.getNames());
+    head = cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue().str();
+    if (definition.getNumArguments())
+      head += "[" + list(definition.getArguments()) + "]";
+  }
+  auto yield = cast<dnf::YieldOp>(definition.getTerminator());
+  // Before the first law an output or a let is an array at an index: not its name.
+  auto psi = yield.getValue().getDefiningOp<dnf::PsiOp>();
+  whole = psi ? psi.getArray() : Value();
+  std::string text = of(yield.getValue()).text;
+  if (yield.getPresent())
+    text += "  if " + of(yield.getPresent()).text + ", else 0";
+  return {&op, head, text};
+}
+
+std::vector<MathDefinition> MathPrinter::definitions(dnf::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   nameIndices(body, kernel.getArgNames());
   reserve(kernel.getArgNames());
+  if (!llvm::all_of(body, [](Operation &op) { return isa<dnf::LetOp, dnf::OutputOp>(op); }))
+    arrays.emplace(body, kernel.getArgNames());
+  std::vector<MathDefinition> result;
+  for (Operation &op : body)
+    if (isa<dnf::LetOp, dnf::OutputOp>(op))
+      result.push_back(define(op, kernel));
+  return result;
+}
+
+void MathPrinter::printDNF(dnf::KernelOp kernel) {
+  std::vector<MathDefinition> lines = definitions(kernel);
   size_t width = 0;
-  SmallVector<std::pair<std::string, std::string>> lines;
-  for (Operation &op : body) {
-    taken.clear();
-    Block &definition = op.getRegion(0).front();
-    ArrayAttr hints;
-    std::string head;
-    if (auto let = dyn_cast<dnf::LetOp>(op)) {
-      nameIndices(definition, let.getNames());
-      head = let.getSymName().str() + "(" + list(definition.getArguments()) + ")";
-    } else {
-      auto output = cast<dnf::OutputOp>(op);
-      nameIndices(definition, output.getNames());
-      head = cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue().str();
-      if (definition.getNumArguments())
-        head += "[" + list(definition.getArguments()) + "]";
-    }
-    auto yield = cast<dnf::YieldOp>(definition.getTerminator());
-    std::string text = of(yield.getValue()).text;
-    if (yield.getPresent())
-      text += "  if " + of(yield.getPresent()).text + ", else 0";
-    width = std::max(width, head.size());
-    lines.emplace_back(head, text);
-  }
-  for (auto &[head, text] : lines)
-    line(1, head + std::string(width - head.size(), ' ') + " = " + text);
+  for (const MathDefinition &definition : lines)
+    width = std::max(width, definition.head.size());
+  for (const MathDefinition &definition : lines)
+    line(1, definition.head + std::string(width - definition.head.size(), ' ') + " = " +
+                definition.text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -345,6 +392,84 @@ void MathPrinter::printONF(onf::KernelOp kernel) {
   printLegend();
 }
 
+/// A bound of an interval: the first and the last row of a tile are `rows`, what else it
+/// depends on `operands`.
+static std::string boundText(AffineExpr e, ArrayRef<std::string> rows,
+                             ArrayRef<std::string> operands) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(e))
+    return std::to_string(constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(e))
+    return rows[dim.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+    return operands[symbol.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(e);
+  std::string a = boundText(binary.getLHS(), rows, operands);
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (e.getKind() == AffineExprKind::Add) {
+    // a + x·(−1) is a − x.
+    auto product = dyn_cast<AffineBinaryOpExpr>(binary.getRHS());
+    auto minus = product && product.getKind() == AffineExprKind::Mul
+                     ? dyn_cast<AffineConstantExpr>(product.getRHS())
+                     : AffineConstantExpr();
+    if (minus && minus.getValue() == -1)
+      return a + " − " + boundText(product.getLHS(), rows, operands);
+    if (factor && factor.getValue() < 0)
+      return a + " − " + std::to_string(-factor.getValue());
+    return a + " + " + boundText(binary.getRHS(), rows, operands);
+  }
+  std::string b = boundText(binary.getRHS(), rows, operands);
+  if (isa<AffineBinaryOpExpr>(binary.getLHS()))
+    a = "(" + a + ")";
+  switch (e.getKind()) {
+  case AffineExprKind::Mul:
+    return b + "·" + a;
+  case AffineExprKind::Mod:
+    return a + " mod " + b;
+  case AffineExprKind::CeilDiv:
+    return "⌈" + a + "/" + b + "⌉";
+  default:
+    return "⌊" + a + "/" + b + "⌋";
+  }
+}
+
+std::string MathPrinter::intervals(onf::KernelOp kernel) {
+  nameIndices(kernel.getBody().front(), kernel.getArgNames());
+  for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+    taken.clear();
+    nameIndices(nest.getBody().front(), nest.getNames());
+    for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
+      if (!fold.getPieces())
+        continue;
+      std::string row = nest.getNames().empty()
+                            ? "row"
+                            : cast<StringAttr>(nest.getNames().getValue().back()).str();
+      std::vector<std::string> rows = {row + "⁻", row + "⁺"}, operands;
+      for (Value bound : fold.getBounds())
+        operands.push_back(at(bound, MathTerm::Sum));
+      auto bounds = [&](AffineMap map, StringRef combine) {
+        SmallVector<std::string> parts;
+        for (AffineExpr result : map.getResults())
+          parts.push_back(boundText(result, rows, operands));
+        return parts.size() == 1 ? parts[0]
+                                 : combine.str() + "(" + llvm::join(parts, ", ") + ")";
+      };
+      for (auto piece : fold.getPieces()->getAsRange<onf::PieceAttr>()) {
+        auto interval = [&](AffineMap lower, AffineMap upper) {
+          return bounds(lower, "max") + " ≤ " + fold.getName().str() + " < " +
+                 bounds(upper, "min");
+        };
+        std::string text = "rows " + rows[0] + " ≤ " + row + " ≤ " + rows[1] + " need " +
+                           interval(piece.getVisitLower(), piece.getVisitUpper());
+        if (piece.getFull())
+          text += "; all of them need " +
+                  interval(piece.getFullLower(), piece.getFullUpper());
+        line(1, text);
+      }
+    }
+  }
+  return buffer;
+}
+
 /// Explains the notation that the text above uses.
 void MathPrinter::printLegend() {
   static const std::pair<StringRef, StringRef> notes[] = {
@@ -382,4 +507,16 @@ std::string MathPrinter::run(Operation *kernel) {
 
 std::string moa::printMathematics(Operation *kernel) {
   return MathPrinter().run(kernel);
+}
+
+std::vector<MathDefinition>
+moa::getMathDefinitions(Operation *kernel,
+                        llvm::function_ref<std::string(Operation *)> letName) {
+  MathPrinter printer;
+  printer.letName = letName;
+  return printer.definitions(cast<dnf::KernelOp>(kernel));
+}
+
+std::string moa::printIntervals(Operation *kernel) {
+  return MathPrinter().intervals(cast<onf::KernelOp>(kernel));
 }

@@ -13,7 +13,9 @@ def DeriveIntervalsPass : Pass<"onf-derive-intervals"> {
     rows needs (visit) and those that all its rows need (full).
 
         onf.fold "j" in "M" { onf.guard %p … }             // p: j ≤ i + (M − N)
+
     becomes
+
         onf.fold "j" in "M" pieces [#onf.piece<visit … to (d1 + s1 − s2 + 1, …)
           full true … to (d0 + s1 − s2 + 1, …)>] of (…) { onf.guard %p … }
 
@@ -36,8 +38,8 @@ def RemarkRecomputationPass : Pass<"onf-remark-recomputation"> {
 
         remark: 'KV' is recomputed: each element N times, for every n < N
 
-    **Requires** the onf contract. Changes nothing. **Cost**: linear in the
-    number of operations per state.
+    **Requires** the onf contract. **Establishes** nothing; changes nothing.
+    **Numerics**: exact. **Cost**: linear in the number of operations per state.
   }];
 }
 

@@ -81,7 +81,7 @@ PredicateRef Predicate::negation(PredicateRef a) {
   return result;
 }
 
-PredicateRef Predicate::exclusive(PredicateRef a, PredicateRef b) {
+PredicateRef Predicate::exclusive(const PredicateRef &a, const PredicateRef &b) {
   return disjunction(conjunction(a, negation(b)), conjunction(negation(a), b));
 }
 

@@ -39,7 +39,7 @@ struct Predicate {
   static PredicateRef disjunction(PredicateRef a, PredicateRef b);
   static PredicateRef negation(PredicateRef a);
   /// (a ∧ ¬b) ∨ (¬a ∧ b).
-  static PredicateRef exclusive(PredicateRef a, PredicateRef b);
+  static PredicateRef exclusive(const PredicateRef &a, const PredicateRef &b);
 };
 
 /// One convex term of the disjunctive form: every expression ≥ 0 and every

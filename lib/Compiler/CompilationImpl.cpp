@@ -87,8 +87,12 @@ bool Compilation::Impl::checkOptions() {
   return true;
 }
 
-PipelineOptions Compilation::Impl::getPipelineOptions() const {
+PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
+  if (options.explain) {
+    result.psiObserver = &psiTrace;
+    result.foldObserver = &foldTrace;
+  }
   for (const std::string &name : options.disabledRules)
     if (name == kIntervals)
       result.intervals = false;

@@ -3,6 +3,8 @@
 #define MOA_COMPILER_COMPILATIONIMPL_H
 
 #include "lib/Compiler/Diagnostics.h"
+#include "lib/Explain/FoldTrace.h"
+#include "lib/Explain/PsiTrace.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Target/Signature.h"
@@ -90,6 +92,9 @@ struct Compilation::Impl {
   CompilerOptions options;
   DiagnosticLog log;
   std::vector<StageTime> times;
+  /// Filled by the passes if the options ask for an explanation.
+  PsiTrace psiTrace;
+  FoldTrace foldTrace;
   mlir::MLIRContext context;
   llvm::LLVMContext llvmContext;
   std::string fileName, sourceText;
@@ -102,7 +107,7 @@ struct Compilation::Impl {
 
 private:
   bool checkOptions();
-  PipelineOptions getPipelineOptions() const;
+  PipelineOptions getPipelineOptions();
   bool readSettings(std::map<std::string, std::string> &settings);
   bool parse(const std::string &text, const std::string &name);
   bool findEntryLevel();

@@ -19,12 +19,12 @@ namespace moa {
 
 void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createMoAVerify());
-  pm.addPass(createConvertMoAToDNFPass(options.disabledLaws));
+  pm.addPass(createConvertMoAToDNFPass(options.disabledLaws, /*seed=*/0, options.psiObserver));
   pm.addPass(dnf::createDNFVerify());
 }
 
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createConvertDNFToONFPass(options.disabledRules));
+  pm.addPass(createConvertDNFToONFPass(options.disabledRules, options.foldObserver));
   pm.addPass(createOrderRowsPass());
   pm.addPass(onf::createONFVerify());
   pm.addPass(createRemarkRecomputationPass());

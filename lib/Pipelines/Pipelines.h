@@ -16,6 +16,9 @@ class OpPassManager;
 
 namespace moa {
 
+class PsiObserver;
+class FoldObserver;
+
 struct PipelineOptions {
   /// Names of laws and rules that are not applied; for tests.
   std::vector<std::string> disabledLaws;
@@ -24,6 +27,9 @@ struct PipelineOptions {
   bool intervals = true;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
+  /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.
+  PsiObserver *psiObserver = nullptr;
+  FoldObserver *foldObserver = nullptr;
 };
 
 /// moa-verify, ψ-reduction, dnf-verify.

@@ -10,10 +10,8 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/Passes.h"
-#include "lib/Conversion/DNFToONF/DNFToONF.h"
+#include "lib/Conversion/Passes.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
-#include "lib/Conversion/MoAToDNF/MoAToDNF.h"
-#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Passes.h"
@@ -114,13 +112,11 @@ void registerPasses() {
   dnf::registerDNFPasses();
   onf::registerONFPasses();
   device::registerDevicePasses();
-  registerConvertMoAToDNFPass();
-  registerConvertDNFToONFPass();
+  registerConversionPasses();
   registerAnalysisPasses();
   registerSchedulePasses();
-  registerONFToVectorPasses();
-  registerONFToDevicePasses();
-  registerDeviceToNVVMPasses();
+  registerONFToVectorPipelines();
+  registerDeviceToNVVMPipelines();
   registerPipelines();
 }
 

@@ -52,6 +52,9 @@ static cl::opt<std::string>
            cl::desc("Write data movement, workspace and schedule to standard "
                     "output"),
            cl::cat(category));
+static cl::opt<bool>
+    explain("explain", cl::desc("Write the derivation of the kernels to standard output, law by law"),
+            cl::cat(category));
 static cl::list<std::string>
     atList("at", cl::value_desc("symbol=value"),
            cl::desc("Add numbers to the report: a size for each run-time symbol"),
@@ -106,8 +109,8 @@ static std::optional<std::string> checkFlags() {
   if (!atList.empty() && report.empty())
     return std::string("--at adds numbers to a report; give --report=text or json too");
   if (output.empty() && header.empty() && emit.empty() && report.empty() &&
-      schedule != "print")
-    return std::string("nothing to write; give -o, --header, --emit, --report "
+      schedule != "print" && !explain)
+    return std::string("nothing to write; give -o, --header, --emit, --explain, --report "
                        "or --schedule=print");
   return std::nullopt;
 }
@@ -177,6 +180,8 @@ static bool makeArtefacts(moa::Compilation &unit,
                                         : moa::ReportFormat::Text,
                        symbols)))
     return false;
+  if (explain && !add(artefacts, "-", unit.explain()))
+    return false;
   if (!header.empty() && !add(artefacts, header, unit.header()))
     return false;
   if (!emit.empty() || output.empty())
@@ -225,6 +230,7 @@ int main(int argc, char **argv) {
   if (target != "cpu")
     options.architecture = arch.empty() ? "sm_90a" : arch.getValue();
   options.dumpDirectory = dumpDirectory;
+  options.explain = explain;
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));

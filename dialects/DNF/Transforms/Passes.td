@@ -8,14 +8,15 @@ def DNFVerify : Pass<"dnf-verify"> {
   let summary = "Check the contract of the denotational normal form";
   let description = [{
     **Establishes**, for every `dnf.kernel`, K1 to K3 of `moa-verify` and
-    D1: no operation but those of dnf, arith and math, and none with an array as
-        result: only inputs are indexed.
-    D2: no `dnf.where`: absence restricts reductions and outputs only.
-    D3: a let is present everywhere (its yield has no condition).
-    D4: extents use declared symbols only.
-    D5: every result is defined, over the extents of its type.
 
-    Changes nothing. **Numerics**: exact. **Cost**: linear.
+    - D1: no operation but those of dnf, arith and math, and none with an array as
+        result: only inputs are indexed.
+    - D2: no `dnf.where`: absence restricts reductions and outputs only.
+    - D3: a let is present everywhere (its yield has no condition).
+    - D4: extents use declared symbols only.
+    - D5: every result is defined, over the extents of its type.
+
+    **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
 }
 

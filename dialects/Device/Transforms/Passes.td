@@ -8,13 +8,14 @@ def DeviceVerify : Pass<"device-verify"> {
   let summary = "Check the contract of the device level";
   let description = [{
     **Establishes**, for every `device.program`, K1 to K3 of `moa-verify` and
-    D1: no operation but those of device, arith, math, scf and memref.
-    D2: `blocks` uses the program's symbols only, `device.symbol` those and the
-        stride symbols of its arrays.
-    D3: memory beside the arrays is private to a thread and of constant shape.
-    D4: every output has exactly one store.
 
-    Changes nothing. **Numerics**: exact. **Cost**: linear.
+    - D1: no operation but those of device, arith, math, scf and memref.
+    - D2: `blocks` uses the program's symbols only, `device.symbol` those and the
+        stride symbols of its arrays.
+    - D3: memory beside the arrays is private to a thread and of constant shape.
+    - D4: every output has exactly one store.
+
+    **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
 }
 

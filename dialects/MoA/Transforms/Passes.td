@@ -8,14 +8,15 @@ def MoAVerify : Pass<"moa-verify"> {
   let summary = "Check the contract of the moa level";
   let description = [{
     **Establishes**, for every `moa.kernel`:
-    K1: names of symbols, parameters and results are distinct.
-    K2: the extents of parameters and results use declared symbols only.
-    K3: every constraint compares two expressions over declared symbols.
-    M1: the body holds operators of the algebra only.
-    M2: extents of every value, and of `moa.extent`, `moa.iota`, `moa.slice` and
+
+    - K1: names of symbols, parameters and results are distinct.
+    - K2: the extents of parameters and results use declared symbols only.
+    - K3: every constraint compares two expressions over declared symbols.
+    - M1: the body holds operators of the algebra only.
+    - M2: extents of every value, and of `moa.extent`, `moa.iota`, `moa.slice` and
         `moa.rotate`, use declared symbols only.
 
-    Changes nothing. **Numerics**: exact. **Cost**: linear.
+    **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
 }
 

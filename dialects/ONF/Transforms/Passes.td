@@ -8,20 +8,21 @@ def ONFVerify : Pass<"onf-verify"> {
   let summary = "Check the contract of the operational normal form";
   let description = [{
     **Establishes**, for every `onf.kernel`, K1 to K3 of `moa-verify` and
-    O1: no operation but those of onf, arith and math; array values are the
+
+    - O1: no operation but those of onf, arith and math; array values are the
         parameters and the states of folds.
-    O2: extents use declared symbols only; addresses also the stride symbols
+    - O2: extents use declared symbols only; addresses also the stride symbols
         `<array>.s<axis>` of the array they address.
-    O3: loads read inputs, stores write outputs.
-    O4: every output has exactly one store, whose address is Σ stride·index over
+    - O3: loads read inputs, stores write outputs.
+    - O4: every output has exactly one store, whose address is Σ stride·index over
         all its axes, each with the index of one enclosing loop of that axis'
         extent, and no other loop of more than one iteration encloses it. So
         every element is written exactly once.
-    O5: `onf.at` reads a state after its fold.
-    O6: a lifted kernel is lifted throughout: if one top-level nest has a `lift`
+    - O5: `onf.at` reads a state after its fold.
+    - O6: a lifted kernel is lifted throughout: if one top-level nest has a `lift`
         all have.
 
-    Changes nothing. **Numerics**: exact. **Cost**: linear.
+    **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
 }
 

@@ -7,23 +7,20 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 
+namespace moa {
+#define GEN_PASS_DECL_CONVERTDNFTOONF
+#define GEN_PASS_DEF_CONVERTDNFTOONF
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 
 namespace {
 
-struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertDNFToONF)
-  ConvertDNFToONF() = default;
-  ConvertDNFToONF(const ConvertDNFToONF &other) : PassWrapper(other) {}
+struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
+  using Base::Base;
 
-  StringRef getArgument() const final { return "convert-dnf-to-onf"; }
-  StringRef getDescription() const final {
-    return "fuse reductions into folds by the rules R0-R3 and make addresses of ψ";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<onf::ONFDialect, arith::ArithDialect, math::MathDialect>();
-  }
   void runOnOperation() final {
     llvm::StringSet<> disabled;
     for (const std::string &rule : disable) {
@@ -36,7 +33,7 @@ struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
     for (dnf::KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<dnf::KernelOp>())) {
       ExprContext exprs(&getContext());
-      Derivation derivation(exprs, kernel, disabled);
+      Derivation derivation(exprs, kernel, disabled, observer);
       std::vector<NestPlan> nests = derivation.run();
       onf::KernelOp result =
           emitONF(exprs, derivation.getRules(), derivation, kernel, nests);
@@ -47,18 +44,16 @@ struct ConvertDNFToONF : PassWrapper<ConvertDNFToONF, OperationPass<ModuleOp>> {
     }
   }
 
-  ListOption<std::string> disable{*this, "disable",
-                                  llvm::cl::desc("rules not to apply, for tests")};
+  FoldObserver *observer = nullptr;
 };
 
 } // namespace
 
 std::unique_ptr<Pass>
-moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules) {
-  auto pass = std::make_unique<ConvertDNFToONF>();
-  for (std::string &rule : disabledRules)
-    pass->disable.push_back(rule);
+moa::createConvertDNFToONFPass(std::vector<std::string> disabledRules, FoldObserver *observer) {
+  ConvertDNFToONFOptions options;
+  options.disable.assign(disabledRules.begin(), disabledRules.end());
+  auto pass = std::make_unique<ConvertDNFToONF>(options);
+  pass->observer = observer;
   return pass;
 }
-
-void moa::registerConvertDNFToONFPass() { PassRegistration<ConvertDNFToONF>(); }

@@ -1,6 +1,7 @@
 //===- Derivation.cpp - R0, R1, and the assignment of passes --------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/Observer.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -133,9 +134,11 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   outside.insert(outside.begin(), {rest, false});
   Expr value = rules.product(outside, e->type);
   Expr any = makeAny(e->extent, j, present);
-  if (constantsOnly || any == exprs.boolean(true))
-    return value;
-  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (!constantsOnly && any != exprs.boolean(true))
+    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (observer)
+    observer->rewrote("R1", e, j, body, present, value);
+  return value;
 }
 
 /// R0: ⊕_j (a ± b)·ξ = ⊕_j a·ξ ± ⊕_j b·ξ, when both a and b read results of
@@ -172,7 +175,10 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
       parts[side] = normaliseReduce(part);
       exprs.inheritPlace(e, parts[side]);
     }
-    return exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+    Expr value = exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+    if (observer)
+      observer->rewrote("R0", e, j, body, present, value);
+    return value;
   }
   return nullptr;
 }
@@ -192,10 +198,11 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
   if (!value)
     return nullptr;
   value = normalise(value);
-  Expr any = makeAny(e->extent, j, nullptr);
-  if (any == exprs.boolean(true))
-    return value;
-  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
+    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (observer)
+    observer->rewrote("R6", e, j, body, present, value);
+  return value;
 }
 
 /// ⊕ over { j : p ∧ q } of F = ⊕ over { j : p } of (q ? F : identity), for the
@@ -382,6 +389,8 @@ std::vector<NestPlan> Derivation::run() {
   }
   for (NestPlan &nest : nests)
     planFolds(nest);
+  if (observer)
+    observer->planned(kernel, exprs, rules, nests);
   return nests;
 }
 
@@ -482,6 +491,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
     return;
   if (!acc.repair.valid())
     remark(acc);
+  if (observer)
+    observer->refused(acc);
   acc.states.clear();
   acc.repair = Repair();
   acc.pass = pass + 1;

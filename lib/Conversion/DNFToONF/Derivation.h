@@ -2,8 +2,8 @@
 #ifndef MOA_CONVERSION_DNFTOONF_DERIVATION_H
 #define MOA_CONVERSION_DNFTOONF_DERIVATION_H
 
-#include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Conversion/DNFToONF/FoldRules.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace moa {
@@ -55,11 +55,14 @@ struct NestPlan {
   std::map<int64_t, std::string> carriedExtents;
 };
 
+class FoldObserver;
+
 class Derivation {
 public:
   Derivation(ExprContext &exprs, dnf::KernelOp kernel,
-             const llvm::StringSet<> &disabled)
-      : exprs(exprs), rules(exprs), kernel(kernel), disabled(disabled) {}
+             const llvm::StringSet<> &disabled, FoldObserver *observer = nullptr)
+      : exprs(exprs), rules(exprs), kernel(kernel), disabled(disabled),
+        observer(observer) {}
 
   std::vector<NestPlan> run();
   FoldRules &getRules() { return rules; }
@@ -87,6 +90,7 @@ private:
   FoldRules rules;
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
+  FoldObserver *observer;
   llvm::DenseMap<Expr, Expr> normalised;
 };
 

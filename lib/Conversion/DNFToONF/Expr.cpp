@@ -305,6 +305,8 @@ MathTerm ExprContext::term(Expr e) const {
   case ExprKind::Const:
     if (auto value = dyn_cast<FloatAttr>(e->value))
       return {formatNumber(value.getValueAsDouble())};
+    if (e->type.isInteger(1))
+      return {cast<IntegerAttr>(e->value).getValue().isZero() ? "false" : "true"};
     return {std::to_string(cast<IntegerAttr>(e->value).getInt())};
   case ExprKind::Psi: {
     SmallVector<std::string> indices;
@@ -375,6 +377,7 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
     exprs.reductionNames.try_emplace(
         reductions[0],
         (let.getSymName() + "." + stringifyMonoid(reductions[0]->monoid)).str());
+  exprs.definitions.push_back({let.getSymName().str(), std::move(indices), value});
   return applied[key] = value;
 }
 

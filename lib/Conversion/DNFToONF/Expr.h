@@ -95,6 +95,13 @@ public:
   llvm::DenseMap<Expr, std::string> reductionNames;
   /// Where reductions were written.
   llvm::DenseMap<Expr, mlir::Location> places;
+  /// What lets stand for at the indices where they are applied, for printing.
+  struct Definition {
+    std::string name;
+    std::vector<Expr> indices;
+    Expr value;
+  };
+  std::vector<Definition> definitions;
   /// Gives the reduction `to` the place of `from`, unless it has one.
   void inheritPlace(Expr from, Expr to);
   /// The same for the place and the name.

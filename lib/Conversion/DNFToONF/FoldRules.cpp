@@ -395,6 +395,7 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
   Split split = splitMul(body, states, indices);
   if (!split)
     return fail(split.blocked, "it does not separate the index from earlier results");
+  result.g = split.g;
   result.h = split.h;
   for (Expr state : states)
     if (StateSet one; one.insert(state), reads(split.h, one))

@@ -31,7 +31,7 @@ struct Split {
 struct Repair {
   llvm::SmallVector<Expr> refs;      // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref; NaN if there is none
-  Expr h = nullptr;                   // the factor H over the states
+  Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
   bool resets = false;

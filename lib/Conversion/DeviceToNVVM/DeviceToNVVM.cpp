@@ -6,6 +6,10 @@
 using namespace mlir;
 
 namespace moa {
+
+#define GEN_PASS_DEF_CONVERTDEVICETONVVM
+#include "lib/Conversion/ConversionPasses.h.inc"
+
 namespace {
 
 /// Loops that run once, as that of a first tile, become the code inside.
@@ -14,16 +18,7 @@ void promoteSingleIterations(device::KernelOp kernel) {
   kernel.walk([&](scf::ForOp loop) { (void)loop.promoteIfSingleIteration(rewriter); });
 }
 
-struct ConvertDeviceToNVVM : PassWrapper<ConvertDeviceToNVVM, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertDeviceToNVVM)
-  StringRef getArgument() const final { return "convert-device-to-nvvm"; }
-  StringRef getDescription() const final {
-    return "Lower GPU programs to functions in nvvm, llvm, scf and arith";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect,
-                    NVVM::NVVMDialect, scf::SCFDialect>();
-  }
+struct ConvertDeviceToNVVM final : impl::ConvertDeviceToNVVMBase<ConvertDeviceToNVVM> {
   void runOnOperation() final {
     SmallVector<device::ProgramOp> programs(getOperation().getOps<device::ProgramOp>());
     for (device::ProgramOp program : programs) {
@@ -43,9 +38,7 @@ std::unique_ptr<Pass> createConvertDeviceToNVVMPass() {
   return std::make_unique<ConvertDeviceToNVVM>();
 }
 
-void registerDeviceToNVVMPasses() {
-  PassRegistration<ConvertDeviceToNVVM>();
-  registerFunctionsToLLVMPass();
+void registerDeviceToNVVMPipelines() {
   PassPipelineRegistration<>("device-to-llvm-pipeline",
                              "Every pass from device to the llvm dialect for PTX",
                              buildDeviceToLLVMPipeline);

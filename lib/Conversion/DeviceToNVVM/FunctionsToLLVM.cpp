@@ -25,6 +25,10 @@
 using namespace mlir;
 
 namespace moa {
+
+#define GEN_PASS_DEF_CONVERTGPUFUNCTIONSTOLLVM
+#include "lib/Conversion/ConversionPasses.h.inc"
+
 namespace {
 
 //===----------------------------------------------------------------------===//
@@ -196,16 +200,8 @@ void lower(OpBuilder &b, scf::ForOp op) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-struct ConvertFunctionsToLLVM : PassWrapper<ConvertFunctionsToLLVM, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertFunctionsToLLVM)
-  StringRef getArgument() const final { return "convert-gpu-functions-to-llvm"; }
-  StringRef getDescription() const final {
-    return "Lower scalar code and control flow of GPU functions to llvm";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect>();
-  }
-
+struct ConvertGPUFunctionsToLLVM final
+    : impl::ConvertGPUFunctionsToLLVMBase<ConvertGPUFunctionsToLLVM> {
   void runOnOperation() final {
     static const Table table = makeTable();
     OpBuilder b(&getContext());
@@ -261,9 +257,7 @@ struct ConvertFunctionsToLLVM : PassWrapper<ConvertFunctionsToLLVM, OperationPas
 } // namespace
 
 std::unique_ptr<Pass> createConvertGPUFunctionsToLLVMPass() {
-  return std::make_unique<ConvertFunctionsToLLVM>();
+  return std::make_unique<ConvertGPUFunctionsToLLVM>();
 }
-
-void registerFunctionsToLLVMPass() { PassRegistration<ConvertFunctionsToLLVM>(); }
 
 } // namespace moa

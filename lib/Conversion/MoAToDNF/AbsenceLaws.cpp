@@ -265,7 +265,7 @@ private:
 template <typename Pattern>
 void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef name) {
   if (context.enabled(name))
-    patterns.add(std::make_unique<Pattern>(patterns.getContext(), context));
+    addLaw(patterns, std::make_unique<Pattern>(patterns.getContext(), context), name);
 }
 
 } // namespace

@@ -31,6 +31,9 @@ struct PsiContext {
   bool enabled(llvm::StringRef law) const { return !disabled.contains(law); }
 };
 
+/// Adds a pattern that is known by the name of its law, a literal.
+void addLaw(mlir::RewritePatternSet &patterns, std::unique_ptr<mlir::RewritePattern> pattern,
+            llvm::StringRef name);
 /// One ψ law per operator, and the law of sharing.
 void addPsiLaws(mlir::RewritePatternSet &patterns, PsiContext &context);
 /// Absent elements: through point-wise functions, into ranges, out of lets.

@@ -1,6 +1,7 @@
 //===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
+#include "lib/Conversion/MoAToDNF/Observer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Dominance.h"
@@ -9,6 +10,12 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
 #include <random>
+
+namespace moa {
+#define GEN_PASS_DECL_CONVERTMOATODNF
+#define GEN_PASS_DEF_CONVERTMOATODNF
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
 
 using namespace mlir;
 using namespace moa;
@@ -220,21 +227,29 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
 // The pass
 //===----------------------------------------------------------------------===//
 
+void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePattern> pattern,
+                         StringRef name) {
+  pattern->setDebugName(name);
+  patterns.add(std::move(pattern));
+}
+
 namespace {
 
-struct ConvertMoAToDNF
-    : PassWrapper<ConvertMoAToDNF, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertMoAToDNF)
-  ConvertMoAToDNF() = default;
-  ConvertMoAToDNF(const ConvertMoAToDNF &other) : PassWrapper(other) {}
+/// Tells an observer of every pattern that applied.
+struct LawListener final : RewriterBase::Listener {
+  LawListener(PsiObserver &observer, dnf::KernelOp kernel)
+      : observer(observer), kernel(kernel) {}
+  void notifyPatternEnd(const Pattern &pattern, LogicalResult status) final {
+    if (succeeded(status))
+      observer.applied(pattern.getDebugName(), kernel);
+  }
+  PsiObserver &observer;
+  dnf::KernelOp kernel;
+};
 
-  StringRef getArgument() const final { return "convert-moa-to-dnf"; }
-  StringRef getDescription() const final {
-    return "ψ-reduction: push indexing inward until it stands on inputs only";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<dnf::DNFDialect, arith::ArithDialect, math::MathDialect>();
-  }
+struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
+  using Base::Base;
+
   void runOnOperation() final {
     std::vector<std::string> laws = getPsiLawNames();
     for (const std::string &law : disable)
@@ -251,10 +266,7 @@ struct ConvertMoAToDNF
         return signalPassFailure();
   }
 
-  ListOption<std::string> disable{*this, "disable",
-                                  llvm::cl::desc("laws not to apply, for tests")};
-  Option<unsigned> seed{*this, "seed", llvm::cl::init(0),
-                        llvm::cl::desc("shuffle the order of the laws")};
+  PsiObserver *observer = nullptr;
 
 private:
   dnf::KernelOp open(KernelOp kernel);
@@ -309,7 +321,12 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
     std::shuffle(patterns.getNativePatterns().begin(),
                  patterns.getNativePatterns().end(), random);
   }
+  std::optional<LawListener> listener;
   GreedyRewriteConfig config;
+  if (observer) {
+    observer->began(result);
+    config.setListener(&listener.emplace(*observer, result));
+  }
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
       .enableConstantCSE(false)
       .setUseTopDownTraversal(seed % 2 == 0)
@@ -334,7 +351,11 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   if (failed(reportLeftovers(result, context)))
     return failure();
   Block &block = result.getBody().front();
+  if (observer)
+    observer->tidied("arithmetic folded", result);
   inlinePredicates(result);
+  if (observer)
+    observer->tidied("conditions unfolded", result);
   orderLets(result, context);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (!isa<dnf::LetOp, dnf::OutputOp>(op))
@@ -342,6 +363,8 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   DominanceInfo dominance(result);
   eliminateCommonSubExpressions(rewriter, dominance, result);
   canonicalise(result);
+  if (observer)
+    observer->ended(result);
   return success();
 }
 
@@ -382,11 +405,13 @@ LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
 }
 
 std::unique_ptr<Pass>
-moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed) {
-  auto pass = std::make_unique<ConvertMoAToDNF>();
-  for (std::string &law : disabledLaws)
-    pass->disable.push_back(law);
-  pass->seed = seed;
+moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed,
+                               PsiObserver *observer) {
+  ConvertMoAToDNFOptions options;
+  options.disable.assign(disabledLaws.begin(), disabledLaws.end());
+  options.seed = seed;
+  auto pass = std::make_unique<ConvertMoAToDNF>(options);
+  pass->observer = observer;
   return pass;
 }
 
@@ -396,4 +421,3 @@ std::vector<std::string> moa::getPsiLawNames() {
   return names;
 }
 
-void moa::registerConvertMoAToDNFPass() { PassRegistration<ConvertMoAToDNF>(); }

@@ -15,20 +15,19 @@
 
 namespace moa {
 
-/// `convert-moa-to-dnf`.
-/// Requires: moa-verify. Establishes: dnf-verify. Numerics: exact.
-/// `disabledLaws` names laws that are not applied, for tests; what such a law
+class PsiObserver;
+
+/// `convert-moa-to-dnf`; lib/Conversion/Passes.td describes it, as all passes between
+/// levels. `disabledLaws` names laws that are not applied, for tests; what such a law
 /// would have removed is then reported as an error. `seed`, when not zero,
-/// shuffles the order in which laws are tried, for the test of confluence.
+/// shuffles the order in which laws are tried, for the test of confluence. The
+/// `observer`, if any, hears of every step (Observer.h).
 std::unique_ptr<mlir::Pass>
 createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {},
-                          unsigned seed = 0);
+                          unsigned seed = 0, PsiObserver *observer = nullptr);
 
 /// The names of all laws of ψ-reduction.
 std::vector<std::string> getPsiLawNames();
-
-/// Registers the pass for textual pipelines, with the options `disable` and `seed`.
-void registerConvertMoAToDNFPass();
 
 namespace detail {
 /// Scalar IR of a point-wise function on values of one type.

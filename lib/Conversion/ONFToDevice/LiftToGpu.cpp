@@ -4,6 +4,12 @@
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/IR/BuiltinOps.h"
 
+namespace moa {
+#define GEN_PASS_DECL_LIFTGPU
+#define GEN_PASS_DEF_LIFTGPU
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 
@@ -45,18 +51,9 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
 }
 
 namespace {
-struct LiftGpu : PassWrapper<LiftGpu, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LiftGpu)
-  LiftGpu() = default;
-  LiftGpu(const LiftGpu &other) : PassWrapper(other) {}
-  explicit LiftGpu(const std::string &name) { machine = name; }
-  StringRef getArgument() const final { return "onf-lift-gpu"; }
-  StringRef getDescription() const final {
-    return "Factor the axes of nests and folds and bind the factors to a GPU";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<onf::ONFDialect>();
-  }
+struct LiftGpu final : moa::impl::LiftGpuBase<LiftGpu> {
+  using Base::Base;
+
   void refuse(Operation *op, llvm::Error error) {
     mlir::emitError(op->getLoc(), llvm::toString(std::move(error)));
     signalPassFailure();
@@ -94,24 +91,11 @@ struct LiftGpu : PassWrapper<LiftGpu, OperationPass<ModuleOp>> {
                                                      "schedule: no kernel is named '" +
                                                          given->kernel + "'"));
   }
-
-  Option<std::string> machine{*this, "machine",
-                              llvm::cl::desc("A known GPU, its architecture, or the path of "
-                                             "a description"),
-                              llvm::cl::init("h200")};
-  Option<std::string> schedule{
-      *this, "schedule", llvm::cl::desc("Path of a schedule to use instead of the cost model's"),
-      llvm::cl::init("")};
-  Option<bool> rank{*this, "rank",
-                    llvm::cl::desc("Print what the cost model says of every shape"),
-                    llvm::cl::init(false)};
-  Option<bool> print{*this, "print", llvm::cl::desc("Print the schedule as JSON"),
-                     llvm::cl::init(false)};
 };
 } // namespace
 
 std::unique_ptr<Pass> moa::createLiftGpuPass(std::string machine) {
-  return std::make_unique<LiftGpu>(machine);
+  LiftGpuOptions options;
+  options.machine = std::move(machine);
+  return createLiftGpu(options);
 }
-
-void moa::registerLiftGpuPass() { PassRegistration<LiftGpu>(); }

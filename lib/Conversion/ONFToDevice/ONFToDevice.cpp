@@ -6,6 +6,11 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+namespace moa {
+#define GEN_PASS_DEF_CONVERTONFTODEVICE
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 
@@ -152,14 +157,7 @@ static int64_t getThreads(onf::ForOp nest) {
 }
 
 namespace {
-struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertONFToDevice)
-  StringRef getArgument() const final { return "convert-onf-to-device"; }
-  StringRef getDescription() const final { return "Lower lifted loops to GPU programs"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<device::DeviceDialect, affine::AffineDialect, arith::ArithDialect,
-                    math::MathDialect, memref::MemRefDialect, scf::SCFDialect>();
-  }
+struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFToDevice> {
   LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
     if (!isLiftedToGpu(nest))
       return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
@@ -202,9 +200,4 @@ struct ConvertONFToDevice : PassWrapper<ConvertONFToDevice, OperationPass<Module
 
 std::unique_ptr<Pass> moa::createConvertONFToDevicePass() {
   return std::make_unique<ConvertONFToDevice>();
-}
-
-void moa::registerONFToDevicePasses() {
-  PassRegistration<ConvertONFToDevice>();
-  registerLiftGpuPass();
 }

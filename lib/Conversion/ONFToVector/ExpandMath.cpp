@@ -24,6 +24,11 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+namespace moa {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 
 namespace {
@@ -225,20 +230,7 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   }
 };
 
-/// Exponentials and tanh, then what MLIR's own expansions cover to 2 ulp
-/// (logarithms of f32), functions of 16-bit floats in f32, floored divisions, and bfloat16
-/// conversions as integer operations: not every x86 has instructions for them,
-/// and the library calls in their place are not everywhere linked.
-struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
-  StringRef getArgument() const final { return "moa-expand-math"; }
-  StringRef getDescription() const final {
-    return "Expand exponentials and other elementary functions";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<arith::ArithDialect, math::MathDialect, LLVM::LLVMDialect,
-                    vector::VectorDialect>();
-  }
+struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
     moa::populateExpandMathPatterns(patterns);
@@ -262,5 +254,5 @@ void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
 }
 
 std::unique_ptr<Pass> moa::createExpandMathPass() {
-  return std::make_unique<ExpandMathPass>();
+  return std::make_unique<ExpandMath>();
 }

@@ -6,6 +6,12 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+namespace moa {
+#define GEN_PASS_DECL_CONVERTONFTOVECTOR
+#define GEN_PASS_DEF_CONVERTONFTOVECTOR
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
 using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
@@ -46,32 +52,9 @@ LogicalResult moa::convertONFToVector(ModuleOp module,
 }
 
 namespace {
-/// Every nest of an onf.kernel becomes vector code over its rows.
-///
-/// **Requires** checked onf, lifted or not. **Establishes** the functions of
-/// ONFToVector.h; no onf op is left. **Numerics**: sums are reassociated by
-/// blocks of the reduced index, 256 or the cache tile; sums of blocks are
-/// compensated, except those of states with axes in blocked folds, so that the
-/// relative error of a sum of terms of one sign is at most that of one block, or
-/// of one block and n / block additions. Everything else is evaluated as written.
-struct ConvertONFToVectorPass
-    : PassWrapper<ConvertONFToVectorPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertONFToVectorPass)
-  ConvertONFToVectorPass(const ONFToVectorOptions &options = {}) {
-    vectorsPerTile = options.vectorsPerTile;
-    vectorBits = options.vectorBits;
-    blocks = options.blocks;
-  }
-  ConvertONFToVectorPass(const ConvertONFToVectorPass &other) : PassWrapper(other) {}
-  StringRef getArgument() const final { return "convert-onf-to-vector"; }
-  StringRef getDescription() const final {
-    return "Lower onf kernels to vector code over their rows";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<func::FuncDialect, scf::SCFDialect, arith::ArithDialect,
-                    math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect,
-                    affine::AffineDialect>();
-  }
+struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFToVector> {
+  using Base::Base;
+
   void runOnOperation() final {
     ONFToVectorOptions options;
     options.vectorsPerTile = vectorsPerTile;
@@ -83,27 +66,19 @@ struct ConvertONFToVectorPass
     for (MonoidOp monoid : llvm::make_early_inc_range(getOperation().getOps<MonoidOp>()))
       monoid.erase();
   }
-  Option<int64_t> vectorsPerTile{*this, "vectors-per-tile",
-                                 llvm::cl::desc("vectors of rows per task where a nest is not lifted"),
-                                 llvm::cl::init(6)};
-  Option<int64_t> vectorBits{*this, "vector-bits",
-                             llvm::cl::desc("bits of a vector where a nest is not lifted"),
-                             llvm::cl::init(512)};
-  Option<bool> blocks{*this, "blocks",
-                      llvm::cl::desc("run folds in blocks where their form allows it"),
-                      llvm::cl::init(true)};
 };
 } // namespace
 
 std::unique_ptr<Pass>
 moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
-  return std::make_unique<ConvertONFToVectorPass>(options);
+  ConvertONFToVectorOptions made;
+  made.vectorsPerTile = options.vectorsPerTile;
+  made.vectorBits = options.vectorBits;
+  made.blocks = options.blocks;
+  return createConvertONFToVector(made);
 }
 
-void moa::registerONFToVectorPasses() {
-  registerPass([] { return createConvertONFToVectorPass(); });
-  registerPass([] { return createOrderRowsPass(); });
-  registerPass([] { return createExpandMathPass(); });
+void moa::registerONFToVectorPipelines() {
   PassPipelineRegistration<>("moa-vector-to-llvm",
                              "From the CPU lowering's functions to the llvm dialect",
                              buildVectorToLLVMPipeline);

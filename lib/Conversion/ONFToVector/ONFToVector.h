@@ -40,9 +40,7 @@ mlir::LogicalResult convertONFToVector(mlir::ModuleOp module,
 std::unique_ptr<mlir::Pass>
 createConvertONFToVectorPass(const ONFToVectorOptions &options = {});
 
-/// The pass `onf-order-rows`: of each nest that is not lifted, the axis whose rows share
-/// the operands of contractions comes last, as lowerings take the last axis for the rows of
-/// a tile. Exact: the iterations of a nest are independent.
+/// The pass `onf-order-rows`.
 std::unique_ptr<mlir::Pass> createOrderRowsPass();
 
 /// `math.exp` and `math.exp2` of f32 and f64 and `math.tanh` of f32, as vectors
@@ -58,9 +56,8 @@ std::unique_ptr<mlir::Pass> createExpandMathPass();
 /// feature `-prefer-256-bit`).
 void buildVectorToLLVMPipeline(mlir::OpPassManager &manager);
 
-/// Registers `convert-onf-to-vector`, `onf-order-rows`, `moa-expand-math` and the
-/// pipeline `moa-vector-to-llvm`.
-void registerONFToVectorPasses();
+/// Registers the pipeline `moa-vector-to-llvm`.
+void registerONFToVectorPipelines();
 
 } // namespace moa
 

@@ -12,6 +12,10 @@
 using namespace mlir;
 
 namespace moa {
+
+#define GEN_PASS_DEF_ORDERROWS
+#include "lib/Conversion/ConversionPasses.h.inc"
+
 namespace {
 
 /// How many folds of the nest contract rows of this axis with what all rows share.
@@ -40,12 +44,7 @@ void moveLast(onf::ForOp nest, unsigned axis) {
   body.eraseArgument(axis);
 }
 
-struct OrderRows : PassWrapper<OrderRows, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(OrderRows)
-  StringRef getArgument() const final { return "onf-order-rows"; }
-  StringRef getDescription() const final {
-    return "Put the axis of a nest last whose rows share the operands of contractions";
-  }
+struct OrderRows final : impl::OrderRowsBase<OrderRows> {
   void runOnOperation() final {
     for (auto kernel : getOperation().getOps<onf::KernelOp>())
       for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {

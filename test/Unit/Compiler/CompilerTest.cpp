@@ -55,6 +55,25 @@ TEST(Compiler, PrintsEveryLevel) {
 }
 
 // Without elementary functions: no toolkit is needed.
+TEST(Compiler, ExplainsWhatItRecorded) {
+  CompilerOptions options;
+  options.explain = true;
+  Compilation unit = Compiler(options).compileText(kRowSums, "rows.moa");
+  // The order of questions does not matter, and an answer can be had again.
+  ASSERT_TRUE(unit.print(Level::ONF)) << unit.renderDiagnostics();
+  std::optional<std::string> text = unit.explain();
+  ASSERT_TRUE(text) << unit.renderDiagnostics();
+  EXPECT_THAT(*text, HasSubstr("P7 psi-reduce"));
+  EXPECT_THAT(*text, HasSubstr("Schedule for "));
+  EXPECT_EQ(unit.explain(), text);
+  // A level further down has no ψ-reduction to tell of.
+  Compilation lower = Compiler(options).compileText(*unit.print(Level::DNF), "dnf.mlir");
+  text = lower.explain();
+  ASSERT_TRUE(text) << lower.renderDiagnostics();
+  EXPECT_THAT(*text, Not(HasSubstr("psi-reduce")));
+  EXPECT_THAT(*text, HasSubstr("Fusion, by the rules"));
+}
+
 TEST(Compiler, WritesPTX) {
   Compilation unit = Compiler().compileText(kRowSums);
   std::optional<PTXFiles> files = unit.ptx();
@@ -235,6 +254,8 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
       bool(unit.evaluateElements("row_sums", Level::DNF, inputs, 7, {{0}})));
   isOneMoreError(bool(unit.load("none")));
   isOneMoreError(bool(unit.flops("none", {})));
+  isOneMoreError(bool(unit.explain()));
+  EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("CompilerOptions::explain"));
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"Q", 1}})));
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"N", 1}})));
   EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("none of M"));
@@ -259,6 +280,7 @@ TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
   isOneMoreError(bool(unit.print(Level::MoA)));
   isOneMoreError(bool(unit.print(Level::LLVM)));
   isOneMoreError(bool(unit.mathematics()));
+  isOneMoreError(bool(unit.explain()));
   isOneMoreError(bool(unit.object()));
   isOneMoreError(bool(unit.header()));
   isOneMoreError(bool(unit.schedule()));

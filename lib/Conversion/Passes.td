@@ -1,0 +1,267 @@
+//===- Passes.td - passes between the levels ----------------*- tablegen -*-===//
+#ifndef MOA_CONVERSION_PASSES_TD
+#define MOA_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
+  let summary = "ψ-reduction: push indexing inward until it stands on inputs only";
+  let description = [{
+    Every `moa.kernel` becomes a `dnf.kernel` with one definition per output, whose
+    element at an index is ψ of the returned array there. The laws P1, P2, … of
+    docs/Spec.md, one per operator, push ψ inward until it stands on inputs; the laws
+    A1 to A6 move absent elements to the ranges of reductions and to outputs.
+
+        %1 = moa.transpose %0 perm [1, 0]        // i ψ transpose(A) = i' ψ A (P10)
+        moa.return %1
+
+    becomes
+
+        dnf.output 0 over ["i", "j"] in ["N", "M"] -> f32 {
+        ^bb0(%i: index, %j: index):
+          %0 = dnf.psi %A[%j, %i] : <[M, N], f32> -> f32
+          dnf.yield %0 : f32
+        }
+
+    Arrays that are used more than once, or reduced and then broadcast, become lets
+    (P15), so that sharing is kept; a let is a function of its indices, never storage.
+
+    **Requires** the contract of `moa-verify`. **Establishes** that of `dnf-verify`; the
+    text does not depend on the order in which laws are tried. **Numerics**: exact.
+    **Cost**: at every ψ one law applies and removes one operator; linear in the number
+    of operators per use.
+  }];
+  let options = [
+    ListOption<"disable", "disable", "std::string",
+               "Laws not to apply, for tests; what one of them would have removed is an error">,
+    Option<"seed", "seed", "unsigned", "0",
+           "Shuffle the order of the laws, for the test of confluence">
+  ];
+  let dependentDialects = ["::moa::dnf::DNFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
+  let summary = "Fuse reductions into folds by the rules R0-R3 and R6, and make addresses of ψ";
+  let description = [{
+    Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
+    nest of rows, the reductions that a row needs become states of folds, in as few
+    passes over a range as the rules of docs/Spec.md, section 6, allow, and ψ on an input
+    becomes a load at base + Σ stride · index.
+
+        m(n)   = max{k<M} S(n, k)
+        l[n]   = Σ{k<M} exp(S(n, k) − m(n))
+
+    becomes
+
+        for n < N:
+          fold k < M:
+            m ← max(m, S)
+            l ← l·exp(m⁻ − m) + exp(S − m)       // R2 pairs them, R3 repairs l
+          l@(n·l.s0) = l
+
+    A sum of products that mix an element with results over the range comes apart by R6,
+    measured from the row's first element. A reduction that cannot share a pass takes another one, and a remark names the
+    subterm that keeps it from it.
+
+    **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
+    **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts
+    of an operand that R0 takes apart are not rounded to its type. R1 moves factors out of
+    sums and assumes that what is left neither overflows nor underflows where the sum as
+    written would not. It does so for constants, run-time scalars, elements of inputs and
+    results of sums and products, and for maxima and minima over the same range that R3
+    cannot repair inside. Other factors made of maxima and minima stay, and so does every
+    earlier result beside a factor that occurs twice. **Cost**: quadratic in the number of
+    reductions of a row, linear in the size of their terms.
+  }];
+  let options = [
+    ListOption<"disable", "disable", "std::string",
+               "Rules (R0, R1, R2, R3, R6) not to apply, for tests; more passes, the same result">
+  ];
+  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+def OrderRows : Pass<"onf-order-rows", "::mlir::ModuleOp"> {
+  let summary = "Put the axis of a nest last whose rows share the operands of contractions";
+  let description = [{
+    Every target takes the last axis of a nest for the rows of a tile. Of each nest that
+    is not lifted, the axis whose rows share most operands of contractions comes last.
+
+        onf.for ["n", "h"] in ["N", "H"] { … K@(h·K.s1 + m·K.s2 + …) … }
+
+    becomes
+
+        onf.for ["h", "n"] in ["H", "N"] { … }        // rows n share the keys of a head
+
+    **Requires** the onf contract. **Establishes** nothing more; nests with a `lift` stay.
+    **Numerics**: exact, the iterations of a nest are independent. **Cost**: linear in the
+    loads times the axes.
+  }];
+}
+
+def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Lower onf kernels to vector code over their rows";
+  let description = [{
+    Every nest becomes two functions over scf, arith, math, vector and llvm memory
+    operations (NAME is the kernel's, k counts its nests):
+
+        onf.for ["h", "n"] in ["H", "N"] lift […] { onf.fold "m" in "M" … }
+
+    becomes
+
+        func @NAME_nest<k>(%args: !llvm.ptr, %scratch: !llvm.ptr, %begin: i64, %end: i64)
+        func @NAME_tasks<k>(%args: !llvm.ptr) -> i64
+
+    The first runs the tasks begin ≤ t < end. Lanes run over rows, so that one state per
+    row is one vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes`
+    bytes (an attribute of the module) for each concurrent call; `moa.nests` counts nests.
+
+    **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
+    operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
+    index, 256 or the cache tile; sums of blocks are compensated, except those of states
+    with axes in blocked folds, so that the relative error of a sum of terms of one sign is
+    at most that of one block, or of one block and n / block additions. Everything else is
+    evaluated as written. **Cost**: linear in the kernel times the registers of a tile.
+  }];
+  let options = [
+    Option<"vectorsPerTile", "vectors-per-tile", "int64_t", "6",
+           "Vectors of rows per task where a nest is not lifted">,
+    Option<"vectorBits", "vector-bits", "int64_t", "512",
+           "Bits of a vector where a nest is not lifted">,
+    Option<"blocks", "blocks", "bool", "true",
+           "Run folds in blocks where their form allows it">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
+def ExpandMath : Pass<"moa-expand-math"> {
+  let summary = "Expand exponentials and other elementary functions";
+  let description = [{
+    Exponentials and tanh of f32 and f64, as scalars or vectors, become polynomials;
+    then follows what MLIR's own expansions cover to 2 ulp (logarithms of f32), functions
+    of 16-bit floats in f32, floored divisions, and bfloat16 conversions as integer
+    operations: not every x86 has instructions for them, and library calls in their place
+    are not everywhere linked.
+
+        %y = math.exp %x : vector<16xf32>
+
+    becomes
+
+        2^k · p(r), with k = round(x · log2 e) and r = x − k · ln 2 in two parts
+
+    **Requires** nothing. **Establishes** that the named functions are gone. **Numerics**:
+    approximate, within 1 ulp (f32 exponentials) and 2 ulp (others); infinities, NaN,
+    overflow and gradual underflow as in C. **Cost**: linear.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
+def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
+  let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
+  let description = [{
+    Axes are bound to blocks, warpgroups, warps, registers, lanes and stages where the
+    fold is a chain of contractions that the tensor cores take, to blocks and threads
+    elsewhere; a remark, or a warning for products of 16-bit operands, says why.
+
+        onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }
+
+    becomes
+
+        onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<block: 0>,
+            #onf.axis<block: 0, warpgroup: 2, warp: 4, register: 2, lane: 8>]
+            pipeline <consumer = 240, producer = 24, …> {
+          onf.fold "j" in "M" lift <sequential: 0, stage: 2, shared: 128> … }
+
+    **Requires** the onf contract. **Establishes** a lift on every nest and on the folds in
+    it. **Numerics**: reassociates folds (rule R4) by tiles whose boundaries depend on the
+    index alone. **Cost**: a hundred evaluations of a formula per nest.
+  }];
+  let options = [
+    Option<"machine", "machine", "std::string", "\"h200\"",
+           "A known GPU, its architecture, or the path of a description">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Path of a schedule to use instead of the cost model's">,
+    Option<"rank", "rank", "bool", "false", "Print what the cost model says of every shape">,
+    Option<"print", "print", "bool", "false", "Print the schedule as JSON">
+  ];
+  let dependentDialects = ["::moa::onf::ONFDialect"];
+}
+
+def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
+  let summary = "Lower lifted loops to GPU programs";
+  let description = [{
+    Every `onf.kernel` becomes a `device.program` with one `device.kernel` per nest.
+
+        onf.for ["n"] in ["N"] lift [#onf.axis<block: 0, thread: 128>] { … }
+
+    becomes
+
+        device.kernel @NAME blocks "(N + 127)/128" threads 128 {
+          %block = device.block   %thread = device.thread   … }
+
+    A nest bound to threads runs one row per thread; one bound to warpgroups becomes a
+    producer that copies tiles and consumers that contract them (docs/Architecture.md).
+
+    **Requires** the onf contract, bound to a GPU by `onf-lift-gpu`, with the intervals of
+    `onf-derive-intervals` where there are any, and constant extents of carried axes.
+    **Establishes** the contract of `device-verify`. **Numerics**: the values of onf in the
+    types it names; sums in ascending order, a product that is added to a sum in one
+    rounding; in kernels of tiles, exponentials and hyperbolic tangents of f32 by the
+    hardware's approximations. **Cost**: linear in the kernel.
+  }];
+  let dependentDialects = ["::moa::device::DeviceDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def ConvertDeviceToNVVM : Pass<"convert-device-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Lower GPU programs to functions in nvvm, llvm, scf and arith";
+  let description = [{
+    Every `device.kernel` becomes an `llvm.func` that is an nvvm kernel; its program
+    disappears. A fragment becomes its registers, one value each, those of 16-bit floats in
+    pairs; rings and barriers become addresses in shared memory; what NVVM has no op for is
+    inline assembly.
+
+        device.arrive %empty[%s] : <2, 8>
+
+    becomes
+
+        llvm.inline_asm "…@p mbarrier.arrive.shared::cta.b64 _, [$1];…" %lane, %address
+
+    **Requires** the contract of `device-verify`. **Establishes** functions in arith, math,
+    scf, nvvm and llvm whose parameters are those of moa::gpu::Launch, in its order.
+    **Numerics**: exact; every operation has the rounding of the device level, and
+    reductions its order. Elementary functions are calls of CUDA's libdevice. **Cost**:
+    linear in the registers of the fragments.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def ConvertGPUFunctionsToLLVM : Pass<"convert-gpu-functions-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Lower scalar code and control flow of GPU functions to llvm";
+  let description = [{
+    An operation of arith or math becomes one of llvm, a branch or a loop its blocks.
+
+        %r = scf.if %c -> (f32) { scf.yield %x : f32 } else { scf.yield %y : f32 }
+        %s = arith.addf %r, %z : f32
+
+    becomes
+
+        llvm.cond_br %c, ^1, ^2   ^1: llvm.br ^3(%x)   ^2: llvm.br ^3(%y)
+        ^3(%r: f32): %s = llvm.fadd %r, %z : f32
+
+    **Requires** the result of `convert-device-to-nvvm`. **Establishes** functions in llvm
+    and nvvm alone. **Numerics**: exact. **Cost**: one walk; operations without an equal in
+    llvm go through MLIR's conversions, which take several times as long.
+  }];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // MOA_CONVERSION_PASSES_TD

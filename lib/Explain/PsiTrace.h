@@ -1,0 +1,56 @@
+//===- PsiTrace.h - ψ-reduction as text, law by law -------------*- C++ -*-===//
+#ifndef MOA_EXPLAIN_PSITRACE_H
+#define MOA_EXPLAIN_PSITRACE_H
+
+#include "lib/Conversion/MoAToDNF/Observer.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace moa {
+
+/// Keeps what every law made of every definition, as `convert-moa-to-dnf` applies it.
+class PsiTrace final : public PsiObserver {
+public:
+  void began(dnf::KernelOp kernel) final;
+  void applied(llvm::StringRef law, dnf::KernelOp kernel) final;
+  void tidied(llvm::StringRef what, dnf::KernelOp kernel) final;
+  void ended(dnf::KernelOp kernel) final;
+
+  /// The derivation of one kernel: each definition, and below it the laws in the order
+  /// in which they were applied, each with what the definition was afterwards. Empty if
+  /// no kernel of that name was reduced.
+  std::string print(llvm::StringRef kernel) const;
+
+private:
+  /// What stands behind the equals sign after a step; the first has none.
+  struct Line {
+    std::string step, text;
+  };
+  struct Definition {
+    std::string head;
+    std::vector<Line> lines;
+    bool isLeft = true; ///< in the normal form
+  };
+  struct Kernel {
+    llvm::MapVector<mlir::Operation *, Definition> definitions;
+    /// How often each law was applied, and how often without a trace in the text.
+    std::map<std::string, std::pair<unsigned, unsigned>> laws;
+    std::vector<std::string> names; ///< of lets, by their number in the text
+  };
+
+  bool record(llvm::StringRef step, dnf::KernelOp kernel);
+  void printTally(const Kernel &kernel, llvm::raw_ostream &os) const;
+  std::string resolve(llvm::StringRef text, const Kernel &kernel) const;
+
+  llvm::StringMap<Kernel> kernels;
+};
+
+/// "P8 psi-inner": a law with its number in docs/Spec.md.
+std::string getNumberedLaw(llvm::StringRef law);
+
+} // namespace moa
+
+#endif // MOA_EXPLAIN_PSITRACE_H
