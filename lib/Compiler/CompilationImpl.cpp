@@ -74,6 +74,11 @@ static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3"};
 static const char *const kIntervals = "intervals";
 
 bool Compilation::Impl::checkOptions() {
+  if (options.optimization > 3) {
+    log.addError("expects an optimization from 0 to 3, but got " +
+                 llvm::Twine(options.optimization));
+    return false;
+  }
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
   known.push_back(kIntervals);
@@ -373,7 +378,8 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
   if (!machine[host])
     if (auto created = take(cpu::createTargetMachine(
-            host ? llvm::StringRef() : llvm::StringRef(options.processor))))
+            host ? llvm::StringRef() : llvm::StringRef(options.processor),
+            options.optimization)))
       machine[host] = std::move(*created);
   return machine[host].get();
 }
@@ -399,7 +405,7 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
   if (!ir)
     return nullptr;
   timed("optimise", [&] {
-    cpu::optimise(*ir, *target);
+    cpu::optimise(*ir, *target, options.optimization);
     return true;
   });
   unit.ir[packed] = std::move(ir);

@@ -15,6 +15,8 @@
 #include "lib/Interpreter/Kernel.h"
 #include "lib/Interpreter/Scalar.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/bit.h"
 #include <memory>
 
 namespace moa::interp {
@@ -66,8 +68,22 @@ public:
   llvm::Error takeError() { return makeError(error); }
 
   bool failed = false;
-  /// See InterpretOptions::roundoff.
+  /// See InterpretOptions.
   double roundoff = 0;
+  uint64_t roundoffSeed = 0;
+  /// A float that was just computed, moved by the roundoff; `key` tells computations
+  /// of the same value apart.
+  double moved(double value, uint64_t key) const {
+    if (roundoff == 0)
+      return value;
+    bool up = llvm::hash_combine(key, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
+    return value * (1 + (up ? roundoff : -roundoff));
+  }
+  /// The same for a step of a sum or product of floats.
+  Cell movedStep(Monoid monoid, Form form, Cell cell, uint64_t key) const {
+    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul);
+    return rounds ? ofFloat(moved(cell.f, key)) : cell;
+  }
 
 private:
   std::string error;
