@@ -92,7 +92,7 @@ static bool makePreludeRow(Generator &g, Scope &scope) {
     facts.magnitude += 10;
     shape.pop_back();
   }
-  return bool(g.add(scope, fn, fn + "(%0)", {*x}, Kind::Float, shape, facts));
+  return bool(g.add(scope, fn, fn + "(#0)", {*x}, Kind::Float, shape, facts));
 }
 
 /// Attention: weights of scores that two arrays give, under a mask.
@@ -116,7 +116,7 @@ static bool makeAttention(Generator &g, Scope &scope) {
     return false;
   Shape turned = keys;
   std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
-  auto t = g.add(scope, "transpose", "transpose(%0)", {*small}, Kind::Float, turned,
+  auto t = g.add(scope, "transpose", "transpose(#0)", {*small}, Kind::Float, turned,
                  g.at(*small).facts);
   auto s = t ? g.contract(scope, "+", "*", *q, *t) : t;
   auto scores = s ? g.bounded(scope, *s, 30) : s;
@@ -128,7 +128,7 @@ static bool makeAttention(Generator &g, Scope &scope) {
       return false;
     Facts facts = g.at(*scores).facts;
     facts.absent = true;
-    scores = g.add(scope, "mask", "mask(%0, %1)", {*p, *scores}, Kind::Float,
+    scores = g.add(scope, "mask", "mask(#0, #1)", {*p, *scores}, Kind::Float,
                    g.at(*scores).shape, facts);
     if (!scores)
       return false;
@@ -136,7 +136,7 @@ static bool makeAttention(Generator &g, Scope &scope) {
   Facts facts = g.at(*scores).facts;
   facts.integral = facts.copied = facts.selection = false;
   facts.magnitude = 1;
-  auto weights = g.add(scope, "softmax", "softmax(%0)", {*scores}, Kind::Float,
+  auto weights = g.add(scope, "softmax", "softmax(#0)", {*scores}, Kind::Float,
                        g.at(*scores).shape, facts);
   auto o = weights ? g.contract(scope, "+", "*", *weights, *v) : weights;
   if (o)
@@ -153,13 +153,13 @@ static bool makeVariance(Generator &g, Scope &scope) {
   Facts facts = node.facts;
   facts.integral = facts.copied = facts.selection = facts.absent = false;
   Shape rows(node.shape.begin(), node.shape.end() - 1);
-  auto mean = g.add(scope, "mean", "mean(%0)", {*x}, Kind::Float, rows, facts);
+  auto mean = g.add(scope, "mean", "mean(#0)", {*x}, Kind::Float, rows, facts);
   auto d = mean ? g.rowwise(scope, "-", *x, *mean) : mean;
   auto square = d ? g.binary(scope, "*", *d, *d) : d;
   if (!square)
     return false;
   auto variance = g.chance(1, 2) ? g.reduceLast(scope, "+", *square)
-                                 : g.add(scope, "mean", "mean(%0)", {*square}, Kind::Float, rows,
+                                 : g.add(scope, "mean", "mean(#0)", {*square}, Kind::Float, rows,
                                          g.at(*square).facts);
   if (!variance || g.chance(1, 3))
     return bool(variance);

@@ -117,7 +117,7 @@ static bool makeIndexForm(Generator &g, Scope &scope) {
       continue;
     Node form;
     form.op = "index form";
-    form.text = "[" + names + "] %0";
+    form.text = "[" + names + "] #0";
     form.operands = {body};
     form.binds = variables;
     form.kind = g.at(body).kind;
@@ -198,7 +198,7 @@ static bool makeOpenForm(Generator &g, Scope &scope) {
     case 2: predicate = i + " / 2 == " + j + " / 2 or " + j + " < " + offset; break;
     default: predicate = j + " " + g.oneOf(operators) + " " + i + " + " + offset;
     }
-    return bool(g.add(scope, "mask", "mask([" + names + "] " + predicate + ", %0)", operands,
+    return bool(g.add(scope, "mask", "mask([" + names + "] " + predicate + ", #0)", operands,
                       node.kind, node.shape, facts));
   }
   Node number;
@@ -397,7 +397,7 @@ static bool makeCall(Generator &g, Scope &scope) {
     call.text += ") ";
   }
   for (size_t k = 0; k < operands.size(); ++k)
-    call.text += (k ? ", %" : "(%") + std::to_string(k);
+    call.text += (k ? ", #" : "(#") + std::to_string(k);
   call.text += ")";
   call.operands = operands;
   call.shape = shape;

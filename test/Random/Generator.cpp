@@ -121,6 +121,9 @@ std::optional<NodeId> Generator::add(Scope &scope, Node node) {
     if ((exact && !facts.integral) || !(facts.magnitude <= (exact ? exactLimit : 1e6)))
       return std::nullopt;
   }
+  for (const Need &need : node.needs)
+    if (auto value = need.value.getConstant(); value && *value < need.low)
+      return std::nullopt;
   // The compiler computes with these; it limits their size.
   if (facts.symbolic && facts.magnitude > 1e5)
     return std::nullopt;
@@ -248,6 +251,7 @@ std::optional<NodeId> Generator::indexInput(Scope &scope, const Shape &shape,
   Parameter &parameter = program.parameters.back();
   parameter.isIndex = true;
   parameter.bound = bound;
+  program.nodes[*id].needs.push_back({bound, 1});
   parameter.magnitude = program.nodes[*id].facts.magnitude = boundOf(bound);
   return parameter.magnitude < 100 ? id : std::nullopt;
 }
@@ -257,7 +261,7 @@ NodeId Generator::indexVariable(Scope &scope, const SymExpr &extent) {
   node.op = "index variable";
   node.kind = Kind::Int;
   node.facts.magnitude = boundOf(extent);
-  node.text = "i" + std::to_string(program.nodes.size());
+  node.text = "i_" + std::to_string(program.nodes.size());
   NodeId id = addLeaf(program, scope, std::move(node));
   program.nodes[id].free.insert(id);
   return id;
@@ -336,7 +340,8 @@ static std::optional<NodeId> broadcast(Generator &g, Scope &scope, Kind kind,
   });
   if (found) {
     std::string subscripts;
-    for (size_t place : *placesIn(g.at(*found).shape))
+    std::vector<size_t> places = *placesIn(g.at(*found).shape);
+    for (size_t place : places)
       subscripts += (subscripts.empty() ? "" : ", ") + g.at(variables[place]).text;
     form.text = "[" + names + "] $0[" + subscripts + "]";
     form.operands = {*found};
@@ -410,6 +415,12 @@ std::optional<NodeId> Generator::findComparable(Scope &scope, const Shape *shape
 // The program
 //===----------------------------------------------------------------------===//
 
+static std::set<std::string> disabled;
+
+void moa::random::disableOperators(const std::vector<std::string> &names) {
+  disabled.insert(names.begin(), names.end());
+}
+
 bool Generator::step(Scope &scope) {
   static const std::vector<Operator> table = [] {
     std::vector<Operator> all;
@@ -429,6 +440,8 @@ bool Generator::step(Scope &scope) {
       at -= row.weight;
       return here;
     });
+    if (disabled.count(row->name))
+      return false;
     if ((row->onlyReal && exact) || (row->onlyKernel && (scope.home != 0 || depth != 0)))
       continue;
     if (row->make(*this, scope))

@@ -165,6 +165,9 @@ llvm::ArrayRef<Operator> getCascadeOperators();
 
 Program makeProgram(uint64_t seed);
 
+/// Rows of the table that no program has; for the search behind a known fault.
+void disableOperators(const std::vector<std::string> &names);
+
 } // namespace moa::random
 
 #endif // MOA_TEST_RANDOM_GENERATOR_H

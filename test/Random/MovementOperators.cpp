@@ -31,11 +31,11 @@ static bool makeTranspose(Generator &g, Scope &scope) {
   size_t rank = node.shape.size();
   std::vector<size_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
-  std::string text = "transpose(%0)";
+  std::string text = "transpose(#0)";
   if (g.chance(1, 2)) {
     for (size_t k = rank; k > 1; --k)
       std::swap(order[k - 1], order[g.pick(k)]);
-    text = "transpose(%0, [";
+    text = "transpose(#0, [";
     for (auto [k, axis] : llvm::enumerate(order))
       text += (k ? ", " : "") + std::to_string(axis);
     text += "])";
@@ -83,7 +83,7 @@ static bool makeTakeOrDrop(Generator &g, Scope &scope) {
     bool back = count.getConstant() && *count.getConstant() > 0 && g.chance(1, 2);
     return (back ? "-" : "") + ("(" + count.str() + ")");
   };
-  std::string text = op + "(%0, ";
+  std::string text = op + "(#0, ";
   if (rank > 1 && g.chance(1, 4)) {
     size_t axes = 1 + g.pick(rank);
     for (size_t axis = 0; axis < axes; ++axis)
@@ -103,7 +103,7 @@ static bool makeReverse(Generator &g, Scope &scope) {
     return false;
   const Node &node = g.at(*x);
   size_t axis = g.pick(node.shape.size());
-  return bool(g.add(scope, "reverse", "reverse(%0" + axisText(g, axis, node.shape.size()) + ")",
+  return bool(g.add(scope, "reverse", "reverse(#0" + axisText(g, axis, node.shape.size()) + ")",
                     {*x}, node.kind, node.shape, moved(node)));
 }
 
@@ -116,7 +116,7 @@ static bool makeRotate(Generator &g, Scope &scope) {
   std::string by = g.chance(1, 3) ? "(" + g.extent(scope).str() + ")"
                                   : std::to_string(g.between(-5, 12));
   return bool(g.add(scope, "rotate",
-                    "rotate(%0, " + by + axisText(g, axis, node.shape.size()) + ")", {*x},
+                    "rotate(#0, " + by + axisText(g, axis, node.shape.size()) + ")", {*x},
                     node.kind, node.shape, moved(node)));
 }
 
@@ -129,7 +129,7 @@ static bool makeReshape(Generator &g, Scope &scope) {
   for (const SymExpr &extent : node.shape)
     size = size * extent;
   if (g.chance(1, 2))
-    return bool(g.add(scope, "rav", "rav(%0)", {*x}, node.kind, {size}, moved(node)));
+    return bool(g.add(scope, "rav", "rav(#0)", {*x}, node.kind, {size}, moved(node)));
   // The factors of the extents in another order, some of them merged or split.
   Shape shape;
   for (const SymExpr &extent : node.shape) {
@@ -154,7 +154,7 @@ static bool makeReshape(Generator &g, Scope &scope) {
   std::string list;
   for (const SymExpr &extent : shape)
     list += (list.empty() ? "" : ", ") + extent.str();
-  return bool(g.add(scope, "reshape", "reshape(%0, [" + list + "])", {*x}, node.kind, shape,
+  return bool(g.add(scope, "reshape", "reshape(#0, [" + list + "])", {*x}, node.kind, shape,
                     moved(node)));
 }
 
@@ -183,7 +183,7 @@ static std::optional<NodeId> indexValue(Generator &g, Scope &scope, const SymExp
       facts.magnitude = g.boundOf(extent);
       if (g.chance(1, 2))
         return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts);
-      return g.add(scope, "clip", "max(min(%0, " + extent.str() + " - 1), 0)", {*known},
+      return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known},
                    Kind::Int, shape, facts);
     }
   }
@@ -233,7 +233,7 @@ static bool makeGather(Generator &g, Scope &scope) {
       if (!index)
         return false;
       any |= !g.at(*index).shape.empty();
-      subscript = "%" + std::to_string(operands.size());
+      subscript = "#" + std::to_string(operands.size());
       operands.push_back(*index);
     }
     list += (axis ? ", " : "") + subscript;
@@ -243,7 +243,7 @@ static bool makeGather(Generator &g, Scope &scope) {
   shape.insert(shape.end(), node.shape.begin() + subscripts, node.shape.end());
   bool whole = list.find('_') == std::string::npos && !any && g.chance(1, 2);
   return bool(g.add(scope, any ? "gather" : "psi",
-                    whole ? "psi([" + list + "], %0)" : "$0[" + list + "]", operands, node.kind,
+                    whole ? "psi([" + list + "], #0)" : "$0[" + list + "]", operands, node.kind,
                     shape, moved(node), needs));
 }
 

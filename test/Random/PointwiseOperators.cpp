@@ -35,7 +35,7 @@ Facts Generator::arithmetic(const std::string &op, const Node &x, const Node &y)
 /// `min(x, y)` and the like are calls, the others infix.
 static std::string textOf(const std::string &op, const std::string &ranks = "") {
   if (op == "min" || op == "max")
-    return op + (ranks.empty() ? "" : " @ " + ranks + " ") + "(%0, %1)";
+    return op + (ranks.empty() ? "" : " @ " + ranks + " ") + "(#0, #1)";
   return "$0 " + op + (ranks.empty() ? " " : "@" + ranks + " ") + "$1";
 }
 
@@ -79,7 +79,7 @@ std::optional<NodeId> Generator::rowwise(Scope &scope, const std::string &op, No
     names += "a" + std::to_string(k) + ", ";
   std::string subscripts = names.substr(0, names.size() - 2);
   std::string form = "([" + names + "_] $1[" + subscripts + "])";
-  std::string text = op == "min" || op == "max" ? op + "(%0, " + form + ")"
+  std::string text = op == "min" || op == "max" ? op + "(#0, " + form + ")"
                                                 : "$0 " + op + " " + form;
   return add(scope, "open axis", text, {x, y}, join(a, b), a.shape, facts);
 }
@@ -109,7 +109,7 @@ std::optional<NodeId> Generator::unary(Scope &scope, const std::string &fn, Node
     else
       facts.magnitude = m + 2;
   }
-  std::string text = fn == "-" ? "-$0" : fn + "(%0)";
+  std::string text = fn == "-" ? "-$0" : fn + "(#0)";
   return add(scope, fn, text, {x}, kind, node.shape, facts);
 }
 
@@ -133,8 +133,8 @@ std::optional<NodeId> Generator::bounded(Scope &scope, NodeId x, double magnitud
   Facts facts = at(x).facts;
   facts.magnitude = limit;
   facts.infinite = facts.selection = false;
-  auto below = add(scope, "min", "min(%0, %1)", {x, high}, Kind::Float, at(x).shape, facts);
-  return below ? add(scope, "max", "max(%0, %1)", {*below, low}, Kind::Float, at(x).shape, facts)
+  auto below = add(scope, "min", "min(#0, #1)", {x, high}, Kind::Float, at(x).shape, facts);
+  return below ? add(scope, "max", "max(#0, #1)", {*below, low}, Kind::Float, at(x).shape, facts)
                : below;
 }
 
@@ -288,7 +288,7 @@ static bool makePower(Generator &g, Scope &scope) {
   facts.magnitude = 100;
   facts.integral = facts.copied = false;
   static const char *const exponents[] = {"2", "0.5", "(-1.5)", "3", "0"};
-  return bool(g.add(scope, "pow", std::string("pow(%0, ") + g.oneOf(exponents) + ")", {*base},
+  return bool(g.add(scope, "pow", std::string("pow(#0, ") + g.oneOf(exponents) + ")", {*base},
                     Kind::Float, g.at(*base).shape, facts));
 }
 
@@ -303,7 +303,7 @@ static bool makePrelude(Generator &g, Scope &scope) {
   Facts facts = g.at(*small).facts;
   facts.magnitude = 4;
   facts.integral = facts.copied = facts.selection = false;
-  return bool(g.add(scope, "softcap", "softcap(%0, 4.0)", {*small}, Kind::Float,
+  return bool(g.add(scope, "softcap", "softcap(#0, 4.0)", {*small}, Kind::Float,
                     g.at(*small).shape, facts));
 }
 
@@ -313,7 +313,7 @@ static bool makeRelu(Generator &g, Scope &scope) {
     return false;
   Facts facts = g.at(*x).facts;
   facts.selection = false;
-  return bool(g.add(scope, "relu", "relu(%0)", {*x}, Kind::Float, g.at(*x).shape, facts));
+  return bool(g.add(scope, "relu", "relu(#0)", {*x}, Kind::Float, g.at(*x).shape, facts));
 }
 
 static bool makeComparison(Generator &g, Scope &scope) {
@@ -355,7 +355,7 @@ static bool makeSelect(Generator &g, Scope &scope) {
   facts.copied = a.copied && b.copied;
   facts.absent = a.absent || b.absent || g.at(*p).facts.absent;
   facts.infinite = a.infinite || b.infinite;
-  return bool(g.add(scope, "select", "select(%0, %1, %2)", {*p, *x, *y}, kind, shape, facts));
+  return bool(g.add(scope, "select", "select(#0, #1, #2)", {*p, *x, *y}, kind, shape, facts));
 }
 
 static bool makeMask(Generator &g, Scope &scope) {
@@ -367,7 +367,7 @@ static bool makeMask(Generator &g, Scope &scope) {
   Facts facts = g.at(*x).facts;
   facts.absent = true;
   facts.symbolic = false;
-  return bool(g.add(scope, "mask", "mask(%0, %1)", {*p, *x}, kind, g.at(*x).shape, facts));
+  return bool(g.add(scope, "mask", "mask(#0, #1)", {*p, *x}, kind, g.at(*x).shape, facts));
 }
 
 static bool makeAddMask(Generator &g, Scope &scope) {
@@ -379,7 +379,7 @@ static bool makeAddMask(Generator &g, Scope &scope) {
   facts.absent = true;
   facts.copied = facts.selection = false;
   facts.magnitude += 1;
-  return bool(g.add(scope, "addmask", "addmask(%0, select(%1, 1, -inf))", {*x, *p},
+  return bool(g.add(scope, "addmask", "addmask(#0, select(#1, 1, -inf))", {*x, *p},
                     Kind::Float, g.at(*x).shape, facts));
 }
 
@@ -417,7 +417,7 @@ static bool makeCast(Generator &g, Scope &scope) {
     std::string type = g.oneOf(types);
     facts.integral = facts.copied = false;
     facts.magnitude = type == "i8" ? 128 : std::min(facts.magnitude + 1, 0x1p63);
-    return bool(g.add(scope, "cast " + type, type + "(%0)", {*x}, Kind::Int, node.shape, facts));
+    return bool(g.add(scope, "cast " + type, type + "(#0)", {*x}, Kind::Int, node.shape, facts));
   }
   static const char *const types[] = {"f64", "f32", "bf16", "f16"};
   static const double limits[] = {0x1p50, 0x1p22, 0x1p8, 0x1p11};
@@ -440,7 +440,7 @@ static bool makeCast(Generator &g, Scope &scope) {
   // Rounding may leave the magnitude by half a unit.
   facts.magnitude *= 1 + (node.kind == Kind::Float ? roundoffs[k] * 2 : 0);
   facts.integral &= facts.magnitude <= limits[k] * 2;
-  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(%0)",
+  return bool(g.add(scope, std::string("cast ") + types[k], std::string(types[k]) + "(#0)",
                     {*x}, Kind::Float, node.shape, facts));
 }
 

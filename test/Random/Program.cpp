@@ -44,19 +44,27 @@ std::vector<unsigned> Program::usedParameters() const {
   return used;
 }
 
+/// The names in a text; those of symbols are among them.
+static void collectWords(llvm::StringRef text, std::set<std::string> &names) {
+  while (!text.empty()) {
+    llvm::StringRef word = text.take_while([](char c) { return isalnum(c) || c == '_'; });
+    if (!word.empty())
+      names.insert(word.str());
+    text = text.drop_front(std::max<size_t>(word.size(), 1));
+  }
+}
+
 std::vector<std::string> Program::symbols() const {
   std::set<std::string> names;
   for (NodeId id : reachable()) {
     const Node &node = nodes[id];
-    if (node.home == 0) {
-      for (const SymExpr &extent : node.shape)
-        extent.collectSymbols(names);
-      if (node.op == "symbol")
-        SymExpr::parse(node.text)->collectSymbols(names);
-    }
-    if (node.home == 0)
-      for (const Need &need : node.needs)
-        need.value.collectSymbols(names);
+    if (node.home != 0)
+      continue;
+    for (const SymExpr &extent : node.shape)
+      extent.collectSymbols(names);
+    for (const Need &need : node.needs)
+      need.value.collectSymbols(names);
+    collectWords(node.text, names);
   }
   for (unsigned k : usedParameters())
     parameters[k].bound.collectSymbols(names);
@@ -154,8 +162,8 @@ public:
     std::string text;
     for (size_t k = 0; k < node.text.size(); ++k) {
       char c = node.text[k];
-      if ((c == '$' || c == '%') && k + 1 < node.text.size() && isdigit(node.text[k + 1])) {
-        text += expression(node.operands[node.text[++k] - '0'], c == '%');
+      if ((c == '$' || c == '#') && k + 1 < node.text.size() && isdigit(node.text[k + 1])) {
+        text += expression(node.operands[node.text[++k] - '0'], c == '#');
         continue;
       }
       text += c;

@@ -4,7 +4,7 @@
 // printed, run and made smaller. Every node is one operator with its operands,
 // its type (kind and symbolic shape) and what is known of its values; its text
 // names the operands by `$0`, `$1` (in parentheses where they are compound) and
-// `%0`, `%1` (as they are).
+// `#0`, `#1` (as they are).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_TEST_RANDOM_PROGRAM_H

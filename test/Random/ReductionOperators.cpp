@@ -39,7 +39,7 @@ std::optional<NodeId> Generator::reduceLast(Scope &scope, const std::string &mon
   std::string last = chance(1, 2) ? std::to_string(axis) : "-1";
   std::string text = chance(2, 3)   ? monoid + "/ $0"
                      : chance(1, 2) ? monoid + "/ @ (1) $0"
-                                    : "reduce(" + monoid + ", %0, " + last + ")";
+                                    : "reduce(" + monoid + ", #0, " + last + ")";
   return add(scope, monoid + "/", text, {x}, node.kind, shape, facts);
 }
 
@@ -67,7 +67,7 @@ static bool makeReduction(Generator &g, Scope &scope) {
   shape.erase(shape.begin() + axis);
   Facts facts = g.reduced(monoid, kind, node.facts, g.boundOf(node.shape[axis]));
   std::string place = std::to_string(g.chance(1, 3) ? axis - rank : axis);
-  return bool(g.add(scope, "reduce " + monoid, "reduce(" + monoid + ", %0, " + place + ")", {*x},
+  return bool(g.add(scope, "reduce " + monoid, "reduce(" + monoid + ", #0, " + place + ")", {*x},
                     kind, shape, facts));
 }
 
@@ -84,7 +84,8 @@ struct ScalarFunction {
 } // namespace
 
 /// One that fits the operands of one kind, with the facts of its results.
-static std::optional<ScalarFunction> pickFunction(Generator &g, const Node &x, const Node &y) {
+static std::optional<ScalarFunction> pickFunction(Generator &g, const Node &x, const Node &y,
+                                                  bool contracts) {
   if (x.kind != y.kind)
     return std::nullopt;
   ScalarFunction fn;
@@ -103,7 +104,8 @@ static std::optional<ScalarFunction> pickFunction(Generator &g, const Node &x, c
     fn.facts.absent = x.facts.absent || y.facts.absent;
     return fn;
   }
-  if (x.kind == Kind::Int && g.chance(1, 6)) {
+  // What an inner product applies is of the operands' type.
+  if (x.kind == Kind::Int && !contracts && g.chance(1, 6)) {
     static const char *const bits[] = {"&", "|", "^"};
     fn.name = g.oneOf(bits);
     fn.facts = g.arithmetic("+", x, y);
@@ -208,7 +210,7 @@ static bool makeInner(Generator &g, Scope &scope) {
   if (!y)
     return false;
   const Node a = g.at(*x), b = g.at(*y);
-  auto fn = pickFunction(g, a, b);
+  auto fn = pickFunction(g, a, b, true);
   if (!fn || !settleRounding(g, a, b, fn->facts))
     return false;
   std::string monoid = pickMonoid(g, fn->to);
@@ -217,7 +219,7 @@ static bool makeInner(Generator &g, Scope &scope) {
   Shape result(a.shape.begin(), a.shape.end() - 1);
   result.insert(result.end(), b.shape.begin() + 1, b.shape.end());
   Facts facts = g.reduced(monoid, fn->to, fn->facts, g.boundOf(shape.back()));
-  return bool(g.add(scope, "inner", "inner(" + monoid + ", " + fn->name + ", %0, %1)", {*x, *y},
+  return bool(g.add(scope, "inner", "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y},
                     fn->to, result, facts));
 }
 
@@ -227,12 +229,12 @@ static bool makeOuter(Generator &g, Scope &scope) {
   if (!x || !y)
     return false;
   const Node a = g.at(*x), b = g.at(*y);
-  auto fn = pickFunction(g, a, b);
+  auto fn = pickFunction(g, a, b, false);
   if (!fn || a.facts.symbolic || b.facts.symbolic)
     return false;
   Shape shape = a.shape;
   shape.insert(shape.end(), b.shape.begin(), b.shape.end());
-  return bool(g.add(scope, "outer", "outer(" + fn->name + ", %0, %1)", {*x, *y}, fn->to, shape,
+  return bool(g.add(scope, "outer", "outer(" + fn->name + ", #0, #1)", {*x, *y}, fn->to, shape,
                     fn->facts));
 }
 

@@ -36,6 +36,9 @@ static cl::opt<std::string> processor("mcpu", cl::desc("compile for this process
                                       cl::cat(category));
 static cl::opt<unsigned> timeLimit("time-limit", cl::desc("seconds for one program"),
                                    cl::init(60), cl::cat(category));
+static cl::list<std::string> without("without", cl::CommaSeparated,
+                                    cl::desc("rows of the operator table to leave out"),
+                                    cl::cat(category));
 static cl::opt<std::string> table("table", cl::desc("write the result as Markdown to this file"),
                                   cl::cat(category));
 
@@ -147,6 +150,7 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Checks specifications made at random\n");
   // One thread per process: the processes are the parallelism.
   setenv("OMP_NUM_THREADS", "1", /*overwrite=*/0);
+  disableOperators(without);
   if (seed.getNumOccurrences())
     return runOne();
   auto start = std::chrono::steady_clock::now();
