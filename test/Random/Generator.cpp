@@ -244,6 +244,8 @@ std::optional<NodeId> Generator::input(Scope &scope, Kind kind, const Shape &sha
 
 std::optional<NodeId> Generator::indexInput(Scope &scope, const Shape &shape,
                                             const SymExpr &bound) {
+  if (bound.getConstant().value_or(1) < 1)
+    return std::nullopt;
   // Indices below 100 are of any integer type.
   auto id = input(scope, Kind::Int, shape);
   if (!id)

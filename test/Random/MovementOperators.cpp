@@ -171,20 +171,21 @@ static bool makeIota(Generator &g, Scope &scope) {
 
 /// An integer value that is an index of an axis of the extent wherever it is needed.
 static std::optional<NodeId> indexValue(Generator &g, Scope &scope, const SymExpr &extent,
-                                        const Shape &shape, std::vector<Need> &needs) {
+                                        const Shape &shape) {
   if (g.chance(1, 2) || shape.empty()) {
     auto known = g.find(scope, [&](const Node &node) {
       return node.kind == Kind::Int && node.shape == shape && !node.facts.symbolic &&
              !node.facts.absent;
     });
     if (known) {
-      needs.push_back({extent, 1});
+      std::vector<Need> needs = {{extent, 1}};
       Facts facts;
       facts.magnitude = g.boundOf(extent);
       if (g.chance(1, 2))
-        return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts);
+        return g.add(scope, "%", "$0 % (" + extent.str() + ")", {*known}, Kind::Int, shape, facts,
+                     needs);
       return g.add(scope, "clip", "max(min(#0, " + extent.str() + " - 1), 0)", {*known},
-                   Kind::Int, shape, facts);
+                   Kind::Int, shape, facts, needs);
     }
   }
   if (shape.empty())
@@ -229,7 +230,7 @@ static bool makeGather(Generator &g, Scope &scope) {
       }
       needs.push_back({node.shape[axis], at + 1});
     } else {
-      auto index = indexValue(g, scope, node.shape[axis], g.chance(1, 5) ? Shape() : frame, needs);
+      auto index = indexValue(g, scope, node.shape[axis], g.chance(1, 5) ? Shape() : frame);
       if (!index)
         return false;
       any |= !g.at(*index).shape.empty();

@@ -131,9 +131,10 @@ std::optional<NodeId> Generator::bounded(Scope &scope, NodeId x, double magnitud
   int64_t limit = std::max<int64_t>(1, magnitude);
   NodeId high = literal(scope, limit), low = literal(scope, -limit);
   Facts facts = at(x).facts;
-  facts.magnitude = limit;
-  facts.infinite = facts.selection = false;
+  facts.selection = facts.symbolic = false;
   auto below = add(scope, "min", "min(#0, #1)", {x, high}, Kind::Float, at(x).shape, facts);
+  facts.magnitude = limit;
+  facts.infinite = false;
   return below ? add(scope, "max", "max(#0, #1)", {*below, low}, Kind::Float, at(x).shape, facts)
                : below;
 }
