@@ -152,8 +152,13 @@ private:
     return std::max(roundoff, program.coarseRoundoff);
   }
 
-  void compare(const std::string &what, const Outputs &found, const Outputs &expected,
-               bool isCode) {
+  void compare(const std::string &what, Outputs found, const Outputs &expected, bool isCode) {
+    if (what == options.spoil)
+      for (size_t output = 0; output < found.size(); ++output)
+        if (!found[output].data.empty()) {
+          double &last = found[output].data.back();
+          last = isExact(output) ? !last : last * 1.001 + 1e-6;
+        }
     const KernelInfo &info = unit.kernels()[0];
     for (size_t output = 0; output < expected.size(); ++output) {
       const std::string &type = info.parameters[inputs.size() + output].elementType;

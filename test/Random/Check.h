@@ -25,6 +25,9 @@ struct CheckOptions {
   /// Rounds of sizes to try, see chooseSizes, or the sizes alone.
   std::vector<unsigned> rounds = {0, 1, 2};
   std::optional<Sizes> sizes;
+  /// A level whose results get a fault of a thousandth in one element: the check of the
+  /// check.
+  std::string spoil;
 };
 
 struct Result {

@@ -39,6 +39,9 @@ static cl::opt<unsigned> timeLimit("time-limit", cl::desc("seconds for one progr
 static cl::list<std::string> without("without", cl::CommaSeparated,
                                     cl::desc("rows of the operator table to leave out"),
                                     cl::cat(category));
+static cl::opt<std::string> spoil("spoil",
+                                  cl::desc("put a fault into the results of dnf, onf, lifted or code"),
+                                  cl::cat(category));
 static cl::opt<std::string> table("table", cl::desc("write the result as Markdown to this file"),
                                   cl::cat(category));
 
@@ -54,6 +57,7 @@ static CheckOptions makeOptions() {
   options.optimization = optimization;
   options.processor = processor;
   options.codeEvery = codeEvery;
+  options.spoil = spoil;
   return options;
 }
 

@@ -1,0 +1,60 @@
+# RUN: %python %s
+"""What the fuzzing targets found once: the tools end with a message, never by a signal,
+and in time. Specifications go through moa-codegen to onf, modules of the levels through
+moa-opt with every pipeline behind their level."""
+import os
+import pathlib
+import subprocess
+import sys
+
+INPUTS = pathlib.Path(__file__).resolve().parent / "Inputs"
+SECONDS = 60
+LIFT = ["--onf-derive-intervals", "--onf-lift", "--onf-verify-lifting", "--onf-verify"]
+LIFT += ["--convert-onf-to-vector"]
+# The arrows from a level to vectors, by the op that a module of the level holds.
+ARROWS = {
+    "moa.kernel": ["--moa-to-vector-pipeline"],
+    "dnf.kernel": ["--convert-dnf-to-onf"] + LIFT,
+    "onf.kernel": LIFT,
+    "device.program": ["--device-verify"],
+}
+
+
+def command(path):
+    if path.suffix == ".moa":
+        return ["moa-codegen", str(path), "--emit=onf", "-o", os.devnull]
+    text = path.read_text(errors="replace")
+    level = next((name for name in ARROWS if name in text), None)
+    return ["moa-opt", str(path), "-o", os.devnull] + ARROWS.get(level, [])
+
+
+def replay(path):
+    """Why the tool's end is not what it should be, or nothing."""
+    try:
+        run = subprocess.run(
+            command(path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"more than {SECONDS} seconds"
+    message = run.stderr.decode(errors="replace")
+    if run.returncode < 0 or run.returncode > 2:
+        return f"ended with {run.returncode}: {message[-500:]}"
+    if run.returncode and "error" not in message:
+        return f"refused without a message: {message[-500:]}"
+    return None
+
+
+def main():
+    files = sorted(p for p in INPUTS.iterdir() if p.suffix in (".moa", ".mlir"))
+    if not files:
+        sys.exit(f"{INPUTS} holds nothing")
+    failed = 0
+    for path in files:
+        why = replay(path)
+        print(f"{path.name}: {why or 'ok'}")
+        failed += why is not None
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
