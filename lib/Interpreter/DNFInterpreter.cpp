@@ -192,7 +192,7 @@ struct ReduceNode final : Node {
       m.enter(*body.scope);
       m.set(body.arguments[0], ofInt(j));
       if (body.present(m))
-        sum.add(m.movedStep(monoid, Form::of(type), m.get(body.value), j));
+        sum.add(m.movedStep(monoid, Form::of(type), m.get(body.value), *this, j));
     }
     return sum.get();
   }

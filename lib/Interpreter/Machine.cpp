@@ -44,7 +44,7 @@ struct ScalarNode final : OperandNode {
     if (const char *why = perform(instr, cells, result))
       return m.fail(loc, why);
     if (isRounded(instr.code))
-      result.f = m.moved(result.f, static_cast<uint64_t>(instr.code));
+      result.f = m.moved(result.f, *this);
     return result;
   }
   Instr instr;

@@ -39,6 +39,7 @@ struct Node {
   uint64_t stamp = 0;
   Scope *scope;
   bool mayBeAbsent = false;
+  uint64_t number = 0; // in the kernel
   mlir::Location loc;
 };
 
@@ -71,18 +72,20 @@ public:
   /// See InterpretOptions.
   double roundoff = 0;
   uint64_t roundoffSeed = 0;
-  /// A float that was just computed, moved by the roundoff; `key` tells computations
-  /// of the same value apart.
-  double moved(double value, uint64_t key) const {
+  /// A float that the node just computed, moved by the roundoff. The node counts: a
+  /// value that is computed in two places is rounded in two ways.
+  double moved(double value, const Node &node, uint64_t step = 0) const {
     if (roundoff == 0)
       return value;
-    bool up = llvm::hash_combine(key, llvm::bit_cast<uint64_t>(value), roundoffSeed) & 1;
+    bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value),
+                                 roundoffSeed) &
+              1;
     return value * (1 + (up ? roundoff : -roundoff));
   }
   /// The same for a step of a sum or product of floats.
-  Cell movedStep(Monoid monoid, Form form, Cell cell, uint64_t key) const {
+  Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
     bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul);
-    return rounds ? ofFloat(moved(cell.f, key)) : cell;
+    return rounds ? ofFloat(moved(cell.f, node, step)) : cell;
   }
 
 private:
@@ -124,6 +127,7 @@ protected:
   template <typename NodeTy, typename... Args>
   NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
     auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);
+    node->number = owned.size();
     NodeTy *raw = node.get();
     owned.push_back(std::move(node));
     return raw;

@@ -75,7 +75,7 @@ void AccState::step(Machine &m) {
       m.enter(*valueScope);
       for (size_t k = 0; k < at.size(); ++k)
         m.set(indices[k], ofInt(at[k]));
-      cell = m.movedStep(monoid, form, combine(monoid, form, cell, m.get(value)), 0);
+      cell = m.movedStep(monoid, form, combine(monoid, form, cell, m.get(value)), *this, 0);
       nextIndex(at, extents);
       if (m.failed)
         return;
