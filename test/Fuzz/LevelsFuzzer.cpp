@@ -11,6 +11,7 @@
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Pipelines/Registration.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -52,7 +53,7 @@ static bool run(ModuleOp module,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string text(reinterpret_cast<const char *>(data), size);
-  MLIRContext &context = fuzz::getContext();
+  MLIRContext &context = fuzz::getContext(registerDialects);
   auto module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return 0;

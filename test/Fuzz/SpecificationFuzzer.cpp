@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Context.h"
+#include "dialects/MoA/IR/MoA.h"
 #include "lib/Frontend/Frontend.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
-  mlir::MLIRContext &context = moa::fuzz::getContext();
+  mlir::MLIRContext &context = moa::fuzz::getContext(
+      [](mlir::DialectRegistry &registry) { registry.insert<moa::MoADialect>(); });
   auto module = moa::parseMoA(text, "fuzz.moa", {}, &context);
   if (!module)
     return 0;
