@@ -3,12 +3,15 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
+#include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -201,11 +204,19 @@ bool Compilation::Impl::findEntryLevel() {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
   }
-  // No pass leads to this level, behind which its contract would be checked.
-  if (entry == Level::Device)
-    return runPasses(*modules[entry], "device",
-                     [](OpPassManager &pm) { pm.addPass(device::createDeviceVerify()); });
-  return true;
+  // No pass leads to this level, behind which its contract would be checked; that of
+  // moa is in front of the first one.
+  if (entry == Level::MoA)
+    return true;
+  return runPasses(*modules[entry], getLevelName(entry), [&](OpPassManager &pm) {
+    if (entry == Level::Device)
+      return pm.addPass(device::createDeviceVerify());
+    if (entry == Level::DNF)
+      return pm.addPass(dnf::createDNFVerify());
+    if (entry == Level::Lifted)
+      pm.addPass(createVerifyLiftingPass());
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
 static KernelInfo makeInfo(const KernelSignature &signature) {

@@ -7,11 +7,16 @@
 //===----------------------------------------------------------------------===//
 #include "Context.h"
 #include "dialects/DNF/IR/DNF.h"
+#include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/Device/IR/Device.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Schedule/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -51,6 +56,17 @@ static bool run(ModuleOp module,
   return succeeded(pm.run(module));
 }
 
+/// The contract of each stage's level; that of moa stands in its pipeline.
+static void (*const checks[])(OpPassManager &, const PipelineOptions &) = {
+    [](OpPassManager &, const PipelineOptions &) {},
+    [](OpPassManager &pm, const PipelineOptions &) { pm.addPass(dnf::createDNFVerify()); },
+    [](OpPassManager &pm, const PipelineOptions &) { pm.addPass(onf::createONFVerify()); },
+    [](OpPassManager &pm, const PipelineOptions &) {
+      pm.addPass(createVerifyLiftingPass());
+      pm.addPass(onf::createONFVerify());
+    },
+    [](OpPassManager &pm, const PipelineOptions &) { pm.addPass(device::createDeviceVerify()); }};
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string text(reinterpret_cast<const char *>(data), size);
   MLIRContext &context = fuzz::getContext(registerDialects);
@@ -58,11 +74,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!module)
     return 0;
   Stage stage = getStage(*module);
+  if (stage == Unknown || !run(*module, checks[stage]))
+    return 0;
   if (stage == FromMoA && !run(*module, buildMoAToDNF))
     return 0;
   if (stage <= FromDNF && !run(*module, buildDNFToONF))
     return 0;
-  if (stage > FromLifted)
+  if (stage == FromDevice)
     return 0;
   if (stage <= FromONF) {
     OwningOpRef<ModuleOp> copy = module->clone();

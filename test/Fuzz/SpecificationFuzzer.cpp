@@ -7,6 +7,7 @@
 #include "Context.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "lib/Frontend/Frontend.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
