@@ -60,6 +60,9 @@ struct CompilerOptions {
   /// The GPU that the level Lifted and the schedule are for, by its architecture:
   /// "sm_90a"; empty: they are a CPU's, and the level Device is sm_90a's.
   std::string architecture;
+  /// How hard LLVM works on code for a CPU, 0 to 3; less compiles sooner and means
+  /// the same.
+  unsigned optimization = 3;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// and `intervals`, the analysis of masks. For tests.
   std::vector<std::string> disabledRules;
@@ -248,12 +251,13 @@ public:
   /// has one array per input parameter, scalars included; `symbols` gives the
   /// values that no input's shape determines, and may give others. Below the
   /// moa level every computed float is moved relatively by `roundoff`, up or
-  /// down as a hash decides (Monte Carlo arithmetic): how far the result moves
-  /// tells how much of an error is the problem's conditioning.
+  /// down as a hash with `roundoffSeed` decides (Monte Carlo arithmetic): how far
+  /// the result moves tells how much of an error is the problem's conditioning.
   std::optional<std::vector<ReferenceArray>>
   evaluate(const std::string &kernel, Level level,
            const std::vector<ReferenceArray> &inputs, double roundoff = 0,
-           const std::map<std::string, int64_t> &symbols = {});
+           const std::map<std::string, int64_t> &symbols = {},
+           uint64_t roundoffSeed = 0);
   /// Chosen elements of one output; cheap for single rows of large problems on
   /// the levels DNF and ONF.
   std::optional<std::vector<double>>

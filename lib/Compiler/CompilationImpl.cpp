@@ -3,13 +3,16 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
+#include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -75,6 +78,11 @@ static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R6"};
 static const char *const kIntervals = "intervals";
 
 bool Compilation::Impl::checkOptions() {
+  if (options.optimization > 3) {
+    log.addError("expects an optimization from 0 to 3, but got " +
+                 llvm::Twine(options.optimization));
+    return false;
+  }
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
   known.push_back(kIntervals);
@@ -203,11 +211,19 @@ bool Compilation::Impl::findEntryLevel() {
     modules[entry] = std::move(modules[Level::MoA]);
     modules.erase(Level::MoA);
   }
-  // No pass leads to this level, behind which its contract would be checked.
-  if (entry == Level::Device)
-    return runPasses(*modules[entry], "device",
-                     [](OpPassManager &pm) { pm.addPass(device::createDeviceVerify()); });
-  return true;
+  // No pass leads to this level, behind which its contract would be checked; that of
+  // moa is in front of the first one.
+  if (entry == Level::MoA)
+    return true;
+  return runPasses(*modules[entry], getLevelName(entry), [&](OpPassManager &pm) {
+    if (entry == Level::Device)
+      return pm.addPass(device::createDeviceVerify());
+    if (entry == Level::DNF)
+      return pm.addPass(dnf::createDNFVerify());
+    if (entry == Level::Lifted)
+      pm.addPass(createVerifyLiftingPass());
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
 /// A kernel of any level by its number; monoids do not count.
@@ -392,7 +408,8 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
   if (!machine[host])
     if (auto created = take(cpu::createTargetMachine(
-            host ? llvm::StringRef() : llvm::StringRef(options.processor))))
+            host ? llvm::StringRef() : llvm::StringRef(options.processor),
+            options.optimization)))
       machine[host] = std::move(*created);
   return machine[host].get();
 }
@@ -418,7 +435,7 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
   if (!ir)
     return nullptr;
   timed("optimise", [&] {
-    cpu::optimise(*ir, *target);
+    cpu::optimise(*ir, *target, options.optimization);
     return true;
   });
   unit.ir[packed] = std::move(ir);

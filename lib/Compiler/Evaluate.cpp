@@ -74,11 +74,13 @@ std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
                       const std::vector<ReferenceArray> &inputs,
                       double roundoff,
-                      const std::map<std::string, int64_t> &symbols) {
+                      const std::map<std::string, int64_t> &symbols,
+                      uint64_t roundoffSeed) {
   mlir::Operation *op =
       impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   InterpretOptions options;
   options.roundoff = roundoff;
+  options.roundoffSeed = roundoffSeed;
   auto arrays =
       op ? impl->answer(interpret(op, makeInputs(inputs, symbols), options))
          : std::nullopt;

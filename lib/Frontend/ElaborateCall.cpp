@@ -96,7 +96,8 @@ TermOr Elaborator::elaborateCall(const Expr &expr, Context context) {
   if (expr.callee < 0 && builtin)
     return elaborateBuiltin(expr, *builtin, context);
   bool isPointwise = isPointwiseCall(expr);
-  auto args = elaborateOperands(expr.args, isPointwise ? context : nullptr);
+  auto args = elaborateOperands(expr.args, isPointwise ? context : nullptr,
+                                isPointwise);
   if (failed(args))
     return failure();
   if (expr.callee < 0) {
@@ -126,7 +127,8 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
   switch (builtin.kind) {
   case Builtin::Pointwise:
   case Builtin::Mask: {
-    auto args = elaborateOperands(expr.args, expr.ranks ? nullptr : context);
+    auto args = elaborateOperands(expr.args, expr.ranks ? nullptr : context,
+                                  /*combine=*/!expr.ranks);
     if (failed(args))
       return failure();
     if (builtin.kind == Builtin::Mask)

@@ -24,14 +24,18 @@ TermOr Elaborator::elaborateIndex(const Expr &expr) {
   return emitter.index(expr.loc, *array, subscripts);
 }
 
-/// True if the expression uses no index variable that is not in scope yet.
-bool Elaborator::isClosed(const Expr &expr) const {
+bool Elaborator::isClosed(const Expr &expr, ArrayRef<unsigned> inside) const {
   if (expr.kind == ExprKind::Name && expr.ref.kind == Reference::IndexVariable)
-    return scope->indexVars.count(expr.ref.index);
+    return llvm::is_contained(inside, expr.ref.index) ||
+           scope->indexVars.count(expr.ref.index);
+  SmallVector<unsigned> own(inside);
+  for (const IndexVar &var : expr.vars)
+    if (!var.isWildcard())
+      own.push_back(var.id);
   return llvm::all_of(expr.args,
-                      [&](const ExprPtr &arg) { return isClosed(*arg); }) &&
+                      [&](const ExprPtr &arg) { return isClosed(*arg, own); }) &&
          llvm::all_of(expr.vars, [&](const IndexVar &var) {
-           return !var.bound || isClosed(*var.bound);
+           return !var.bound || isClosed(*var.bound, inside);
          });
 }
 

@@ -396,7 +396,8 @@ LogicalResult Elaborator::findContext(const Expr &expr, Cell &shape) {
 }
 
 FailureOr<std::vector<Term>>
-Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context) {
+Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
+                              bool combine) {
   std::vector<Term> terms(args.size());
   SmallVector<bool> waits;
   Cell shape;
@@ -420,7 +421,10 @@ Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context) {
   for (auto [k, arg] : llvm::enumerate(args)) {
     if (!waits[k])
       continue;
-    auto term = elaborate(*arg, context);
+    Cell own;
+    if (!combine && failed(findContext(*arg, own)))
+      return failure();
+    auto term = elaborate(*arg, own.empty() ? context : nullptr);
     if (failed(term))
       return failure();
     terms[k] = std::move(*term);
@@ -429,7 +433,8 @@ Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context) {
 }
 
 TermOr Elaborator::elaborateBinary(const Expr &expr, Context context) {
-  auto terms = elaborateOperands(expr.args, expr.ranks ? nullptr : context);
+  auto terms = elaborateOperands(expr.args, expr.ranks ? nullptr : context,
+                                 /*combine=*/!expr.ranks);
   if (failed(terms))
     return failure();
   if (!expr.ranks)

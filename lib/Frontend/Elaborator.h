@@ -54,10 +54,11 @@ private:
   TermOr elaborateBinary(const Expr &expr, Context context);
   TermOr elaborateReduce(const Expr &expr);
   TermOr elaborateInner(const Expr &expr);
-  /// Elaborates operands that combine point-wise, those that need a context
-  /// for their index forms last.
+  /// Elaborates operands, those that need a context for their index forms last.
+  /// Operands that do not combine point-wise (`combine` is false) take that of
+  /// another only where they have none themselves.
   mlir::FailureOr<std::vector<Term>>
-  elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context);
+  elaborateOperands(llvm::ArrayRef<ExprPtr> args, Context context, bool combine);
   bool needsContext(const Expr &expr) const;
   /// True if all extents follow without a context.
   mlir::FailureOr<bool> isDetermined(const Expr &expr);
@@ -78,7 +79,7 @@ private:
   mlir::LogicalResult findUses(const Expr &expr, const IndexVar &var,
                                std::optional<SymExpr> &extent,
                                SourceLoc &where);
-  bool isClosed(const Expr &expr) const;
+  bool isClosed(const Expr &expr, llvm::ArrayRef<unsigned> inside = {}) const;
 
   // Calls (ElaborateCall.cpp).
   TermOr elaborateCall(const Expr &expr, Context context);

@@ -130,6 +130,7 @@ LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
 
 ExprPtr ExprParser::parseBinary(unsigned minimum) {
   ExprPtr left = parseUnary();
+  const Expr *built = nullptr; // here, not in parentheses
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
@@ -146,7 +147,8 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
     unsigned precedence = precedenceOf(op);
     if (precedence == 0 || precedence < minimum)
       return left;
-    if (precedence == Comparison && failed(checkComparison(*left, op)))
+    if (precedence == Comparison && left.get() == built &&
+        failed(checkComparison(*left, op)))
       return nullptr;
     next();
     if (op.is("*") && peek().is("*")) {
@@ -167,6 +169,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
     expr->args.push_back(std::move(left));
     expr->args.push_back(std::move(right));
     left = finish(std::move(expr));
+    built = left.get();
   }
   return left;
 }

@@ -194,7 +194,7 @@ struct ReduceNode final : Node {
       m.enter(*body.scope);
       m.set(body.arguments[0], ofInt(j));
       if (body.present(m))
-        sum.add(m.get(body.value));
+        sum.add(m.movedStep(monoid, Form::of(type), m.get(body.value), *this, j));
     }
     if (const char *why = sum.getFault())
       return m.fail(loc, why);
@@ -246,6 +246,7 @@ public:
                  const KernelInputs &inputs, const InterpretOptions &options)
       : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {
     state.roundoff = options.roundoff;
+    state.roundoffSeed = options.roundoffSeed;
   }
 
   Expected<std::vector<Array>> run(dnf::KernelOp op, const Sample *sample);

@@ -44,11 +44,13 @@ struct InterpretOptions {
   bool checkPieces = true;
   /// An array of the moa level with more elements than this is refused.
   int64_t maxElements = int64_t(1) << 27;
-  /// dnf, onf: every float that an operation computes is moved by this relative
-  /// amount, up or down as a hash of the operation and its value decides (Monte
-  /// Carlo arithmetic, D. S. Parker 1997): how far the outputs move shows how
-  /// the problem, evaluated in this way, amplifies rounding.
+  /// dnf, onf: every float that an operation or a step of a sum or product computes
+  /// is moved by this relative amount, up or down as a hash of where and what it is
+  /// decides (Monte Carlo arithmetic, D. S. Parker 1997): how far the outputs
+  /// move shows how the problem, evaluated in this way, amplifies rounding.
   double roundoff = 0;
+  /// Another value gives other directions.
+  uint64_t roundoffSeed = 0;
   /// dnf: where set, receives per input and element whether it was read.
   std::vector<std::vector<bool>> *reads = nullptr;
 };

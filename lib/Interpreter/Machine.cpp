@@ -43,10 +43,8 @@ struct ScalarNode final : OperandNode {
       cells[k] = m.get(operands[k]);
     if (const char *why = perform(instr, cells, result))
       return m.fail(loc, why);
-    if (m.roundoff != 0 && isRounded(instr.code)) {
-      bool up = llvm::hash_combine(instr.code, result.i) & 1;
-      result.f *= 1 + (up ? m.roundoff : -m.roundoff);
-    }
+    if (isRounded(instr.code))
+      result.f = m.moved(result.f, *this);
     return result;
   }
   Instr instr;

@@ -15,6 +15,8 @@
 #include "lib/Interpreter/Kernel.h"
 #include "lib/Interpreter/Scalar.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/bit.h"
 #include <memory>
 
 namespace moa::interp {
@@ -37,6 +39,7 @@ struct Node {
   uint64_t stamp = 0;
   Scope *scope;
   bool mayBeAbsent = false;
+  uint64_t number = 0; // in the kernel
   mlir::Location loc;
 };
 
@@ -66,8 +69,24 @@ public:
   llvm::Error takeError() { return makeError(error); }
 
   bool failed = false;
-  /// See InterpretOptions::roundoff.
+  /// See InterpretOptions.
   double roundoff = 0;
+  uint64_t roundoffSeed = 0;
+  /// A float that the node just computed, moved by the roundoff. The node counts: a
+  /// value that is computed in two places is rounded in two ways.
+  double moved(double value, const Node &node, uint64_t step = 0) const {
+    if (roundoff == 0)
+      return value;
+    bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value),
+                                 roundoffSeed) &
+              1;
+    return value * (1 + (up ? roundoff : -roundoff));
+  }
+  /// The same for a step of a sum or product of floats.
+  Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
+    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul);
+    return rounds ? ofFloat(moved(cell.f, node, step)) : cell;
+  }
 
 private:
   std::string error;
@@ -108,6 +127,7 @@ protected:
   template <typename NodeTy, typename... Args>
   NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
     auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);
+    node->number = owned.size();
     NodeTy *raw = node.get();
     owned.push_back(std::move(node));
     return raw;

@@ -43,6 +43,7 @@ public:
       : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
         options(options) {
     state.roundoff = options.roundoff;
+    state.roundoffSeed = options.roundoffSeed;
   }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);

@@ -80,11 +80,12 @@ void AccState::step(Machine &m) {
       m.enter(*valueScope);
       for (size_t k = 0; k < at.size(); ++k)
         m.set(indices[k], ofInt(at[k]));
-      Cell term = m.get(value);
+      Cell term = m.get(value), next = cell;
       if (!user)
-        cell = interp::combine(monoid, form, cell, term);
-      else if (const char *why = user->apply(cell, term, cell))
+        next = interp::combine(monoid, form, cell, term);
+      else if (const char *why = user->apply(cell, term, next))
         m.fail(loc, why);
+      cell = m.movedStep(monoid, form, next, *this, 0);
       nextIndex(at, extents);
       if (m.failed)
         return;

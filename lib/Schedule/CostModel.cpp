@@ -67,7 +67,7 @@ static Choice chooseBlocks(const NestShape &nest, const Machine &machine, int64_
     int64_t previous = 0;
     for (int64_t block : {8, 16, 32, 64, 96, 128, 192, 256, 384, 512}) {
       // A block beyond a constant extent only wastes room.
-      if (fold.extent && previous >= *fold.extent)
+      if (fold.extent && previous > 0 && previous >= *fold.extent)
         break;
       previous = block;
       int64_t need = workingSet(nest, fold, machine, registers, lanes, block).total();

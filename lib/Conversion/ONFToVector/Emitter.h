@@ -138,6 +138,8 @@ public:
   mlir::Value splat(Emitted emitted);
   /// True if the value depends on an index that is bound to lanes now.
   bool isRow(mlir::Value value);
+  /// True if every index the value depends on is bound to a number now.
+  bool isUniform(mlir::Value value);
   mlir::Value extent(const SymExpr &expr);
   mlir::Value extent(llvm::StringRef text);
   /// Binds an index to the lanes base, base + 1, …, clamped to `last`; `full`
@@ -146,7 +148,8 @@ public:
                  mlir::Value last, bool exact = false);
   void emitStore(onf::StoreOp store, mlir::Value laneMask);
   mlir::Value convert(Build b, mlir::Value value, mlir::Type element);
-  /// Loads and stores of states in scratch; booleans are bytes there.
+  /// Loads and stores of states in scratch; booleans are bytes there. Offsets of
+  /// each lane are gathered.
   mlir::Value loadState(Build b, mlir::Type element, bool row,
                         mlir::Value pointer, mlir::Value offset);
   void storeState(Build b, mlir::Value value, mlir::Value pointer,

@@ -129,8 +129,9 @@ Emitter::Values FoldEmitter::initialValues() {
   Values inits;
   for (auto [acc, buffer] : llvm::zip_equal(accs, buffers)) {
     State state;
-    state.row = e.isRow(acc.getResult());
     state.carried = !acc.getExtents().empty();
+    // A buffer of rows may hold a state that is the same in all of them.
+    state.row = state.carried ? buffer.row : e.isRow(acc.getResult());
     Type element = state.carried ? buffer.element : acc.getResult().getType();
     Value identity = e.identityOf(acc, e.typeOf(element, state.row));
     if (state.carried) {

@@ -52,8 +52,15 @@ static Value toStorage(Build b, Value value) {
 Value Emitter::loadState(Build b, Type element, bool row, Value pointer,
                          Value offset) {
   Type type = storageType(element);
-  Value where = b.address(type, pointer, offset);
-  Value value = b.load(typeOf(type, row), where, storageBytes(element));
+  Value where = b.address(type, pointer, offset), value;
+  if (isa<VectorType>(offset.getType())) {
+    Value all = b.constant(rowType(b.b.getI1Type()), b.b.getBoolAttr(true));
+    Value zero = LLVM::ZeroOp::create(b.b, loc, rowType(type));
+    value = LLVM::masked_gather::create(b.b, loc, rowType(type), where, all, zero,
+                                        storageBytes(element));
+  } else {
+    value = b.load(typeOf(type, row), where, storageBytes(element));
+  }
   return fromStorage(b, element, value);
 }
 

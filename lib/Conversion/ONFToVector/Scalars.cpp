@@ -80,6 +80,13 @@ Value Emitter::repaired(AccOp acc, Value state, Value factor, Value apply) {
   return b.select(apply, b.combine(monoid, state, factor), state);
 }
 
+bool Emitter::isUniform(Value value) {
+  return llvm::all_of(deps.of(value), [&](Value index) {
+    auto bound = findBound(index);
+    return bound && !isa<VectorType>(bound->value.getType());
+  });
+}
+
 Value Emitter::splat(Emitted emitted) {
   if (isa<VectorType>(emitted.value.getType()))
     return emitted.value;
@@ -346,33 +353,38 @@ Emitted Emitter::evalAt(AtOp at) {
     StateBuffer state;
     if (StateBuffer *found = findState(at.getState(), where))
       state = *found;
-    if (state.tiled && !rowDepth()) {
-      fail(at, "result used where no row is known");
-      return {this->at(0).index(0), 0};
-    }
-    if (state.tiled)
-      depth = std::max(depth, *rowDepth());
     SmallVector<Emitted> indices;
+    bool across = false; // the lanes run along an axis of the state
     for (Value index : at.getIndices()) {
       indices.push_back(eval(index));
       depth = std::max(depth, indices.back().depth);
       known = std::max(known, indices.back().context);
+      across |= isa<VectorType>(indices.back().value.getType());
     }
+    // A state that is the same in all rows is read in the first.
+    bool first = state.row && (across || (state.tiled && !rowDepth()));
+    if (first && !isUniform(at.getState())) {
+      fail(at, "result used where no row is known");
+      return {this->at(0).index(0), 0};
+    }
+    if (state.tiled && !first)
+      depth = std::max(depth, *rowDepth());
     Build b = this->at(depth);
-    Value flat = b.index(0);
+    auto match = [&](Value x) { return across ? b.splat(x, lanes) : x; };
+    Value flat = match(b.index(0));
     for (auto [index, size] : llvm::zip_equal(indices, state.extents))
-      flat = b.add(b.mul(flat, size), index.value);
+      flat = b.add(b.mul(flat, match(b.index(size))), match(index.value));
     Value offset = flat;
     if (state.tiled) {
-      Value v = stack[*rowDepth()]->vectorNumber, p = b.index(state.panel);
+      Value v = first ? b.index(0) : stack[*rowDepth()]->vectorNumber, p = b.index(state.panel);
       Value panel = b.b.createOrFold<arith::DivUIOp>(loc, v, p);
       Value lane = b.mul(b.b.createOrFold<arith::RemUIOp>(loc, v, p), lanes);
-      flat = b.add(b.mul(panel, state.padded), flat);
-      offset = b.add(b.mul(flat, state.panel * lanes), lane);
+      flat = b.add(match(b.mul(panel, state.padded)), flat);
+      offset = b.add(b.mul(flat, match(b.index(state.panel * lanes))), match(lane));
     } else if (state.row) {
-      offset = b.mul(flat, lanes);
+      offset = b.mul(flat, match(b.index(lanes)));
     }
-    Value value = loadState(b, state.element, state.row, state.pointer, offset);
+    Value value = loadState(b, state.element, state.row && !first, state.pointer, offset);
     return remember(at.getResult(), value, depth, known);
   }
   fail(at, "expects the result of a fold");

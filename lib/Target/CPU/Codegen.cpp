@@ -48,7 +48,7 @@ static std::string getHostFeatures() {
 }
 
 Expected<std::unique_ptr<TargetMachine>>
-createTargetMachine(StringRef processor) {
+createTargetMachine(StringRef processor, unsigned optimization) {
   initialiseTargets();
   Triple triple(sys::getProcessTriple());
   std::string error;
@@ -64,7 +64,7 @@ createTargetMachine(StringRef processor) {
                              triple.str());
   std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
       triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
-      std::nullopt, CodeGenOptLevel::Aggressive));
+      std::nullopt, static_cast<CodeGenOptLevel>(optimization)));
   if (!machine)
     return createStringError("no code generator for processor '" + name + "'");
   return machine;
@@ -136,7 +136,11 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   return module;
 }
 
-void optimise(llvm::Module &module, TargetMachine &machine) {
+void optimise(llvm::Module &module, TargetMachine &machine,
+              unsigned optimization) {
+  static const OptimizationLevel levels[] = {
+      OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
+      OptimizationLevel::O3};
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = true;
@@ -151,8 +155,11 @@ void optimise(llvm::Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3)
-      .run(module, modules);
+  OptimizationLevel level = levels[optimization];
+  ModulePassManager passes = optimization == 0
+                                 ? builder.buildO0DefaultPipeline(level)
+                                 : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
 }
 
 Expected<SmallVector<char, 0>> emitObject(llvm::Module &module,

@@ -23,9 +23,10 @@ class TargetMachine;
 
 namespace moa::cpu {
 
-/// The machine to compile for: an LLVM processor name, or empty for this one.
+/// The machine to compile for: an LLVM processor name, or empty for this one; and
+/// how hard its code generator works, 0 to 3.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(llvm::StringRef processor);
+createTargetMachine(llvm::StringRef processor, unsigned optimization = 3);
 
 /// Translates a module in the llvm dialect, links the run-time code in and adds
 /// the entry points of its one kernel.
@@ -34,8 +35,9 @@ translate(mlir::ModuleOp module, llvm::LLVMContext &context,
           llvm::TargetMachine &machine, const KernelSignature &signature,
           bool packed);
 
-/// LLVM's -O3 pipeline for the machine.
-void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+/// LLVM's pipeline for the machine, -O0 to -O3.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned optimization = 3);
 
 /// An object file's bytes.
 llvm::Expected<llvm::SmallVector<char, 0>>
