@@ -212,9 +212,7 @@ PAST = {"Q": "BHND", "Kp": "BHPD", "Vp": "BHPD", "K": "BHND", "V": "BHND"}
 family("past_present", sizes=PASTS, inputs=lambda rng, z: arrays(rng, z, **PAST), expected=past_present, kinds=KINDS)
 
 
-NO_CAT = "'cat' does not exist yet"
-family("past_present_cat", sizes=PASTS, inputs=lambda rng, z: arrays(rng, z, **PAST), expected=past_present,
-       fails={target: NO_CAT for target in ("cpu", "device", "cuda", "ptx")})
+family("past_present_cat", sizes=PASTS, inputs=lambda rng, z: arrays(rng, z, **PAST), expected=past_present)
 
 
 def past_returned(v, z):
