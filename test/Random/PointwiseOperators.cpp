@@ -338,7 +338,8 @@ static bool makeLogic(Generator &g, Scope &scope) {
   return bool(g.add(scope, op, "$0 " + op + " $1", {*p, *q}, Kind::Bool, node.shape, facts));
 }
 
-static bool makeSelect(Generator &g, Scope &scope) {
+/// Of operands that may be absent, or of such that are not.
+static bool makeSelectOf(Generator &g, Scope &scope, bool absent) {
   Kind kind = g.chance(1, 5) ? Kind::Int : Kind::Float;
   auto x = g.findArray(scope, kind);
   if (!x)
@@ -356,8 +357,13 @@ static bool makeSelect(Generator &g, Scope &scope) {
   facts.copied = a.copied && b.copied;
   facts.absent = a.absent || b.absent || g.at(*p).facts.absent;
   facts.infinite = a.infinite || b.infinite;
+  if (facts.absent != absent)
+    return false;
   return bool(g.add(scope, "select", "select(#0, #1, #2)", {*p, *x, *y}, kind, shape, facts));
 }
+
+static bool makeSelect(Generator &g, Scope &scope) { return makeSelectOf(g, scope, false); }
+static bool makeAbsentSelect(Generator &g, Scope &scope) { return makeSelectOf(g, scope, true); }
 
 static bool makeMask(Generator &g, Scope &scope) {
   Kind kind = g.chance(1, 6) ? g.chance(1, 2) ? Kind::Int : Kind::Bool : Kind::Float;
@@ -459,6 +465,7 @@ llvm::ArrayRef<Operator> moa::random::getPointwiseOperators() {
       {"comparison", 6, makeComparison},
       {"logic", 5, makeLogic},
       {"select", 8, makeSelect},
+      {"absent select", 4, makeAbsentSelect},
       {"mask", 12, makeMask},
       {"addmask", 3, makeAddMask},
       {"ranked", 8, makeRanked},
