@@ -120,6 +120,37 @@ static bool makeRotate(Generator &g, Scope &scope) {
                     node.kind, node.shape, moved(node)));
 }
 
+/// Of two arrays that differ on one axis at most, or of an array and itself.
+static bool makeCat(Generator &g, Scope &scope) {
+  auto x = findAny(g, scope, 1);
+  if (!x)
+    return false;
+  const Node node = g.at(*x);
+  size_t rank = node.shape.size(), axis = g.pick(rank);
+  std::vector<NodeId> fitting{*x};
+  for (NodeId id : scope.pool) {
+    const Node &other = g.at(id);
+    bool fits = other.kind == node.kind && other.shape.size() == rank;
+    for (size_t k = 0; fits && k < rank; ++k)
+      fits = k == axis || other.shape[k] == node.shape[k];
+    if (fits)
+      fitting.push_back(id);
+  }
+  NodeId y = g.oneOf(fitting);
+  const Node &other = g.at(y);
+  Facts facts = moved(node);
+  facts.magnitude = std::max(facts.magnitude, other.facts.magnitude);
+  facts.integral &= other.facts.integral;
+  facts.copied &= other.facts.copied;
+  facts.absent |= other.facts.absent;
+  facts.infinite |= other.facts.infinite;
+  facts.selection &= other.facts.selection;
+  Shape shape = node.shape;
+  shape[axis] = shape[axis] + other.shape[axis];
+  return bool(g.add(scope, "cat", "cat(#0, #1" + axisText(g, axis, rank) + ")", {*x, y},
+                    node.kind, shape, facts));
+}
+
 static bool makeReshape(Generator &g, Scope &scope) {
   auto x = findAny(g, scope, 1);
   if (!x)
@@ -252,7 +283,8 @@ llvm::ArrayRef<Operator> moa::random::getMovementOperators() {
   static const Operator table[] = {
       {"transpose", 10, makeTranspose}, {"take or drop", 10, makeTakeOrDrop},
       {"reverse", 5, makeReverse},      {"rotate", 5, makeRotate},
-      {"reshape", 8, makeReshape},      {"iota", 3, makeIota},
+      {"cat", 10, makeCat},             {"reshape", 8, makeReshape},
+      {"iota", 3, makeIota},
       {"gather", 10, makeGather}};
   return table;
 }

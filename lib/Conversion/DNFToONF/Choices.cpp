@@ -76,8 +76,9 @@ private:
     int64_t j = exprs.freshIndex(exprs.boundName(e));
     extents[j] = e->extent;
     auto [body, present] = exprs.open(e, j);
-    Expr newBody = restrict(body, nullptr);
-    Expr newPresent = present ? restrict(present, nullptr) : nullptr;
+    // A result inside that does not depend on j is a fold of the row as well.
+    Expr newBody = restrict(body, condition);
+    Expr newPresent = present ? restrict(present, condition) : nullptr;
     if (condition && (mayFault(body) || (present && mayFault(present))))
       newPresent = both(condition, newPresent);
     if (newBody == body && newPresent == present)

@@ -300,6 +300,11 @@ Expr Expansion::run(Expr body) {
     auto terms = separate(factor.base);
     if (!terms || terms->size() < 2)
       return nullptr;
+    // A first value that is itself a result over a range of this length would make
+    // the new sums mixed again.
+    for (const Term &term : *terms)
+      if (!term.g.empty() && readsResult(firstValue(multiply(term.g))))
+        return nullptr;
     auto next = product(all, shifted(*terms));
     if (!next)
       return nullptr;
