@@ -151,7 +151,7 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
   case Builtin::Psi:
     return elaboratePsi(expr);
   case Builtin::Cat:
-    return elaborateCat(expr, context);
+    return elaborateCat(expr);
   case Builtin::Outer:
     return elaborateOuter(expr);
   case Builtin::Inner:
@@ -399,7 +399,7 @@ TermOr Elaborator::elaborateFullReduce(const Expr &expr) {
   return reduceWith(expr.arg(0), *monoid, expr.loc, "reduce", *term, *axis);
 }
 
-TermOr Elaborator::elaborateCat(const Expr &expr, Context) {
+TermOr Elaborator::elaborateCat(const Expr &expr) {
   auto a = elaborate(expr.arg(0));
   if (failed(a))
     return failure();

@@ -97,7 +97,7 @@ private:
   TermOr elaborateReverseRotate(const Expr &expr, const Builtin &builtin,
                                 const Term &term);
   TermOr elaborateReshape(const Expr &expr, const Term &term);
-  TermOr elaborateCat(const Expr &expr, Context context);
+  TermOr elaborateCat(const Expr &expr);
   TermOr elaboratePsi(const Expr &expr);
   TermOr elaborateOuter(const Expr &expr);
   TermOr elaborateFullInner(const Expr &expr);

@@ -376,15 +376,11 @@ Error DNFInterpreter::buildReduce(dnf::ReduceOp op) {
       keys.push_back(nodeOf(index));
       domain.push_back(extents[index]);
     }
-  std::shared_ptr<const UserMonoid> user;
-  if (op.getMonoid() == Monoid::user) {
-    std::string why;
-    user = UserMonoid::make(lookupMonoid(op), why);
-    if (!user)
-      return makeError(locationText(op.getLoc()) + why);
-  }
+  auto user = getUserMonoid(op);
+  if (!user)
+    return user.takeError();
   define(op.getResult(),
-         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(), user,
+         make<ReduceNode>(captureScope(op.getBody()), op.getLoc(), op.getMonoid(), *user,
                           op.getResult().getType(), *extent, body, std::move(keys),
                           std::move(domain)));
   return Error::success();

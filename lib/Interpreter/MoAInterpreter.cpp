@@ -283,16 +283,12 @@ Error MoAInterpreter::apply(ReduceOp op, Whole &out) {
   std::vector<int64_t> strides = stridesOf(in.shape);
   int64_t axis = op.getAxis(), extent = in.shape[axis], step = strides[axis];
   strides.erase(strides.begin() + axis);
-  std::shared_ptr<const UserMonoid> user;
-  if (op.getMonoid() == Monoid::user) {
-    std::string why;
-    user = UserMonoid::make(lookupMonoid(op), why);
-    if (!user)
-      return makeError(locationText(op.getLoc()) + why);
-  }
+  auto user = getUserMonoid(op);
+  if (!user)
+    return user.takeError();
   forEach(out.shape, [&](int64_t k, ArrayRef<int64_t> index) {
     int64_t offset = dot(index, strides);
-    Accumulator sum(op.getMonoid(), out.element, user.get());
+    Accumulator sum(op.getMonoid(), out.element, user->get());
     for (int64_t j = 0; j < extent; ++j, offset += step) {
       State state = in.state(offset);
       if (state == Undefined)

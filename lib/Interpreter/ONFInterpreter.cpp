@@ -197,12 +197,10 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   acc->name = op.getName().str();
   acc->monoid = op.getMonoid();
   acc->form = Form::of(type);
-  if (acc->monoid == Monoid::user) {
-    std::string why;
-    acc->user = UserMonoid::make(lookupMonoid(op), why);
-    if (!acc->user)
-      return makeError(locationText(op.getLoc()) + why);
-  }
+  auto user = getUserMonoid(op);
+  if (!user)
+    return user.takeError();
+  acc->user = std::move(*user);
   acc->identity = acc->user ? acc->user->getIdentity() : identityOf(acc->monoid, type);
   acc->combine = op.getCombine();
   auto extents = extentsOf(op.getExtents());

@@ -1,5 +1,6 @@
 //===- UserMonoid.cpp - monoids of the specification, executed ------------===//
 #include "lib/Interpreter/UserMonoid.h"
+#include "lib/Interpreter/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -83,4 +84,16 @@ const char *UserMonoid::apply(Cell x, Cell y, Cell &result) const {
   }
   result = values[returned];
   return wrong[returned];
+}
+
+llvm::Expected<std::shared_ptr<const UserMonoid>>
+moa::interp::getUserMonoid(Operation *op) {
+  MonoidOp monoid = lookupMonoid(op);
+  if (!monoid)
+    return std::shared_ptr<const UserMonoid>();
+  std::string why;
+  auto made = UserMonoid::make(monoid, why);
+  if (!made)
+    return makeError(locationText(op->getLoc()) + why);
+  return made;
 }

@@ -3,6 +3,7 @@
 #define MOA_INTERPRETER_USERMONOID_H
 
 #include "lib/Interpreter/Scalar.h"
+#include "llvm/Support/Error.h"
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,9 @@ private:
   Cell identity = ofInt(0);
   Form form;
 };
+
+/// The monoid that a reduction or a state names; null for a named monoid.
+llvm::Expected<std::shared_ptr<const UserMonoid>> getUserMonoid(mlir::Operation *op);
 
 } // namespace moa::interp
 

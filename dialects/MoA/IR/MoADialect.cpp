@@ -2,7 +2,6 @@
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -256,16 +255,6 @@ LogicalResult moa::verifyMonoidUse(Operation *op, Monoid monoid, FlatSymbolRefAt
 
 TypedAttr moa::getIdentityOf(Operation *op, Monoid monoid, Type type) {
   return monoid == Monoid::user ? lookupMonoid(op).getIdentity() : getIdentity(monoid, type);
-}
-
-Value moa::buildMonoid(OpBuilder &b, Location loc, MonoidOp monoid, Value x, Value y) {
-  Block &body = monoid.getBody().front();
-  IRMapping mapping;
-  mapping.map(body.getArgument(0), x);
-  mapping.map(body.getArgument(1), y);
-  for (Operation &op : body.without_terminator())
-    b.clone(op, mapping);
-  return mapping.lookupOrDefault(monoid.getReturned());
 }
 
 bool moa::mulDistributesOver(Monoid monoid) { return monoid == Monoid::add; }

@@ -46,9 +46,6 @@ mlir::LogicalResult verifyMonoidUse(mlir::Operation *op, Monoid monoid,
                                     mlir::SymbolTableCollection &symbols);
 /// As getIdentity, of the monoid of `op`, the user's included.
 mlir::TypedAttr getIdentityOf(mlir::Operation *op, Monoid monoid, mlir::Type type);
-/// x ⊕ y as scalar IR for a monoid of the user whose body is scalar.
-mlir::Value buildMonoid(mlir::OpBuilder &builder, mlir::Location loc, MonoidOp monoid,
-                        mlir::Value x, mlir::Value y);
 
 } // namespace moa
 
