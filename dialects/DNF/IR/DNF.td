@@ -12,6 +12,25 @@ include "dialects/MoA/IR/MoABase.td"
 def DNF_Dialect : Dialect {
   let name = "dnf";
   let summary = "Denotational normal form: scalar definitions over index domains";
+  let description = [{
+    What ψ-reduction leaves: an ordered list of definitions, each a scalar expression
+    over its indices in operations of arith and math. Arrays occur only as inputs under
+    a full index (`dnf.psi`); every intermediate array is gone, or is a let, a function
+    of its indices that has no storage. Absence is the range of a reduction or the
+    condition of an output.
+
+        dnf.output 0 over ["n", "k"] in ["N", "128"] -> f32 {
+        ^bb0(%n: index, %k: index):
+          %0 = dnf.reduce add over "m" in "M" : f32 {
+          ^bb0(%m: index):
+            %1 = dnf.apply @P(%n, %m) : f32
+            %2 = dnf.psi %V[%m, %k] : <[M, 128], f32> -> f32
+            %3 = arith.mulf %1, %2 : f32
+            dnf.yield %3 : f32
+          }
+          dnf.yield %0 : f32
+        }
+  }];
   let cppNamespace = "::moa::dnf";
   let dependentDialects = ["::moa::MoADialect"];
 }
@@ -29,9 +48,19 @@ def DNF_KernelOp : DNF_NamedOp<"kernel",
     [Symbol, SymbolTable, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "A kernel: an ordered list of definitions, outputs last";
   let description = [{
-    Block arguments are the input arrays (scalars have rank zero), attributes as
-    for `moa.kernel`. The body holds `dnf.let` and `dnf.output` only; a let may
-    apply lets defined above it.
+    Block arguments are the input arrays (scalars have rank zero), attributes as for
+    `moa.kernel`. The body holds `dnf.let` and `dnf.output` only; a let may apply lets
+    defined above it.
+
+        dnf.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
+            result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
+        ^bb0(%x: !moa.array<[N, M], f32>):
+          dnf.output 0 over ["n"] in ["N"] -> f32 { … }
+        }
+
+    Constraints: one name per parameter (C1) and per result (C2); each result is defined
+    once (C3); the body holds lets and outputs only (C4); parameters and results are
+    arrays (C5).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -44,9 +73,19 @@ def DNF_KernelOp : DNF_NamedOp<"kernel",
 def DNF_LetOp : DNF_NamedOp<"let", [Symbol, HasParent<"KernelOp">, SingleBlock]> {
   let summary = "A shared function of its indices, never storage";
   let description = [{
-    `dnf.let @m(%b, %i) in ["B", "N"] -> f32 { … dnf.yield %v : f32 }`. The
-    block arguments are the indices, one per extent of `domain`; `names` are
-    their names for printing.
+    f(i) = the yielded value: what a name of the specification, or an array that is used
+    more than once, stands for (law P15). The block arguments are the indices, one per
+    extent of `domain`; `names` are their names for printing.
+
+        dnf.let @e over ["n", "m"] in ["N", "M"] -> f32 {
+        ^bb0(%n: index, %m: index):
+          %0 = dnf.psi %x[%n, %m] : <[N, M], f32> -> f32
+          %1 = math.exp %0 : f32
+          dnf.yield %1 : f32
+        }
+
+    Constraints: one index argument and one name per extent (C1); the body ends with a
+    `dnf.yield` of `type` (C2).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$domain,
                        StrArrayAttr:$names, TypeAttr:$type);
@@ -60,9 +99,17 @@ def DNF_LetOp : DNF_NamedOp<"let", [Symbol, HasParent<"KernelOp">, SingleBlock]>
 def DNF_OutputOp : DNF_NamedOp<"output", [HasParent<"KernelOp">, SingleBlock]> {
   let summary = "The element of an output array at an index";
   let description = [{
-    `result` is the position among the kernel's results. An element whose yield
-    is not present is 0. The yielded type is the compute type; rounding to the
-    output's element type happens once, at the store.
+    i ψ output = the yielded value; an element whose yield is not present is 0 (law A4).
+    `result` is the position among the kernel's results. The yielded type is the compute
+    type; rounding to the output's element type happens once, at the store.
+
+        dnf.output 0 over ["n"] in ["N"] -> f32 {
+        ^bb0(%n: index):
+          %0 = dnf.apply @m(%n) : f32
+          dnf.yield %0 : f32
+        }
+
+    Constraints: as for `dnf.let`, C1 and C2.
   }];
   let arguments = (ins I64Attr:$result, StrArrayAttr:$domain,
                        StrArrayAttr:$names, TypeAttr:$type);
@@ -75,6 +122,17 @@ def DNF_OutputOp : DNF_NamedOp<"output", [HasParent<"KernelOp">, SingleBlock]> {
 
 def DNF_PsiOp : DNF_Op<"psi", [Pure]> {
   let summary = "A full index into an input array";
+  let description = [{
+    i ψ A for an input A [Def 2]: the only place where an array is read. The indices are
+    scalars of type index, one per axis, in order; that they lie inside A is the user's
+    promise where they are computed from elements of arrays.
+
+        %0 = dnf.psi %K[%b, %g, %m] : <[B, G, M], bf16> -> bf16
+
+    Constraints: one index per axis (C1); the result has the array's element type (C2); the
+    array is an argument of the kernel (C3). While ψ-reduction is at work the array may also
+    be the result of an operator of moa.
+  }];
   let arguments = (ins MoA_ArrayType:$array, Variadic<Index>:$indices);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$array `[` $indices `]` attr-dict `:` type($array) `->` type($result)";
@@ -83,6 +141,14 @@ def DNF_PsiOp : DNF_Op<"psi", [Pure]> {
 
 def DNF_ApplyOp : DNF_Op<"apply", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a let at an index";
+  let description = [{
+    f(i) for a let f: no call and no storage, but what f yields at these indices.
+
+        %1 = dnf.apply @m(%b, %n) : f32
+
+    Constraints: `let` names a let of the kernel (C1); one index per axis of it (C2); the
+    result has its type (C3); it is defined above (C4).
+  }];
   let arguments = (ins FlatSymbolRefAttr:$let, Variadic<Index>:$indices);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$let `(` $indices `)` attr-dict `:` type($result)";
@@ -111,6 +177,11 @@ def DNF_ReduceOp : DNF_NamedOp<"reduce",
 
 def DNF_ExtentOp : DNF_Op<"extent", [Pure]> {
   let summary = "An integer expression over the symbols";
+  let description = [{
+    <> ψ e = e (law P2): the value of an expression over the kernel's symbols.
+
+        %0 = dnf.extent "M - N"
+  }];
   let arguments = (ins StrAttr:$expr);
   let results = (outs Index:$result);
   let assemblyFormat = "$expr attr-dict";
@@ -119,8 +190,11 @@ def DNF_ExtentOp : DNF_Op<"extent", [Pure]> {
 def DNF_WhereOp : DNF_Op<"where", [Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "A value that is absent unless the condition holds";
   let description = [{
-    Transient: the laws of absence move it to the yield of a reduction, where
-    it restricts the range, or of an output. `dnf-verify` admits none.
+    `a where p` is a where p holds and absent elsewhere [Def 9]. Transient: the laws A1 to A6
+    move it to the yield of a reduction, where it restricts the range, or of an output.
+    `dnf-verify` admits none.
+
+        %1 = dnf.where %p, %0 : f32
   }];
   let arguments = (ins I1:$condition, AnyType:$value);
   let results = (outs AnyType:$result);
@@ -142,6 +216,13 @@ def DNF_JoinOp : DNF_Op<"join", [Pure, AllTypesMatch<["first", "second", "result
 def DNF_YieldOp : DNF_Op<"yield", [Terminator, Pure,
     ParentOneOf<["LetOp", "OutputOp", "ReduceOp"]>]> {
   let summary = "The value of the body and, optionally, when it is present";
+  let description = [{
+    Ends a let, an output or a reduction. With `if` the value is present only where the
+    condition holds: in a reduction this restricts the range (law A3), of an output the
+    element is 0 elsewhere (law A4). A let yields without one.
+
+        dnf.yield %1 if %2 : f32
+  }];
   let arguments = (ins AnyType:$value, Optional<I1>:$present);
   let assemblyFormat = "$value (`if` $present^)? attr-dict `:` type($value)";
 }

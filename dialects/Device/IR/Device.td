@@ -17,9 +17,17 @@ def Device_ProgramOp : Device_Op<"program",
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "One entry point: kernels that are launched one after the other";
   let description = [{
-    Attributes and block arguments as for `onf.kernel`: the inputs, then the
-    outputs. The body holds `device.kernel`s only, in the order of their launches;
-    each starts when the one before has finished.
+    Attributes and block arguments as for `onf.kernel`: the inputs, then the outputs. The body
+    holds `device.kernel`s only, in the order of their launches; each starts when the one
+    before has finished.
+
+        device.program @sdpa attributes {symbols = ["N"], …} {
+        ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+          device.kernel @sdpa_0 blocks "(N + 127)/128" threads 128 { … }
+        }
+
+    Constraints: one argument per input and output (C1), arrays of the declared types (C2);
+    kernels only (C3).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -33,12 +41,12 @@ def Device_KernelOp : Device_Op<"kernel",
     [HasParent<"ProgramOp">, SingleBlock, NoTerminator, AutomaticAllocationScope]> {
   let summary = "What every thread of one launch does";
   let description = [{
-    `device.kernel @name blocks "B*H*((N + 127)/128)" threads 128 { … }`: a grid
-    of that many blocks of `threads` threads; nothing is launched when there are
-    none.
+    A grid of `blocks` blocks of `threads` threads; nothing is launched when there are none.
 
-    Constraints: `threads` is a multiple of 32 and at most 1024 (C1); `blocks` is
-    an expression over the program's symbols (C2).
+        device.kernel @name blocks "B*H*((N + 127)/128)" threads 128 { … }
+
+    Constraints: `threads` is a multiple of 32 and at most 1024 (C1); `blocks` is an expression
+    over the program's symbols (C2); the body has no arguments (C3).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$blocks, I64Attr:$threads);
   let regions = (region SizedRegion<1>:$body);
@@ -50,12 +58,22 @@ def Device_KernelOp : Device_Op<"kernel",
 
 def Device_BlockOp : Device_Op<"block", [Pure]> {
   let summary = "This block's number in the grid";
+  let description = [{
+    0 ≤ block < `blocks` of the kernel, the same for all threads of a block.
+
+        %b = device.block
+  }];
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
 }
 
 def Device_ThreadOp : Device_Op<"thread", [Pure]> {
   let summary = "This thread's number in its block";
+  let description = [{
+    0 ≤ thread < `threads` of the kernel.
+
+        %t = device.thread
+  }];
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
 }
@@ -63,8 +81,12 @@ def Device_ThreadOp : Device_Op<"thread", [Pure]> {
 def Device_SymbolOp : Device_Op<"symbol", [Pure]> {
   let summary = "An integer expression over the program's symbols and strides";
   let description = [{
-    `device.symbol "2*Q.s1 + N"`; stride symbols are named `<array>.s<axis>` and
-    count elements. The value is the same for all threads.
+    Stride symbols are named `<array>.s<axis>` and count elements. The value is the same for
+    all threads.
+
+        %0 = device.symbol "2*Q.s1 + N"
+
+    Constraint: `expr` is an integer expression (C1).
   }];
   let arguments = (ins StrAttr:$expr);
   let results = (outs Index:$result);
@@ -74,6 +96,14 @@ def Device_SymbolOp : Device_Op<"symbol", [Pure]> {
 
 def Device_ScalarOp : Device_Op<"scalar", [Pure]> {
   let summary = "The value of an argument of rank zero, passed with the launch";
+  let description = [{
+    Passed by value, so that no memory is read.
+
+        %scale = device.scalar %s : <[], f32> -> f32
+
+    Constraints: the array is a parameter of the program (C1), an input (C2), of the result's
+    element type (C3) and of rank 0 (C4).
+  }];
   let arguments = (ins MoA_ArrayType:$array);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$array attr-dict `:` type($array) `->` type($result)";
@@ -83,8 +113,10 @@ def Device_ScalarOp : Device_Op<"scalar", [Pure]> {
 def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
   let summary = "2^x by the hardware's approximation";
   let description = [{
-    Relative error at most 2^-22, subnormal results flushed to zero
-    (ex2.approx.ftz.f32, PTX ISA 9.7.3.20).
+    Relative error at most 2^-22, subnormal results flushed to zero (ex2.approx.ftz.f32, PTX
+    ISA 9.7.3.20).
+
+        %y = device.exp2 %x : f32
   }];
   let arguments = (ins F32:$operand);
   let results = (outs F32:$result);
@@ -94,8 +126,13 @@ def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
 def Device_LoadOp : Device_Op<"load"> {
   let summary = "One element of an input in global memory";
   let description = [{
-    `offset` counts elements from the array's first one. The address lies inside
-    the array. Inputs do not change during a program.
+    `offset` counts elements from the array's first one. The address lies inside the array.
+    Inputs do not change during a program.
+
+        %0 = device.load %x[%i] : <[N], bf16> -> bf16
+
+    Constraints: the array is a parameter of the program (C1), an input (C2), of the result's
+    element type (C3).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset);
   let results = (outs AnyType:$result);
@@ -107,6 +144,15 @@ def Device_LoadOp : Device_Op<"load"> {
 
 def Device_StoreOp : Device_Op<"store"> {
   let summary = "Writes one element of an output, which has its element type";
+  let description = [{
+    `offset` counts elements from the array's first one. Every element is written once, by one
+    thread of one launch.
+
+        device.store %v, %y[%i] : bf16, <[N], bf16>
+
+    Constraints: the array is a parameter of the program (C1), an output (C2), of the value's
+    type (C3).
+  }];
   let arguments = (ins AnyType:$value, Arg<MoA_ArrayType, "", [MemWrite]>:$array,
                        Index:$offset);
   let assemblyFormat = [{
@@ -121,12 +167,24 @@ def Device_StoreOp : Device_Op<"store"> {
 
 def Device_SharedOp : Device_Op<"shared"> {
   let summary = "Shared memory of a block for the stages of a ring";
+  let description = [{
+    One array per operation and block; it holds the stages one behind the other, each with its
+    swizzle (see the type), and has arbitrary contents at first.
+
+        %keys = device.shared : !device.ring<2, [128, 64], bf16>
+  }];
   let results = (outs Device_RingType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Device_BarriersOp : Device_Op<"barriers"> {
   let summary = "Barriers of a block, initialised before any thread uses them";
+  let description = [{
+    One mbarrier per stage, each completed by the arrivals of its type and the bytes announced
+    to it. The phase of a fresh barrier has parity 0.
+
+        %full = device.barriers : !device.barriers<2, 1>
+  }];
   let results = (outs Device_BarriersType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
@@ -134,9 +192,11 @@ def Device_BarriersOp : Device_Op<"barriers"> {
 def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminator, SingleBlock]> {
   let summary = "A producer warpgroup beside consumer warpgroups";
   let description = [{
-    The first `warpgroups` warpgroups of the block run `consumer`, the last one
-    runs `producer`; each role gets its number of registers per thread. Inside
-    `producer` one thread of the warpgroup is active.
+    The first `warpgroups` warpgroups of the block run `consumer`, the last one runs `producer`;
+    each role gets its number of registers per thread. Inside `producer` one thread of the
+    warpgroup is active.
+
+        device.specialize consumers 2 registers 240 { … } producer registers 24 { … }
 
     Constraint: the block has 128·(warpgroups + 1) threads (C1).
   }];
@@ -153,8 +213,10 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
 def Device_WarpgroupOp : Device_Op<"warpgroup", [Pure]> {
   let summary = "This warpgroup's number in its block";
   let description = [{
-    With `again` the number is found again, so that what is computed from it takes no
-    register in front of this operation.
+    0 for threads 0 to 127, and so on. With `again` the number is found again, so that what is
+    computed from it takes no register in front of this operation.
+
+        %w = device.warpgroup again
   }];
   let arguments = (ins UnitAttr:$again);
   let results = (outs Index:$result);
@@ -165,9 +227,11 @@ def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
                                        MemoryEffects<[MemRead]>]> {
   let summary = "The same number of the whole block, kept in shared memory";
   let description = [{
-    A role of a specialised block reads here what stands in front of the roles. One
-    thread has written the number when barriers were initialised, so that it takes no
-    register from there to here.
+    A role of a specialised block reads here what stands in front of the roles. One thread has
+    written the number when barriers were initialised, so that it takes no register from there
+    to here.
+
+        %again = device.kept %tile
 
     Constraints: the operand is defined in the kernel's own block, in front of
     `device.specialize` (C1), and this operation stands in one of its roles (C2).
@@ -181,14 +245,16 @@ def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
 def Device_CopyOp : Device_Op<"copy"> {
   let summary = "Asynchronous copy of one tile of an input into a stage of a ring";
   let description = [{
-    `coordinates` are indices of the array's first axes; the tile starts there and
-    spans the last axis, from its start, and the axis `row_axis`. What lies outside
-    of the array is filled with zeros. The bytes of the stage are announced to the
-    barrier, which the copy completes. One thread executes this.
+    `coordinates` are indices of the array's first axes; the tile starts there and spans the
+    last axis, from its start, and the axis `row_axis`. What lies outside of the array is filled
+    with zeros. The bytes of the stage are announced to the barrier, which the copy completes.
+    One thread executes this.
 
-    Constraints: the array, an input of the program, has the ring's element type
-    (C1); there are coordinates of all axes but the last, and `row_axis` is one of
-    these (C2).
+        device.copy %K[%b, %h, %row] rows 2 to %keys[%stage] signals %full[%stage]
+          : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
+
+    Constraints: the array, an input of the program, has the ring's element type (C1); there are
+    coordinates of all axes but the last, and `row_axis` is one of these (C2).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, I64Attr:$row_axis,
@@ -204,19 +270,38 @@ def Device_CopyOp : Device_Op<"copy"> {
 
 def Device_WaitOp : Device_Op<"wait"> {
   let summary = "Waits until a barrier has completed the phase of a parity";
+  let description = [{
+    Returns once the phase of that parity is complete; what was written before the arrivals and
+    copied into the stage is visible then. A wait for a phase that is complete returns at once,
+    so that a slot may be at most one phase ahead.
+
+        device.wait %full[%stage] parity %parity : <2, 1>
+  }];
   let arguments = (ins Device_BarriersType:$barriers, Index:$slot, Index:$parity);
   let assemblyFormat = "$barriers `[` $slot `]` `parity` $parity attr-dict `:` type($barriers)";
 }
 
 def Device_ArriveOp : Device_Op<"arrive"> {
   let summary = "One arrival per warp on a barrier";
+  let description = [{
+    One lane of every warp that executes this arrives on the slot; the phase is complete when all
+    arrivals of the type have come.
+
+        device.arrive %empty[%stage] : <2, 8>
+  }];
   let arguments = (ins Device_BarriersType:$barriers, Index:$slot);
   let assemblyFormat = "$barriers `[` $slot `]` attr-dict `:` type($barriers)";
 }
 
 def Device_FillOp : Device_Op<"fill", [Pure]> {
   let summary = "A fragment of one value";
-  let description = "Constraint: the value has the fragment's element type (C1).";
+  let description = [{
+    Every element that a thread holds is that thread's value.
+
+        %z = device.fill %zero : f32 -> !device.fragment<…>
+
+    Constraint: the value has the fragment's element type (C1).
+  }];
   let arguments = (ins AnyType:$value);
   let results = (outs Device_FragmentType:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
@@ -226,16 +311,17 @@ def Device_FillOp : Device_Op<"fill", [Pure]> {
 def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
   let summary = "Starts c + a · b on the tensor cores";
   let description = [{
-    c[i, j] + Σ_k a[i, k] · b[k, j], the products exact and added in f32 in an
-    order of the hardware's. `a` is a fragment of 16-bit elements in the layout of
-    the accumulator, or 64 rows of a ring's stage from row `a_row`; `b` is a stage
-    of a ring, k along its rows, or along its columns with `transposed`. Without
-    `c` the sum starts at zero. The result, and `c`, may be used after
-    `device.await` only.
+    c[i, j] + Σ_k a[i, k] · b[k, j], the products exact and added in f32 in an order of the
+    hardware's (wgmma). `a` is a fragment of 16-bit elements in the layout of the accumulator, or
+    64 rows of a ring's stage from row `a_row`; `b` is a stage of a ring, k along its rows, or
+    along its columns with `transposed`. Without `c` the sum starts at zero. The result, and `c`,
+    may be used after `device.await` only.
 
-    Constraints: extents agree (C1); `c` and the result have the accumulator's
-    layout, as a fragment `a` has (C2); `a` and `b` have one element type, of 16
-    bits, and the result f32 (C3).
+        %s = device.contract %queries[…] rows %row by %keys[%stage] transposed
+          : !device.ring<1, [64, 64], bf16>, <2, [128, 64], bf16> -> !device.fragment<…>
+
+    Constraints: extents agree (C1); `c` and the result have the accumulator's layout, as a
+    fragment `a` has (C2); `a` and `b` have one element type, of 16 bits, and the result f32 (C3).
   }];
   let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
                        Index:$b_stage, Optional<Device_FragmentType>:$c,
@@ -336,6 +422,12 @@ def Device_ConvertLayoutOp : Device_Op<"convert_layout", [Pure]> {
 
 def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]> {
   let summary = "Waits until at most `pending` later contractions are in flight";
+  let description = [{
+    The fragment is there when this returns; contractions that were started after it may still
+    run, `pending` of them.
+
+        %done = device.await %s pending 1 : !device.fragment<…>
+  }];
   let arguments = (ins Device_FragmentType:$fragment, I64Attr:$pending);
   let results = (outs Device_FragmentType:$result);
   let assemblyFormat = "$fragment `pending` $pending attr-dict `:` type($result)";
@@ -344,11 +436,12 @@ def Device_AwaitOp : Device_Op<"await", [AllTypesMatch<["fragment", "result"]>]>
 def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
   let summary = "Zeroes the rows of a stage that no consumer marks";
   let description = [{
-    Every consumer warpgroup executes this with a fragment of booleans `seen`, 64 by
-    the stage's rows; row j of the stage is overwritten with zeros unless
-    seen[i, j] holds for some i of some warpgroup. Afterwards all consumers see the
-    result. A factor 0 is not enough to keep such a row out of a contraction: it may
-    hold NaN.
+    Every consumer warpgroup executes this with a fragment of booleans `seen`, 64 by the stage's
+    rows; row j of the stage is overwritten with zeros unless seen[i, j] holds for some i of some
+    warpgroup. Afterwards all consumers see the result. A factor 0 is not enough to keep such a
+    row out of a contraction: it may hold NaN.
+
+        device.clear_unseen %values[%stage] unless %seen : <2, [128, 64], bf16>, !device.fragment<…>
 
     Constraint: `seen` has a column per row of the ring, at most 128 (C1).
   }];
@@ -362,15 +455,17 @@ def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
 def Device_StoreTileOp : Device_Op<"store_tile"> {
   let summary = "Writes a fragment to an output by way of shared memory";
   let description = [{
-    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`,
-    and one thread copies them to the output; the warpgroup goes on when the stage
-    has been read. `coordinates` are indices of the output's first axes; rows lie
-    along `row_axis`, columns along the last axis from its start. What lies outside
-    of the output is not written.
+    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`, and one
+    thread copies them to the output; the warpgroup goes on when the stage has been read.
+    `coordinates` are indices of the output's first axes; rows lie along `row_axis`, columns
+    along the last axis from its start. What lies outside of the output is not written.
 
-    Constraints: the fragment has 64 rows and 16-bit elements of the output's and
-    the ring's type (C1) and no more columns than the ring (C2); coordinates are
-    those of all axes but the last (C3).
+        device.store_tile %o through %ring[%zero] from %row to %O[%b, %h, %n] rows 2
+          : !device.fragment<…>, <1, [128, 64], bf16>, <[B, H, N, 64], bf16>
+
+    Constraints: the fragment has 64 rows and 16-bit elements of the output's and the ring's type
+    (C1) and no more columns than the ring (C2); coordinates are those of all axes but the last
+    (C3).
   }];
   let arguments = (ins Device_FragmentType:$fragment, Device_RingType:$ring,
                        Index:$stage, Index:$row,
@@ -387,15 +482,21 @@ def Device_StoreTileOp : Device_Op<"store_tile"> {
 def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "A scalar function of every element of fragments";
   let description = [{
-    The body's arguments are one scalar per input and the element's indices in
-    `shape`; it yields one scalar per result. An input of rank 1 gives every
-    element of a row the row's value; one in the layout of the threads' parts gives
-    every element the value at its row and lane.
+    r[i, j] = f(x[i, j], …, i, j). The body's arguments are one scalar per input and the element's
+    indices in `shape`; it yields one scalar per result. An input of rank 1 gives every element of
+    a row the row's value; one in the layout of the threads' parts gives every element the value at
+    its row and lane.
 
-    Constraints: inputs have `layout`, its slice of axis 0, or the threads' parts of
-    axis 1, results `layout` (C1); the
-    body takes a scalar of each input's element type, then an index per axis (C2),
-    and yields one of each result's element type (C3).
+        %e = device.map(%s, %m) over #device.layout<…> : (!s, !m) -> !s {
+        ^bb0(%x: f32, %max: f32, %i: index, %j: index):
+          %0 = arith.subf %x, %max : f32
+          %1 = device.exp2 %0 : f32
+          device.yield %1 : f32
+        }
+
+    Constraints: inputs have `layout`, its slice of axis 0, or the threads' parts of axis 1,
+    results `layout` (C1); the body takes a scalar of each input's element type, then an index per
+    axis (C2), and yields one of each result's element type (C3).
   }];
   let arguments = (ins Variadic<Device_FragmentType>:$inputs, Device_LayoutAttr:$layout);
   let results = (outs Variadic<Device_FragmentType>:$results);
@@ -409,10 +510,11 @@ def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
 def Device_ThreadOffsetOp : Device_Op<"thread_offset", [Pure]> {
   let summary = "How far a map's index lies behind that of the thread's first element";
   let description = [{
-    Along one axis a thread's elements differ in the digits bound to registers; the
-    result is what these contribute to the index. It is a constant where the loop
-    over the registers is unrolled, so that a comparison with a value per thread
-    needs neither the index nor a register for it.
+    Along one axis a thread's elements differ in the digits bound to registers; the result is what
+    these contribute to the index. It is a constant where the loop over the registers is unrolled,
+    so that a comparison with a value per thread needs neither the index nor a register for it.
+
+        %d = device.thread_offset %j
 
     Constraint: the operand is an index argument of the map around it (C1).
   }];
@@ -425,15 +527,16 @@ def Device_ThreadOffsetOp : Device_Op<"thread_offset", [Pure]> {
 def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
   let summary = "⊕ over the columns of a fragment";
   let description = [{
-    Every thread combines its registers of a row in order of the columns, those of
-    even and of odd number apart, and these two; then the lanes that share the row
-    combine theirs pairwise, nearest first. A result with the layout of the threads'
-    parts (`LayoutAttr::getThreadPart`) leaves the second step out: its column l is
-    what the l-th lane of a row has combined.
+    r[i] = ⊕ over j of x[i, j]. Every thread combines its registers of a row in order of the
+    columns, those of even and of odd number apart, and these two; then the lanes that share the
+    row combine theirs pairwise, nearest first. A result with the layout of the threads' parts
+    (`LayoutAttr::getThreadPart`) leaves the second step out: its column l is what the l-th lane of
+    a row has combined.
 
-    Constraints: the result has the layout of the fragment's rows, or that of the
-    threads' parts of them (C1), and the fragment's element type (C2); the fragment
-    has rows and columns (C3).
+        %m = device.reduce max %s : !device.fragment<[64, 128], f32, …> -> !device.fragment<[64], f32, …>
+
+    Constraints: the result has the layout of the fragment's rows, or that of the threads' parts of
+    them (C1), and the fragment's element type (C2); the fragment has rows and columns (C3).
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);
@@ -444,8 +547,12 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
 def Device_AnyOp : Device_Op<"any", [Pure, AllTypesMatch<["condition", "result"]>]> {
   let summary = "Whether a condition holds for some element in a warp";
   let description = [{
-    Every element of the result is the disjunction of the elements that the same warp
-    holds of `condition`, a fragment of booleans (C1).
+    Every element of the result is the disjunction of the elements that the same warp holds of
+    `condition`.
+
+        %some = device.any %moved : !device.fragment<[64], i1, …>
+
+    Constraint: `condition` is a fragment of booleans (C1).
   }];
   let arguments = (ins Device_FragmentType:$condition);
   let results = (outs Device_FragmentType:$result);
@@ -457,10 +564,12 @@ def Device_OpaqueOp : Device_Op<"opaque", [SameOperandsAndResultType,
                                             MemoryEffects<[MemWrite]>]> {
   let summary = "The same scalar, of which a compiler knows nothing";
   let description = [{
-    What is computed from the result is computed behind this operation, and the
-    result is not seen to be what the operand was computed from. So registers are not
-    filled before a loop with many values that follow from few, as the addresses of a
-    tile's elements from strides or its conditions from the bits of a word.
+    What is computed from the result is computed behind this operation, and the result is not seen
+    to be what the operand was computed from. So registers are not filled before a loop with many
+    values that follow from few, as the addresses of a tile's elements from strides or its
+    conditions from the bits of a word.
+
+        %s = device.opaque %stride : index
   }];
   let arguments = (ins AnyTypeOf<[Index, I32, I64, F32]>:$operand);
   let results = (outs AnyTypeOf<[Index, I32, I64, F32]>:$result);
@@ -470,9 +579,11 @@ def Device_OpaqueOp : Device_Op<"opaque", [SameOperandsAndResultType,
 def Device_ReciprocalOp : Device_Op<"reciprocal", [Pure, SameOperandsAndResultType]> {
   let summary = "1/x by the hardware's approximation";
   let description = [{
-    Off by at most one unit in the last place. Subnormal arguments and results are
-    flushed to zero (rcp.approx.ftz.f32, PTX ISA 9.7.3.13), but not with `subnormals`
-    (rcp.approx.f32), which takes a few instructions more and no call.
+    Off by at most one unit in the last place. Subnormal arguments and results are flushed to zero
+    (rcp.approx.ftz.f32, PTX ISA 9.7.3.13), but not with `subnormals` (rcp.approx.f32), which takes
+    a few instructions more and no call.
+
+        %y = device.reciprocal %x subnormals : f32
   }];
   let arguments = (ins F32:$operand, UnitAttr:$subnormals);
   let results = (outs F32:$result);
@@ -509,6 +620,11 @@ def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
 def Device_YieldOp : Device_Op<"yield", [Terminator, Pure,
                                         ParentOneOf<["MapOp", "IfAnyOp"]>]> {
   let summary = "Ends a map or a conditional";
+  let description = [{
+    In a map: one scalar per result. In a conditional: the fragments of the results.
+
+        device.yield %1 : f32
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values attr-dict (`:` type($values)^)?";
 }

@@ -8,6 +8,13 @@ include "dialects/Device/IR/DeviceEnums.td"
 def Device_Dialect : Dialect {
   let name = "device";
   let summary = "Programs for a GPU: kernels, their launch, and what a thread does";
+  let description = [{
+    What one thread of a grid does, in operations of arith, math, scf and memref, and
+    what a warpgroup does with tiles: fragments in registers, whose type says which
+    warp, lane and register holds an element [Def 20], rings of tiles in shared memory,
+    copies, contractions and barriers. Both texts, CUDA C++ and PTX, are written from
+    this level; lib/Interpreter runs it.
+  }];
   let cppNamespace = "::moa::device";
   let dependentDialects = ["::moa::MoADialect"];
   let useDefaultAttributePrinterParser = 1;

@@ -28,10 +28,21 @@ def MoA_KernelOp : MoA_Op<"kernel",
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "A kernel: parameters, constraints and a body of array operators";
   let description = [{
-    Block arguments are the parameters in the user's order; `arg_names` holds
-    their names. `symbols` are the run-time symbols in the order of
-    declaration, `requires` the constraints as canonical text (`H%G == 0`).
-    The terminator is `moa.return`.
+    A kernel maps input arrays to output arrays [Def 13]. Block arguments are the
+    parameters in the user's order; `arg_names` holds their names. `symbols` are the
+    run-time symbols in the order of declaration, `requires` the constraints as
+    canonical text (`H%G == 0`), `result_names` and `result_types` the outputs.
+
+        moa.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
+            result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
+        ^bb0(%x: !moa.array<[N, M], f32>):
+          %0 = moa.reduce add %x axis 1 : <[N, M], f32> -> <[N], f32>
+          moa.return %0 : !moa.array<[N], f32>
+        }
+
+    Constraints: one name per parameter (C1) and per result (C2); parameters and
+    results are arrays (C3); the terminator is `moa.return` (C4). The contract of the
+    level, K1 to M2, is that of `moa-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -43,6 +54,14 @@ def MoA_KernelOp : MoA_Op<"kernel",
 
 def MoA_ReturnOp : MoA_Op<"return", [Terminator, Pure, HasParent<"KernelOp">]> {
   let summary = "The outputs of a kernel, in order";
+  let description = [{
+    Ends a kernel. An absent element of an output is 0 [Def 9]; the element type may be
+    wider than the declared one, to which elements are rounded once, at the store.
+
+        moa.return %o, %lse : !moa.array<[N, 128], f32>, !moa.array<[N], f32>
+
+    Constraints: one value per result (C1), of the shape that the kernel declares (C2).
+  }];
   let arguments = (ins Variadic<MoA_ArrayType>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
   let hasVerifier = 1;
@@ -50,18 +69,41 @@ def MoA_ReturnOp : MoA_Op<"return", [Terminator, Pure, HasParent<"KernelOp">]> {
 
 def MoA_ConstantOp : MoA_ArrayOp<"constant"> {
   let summary = "A scalar constant";
+  let description = [{
+    <> ψ c = c (law P1). Both the value and the element type are exact.
+
+        %c = moa.constant 2.5 : f32 -> <[], f32>
+
+    Constraints: the result is a scalar (C1) of the value's type (C2).
+  }];
   let arguments = (ins TypedAttrInterface:$value);
   let assemblyFormat = "$value attr-dict `->` type($result)";
 }
 
 def MoA_ExtentOp : MoA_ArrayOp<"extent"> {
   let summary = "An integer expression over the symbols, as a scalar of type index";
+  let description = [{
+    <> ψ e = e (law P2). `expr` is canonical text over the kernel's symbols.
+
+        %l = moa.extent "M - N" -> <[], index>
+
+    Constraints: `expr` is an integer expression (C1), the result a scalar of type
+    index (C2).
+  }];
   let arguments = (ins StrAttr:$expr);
   let assemblyFormat = "$expr attr-dict `->` type($result)";
 }
 
 def MoA_IotaOp : MoA_ArrayOp<"iota"> {
   let summary = "ι n: the vector 0, 1, …, n−1 of type index [Def 3]";
+  let description = [{
+    ρ(ι n) = <n>, <i> ψ ι n = i (law P3).
+
+        %i = moa.iota "N" -> <[N], index>
+
+    Constraints: `extent` is an integer expression (C1), the result a vector of that
+    extent and of type index (C2).
+  }];
   let arguments = (ins StrAttr:$extent);
   let assemblyFormat = "$extent attr-dict `->` type($result)";
 }
@@ -69,16 +111,20 @@ def MoA_IotaOp : MoA_ArrayOp<"iota"> {
 def MoA_MapOp : MoA_ArrayOp<"map"> {
   let summary = "Point-wise extension of a scalar function [Def 8]";
   let description = [{
-    `axes[k]` lists, for operand k, the result axis of each operand axis, in
-    increasing order; axes of the result that an operand lacks are broadcast.
-    This is f Ω<c0, c1, …> with the cell ranks already resolved.
-    ψ law: i ψ (map f (A, B)) = (i[axes_A] ψ A) f (i[axes_B] ψ B).
-    Operand element types are equal (select: the last two), or the result of
-    the implicit widening stated by `moa.cast {implicit}`.
-    C1: axes[k] has as many entries as operand k has axes, strictly increasing.
-    C2: the extents agree with the result's. C3: arity fits the function.
-    C4: the function has a meaning on the operands' element type (booleans are
-    no numbers) and the result element type is the function's.
+    i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …) (law P4). `axes[k]` lists, for
+    operand k, the result axis of each operand axis, in increasing order; axes of the
+    result that an operand lacks are broadcast. This is f Ω<c0, c1, …> with the cell
+    ranks already resolved. Absent where any operand is. Operand element types are
+    equal (select: the last two), or the result of the implicit widening stated by
+    `moa.cast {implicit}`.
+
+        %d = moa.map sub(%s, %m) axes [array<i64: 0, 1>, array<i64: 0>]
+           : (!moa.array<[N, M], f32>, !moa.array<[N], f32>) -> !moa.array<[N, M], f32>
+
+    Constraints: axes[k] has as many entries as operand k has axes, strictly increasing
+    (C1); the extents agree with the result's (C2); the arity fits the function (C3); the
+    function has a meaning on the operands' element type (booleans are no numbers) and
+    the result element type is the function's (C4).
   }];
   let arguments = (ins MoA_ScalarFnAttr:$fn, Variadic<MoA_ArrayType>:$inputs,
                        ArrayAttr:$axes);
@@ -90,9 +136,15 @@ def MoA_MapOp : MoA_ArrayOp<"map"> {
 def MoA_CastOp : MoA_ArrayOp<"cast"> {
   let summary = "Conversion of the element type";
   let description = [{
-    Without `implicit` it is the user's cast and rounds, in the interpreter
-    too. With `implicit` it is a widening the language inserted (bf16 to f32,
-    i32 to index, i1 to an integer or a float) and loses nothing.
+    i ψ cast(A) = cast(i ψ A) (law P5). Without `implicit` it is the user's cast and
+    rounds, in the interpreter too: to a float type to nearest even, to an integer by
+    truncation, saturating, with NaN to 0, to bool by comparison with 0 (docs/Spec.md,
+    section 2). With `implicit` it is a widening the language inserted (bf16 to f32, i32
+    to index, i1 to an integer or a float) and loses nothing.
+
+        %f = moa.cast %q {implicit} : <[N], bf16> -> <[N], f32>
+
+    Constraint: the shapes are equal (C2).
   }];
   let arguments = (ins MoA_ArrayType:$input, UnitAttr:$implicit);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -101,9 +153,15 @@ def MoA_CastOp : MoA_ArrayOp<"cast"> {
 def MoA_MaskOp : MoA_ArrayOp<"mask"> {
   let summary = "mask(p, x): elements where p is false are absent [Def 9]";
   let description = [{
-    `axes` places the axes of the predicate among the axes of x, increasing.
-    The result has the type of x. C1: p has element type i1.
-    C2: extents agree.
+    i ψ mask(p, A) = (i ψ A) where (i[axes p] ψ p) (law P6): where the predicate is false
+    the element is absent, which is no number [Def 9]. `axes` places the axes of the
+    predicate among the axes of `input`, increasing. The result has the type of `input`.
+
+        %m = moa.mask %p, %s axes [1, 2]
+           : (!moa.array<[N, M], i1>, !moa.array<[H, N, M], f32>) -> !moa.array<[H, N, M], f32>
+
+    Constraints: the predicate has element type i1 and an axis of the input per axis (C1);
+    extents and the result's type agree with the input's (C2).
   }];
   let arguments = (ins MoA_ArrayType:$predicate, MoA_ArrayType:$input,
                        DenseI64ArrayAttr:$axes);
@@ -159,17 +217,20 @@ def MoA_ReduceOp : MoA_ArrayOp<"reduce", [DeclareOpInterfaceMethods<SymbolUserOp
 def MoA_InnerOp : MoA_ArrayOp<"inner"> {
   let summary = "Inner product A g.f B over a common frame [Def 11]";
   let description = [{
-    The operands are cells with `frame` leading frame axes each; an operand
-    with `lhs_framed`/`rhs_framed` = false has none and is shared by the frame.
-    The last axis of the left cell is contracted with the first of the right:
-    (p ⧺ i ⧺ j) ψ (A g.f B) = g over l of (p⧺i⧺<l> ψ A) f (p⧺<l>⧺j ψ B).
-    A term is present when both factors are. C1: cells have rank 1 or more.
-    C2: the result is frame ⧺ left ⧺ right, and a frame has a framed operand.
-    C3: frames and element types agree. C4: so do the contracted extents, and f
-    has a meaning on the operands. C5: the monoid is one of f's results. C6: f
-    has two operands, and the result has its element type. `operand_type` states the element
-    type to which a computed operand is rounded once by a lowering; it changes
-    no meaning here.
+    (p ⧺ i ⧺ j) ψ (A g.f B) = g over l of ((p ⧺ i ⧺ <l>) ψ A) f ((p ⧺ <l> ⧺ j) ψ B)
+    (law P8). The operands are cells with `frame` leading frame axes each; an operand
+    with `lhs_framed`/`rhs_framed` = false has none and is shared by the frame. The last
+    axis of the left cell is contracted with the first of the right. A term is present
+    when both factors are. `operand_type` states the element type to which a computed
+    operand is rounded once by a lowering; it changes no meaning here.
+
+        %s = moa.inner add of mul %q, %k {frame = 1 : i64, lhs_framed = true, rhs_framed = true}
+           : (!moa.array<[H, N, 64], f32>, !moa.array<[H, 64, M], f32>) -> !moa.array<[H, N, M], f32>
+
+    Constraints: cells have rank 1 or more (C1); the result is frame ⧺ left ⧺ right, and a
+    frame has a framed operand (C2); frames and element types agree (C3); so do the
+    contracted extents, and f has a meaning on the operands (C4); the monoid is one of f's
+    results (C5); f has two operands, and the result has its element type (C6).
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, MoA_ScalarFnAttr:$fn,
                        MoA_ArrayType:$lhs, MoA_ArrayType:$rhs, I64Attr:$frame,
@@ -183,14 +244,21 @@ def MoA_InnerOp : MoA_ArrayOp<"inner"> {
 def MoA_PsiOp : MoA_ArrayOp<"psi"> {
   let summary = "ψ: indexing, partial, full or gathered by integer arrays [Def 2]";
   let description = [{
-    `dims[k]` is the axis of x that index operand k selects on (distinct, in
-    increasing order); the other axes of x pass through, in order. All index
-    operands share one frame of `frame` axes, the leading axes of the result;
-    `axes[k]` places the axes of index operand k in that frame.
-    ψ law: (p ⧺ q) ψ (psi x I0 … Im) = r ψ x, where r[dims[k]] = p[axes_k] ψ Ik
-    and the remaining entries of r are q.
-    A frame axis that no index operand covers takes its extent from the result
-    type.
+    (p ⧺ q) ψ (psi A I₀ … Iₘ) = r ψ A, where r[dims[k]] = p[axes[k]] ψ Iₖ and the remaining
+    entries of r are q (law P9). `dims[k]` is the axis of A that index operand k selects on;
+    the other axes of A pass through, in order. All index operands share one frame of
+    `frame` axes, the leading axes of the result; `axes[k]` places the axes of index operand
+    k in that frame. A frame axis that no index operand covers takes its extent from the
+    result type. Full, partial and gathered indexing are this one operator; an index outside
+    A is an error where its element is needed.
+
+        %kh = moa.psi %k[%b, %g] dims [0, 1] axes [array<i64: 0>, array<i64: 1>] frame 2
+            : (!moa.array<[B, G, M], f32>, !moa.array<[B], index>, !moa.array<[H], index>)
+           -> !moa.array<[B, H, M], f32>
+
+    Constraints: one selected axis per index operand, in increasing order (C1); the result
+    has the frame's axes, then those that pass through (C2); indices have element type
+    index (C3).
   }];
   let arguments = (ins MoA_ArrayType:$input, Variadic<MoA_ArrayType>:$indices,
                        DenseI64ArrayAttr:$dims, ArrayAttr:$axes, I64Attr:$frame);
@@ -202,6 +270,14 @@ def MoA_PsiOp : MoA_ArrayOp<"psi"> {
 
 def MoA_TransposeOp : MoA_ArrayOp<"transpose"> {
   let summary = "Axis k of the result is axis perm[k] of x [Def 7]";
+  let description = [{
+    i ψ transpose(A) = i' ψ A with i'[perm k] = i[k] (law P10).
+
+        %t = moa.transpose %x perm [0, 2, 1] : <[B, N, 4], f32> -> <[B, 4, N], f32>
+
+    Constraints: axes are below the rank (C1); `perm` is a permutation of them, and the
+    result has the permuted extents (C2).
+  }];
   let arguments = (ins MoA_ArrayType:$input, DenseI64ArrayAttr:$perm);
   let assemblyFormat = "$input `perm` $perm attr-dict `:` type($input) `->` type($result)";
 }
@@ -209,8 +285,11 @@ def MoA_TransposeOp : MoA_ArrayOp<"transpose"> {
 def MoA_ReshapeOp : MoA_ArrayOp<"reshape"> {
   let summary = "v ρ x: the same elements in row-major order under shape v [Def 5]";
   let description = [{
-    The shape is the result type's. C1: both have the same number of elements,
-    as polynomials in the symbols.
+    i ψ (v ρ A) = γ'(γ(i; v); ρA) ψ A (law P11); the shape v is the result type's.
+
+        %r = moa.reshape %x : <[B, N, 4], f32> -> <["4*B*N"], f32>
+
+    Constraint: both have the same number of elements, as polynomials in the symbols (C1).
   }];
   let arguments = (ins MoA_ArrayType:$input);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -219,9 +298,14 @@ def MoA_ReshapeOp : MoA_ArrayOp<"reshape"> {
 def MoA_SliceOp : MoA_ArrayOp<"slice"> {
   let summary = "take and drop on one axis [Def 6]";
   let description = [{
-    `count` consecutive elements from `start` on `axis`:
-    <i> ψ result = <i + start> ψ x. Take and drop, from either end, are slices
-    with a start computed from the extent.
+    <i> ψ slice(A) = <i + start> ψ A on `axis`, 0 ≤ i < count (law P12). Take and drop, from
+    either end, are slices with a start computed from the extent. Both are expressions over
+    the symbols; that start + count does not exceed the extent is a constraint of the kernel.
+
+        %d = moa.slice %x axis 1 start "1" count "N - 1" : <[B, N], f32> -> <[B, "N - 1"], f32>
+
+    Constraints: the axis is below the rank, `start` and `count` are integer expressions
+    (C1); the result has the input's type but for `count` on the axis (C2).
   }];
   let arguments = (ins MoA_ArrayType:$input, I64Attr:$axis, StrAttr:$start,
                        StrAttr:$count);
@@ -247,12 +331,28 @@ def MoA_CatOp : MoA_ArrayOp<"cat"> {
 
 def MoA_ReverseOp : MoA_ArrayOp<"reverse"> {
   let summary = "<i> ψ (reverse x) = <n − 1 − i> ψ x on one axis [Def 6]";
+  let description = [{
+    <i> ψ reverse(A) = <n − 1 − i> ψ A on `axis`, n its extent (law P13).
+
+        %e = moa.reverse %x axis 1 : <[B, N], f32> -> <[B, N], f32>
+
+    Constraints: the axis is below the rank (C1); the result has the type of the input (C2).
+  }];
   let arguments = (ins MoA_ArrayType:$input, I64Attr:$axis);
   let assemblyFormat = "$input `axis` $axis attr-dict `:` type($input) `->` type($result)";
 }
 
 def MoA_RotateOp : MoA_ArrayOp<"rotate"> {
   let summary = "<i> ψ (k rotate x) = <(i + k) mod n> ψ x on one axis [Def 6]";
+  let description = [{
+    <i> ψ rotate(A) = <(i + by) mod n> ψ A on `axis`, n its extent (law P14); `by` is an
+    integer expression over the symbols of either sign.
+
+        %f = moa.rotate %x by "N/2" axis 1 : <[B, N], f32> -> <[B, N], f32>
+
+    Constraints: the axis is below the rank and `by` an integer expression (C1); the result
+    has the type of the input (C2).
+  }];
   let arguments = (ins MoA_ArrayType:$input, StrAttr:$by, I64Attr:$axis);
   let assemblyFormat = "$input `by` $by `axis` $axis attr-dict `:` type($input) `->` type($result)";
 }

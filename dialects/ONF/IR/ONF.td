@@ -13,6 +13,13 @@ include "dialects/ONF/IR/ONFEnums.td"
 def ONF_Dialect : Dialect {
   let name = "onf";
   let summary = "Operational normal form: loops, folds and flat addresses";
+  let description = [{
+    How the definitions are computed: nests of independent rows, in them folds that run
+    over a range once and carry a tuple of monoid states, which repair each other
+    (rule R3), loads and stores at linear forms in the loop indices, with the caller's
+    strides as opaque symbols. Lifted, the same operations have their axes factored and
+    bound to resources of a machine [Def 15].
+  }];
   let cppNamespace = "::moa::onf";
   let dependentDialects = ["::moa::MoADialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -104,9 +111,19 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "A kernel: a sequence of parallel loop nests";
   let description = [{
-    Block arguments: the inputs, then the outputs, all `!moa.array`. Attributes
-    as for `moa.kernel`; `result_types` are the types of the trailing arguments.
-    Stride symbols are named `<array>.s<axis>` and count elements.
+    Block arguments: the inputs, then the outputs, all `!moa.array`. Attributes as for
+    `moa.kernel`; `result_types` are the types of the trailing arguments. Stride symbols are
+    named `<array>.s<axis>` and count elements. The nests run in order.
+
+        onf.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
+            result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
+        ^bb0(%x: !moa.array<[N, M], f32>, %s: !moa.array<[N], f32>):
+          onf.for ["n"] in ["N"] { … }
+        }
+
+    Constraints: one argument per input and output (C1); they are arrays of the declared
+    types (C2); the body holds `onf.for` only (C3). The contract, O1 to O6, is that of
+    `onf-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
@@ -119,11 +136,20 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
 def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
   let summary = "A nest of independent loops";
   let description = [{
-    Block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The
-    iterations are independent. At the top level of a kernel it is a row nest;
-    inside one it runs over the axes that accumulators carry. `lift`, one
-    `#onf.axis` per index, binds the factors of each axis to resources; `pipeline`
-    says how the warpgroups of a block share the work, where there are any.
+    Block arguments are the indices; index k runs over 0 ≤ i < extents[k]. The iterations
+    are independent. At the top level of a kernel it is a row nest; inside one it runs over
+    the axes that accumulators carry. `lift`, one `#onf.axis` per index, binds the factors of
+    each axis to resources [Def 15]; `pipeline` says how the warpgroups of a block share the
+    work, where there are any.
+
+        onf.for ["h", "n"] in ["H", "N"] lift [#onf.axis<core: 0>,
+            #onf.axis<core: 0, register: 6, lane: 16>] {
+        ^bb0(%h: index, %n: index):
+          …
+        }
+
+    Constraints: one index argument (C1) and one name (C2) per extent; one `#onf.axis` per
+    index where there is a lift (C3); a lift beside a pipeline (C4).
   }];
   let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
                        OptionalAttr<ArrayAttr>:$lift,
@@ -139,13 +165,23 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
 def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "One pass over an index range that carries monoid states";
   let description = [{
-    The block argument is the index j, 0 ≤ j < `extent`, ascending. The body
-    computes scalars of j, restricts the range by at most one `onf.guard`, and
-    holds one `onf.acc` per state; `onf.yield` returns the accs in order, and
-    the fold's results are their final values. `lift` splits the range
-    (associativity of every acc, rule R4); `pieces` and their operands `bounds`
-    say which indices a tile of the enclosing nest's last axis needs; no
-    `pieces` means all.
+    The block argument is the index j, 0 ≤ j < `extent`, ascending [Def 14]. The body
+    computes scalars of j, restricts the range by at most one `onf.guard`, and holds one
+    `onf.acc` per state; `onf.yield` returns the accs in order, and the fold's results are
+    their final values. `lift` splits the range (associativity of every acc, rule R4);
+    `pieces` and their operands `bounds` say which indices a tile of the enclosing nest's
+    last axis needs [Def 16]; no `pieces` means all.
+
+        %s = onf.fold "m" in "M" : f32 {
+        ^bb0(%m: index):
+          %0 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+          %1 = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 { onf.yield %0 : f32 } repair { }
+          onf.yield %1 : f32
+        }
+
+    Constraints: one index argument (C1); the body ends with `onf.yield` (C2) of every state,
+    in order (C4); at most one guard (C3); results have the states' types (C5); pieces are
+    `#onf.piece` (C6) whose maps take the tile's two rows and the bounds (C7).
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$extent,
                        OptionalAttr<ONF_AxisAttr>:$lift,
@@ -162,6 +198,12 @@ def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {
 
 def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
   let summary = "Indices where the condition is false are absent from every acc of the fold";
+  let description = [{
+    Restricts the range of the fold around it: an index j at which the condition is false
+    changes no state. It is the presence of the reductions that the fold computes (law A3).
+
+        onf.guard %p
+  }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
 }
@@ -212,9 +254,14 @@ def ONF_AccOp : ONF_NamedOp<"acc",
 def ONF_LoadOp : ONF_Op<"load", [Pure]> {
   let summary = "An element of an input at base + constant + Σ coefficient · term";
   let description = [{
-    `coefficients[k]` and `constant` are polynomials in the stride symbols and
-    the kernel's symbols, in elements; `terms` are loop indices or opaque index
-    values. Contract: the address lies inside the array.
+    `coefficients[k]` and `constant` are polynomials in the stride symbols and the kernel's
+    symbols, in elements; `terms` are loop indices or opaque index values. The address is that
+    of γ [Def 4] with the caller's strides; it lies inside the array.
+
+        %0 = onf.load %K[%g, %m] times ["K.s0", "K.s1"] plus "0" : <[G, M], bf16> -> bf16
+
+    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the result
+    has the element type (C2).
   }];
   let arguments = (ins MoA_ArrayType:$array, Variadic<Index>:$terms,
                        StrArrayAttr:$coefficients, StrAttr:$constant);
@@ -228,6 +275,15 @@ def ONF_LoadOp : ONF_Op<"load", [Pure]> {
 
 def ONF_StoreOp : ONF_Op<"store"> {
   let summary = "Writes one element of an output, rounding once to its element type";
+  let description = [{
+    Operands and attributes as for `onf.load`. Every element of an output is written exactly
+    once (contract O4).
+
+        onf.store %v, %O[%n] times ["O.s0"] plus "0" : f32, <[N], bf16>
+
+    Constraints: one coefficient per term, a polynomial, as the constant is (C1); the value is
+    a float, an integer or a boolean as the elements are (C2).
+  }];
   let arguments = (ins AnyType:$value, MoA_ArrayType:$array, Variadic<Index>:$terms,
                        StrArrayAttr:$coefficients, StrAttr:$constant);
   let hasVerifier = 1;
@@ -239,6 +295,13 @@ def ONF_StoreOp : ONF_Op<"store"> {
 
 def ONF_AtOp : ONF_Op<"at", [Pure]> {
   let summary = "One element of a state that carries axes, after its fold";
+  let description = [{
+    The result of a fold whose acc carries axes is a small array; this reads one element.
+
+        %0 = onf.at %o[%k] : <[128], f32> -> f32
+
+    Constraints: one index per axis (C1); the result has the element type (C2).
+  }];
   let arguments = (ins MoA_ArrayType:$state, Variadic<Index>:$indices);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$state `[` $indices `]` attr-dict `:` type($state) `->` type($result)";
@@ -247,6 +310,11 @@ def ONF_AtOp : ONF_Op<"at", [Pure]> {
 
 def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
   let summary = "An integer expression over the symbols";
+  let description = [{
+    The value of an expression over the kernel's symbols.
+
+        %0 = onf.extent "M - N"
+  }];
   let arguments = (ins StrAttr:$expr);
   let results = (outs Index:$result);
   let assemblyFormat = "$expr attr-dict";
@@ -254,6 +322,12 @@ def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
 
 def ONF_YieldOp : ONF_Op<"yield", [Terminator, Pure, ParentOneOf<["FoldOp", "AccOp"]>]> {
   let summary = "Ends a fold (its states), a value region or a repair region";
+  let description = [{
+    In a fold: the results of its accs, in order. In the value of an acc: the term F, or one
+    element of it where axes are carried. In a repair: the factor c(d, d').
+
+        onf.yield %m, %l : f32, f32
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values attr-dict (`:` type($values)^)?";
 }
