@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-WINDOW, CAP = 1024, 30.0
+WINDOW, CAP, DOCUMENT = 1024, 30.0, 1024
 
 
 class DLTensor(ctypes.Structure):
@@ -36,6 +36,7 @@ def describe(tensor):
     """DLPack's descriptor of a tensor on the current device."""
     n = tensor.dim()
     code = {torch.bfloat16: 4}.get(tensor.dtype, 2)
+    code = 0 if tensor.dtype == torch.int32 else code
     return DLTensor(tensor.data_ptr(), 2, tensor.device.index or 0, n, code,
                     8 * tensor.element_size(), 1, (ctypes.c_int64 * n)(*tensor.shape),
                     (ctypes.c_int64 * n)(*tensor.stride()), 0)
@@ -45,12 +46,17 @@ class Kernel:
     """An emitted entry point on tensors and scalars that do not change."""
 
     def __init__(self, path, name, inputs, output):
-        self.function = getattr(ctypes.CDLL(path), name)
+        library = ctypes.CDLL(path)
+        self.function = getattr(library, name)
         tensors = [describe(x) for x in inputs if isinstance(x, torch.Tensor)] + [describe(output)]
         refs = iter([ctypes.byref(t) for t in tensors])
         self.kept = tensors
         self.arguments = [next(refs) if isinstance(x, torch.Tensor) else x for x in inputs]
-        self.arguments += [next(refs), None, ctypes.c_size_t(0)]
+        self.arguments.append(next(refs))
+        needed = getattr(library, name + "_workspace")
+        needed.restype = ctypes.c_int64
+        self.workspace = torch.empty(max(needed(*self.arguments), 0), dtype=torch.uint8, device="cuda")
+        self.arguments += [ctypes.c_void_p(self.workspace.data_ptr()), ctypes.c_size_t(self.workspace.numel())]
 
     def __call__(self):
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
@@ -67,6 +73,9 @@ class Case:
         self.q, self.k, self.v = (torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
                                   for _ in range(3))
         self.scale = d ** -0.5
+        # Documents of random lengths, DOCUMENT tokens on average.
+        starts = torch.rand(b, n, device="cuda") < 1 / DOCUMENT
+        self.documents = starts.cumsum(1).to(torch.int32)
         self.slopes = 2.0 ** (-8.0 * torch.arange(1, h + 1, device="cuda") / h)
 
     def causal(self):
@@ -75,7 +84,8 @@ class Case:
     def inputs(self):
         scale = ctypes.c_float(self.scale)
         extra = {"alibi": [self.slopes, scale], "softcap": [scale, ctypes.c_float(CAP)],
-                 "sliding_window": [scale, ctypes.c_int32(WINDOW)]}
+                 "sliding_window": [scale, ctypes.c_int32(WINDOW)],
+                 "document": [self.documents, scale]}
         return [self.q, self.k, self.v] + extra.get(self.form, [scale])
 
     def visible(self, i, j):
@@ -96,6 +106,10 @@ class Case:
         score = {"alibi": lambda s, b, h, i, j: s + slopes[h] * (j - i),
                  "softcap": lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)}.get(self.form)
         mask = None
+        if self.form == "document":
+            b, n = self.shape[0], self.shape[2]
+            documents = self.documents
+            mask = create_block_mask(lambda b, h, i, j: documents[b, i] == documents[b, j], b, None, n, n)
         if self.causal():
             n = self.shape[2]
             mask = create_block_mask(lambda b, h, i, j: self.visible(i, j), None, None, n, n)
@@ -113,6 +127,9 @@ class Case:
             s = s + self.slopes.double()[:, None, None] * (j - i)
         if self.form == "softcap":
             s = CAP * torch.tanh(s / CAP)
+        if self.form == "document":
+            d = self.documents
+            s = s.masked_fill((d[:, rows, None] != d[:, None, :])[:, None], float("-inf"))
         if self.causal():
             s = s.masked_fill(~self.visible(i, j), float("-inf"))
         want = torch.softmax(s, -1) @ self.v.double()
@@ -122,6 +139,9 @@ class Case:
         """Of the scores that are seen."""
         b, h, n, d = self.shape
         area = n * n
+        if self.form == "document":
+            sizes = [torch.bincount(of.long()).double() for of in self.documents]
+            return 4 * h * d * sum(float((s * s).sum()) for s in sizes)
         if self.form in ("causal", "alibi"):
             area = n * (n + 1) // 2
         elif self.form == "sliding_window":
@@ -156,7 +176,8 @@ CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
          ("alibi", 2, 16, 8192, 128), ("softcap", 2, 16, 8192, 128),
          ("sliding_window", 2, 16, 8192, 128),
          ("alibi", 2, 32, 8192, 64), ("softcap", 2, 32, 8192, 64),
-         ("sliding_window", 2, 32, 8192, 64)]
+         ("sliding_window", 2, 32, 8192, 64),
+         ("document", 2, 16, 8192, 128), ("document", 2, 32, 8192, 64)]
 
 
 def main():

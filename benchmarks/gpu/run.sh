@@ -25,6 +25,10 @@ emit)
         -o "$directory/$form-$width.cu"
     done
   done
+  for width in 64 128; do
+    "$codegen" "$root/test/Families/document.moa" --set T=bf16 --set "D=$width" --target=cuda \
+      -o "$directory/document-$width.cu"
+  done
   ;;
 run)
   compile() {

@@ -183,6 +183,12 @@ struct PTXFiles {
   std::string manifest; ///< JSON: the facts of every launch
 };
 
+/// What the blocks of a program for a GPU have copied and masked, all together.
+struct TileCounts {
+  std::map<std::string, int64_t> copied; ///< tiles by the name of their array
+  int64_t masked = 0;                    ///< visits for which the guard was evaluated
+};
+
 /// One compiled specification.
 class Compilation {
 public:
@@ -271,11 +277,12 @@ public:
   /// program breaks a rule of its level (a stage of shared memory used without a
   /// barrier that orders it, a wait that never ends, an element written twice, …).
   /// `interleaving` picks the order in which the agents take turns, on which the
-  /// result of a correct program does not depend.
+  /// result of a correct program does not depend. `counts` receives the tiles that
+  /// the program has visited.
   std::optional<std::vector<ReferenceArray>>
   runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
             const std::map<std::string, int64_t> &symbols = {},
-            uint64_t interleaving = 0);
+            uint64_t interleaving = 0, TileCounts *counts = nullptr);
   /// Floating-point operations of a run: two for every term of every sum of
   /// products, each sum once however often the loops compute it again, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every

@@ -76,7 +76,7 @@ std::optional<PTXFiles> Compilation::ptx() {
   std::vector<ptx::Program> programs;
   for (auto [program, signature] :
        llvm::zip_equal(module.getOps<device::ProgramOp>(), impl->signatures)) {
-    programs.push_back({signature, {}, ""});
+    programs.push_back({signature, {}, "", gpu::getWorkspace(program)});
     for (auto kernel : program.getBody().getOps<device::KernelOp>())
       programs.back().launches.push_back(gpu::getLaunch(kernel));
   }

@@ -93,16 +93,20 @@ std::optional<std::vector<ReferenceArray>>
 Compilation::runDevice(const std::string &kernel,
                        const std::vector<ReferenceArray> &inputs,
                        const std::map<std::string, int64_t> &symbols,
-                       uint64_t interleaving) {
+                       uint64_t interleaving, TileCounts *counts) {
   mlir::Operation *op =
       impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
   DeviceOptions options;
   options.interleaving = interleaving;
+  DeviceCounts counted;
+  options.counts = &counted;
   auto arrays =
       op ? impl->answer(moa::runDevice(op, makeInputs(inputs, symbols), options))
          : std::nullopt;
   if (!arrays)
     return std::nullopt;
+  if (counts)
+    *counts = {std::move(counted.copied), counted.masked};
   return makeResults(std::move(*arrays));
 }
 

@@ -33,6 +33,8 @@ bool Agent::special(Operation *op) {
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
       .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
       .Case<device::IfAnyOp>([&](auto branch) { return done((enter(branch), 0)); })
+      .Case<device::CollectOp>([&](auto collected) { return done((enter(collected), 0)); })
+      .Case<device::MemberOp>([&](auto asked) { return done((member(asked), 0)); })
       .Default([&](Operation *) {
         auto roles = dyn_cast<device::SpecializeOp>(op);
         if (!roles || !runRoles || !isTogether(op))
@@ -114,6 +116,7 @@ bool Agent::copy(device::CopyOp op) {
   pending.barrier = *barrier;
   pending.stage = *stage;
   pending.coordinates = std::move(*coordinates);
+  ++launch.copied[launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()]->getName()];
   block.shared.startCopy(number, std::move(pending));
   return true;
 }
@@ -139,6 +142,84 @@ bool Agent::arrive(device::ArriveOp op) {
     count += active[first];
   block.shared.arrive(number, *barrier, count, op);
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Lists of indices
+//===----------------------------------------------------------------------===//
+
+void Agent::enter(device::CollectOp op) {
+  auto lower = getUniform(op.getLower(), op), upper = getUniform(op.getUpper(), op);
+  if (!lower || !upper || !isTogether(op))
+    return;
+  int64_t capacity = cast<device::MembersType>(op.getLists()[0].getType()).getCapacity();
+  if (*upper - *lower > capacity)
+    return fail(op, "asks for the indices from " + Twine(*lower) + " to " + Twine(*upper) +
+                        ", but a list has room for " + Twine(capacity));
+  block.shared.add(op);
+  for (Value list : op.getLists())
+    block.lists[list] = {*lower, {}};
+  Cells first(width);
+  for (size_t k = 0; k < width; ++k)
+    first[k] = ofInt(*lower + threadNumber(k));
+  push(op, op.getBody().front(), active);
+  Frame &frame = frames.back();
+  frame.index = Lanes(std::move(first));
+  frame.end = Lanes(ofInt(*upper));
+  if (beginRound(frame))
+    return;
+  active = frame.outer;
+  frames.pop_back();
+  for (Value count : op.getCounts())
+    define(count, Lanes(ofInt(0)));
+}
+
+/// The threads whose index is asked for; whether there are some.
+bool Agent::beginRound(Frame &frame) {
+  std::vector<uint8_t> inside(width);
+  for (size_t k = 0; k < width; ++k)
+    inside[k] = frame.index[k].i < frame.end[0].i;
+  active = Mask(width, std::move(inside));
+  if (!active.any())
+    return false;
+  define(frame.block->getArgument(0), frame.index);
+  frame.next = frame.block->begin();
+  return true;
+}
+
+bool Agent::finishRound(device::CollectOp op, Frame &frame) {
+  Cells next(width);
+  for (auto [list, result] : llvm::zip(op.getLists(), yielded)) {
+    MemberList &members = block.lists[list];
+    for (size_t k = 0; k < width; ++k)
+      if (active[k] && result.lanes[k].i)
+        members.members.push_back(frame.index[k].i - members.first);
+  }
+  for (size_t k = 0; k < width; ++k)
+    next[k] = ofInt(frame.index[k].i + width);
+  frame.index = Lanes(std::move(next));
+  if (beginRound(frame))
+    return false;
+  for (auto [list, count] : llvm::zip(op.getLists(), op.getCounts()))
+    define(count, Lanes(ofInt(block.lists[list].members.size())));
+  return true;
+}
+
+void Agent::member(device::MemberOp op) {
+  const MemberList &list = block.lists[op.getList()];
+  int64_t capacity = op.getList().getType().getCapacity();
+  Lanes places = get(op.getPlace(), op);
+  Cells out(places.size());
+  for (size_t k = 0; k < out.size() && !failed(); ++k) {
+    int64_t place = places[k].i;
+    if ((places.isUniform() || active[k]) && (place < 0 || place >= capacity))
+      return fail(op, "asks for place " + Twine(place) + " of a list with room for " +
+                          Twine(capacity));
+    // Behind the last member stands no index in particular.
+    bool isMember = place >= 0 && place < static_cast<int64_t>(list.members.size());
+    out[k] = ofInt(isMember ? list.first + list.members[place] : -1);
+  }
+  define(op.getResult(), Lanes(std::move(out)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -316,6 +397,7 @@ bool Agent::clearUnseen(device::ClearUnseenOp op) {
 
 void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
   Meeting &meeting = block.meeting;
+  ++launch.cleared;
   block.shared.meet(block.consumers);
   Access write;
   write.end = ring.type.getRows();

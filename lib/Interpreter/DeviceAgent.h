@@ -17,6 +17,12 @@ struct Meeting {
   uint64_t round = 0; // meetings that are over
 };
 
+/// A list of `device.collect`: indices that count from the first one asked for.
+struct MemberList {
+  int64_t first = 0;
+  std::vector<int64_t> members;
+};
+
 /// What the agents of one block share.
 struct BlockState {
   BlockState(Launch &launch, LayoutTables &layouts, unsigned agents, int64_t limit)
@@ -26,6 +32,7 @@ struct BlockState {
   Shared shared;
   unsigned consumers;
   Meeting meeting;
+  llvm::DenseMap<mlir::Value, MemberList> lists;
 };
 
 /// A warpgroup, one thread of a producer, or all threads of a kernel without roles.
@@ -45,7 +52,7 @@ public:
 
 protected:
   bool special(mlir::Operation *op) override;
-  void finishRegion(Frame &frame) override;
+  bool finishRegion(Frame &frame) override;
   int64_t threadNumber(size_t k) override { return firstThread + k; }
 
 private:
@@ -80,6 +87,10 @@ private:
   std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
   void any(device::AnyOp op);
   void enter(device::IfAnyOp op);
+  void enter(device::CollectOp op);
+  bool beginRound(Frame &frame);
+  bool finishRound(device::CollectOp op, Frame &frame);
+  void member(device::MemberOp op);
   bool checkReplicas(mlir::Value fragment, const Cells &cells, mlir::Operation *op);
   const LayoutTable &tableOf(mlir::Value fragment) {
     return block.layouts.get(

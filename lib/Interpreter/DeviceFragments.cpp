@@ -294,10 +294,12 @@ void Agent::enter(device::IfAnyOp op) {
 }
 
 /// The warps that ran the body take its values; the others have theirs.
-void Agent::finishRegion(Frame &frame) {
+bool Agent::finishRegion(Frame &frame) {
+  if (auto collect = dyn_cast<device::CollectOp>(frame.op))
+    return finishRound(collect, frame);
   auto op = dyn_cast<device::IfAnyOp>(frame.op);
   if (!op)
-    return;
+    return true;
   for (auto [k, result] : llvm::enumerate(op.getResults())) {
     Lanes yes = yielded[k].lanes, no = registers[op.getOtherwise()[k]].lanes;
     int64_t count = tableOf(result).registers;
@@ -306,4 +308,5 @@ void Agent::finishRegion(Frame &frame) {
       cells[place] = active[place / count] ? yes[place] : no[place];
     define(result, {Lanes(std::move(cells)), nullptr}, op);
   }
+  return true;
 }

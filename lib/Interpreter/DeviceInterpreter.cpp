@@ -38,16 +38,17 @@ private:
 
 Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
   size_t count = kernel.argNames.size();
+  SmallVector<StringRef> names = program.getAllNames();
+  launch.firstWorkspace = count + kernel.resultNames.size();
   for (BlockArgument arg : program.getBody().getArguments()) {
     auto type = cast<ArrayType>(arg.getType());
     auto shape = evaluateShape(type, launch.symbols);
     if (!shape)
       return shape.takeError();
     unsigned k = arg.getArgNumber();
-    const std::string &name =
-        k < count ? kernel.argNames[k] : kernel.resultNames[k - count];
     Type element = type.getElementType();
-    auto memory = std::make_unique<Memory>(name, *shape, Form::of(element));
+    auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
+                                           /*hasGaps=*/k < launch.firstWorkspace);
     memory->bindStrides(launch.symbols);
     if (k < count) {
       Array array = inputs.arrays[k];
@@ -66,8 +67,10 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   for (auto op : program.getBody().getOps<device::KernelOp>())
     if (Error error = runKernel(op))
       return error;
+  if (options.counts)
+    *options.counts = {launch.copied, launch.cleared};
   std::vector<Array> outputs;
-  for (size_t k = kernel.argNames.size(); k < launch.memories.size(); ++k) {
+  for (size_t k = kernel.argNames.size(); k < launch.firstWorkspace; ++k) {
     std::vector<int64_t> missing;
     outputs.push_back(launch.memories[k]->gather(&missing));
     if (!missing.empty())

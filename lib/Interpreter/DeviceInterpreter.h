@@ -18,6 +18,12 @@
 
 namespace moa {
 
+/// What the blocks of a program have done with tiles, all together.
+struct DeviceCounts {
+  std::map<std::string, int64_t> copied; // tiles by the name of their array
+  int64_t masked = 0;                    // stages whose unseen rows were cleared
+};
+
 struct DeviceOptions {
   /// The order in which the agents of a block and the copy engine take turns: 0 each
   /// as far as it gets, another number a random order of its own. The result of a
@@ -25,6 +31,8 @@ struct DeviceOptions {
   uint64_t interleaving = 0;
   /// Shared memory of a block; by default that of sm_90a.
   int64_t sharedBytes = 227 * 1024;
+  /// Where tiles are counted, if not null.
+  DeviceCounts *counts = nullptr;
 };
 
 /// All outputs of a program in order, floats rounded to their element types. Errors,

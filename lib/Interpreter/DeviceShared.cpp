@@ -82,6 +82,14 @@ void Shared::add(device::BarriersOp op) {
       clock->resize(agents + barriers.size());
 }
 
+void Shared::add(device::CollectOp op) {
+  for (Value list : op.getLists())
+    bytes += cast<device::MembersType>(list.getType()).getBytes();
+  bytes += hasCounts ? 0 : 32 * 4;
+  hasCounts = true;
+  checkLimit(op);
+}
+
 void Shared::addWords(device::ClearUnseenOp op) {
   if (!hasWords)
     bytes = llvm::alignTo(bytes, 16) + 16;

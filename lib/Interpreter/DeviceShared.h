@@ -79,6 +79,8 @@ public:
   //===--- Memory ---------------------------------------------------------===//
   void add(device::SharedOp op);
   void add(device::BarriersOp op);
+  /// Space for lists of indices, and for the counts of warps, once.
+  void add(device::CollectOp op);
   /// Space for what clear_unseen exchanges, once.
   void addWords(device::ClearUnseenOp op);
   RingMemory *getRing(mlir::Value ring, int64_t stage, mlir::Operation *op);
@@ -126,7 +128,7 @@ private:
   Launch &launch;
   unsigned agents;
   int64_t limit, bytes = 0;
-  bool hasWords = false;
+  bool hasWords = false, hasCounts = false;
   std::vector<std::unique_ptr<RingMemory>> rings;
   std::vector<BarrierState> barriers;
   llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, of first barriers

@@ -152,8 +152,8 @@ void Threads::leave(Operation *terminator) {
       return;
     }
     finishIf(frame);
-  } else {
-    finishRegion(frame);
+  } else if (!finishRegion(frame)) {
+    return;
   }
   active = frame.outer;
   frames.pop_back();
@@ -364,7 +364,8 @@ static std::string outside(int64_t address, const Memory &memory) {
 }
 
 void Threads::load(device::LoadOp op) {
-  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
+  Memory &memory = *launch.memories[number];
   Lanes at = get(op.getOffset(), op);
   if (failed())
     return;
@@ -374,6 +375,9 @@ void Threads::load(device::LoadOp op) {
       continue;
     if (!memory.isElement(at[k].i))
       return failAt(op, k, "loads outside of its array: " + outside(at[k].i, memory));
+    if (number >= launch.firstWorkspace && !memory.isWritten(at[k].i))
+      return failAt(op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" +
+                               memory.getName() + "' in the workspace has not been written");
     out[k] = memory.load(at[k].i);
   }
   define(op.getResult(), Lanes(std::move(out)));

@@ -26,8 +26,11 @@ struct Launch {
   int64_t valueOf(device::SymbolOp op);
 
   Symbols symbols; // strides included
-  std::vector<std::unique_ptr<Memory>> memories; // inputs, then outputs
+  std::vector<std::unique_ptr<Memory>> memories; // inputs, outputs, workspace
+  size_t firstWorkspace = 0;                     // among these
   std::optional<std::string> error;
+  std::map<std::string, int64_t> copied; // tiles by the name of their array
+  int64_t cleared = 0;                   // stages whose unseen rows were cleared
   int64_t block = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
@@ -94,8 +97,8 @@ protected:
 
   /// An operation of the level itself; false to wait and try again.
   virtual bool special(mlir::Operation *op);
-  /// What a region of such an operation yields to it.
-  virtual void finishRegion(Frame &frame) {}
+  /// What a region of such an operation yields to it; false if it runs once more.
+  virtual bool finishRegion(Frame &frame) { return true; }
   /// A value as the threads here have it.
   virtual Lanes adapt(const Lanes &lanes) { return lanes; }
   virtual void checkStore(device::StoreOp op) {}

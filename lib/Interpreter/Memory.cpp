@@ -5,12 +5,12 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
 
-Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form)
+Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGaps)
     : name(name.str()), shape(extents), strides(extents.size()), form(form),
       element(form) {
   int64_t size = 1;
   for (size_t k = shape.size(); k-- > 0;) {
-    size += 1; // the gap
+    size += hasGaps;
     strides[k] = size;
     size *= std::max<int64_t>(shape[k], 1);
   }

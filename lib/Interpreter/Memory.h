@@ -12,7 +12,8 @@ namespace moa::interp {
 /// of strides, or a wrong one, hits a gap and is noticed.
 class Memory {
 public:
-  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form);
+  /// Without gaps it is row-major, as a workspace is.
+  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true);
 
   /// Sets `<name>.s<axis>` in the symbols.
   void bindStrides(Symbols &symbols) const;

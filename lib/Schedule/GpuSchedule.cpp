@@ -55,7 +55,7 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
   int64_t rings = 2 * fold.depths.size() + fold.widths.size();
-  needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024);
+  needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;
 }
@@ -150,7 +150,7 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   " bytes of shared memory (" + llvm::Twine(needs.rowBytes) + " of rows, " +
                   llvm::Twine(needs.stages) + " x " + llvm::Twine(needs.stageBytes) +
                   " of stages, " + llvm::Twine(needs.otherBytes) +
-                  " of barriers and alignment), but a block of '" + machine.name + "' has " +
+                  " of barriers, lists and alignment), but a block of '" + machine.name + "' has " +
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(needs, shape, machine, place))
     return error;

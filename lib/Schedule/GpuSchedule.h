@@ -54,6 +54,8 @@ struct TileFold {
   int64_t terms = 0;
   int64_t operandBytes = 2;
   bool guarded = false;
+  /// Bytes of shared memory beside rings and barriers.
+  int64_t listBytes = 0;
   /// Whether there are outer indices to group.
   bool canGroup = false;
   /// Largest bound of late repairs that the states and the operands' type allow, and

@@ -244,11 +244,12 @@ Error Run::runCompiled() {
 Error Run::runInterpreter() {
   Clock::time_point start = Clock::now();
   std::optional<std::vector<moa::ReferenceArray>> results;
+  moa::TileCounts tiles;
   {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, interleaving)
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, interleaving, &tiles)
                   : unit.evaluate(info.name, moa::Level::MoA, inputs,
                                   /*roundoff=*/0, arguments.symbols);
   }
@@ -258,6 +259,12 @@ Error Run::runInterpreter() {
     for (int64_t i = 0; i < arguments.outputs[k].getNumElements(); ++i)
       arguments.outputs[k].set(i, (*results)[k].data[i]);
   outs() << format("run      %.3f s in the interpreter\n", getSeconds(start));
+  if (!tiles.copied.empty()) {
+    const char *before = "tiles    copied: ";
+    for (const auto &[array, count] : tiles.copied)
+      outs() << std::exchange(before, ", ") << array << " " << count;
+    outs() << "; guard evaluated in " << tiles.masked << "\n";
+  }
   return Error::success();
 }
 

@@ -17,7 +17,9 @@ def Device_ProgramOp : Device_Op<"program",
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "One entry point: kernels that are launched one after the other";
   let description = [{
-    Attributes and block arguments as for `onf.kernel`: the inputs, then the outputs. The body
+    Attributes and block arguments as for `onf.kernel`: the inputs, then the outputs. Behind
+    them may stand arrays of the workspace, `workspace_types`, row-major without gaps and with
+    arbitrary contents at first: what one kernel stores there a later one loads. The body
     holds `device.kernel`s only, in the order of their launches; each starts when the one
     before has finished.
 
@@ -26,15 +28,26 @@ def Device_ProgramOp : Device_Op<"program",
           device.kernel @sdpa_0 blocks "(N + 127)/128" threads 128 { … }
         }
 
-    Constraints: one argument per input and output (C1), arrays of the declared types (C2);
-    kernels only (C3).
+    Constraints: one argument per input, output and array of the workspace (C1), arrays of the
+    declared types (C2); kernels only (C3); an array of the workspace has elements of i64 and a
+    name (C4).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
+                       OptionalAttr<StrArrayAttr>:$workspace_names,
+                       OptionalAttr<TypeArrayAttr>:$workspace_types);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The names of the inputs, the outputs and the arrays of the workspace.
+    ::llvm::SmallVector<::llvm::StringRef> getAllNames();
+    bool isInput(::mlir::Value array);
+    bool isWorkspace(::mlir::Value array);
+    /// Appends an array to the workspace.
+    ::mlir::Value addWorkspace(::llvm::StringRef name, ArrayType type);
+  }];
 }
 
 def Device_KernelOp : Device_Op<"kernel",
@@ -124,15 +137,16 @@ def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
 }
 
 def Device_LoadOp : Device_Op<"load"> {
-  let summary = "One element of an input in global memory";
+  let summary = "One element of an input, or of the workspace, in global memory";
   let description = [{
     `offset` counts elements from the array's first one. The address lies inside the array.
-    Inputs do not change during a program.
+    Inputs do not change during a program, and of the workspace an element is read that an
+    earlier kernel has stored.
 
         %0 = device.load %x[%i] : <[N], bf16> -> bf16
 
-    Constraints: the array is a parameter of the program (C1), an input (C2), of the result's
-    element type (C3).
+    Constraints: the array is a parameter of the program (C1), an input or of the workspace
+    (C2), of the result's element type (C3).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset);
   let results = (outs AnyType:$result);
@@ -150,8 +164,8 @@ def Device_StoreOp : Device_Op<"store"> {
 
         device.store %v, %y[%i] : bf16, <[N], bf16>
 
-    Constraints: the array is a parameter of the program (C1), an output (C2), of the value's
-    type (C3).
+    Constraints: the array is a parameter of the program (C1), an output or of the workspace
+    (C2), of the value's type (C3).
   }];
   let arguments = (ins AnyType:$value, Arg<MoA_ArrayType, "", [MemWrite]>:$array,
                        Index:$offset);
@@ -239,6 +253,50 @@ def Device_KeptOp : Device_Op<"kept", [SameOperandsAndResultType,
   let arguments = (ins Index:$operand);
   let results = (outs Index:$result);
   let assemblyFormat = "$operand attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_CollectOp : Device_Op<"collect", [SingleBlock, AttrSizedResultSegments,
+                                             RecursiveMemoryEffects]> {
+  let summary = "Lists of the indices where conditions hold, in shared memory";
+  let description = [{
+    The threads of the block share the indices lower ≤ t < upper, at most as many as the lists
+    have room for, and evaluate the body at them; it yields a boolean per list. A list holds the
+    indices where its boolean holds, ascending; `counts` are their numbers. All threads have the
+    lists when this returns.
+
+        %partial, %full, %partials, %fulls = device.collect %lower to %upper
+          : (!device.members<2048>, !device.members<2048>), (index, index) {
+        ^bb0(%t: index):
+          …
+          device.yield %some, %all : i1, i1
+        }
+
+    Constraints: it stands in the kernel's own block, in front of `device.specialize` (C1); the
+    body takes one index (C2) and yields one boolean per list, which has one count (C3); the
+    lists have room for equally many (C4). `upper` − `lower` is no more than that.
+  }];
+  let arguments = (ins Index:$lower, Index:$upper);
+  let results = (outs Variadic<Device_MembersType>:$lists, Variadic<Index>:$counts);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $lower `to` $upper attr-dict `:` `(` type($lists) `)` `,` `(` type($counts) `)` $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_MemberOp : Device_Op<"member", [Pure]> {
+  let summary = "The index at a place of a list";
+  let description = [{
+    0 ≤ `place` < the list's room; behind its last member stands no index in particular.
+
+        %t = device.member %full[%k] : <2048>
+
+    Constraint: the list is a result of a `device.collect` of the same kernel (C1).
+  }];
+  let arguments = (ins Device_MembersType:$list, Index:$place);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$list `[` $place `]` attr-dict `:` type($list)";
   let hasVerifier = 1;
 }
 
@@ -618,10 +676,11 @@ def Device_IfAnyOp : Device_Op<"if_any", [SingleBlock, NoRegionArguments,
 }
 
 def Device_YieldOp : Device_Op<"yield", [Terminator, Pure,
-                                        ParentOneOf<["MapOp", "IfAnyOp"]>]> {
-  let summary = "Ends a map or a conditional";
+                                        ParentOneOf<["MapOp", "IfAnyOp", "CollectOp"]>]> {
+  let summary = "Ends a map, a conditional or the body of a collection";
   let description = [{
-    In a map: one scalar per result. In a conditional: the fragments of the results.
+    In a map: one scalar per result. In a conditional: the fragments of the results. In a
+    collection: one boolean per list.
 
         device.yield %1 : f32
   }];

@@ -237,6 +237,12 @@ LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult MembersType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t capacity) {
+  if (capacity < 1 || capacity > 65536)
+    return emitError() << "expects room for 1 to 65536 indices (C1), but got " << capacity;
+  return success();
+}
+
 LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t stages, ArrayRef<int64_t> shape,
                                Type elementType) {

@@ -11,25 +11,64 @@ namespace moa::device {
 void ProgramOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;
-  SmallVector<Attribute> names(getArgNames().begin(), getArgNames().end());
-  names.append(getResultNames().begin(), getResultNames().end());
-  for (auto [arg, name] : llvm::zip(region.getArguments(), names))
-    setName(arg, cast<StringAttr>(name).getValue());
+  for (auto [arg, name] : llvm::zip(region.getArguments(), getAllNames()))
+    setName(arg, name);
+}
+
+SmallVector<StringRef> ProgramOp::getAllNames() {
+  SmallVector<StringRef> names;
+  for (ArrayAttr list : {getArgNamesAttr(), getResultNamesAttr(), getWorkspaceNamesAttr()})
+    if (list)
+      llvm::append_range(names, list.getAsValueRange<StringAttr>());
+  return names;
+}
+
+bool ProgramOp::isInput(Value array) {
+  return cast<BlockArgument>(array).getArgNumber() < getArgNames().size();
+}
+
+bool ProgramOp::isWorkspace(Value array) {
+  return cast<BlockArgument>(array).getArgNumber() >=
+         getArgNames().size() + getResultNames().size();
+}
+
+Value ProgramOp::addWorkspace(StringRef name, ArrayType type) {
+  SmallVector<Attribute> names, types;
+  if (auto list = getWorkspaceNamesAttr()) {
+    llvm::append_range(names, list);
+    llvm::append_range(types, getWorkspaceTypesAttr());
+  }
+  Builder b(getContext());
+  names.push_back(b.getStringAttr(name));
+  types.push_back(TypeAttr::get(type));
+  setWorkspaceNamesAttr(b.getArrayAttr(names));
+  setWorkspaceTypesAttr(b.getArrayAttr(types));
+  return getBody().front().addArgument(type, getLoc());
 }
 
 LogicalResult ProgramOp::verify() {
   Block &block = getBody().front();
   size_t inputs = getArgNames().size(), outputs = getResultTypes().size();
-  if (block.getNumArguments() != inputs + outputs || getResultNames().size() != outputs)
-    return emitOpError("expects one argument per input and output (C1), but got ")
-           << block.getNumArguments() << " for " << inputs << " and " << outputs;
+  SmallVector<Attribute> declared(getResultTypes().begin(), getResultTypes().end());
+  if (auto types = getWorkspaceTypesAttr())
+    llvm::append_range(declared, types);
+  size_t named = getWorkspaceNamesAttr() ? getWorkspaceNamesAttr().size() : 0;
+  if (outputs + named != declared.size())
+    return emitOpError("expects a name for every array of the workspace (C4), but got ")
+           << named << " for " << declared.size() - outputs;
+  if (block.getNumArguments() != inputs + declared.size() || getResultNames().size() != outputs)
+    return emitOpError("expects one argument per input, output and array of the workspace (C1), "
+                       "but got ")
+           << block.getNumArguments() << " for " << inputs << ", " << outputs << " and " << named;
   if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>))
     return emitOpError("expects arguments of array type (C2)");
-  for (auto [arg, type] : llvm::zip(block.getArguments().drop_front(inputs),
-                                    getResultTypes().getAsValueRange<TypeAttr>()))
-    if (arg.getType() != type)
-      return emitOpError("expects outputs of the declared types (C2), but got ")
+  for (auto [arg, type] : llvm::zip(block.getArguments().drop_front(inputs), declared))
+    if (arg.getType() != cast<TypeAttr>(type).getValue())
+      return emitOpError("expects outputs and a workspace of the declared types (C2), but got ")
              << arg.getType();
+  for (BlockArgument arg : block.getArguments().drop_front(inputs + outputs))
+    if (!cast<ArrayType>(arg.getType()).getElementType().isInteger(64))
+      return emitOpError("expects elements of i64 in the workspace (C4), but got ") << arg.getType();
   for (Operation &op : block)
     if (!isa<KernelOp>(op))
       return op.emitOpError("expects only device.kernel in a program (C3)");
@@ -61,16 +100,16 @@ LogicalResult SymbolOp::verify() {
 }
 
 /// The accessed array is a parameter of the program, on the expected side.
-static LogicalResult verifyParameter(Operation *op, Value array, bool output) {
+static LogicalResult verifyParameter(Operation *op, Value array, bool output,
+                                     bool orWorkspace = false) {
   auto arg = dyn_cast<BlockArgument>(array);
   auto program = op->getParentOfType<ProgramOp>();
   if (!arg || !program || arg.getOwner() != &program.getBody().front())
     return op->emitOpError("expects a parameter of the program (C1)");
-  bool isOutput = arg.getArgNumber() >= program.getArgNames().size();
-  if (isOutput != output)
+  if (program.isWorkspace(array) ? !orWorkspace : program.isInput(array) == output)
     return op->emitOpError("expects an ")
-           << (output ? "output" : "input") << " (C2), but got argument "
-           << arg.getArgNumber();
+           << (output ? "output" : "input") << (orWorkspace ? " or an array of the workspace" : "")
+           << " (C2), but got argument " << arg.getArgNumber();
   return success();
 }
 
@@ -91,13 +130,13 @@ LogicalResult ScalarOp::verify() {
 }
 
 LogicalResult LoadOp::verify() {
-  return failure(failed(verifyParameter(*this, getArray(), false)) ||
+  return failure(failed(verifyParameter(*this, getArray(), false, /*orWorkspace=*/true)) ||
                  failed(verifyElement(*this, getResult().getType(),
                                       getArray().getType())));
 }
 
 LogicalResult StoreOp::verify() {
-  return failure(failed(verifyParameter(*this, getArray(), true)) ||
+  return failure(failed(verifyParameter(*this, getArray(), true, /*orWorkspace=*/true)) ||
                  failed(verifyElement(*this, getValue().getType(),
                                       getArray().getType())));
 }
@@ -122,6 +161,35 @@ LogicalResult KeptOp::verify() {
   Operation *number = getOperand().getDefiningOp();
   if (!number || number->getBlock() != roles->getBlock())
     return emitOpError("expects a number from in front of the block's roles (C1)");
+  return success();
+}
+
+LogicalResult CollectOp::verify() {
+  auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
+  bool isBehind = kernel && llvm::any_of(kernel.getBody().front().getOps<SpecializeOp>(),
+                                         [&](SpecializeOp roles) { return roles->isBeforeInBlock(*this); });
+  if (!kernel || isBehind)
+    return emitOpError("expects to stand in a kernel's own block, in front of its roles (C1)");
+  Block &block = getBody().front();
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
+    return emitOpError("expects one index as the argument of its body (C2)");
+  auto yield = dyn_cast<YieldOp>(block.back());
+  size_t lists = getLists().size();
+  bool isTruth = yield && llvm::all_of(yield.getValues().getTypes(),
+                                       [](Type type) { return type.isInteger(1); });
+  if (!isTruth || yield.getValues().size() != lists || getCounts().size() != lists || lists == 0)
+    return emitOpError("expects one boolean and one count per list (C3), but got ")
+           << (yield ? yield.getValues().size() : 0) << " and " << getCounts().size() << " for "
+           << lists;
+  if (!llvm::all_equal(getLists().getTypes()))
+    return emitOpError("expects lists of one capacity (C4), but got ") << getLists().getTypes();
+  return success();
+}
+
+LogicalResult MemberOp::verify() {
+  auto collect = getList().getDefiningOp<CollectOp>();
+  if (!collect || collect->getParentOfType<KernelOp>() != (*this)->getParentOfType<KernelOp>())
+    return emitOpError("expects a list that the same kernel collects (C1)");
   return success();
 }
 

@@ -101,4 +101,21 @@ def Device_BarriersType : TypeDef<Device_Dialect, "Barriers"> {
   let assemblyFormat = "`<` $stages `,` $arrivals `>`";
 }
 
+def Device_MembersType : TypeDef<Device_Dialect, "Members"> {
+  let mnemonic = "members";
+  let summary = "A list of indices in shared memory";
+  let description = [{
+    `!device.members<2048>`: room for `capacity` indices, 16 bits each, which count from
+    the first one that was asked for.
+
+    Constraint: the capacity is at least 1 and at most 65536 (C1).
+  }];
+  let parameters = (ins "int64_t":$capacity);
+  let assemblyFormat = "`<` $capacity `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBytes() const { return 2 * getCapacity(); }
+  }];
+}
+
 #endif // MOA_DIALECTS_DEVICE_IR_DEVICETYPES_TD

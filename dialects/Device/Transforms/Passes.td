@@ -14,6 +14,7 @@ def DeviceVerify : Pass<"device-verify"> {
         stride symbols of its arrays.
     - D3: memory beside the arrays is private to a thread and of constant shape.
     - D4: every output has exactly one store.
+    - D5: one kernel stores an array of the workspace, and only later ones load it.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];

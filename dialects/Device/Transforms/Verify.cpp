@@ -32,7 +32,10 @@ public:
       return failure();
     for (BlockArgument output :
          program.getBody().getArguments().drop_front(program.getArgNames().size()))
-      if (!output.hasOneUse())
+      if (program.isWorkspace(output)) {
+        if (failed(verifyWorkspace(output)))
+          return failure();
+      } else if (!output.hasOneUse())
         return program.emitOpError("expects one store of output '")
                << nameOf(output) << "' (D4), but got "
                << std::distance(output.use_begin(), output.use_end());
@@ -41,10 +44,27 @@ public:
 
 private:
   StringRef nameOf(BlockArgument arg) {
-    size_t number = arg.getArgNumber(), inputs = program.getArgNames().size();
-    Attribute name = number < inputs ? program.getArgNames()[number]
-                                     : program.getResultNames()[number - inputs];
-    return cast<StringAttr>(name).getValue();
+    return program.getAllNames()[arg.getArgNumber()];
+  }
+
+  /// One kernel stores the array, and only those behind it load it.
+  LogicalResult verifyWorkspace(BlockArgument array) {
+    KernelOp writer;
+    for (Operation *user : array.getUsers()) {
+      auto kernel = user->getParentOfType<KernelOp>();
+      if (isa<StoreOp>(user) && writer && writer != kernel)
+        return user->emitOpError("expects one kernel to store array '")
+               << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
+      if (isa<StoreOp>(user))
+        writer = kernel;
+    }
+    for (Operation *user : array.getUsers()) {
+      auto kernel = user->getParentOfType<KernelOp>();
+      if (!isa<StoreOp>(user) && (!writer || !writer->isBeforeInBlock(kernel)))
+        return user->emitOpError("expects an earlier kernel to store array '")
+               << nameOf(array) << "' of the workspace (D5)";
+    }
+    return success();
   }
 
   LogicalResult verify(Operation *op) {

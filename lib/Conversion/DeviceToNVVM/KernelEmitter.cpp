@@ -45,7 +45,11 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
     // No output overlaps another array: the host has checked it.
     function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    if (array < program.getArgNames().size())
+    Value argument = program.getBody().getArgument(array);
+    bool isStored = llvm::any_of(argument.getUsers(), [&](Operation *user) {
+      return isa<device::StoreOp>(user) && kernel->isAncestor(user);
+    });
+    if (!isStored)
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
   }
   auto descriptor = LLVM::LLVMArrayType::get(b.getI8Type(), 128);

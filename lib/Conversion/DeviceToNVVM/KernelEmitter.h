@@ -86,6 +86,10 @@ private:
   mlir::Value sharedAddress(int64_t byte);
   /// The coordinates of a box, innermost first: its column, then those of the axes.
   Values boxAt(int64_t column, mlir::ValueRange coordinates);
+  void emitCollect(device::CollectOp op);
+  mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in,
+                            mlir::Value number);
+  void emitMember(device::MemberOp op);
   void emitCopy(device::CopyOp op);
   void emitStoreTile(device::StoreTileOp op);
   void putFragment(mlir::Value tile, int64_t rows, mlir::ValueRange packed);

@@ -47,7 +47,7 @@ void KernelEmitter::emit(Operation *op) {
             device::KeptOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
             device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
-            device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
+            device::CollectOp, device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })
       .Default([&](Operation *) { emitScalar(op); });
 }
 

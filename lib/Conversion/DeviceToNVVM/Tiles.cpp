@@ -31,6 +31,8 @@ void KernelEmitter::emitTile(Operation *op) {
         scalars.map(kept.getResult(), LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from,
                                                            /*alignment=*/8, /*isVolatile=*/true));
       })
+      .Case<device::CollectOp>([&](auto collect) { emitCollect(collect); })
+      .Case<device::MemberOp>([&](auto member) { emitMember(member); })
       .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
       .Case<device::WaitOp>([&](auto wait) {
         to.wait(slot(wait.getBarriers(), wait.getSlot()), to.narrow(value(wait.getParity())));
@@ -124,6 +126,82 @@ Values KernelEmitter::boxAt(int64_t column, ValueRange coordinates) {
   for (Value coordinate : llvm::reverse(coordinates))
     at.push_back(to.narrow(value(coordinate)));
   return at;
+}
+
+/// Rounds of one index per thread; the members of each are appended in order.
+void KernelEmitter::emitCollect(device::CollectOp op) {
+  auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
+  Value lower = value(op.getLower()), upper = value(op.getUpper());
+  for (Value list : op.getLists())
+    scalars.map(list, sharedAddress(launch.getPlace(list)));
+  Values zeros(op.getCounts().size(), to.i32(0));
+  auto rounds = scf::ForOp::create(
+      b, to.loc, lower, upper, to.i64(launch.threads), zeros,
+      [&](OpBuilder &, Location loc, Value base, ValueRange counts) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(base.getParentBlock());
+    Value t = to.add(base, to.widen(to.thread()));
+    scalars.map(op.getBody().getArgument(0), t);
+    Value inside = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, upper);
+    SmallVector<Type> types(counts.size(), b.getI1Type());
+    auto branch = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      emitBlock(op.getBody().front());
+      Values flags;
+      for (Value flag : yield.getValues())
+        flags.push_back(value(flag));
+      scf::YieldOp::create(b, loc, flags);
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, loc, Values(counts.size(), to.i1(false)));
+    }
+    to.loc = loc;
+    Value number = to.make<arith::SubIOp>(t, lower);
+    Values next;
+    for (auto [list, count, in] : llvm::zip(op.getLists(), counts, branch.getResults()))
+      next.push_back(appendMembers(value(list), count, in, number));
+    scf::YieldOp::create(b, loc, next);
+  });
+  for (auto [count, result] : llvm::zip(op.getCounts(), rounds.getResults()))
+    scalars.map(count, to.widen(result));
+}
+
+/// Appends the numbers of the threads where `in` holds to a list of so many, in order;
+/// how many there are then.
+Value KernelEmitter::appendMembers(Value list, Value count, Value in, Value number) {
+  Value thread = to.thread(), lane = to.rem(thread, 32), warp = to.div(thread, 32);
+  Value words = sharedAddress(launch.getCollectWords());
+  Value bits = NVVM::VoteSyncOp::create(b, to.loc, b.getI32Type(), to.i32(-1), in,
+                                        NVVM::VoteSyncKind::ballot);
+  auto ones = [&](Value x) { return to.call("llvm.ctpop.i32", b.getI32Type(), x); };
+  when(to.equals(lane, 0), [&] {
+    LLVM::StoreOp::create(b, to.loc, ones(bits), to.sharedPointer(to.add(words, to.mul(warp, 4))));
+  });
+  to.synchronize();
+  Value below = to.make<arith::ShLIOp>(to.i32(1), lane);
+  below = to.make<arith::AndIOp>(bits, to.add(below, -1));
+  Value place = to.add(count, ones(below));
+  for (int64_t k = 0; k != launch.threads / 32; ++k) {
+    Value members = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), to.sharedPointer(to.add(words, 4 * k)));
+    count = to.add(count, members);
+    Value isBefore = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, warp, to.i32(k));
+    place = to.add(place, to.make<arith::SelectOp>(isBefore, members, to.i32(0)));
+  }
+  when(in, [&] {
+    Value half = to.make<arith::TruncIOp>(b.getI16Type(), number);
+    LLVM::StoreOp::create(b, to.loc, half, to.sharedPointer(to.add(list, to.mul(place, 2))));
+  });
+  to.synchronize();
+  return count;
+}
+
+void KernelEmitter::emitMember(device::MemberOp op) {
+  auto collect = op.getList().getDefiningOp<device::CollectOp>();
+  Value place = to.add(value(op.getList()), to.mul(to.narrow(value(op.getPlace())), 2));
+  Value number = LLVM::LoadOp::create(b, to.loc, b.getI16Type(), to.sharedPointer(place));
+  number = to.make<arith::ExtUIOp>(b.getI64Type(), number);
+  scalars.map(op.getResult(), to.add(value(collect.getLower()), number));
 }
 
 void KernelEmitter::emitCopy(device::CopyOp op) {

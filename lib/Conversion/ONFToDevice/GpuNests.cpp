@@ -228,6 +228,7 @@ TileFold describe(TilePlan &plan) {
   fold.counts.f32 += plan.folded.scalars.size();
   if (GuardOp guard = rows::getGuard(plan.fold)) {
     fold.guarded = true;
+    fold.listBytes = tileListBytes(plan);
     counter.add(guard.getCondition());
     fold.guardCounts = counter.take();
   }

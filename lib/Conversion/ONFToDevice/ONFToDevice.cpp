@@ -124,7 +124,8 @@ LogicalResult RowKernel::run() {
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   auto source = nest->getParentOfType<onf::KernelOp>();
   IRMapping arrays;
-  arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+    arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = nest.getLoc();
   bindIndices(code);
@@ -174,7 +175,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     auto program = device::ProgramOp::create(
         b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
         kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
-        kernel.getResultTypesAttr());
+        kernel.getResultTypesAttr(), /*workspace_names=*/nullptr, /*workspace_types=*/nullptr);
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());

@@ -1,6 +1,7 @@
 //===- ScalarCode.cpp - onf's scalars as one thread computes them ---------===//
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -320,8 +321,56 @@ Value ScalarCode::evalLoad(onf::LoadOp load) {
   Type type = load.getResult().getType();
   if (load.getArray().getType().getRank() == 0)
     return device::ScalarOp::create(b, loc, type, array);
+  if (clampsLoads)
+    return evalNearest(load);
   Value where = offset(load.getTerms(), load.getCoefficients(), load.getConstant());
   return device::LoadOp::create(b, loc, type, array, where);
+}
+
+Value ScalarCode::evalNearest(onf::LoadOp load) {
+  auto subscripts = getSubscripts(load);
+  ArrayType shape = load.getArray().getType();
+  Type type = load.getResult().getType();
+  if (!subscripts) {
+    load.emitError("has an address that is not linear in its array's strides");
+    failed = true;
+    return b.createOrFold<arith::ConstantOp>(loc, b.getZeroAttr(type));
+  }
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  StringRef name =
+      cast<StringAttr>(kernel.getArgNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]).getValue();
+  Value offset, isThere;
+  for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
+    Value place = subscript.constant.isZero() ? Value() : symbol(subscript.constant.str());
+    for (auto &[term, factor] : subscript.terms) {
+      Value part = b.createOrFold<arith::MulIOp>(loc, eval(term), symbol(factor.str()));
+      place = place ? b.createOrFold<arith::AddIOp>(loc, place, part) : part;
+    }
+    SymExpr extent = shape.getExtent(axis);
+    bool isIndex = subscript.constant.isZero() && subscript.terms.size() == 1 &&
+                   subscript.terms[0].second == SymExpr(1) &&
+                   indices.lookup(subscript.terms[0].first) == extent;
+    if (!place)
+      place = index(0);
+    else if (!isIndex)
+      place = b.createOrFold<arith::MaxSIOp>(
+          loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())), index(0));
+    place = b.createOrFold<arith::MulIOp>(loc, place, symbol((name + ".s" + Twine(axis)).str()));
+    offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
+    bool isPositive = extent.getConstant().value_or(0) > 0 || llvm::any_of(indices, [&](const auto &index) {
+      return index.second == extent;
+    });
+    if (!isPositive)
+      isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                                    symbol(extent.str()), index(0)));
+  }
+  auto read = [&]() -> Value {
+    return device::LoadOp::create(b, loc, type, arrays.lookup(load.getArray()), offset);
+  };
+  if (!isThere)
+    return read();
+  return branch(isThere, {type}, [&] { return Values{read()}; },
+                [&] { return Values{constant(cast<TypedAttr>(b.getZeroAttr(type)))}; })[0];
 }
 
 Value ScalarCode::evalAt(onf::AtOp at) {

@@ -68,6 +68,10 @@ public:
   /// If set, whether a value is the same for all that a loop over elements computes:
   /// quotients by such values are products with the reciprocal as well.
   std::function<bool(mlir::Value)> isUniform;
+  /// Loads outside of their arrays read the nearest element, and 0 where an array has
+  /// none. These indices are not negative and below their extents.
+  bool clampsLoads = false;
+  llvm::DenseMap<mlir::Value, SymExpr> indices;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 
@@ -78,6 +82,7 @@ private:
   mlir::Value lookup(mlir::Value value);
   mlir::Value evalOp(mlir::Operation *op);
   mlir::Value evalLoad(onf::LoadOp load);
+  mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
   mlir::Value approximateExp(mlir::Value argument);
   mlir::Value approximateTanh(mlir::Value argument);

@@ -23,6 +23,7 @@
 #define MOA_CONVERSION_ONFTODEVICE_TILEKERNEL_H
 
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Analysis/TilePredicate.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -75,6 +76,24 @@ private:
             const Ring &ring, mlir::Value stage);
   std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n);
   void produce(ScalarCode &code);
+
+  //===--- Lists of tiles (TileLists.cpp) ---------------------------------===//
+  /// The numbers of one term of the guard: an array of the workspace over these axes of
+  /// the nest and the tiles.
+  struct Range {
+    mlir::Value array;
+    llvm::SmallVector<unsigned> axes;
+    SymExpr tiles;
+  };
+  void findPredicate();
+  void makeRanges();
+  mlir::Value rangePlace(ScalarCode &code, const Range &range, mlir::Value tile);
+  TileRange loadRange(ScalarCode &code, const Range &range, mlir::Value tile);
+  void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
+  void emitRanges(const mlir::IRMapping &arrays);
+  void clampLoads(ScalarCode &code);
+  void collectTiles(ScalarCode &code);
+  mlir::Value listedTile(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
 
   //===--- A consumer -----------------------------------------------------===//
   /// The elements of a fragment: a value per row, per row and lane that holds a
@@ -294,12 +313,18 @@ private:
   llvm::SmallVector<bool> isReference;                    // of the scalars
   bool lazy = false; // references may lag behind what has been seen
   bool readsMemory = false; // the states or the guard, beside the operands
+  bool statesRead = false;  // the states
   llvm::SmallVector<device::KeptOp> recalled; // by what stands behind the tiles
   llvm::SmallVector<onf::LoadOp> readOnce; // what is the same for a whole block
   mlir::Value firstRow, lastRow,
       rowBase; // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys
   mlir::Value numTiles, numMasked, warpgroup;
+  // Where lists say which tiles are visited.
+  std::optional<TilePredicate> predicate;
+  std::vector<Range> ranges; // of the predicate's terms
+  llvm::SmallVector<unsigned> rangeAxes;
+  mlir::Value partialTiles, fullTiles, numListed, listedEnd;
 };
 
 } // namespace moa::tiles

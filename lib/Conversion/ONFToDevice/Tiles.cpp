@@ -211,7 +211,7 @@ void TileKernel::findFullRange(ScalarCode &code) {
   };
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
-  if (readsMemory) {
+  if (statesRead) {
     Value all = hasAllRows(code);
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), all, endFull, endTile);
@@ -226,6 +226,8 @@ void TileKernel::findFullRange(ScalarCode &code) {
 /// The tile at a position: first those in front of the full ones and behind them,
 /// then the full ones. `masked` says which, if that is known.
 Value TileKernel::tileAt(ScalarCode &code, Value position, std::optional<bool> masked) {
+  if (predicate)
+    return listedTile(code, position, masked);
   if (!masked) {
     Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position,
                                            numMasked);
@@ -317,7 +319,16 @@ bool TileKernel::isSameForBlock(LoadOp load) {
 }
 
 LogicalResult TileKernel::run() {
+  auto source = plan.nest->getParentOfType<onf::KernelOp>();
+  IRMapping arrays;
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+    arrays.map(from, to);
   b.setInsertionPointToEnd(&program.getBody().front());
+  findPredicate();
+  if (predicate) {
+    makeRanges();
+    emitRanges(arrays);
+  }
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
   SymExpr blocks = *SymExpr::parse(tiles());
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
@@ -326,9 +337,6 @@ LogicalResult TileKernel::run() {
   auto kernel =
       device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
-  auto source = plan.nest->getParentOfType<onf::KernelOp>();
-  IRMapping arrays;
-  arrays.map(source.getBody().getArguments(), program.getBody().getArguments());
   ScalarCode code(b, arrays);
   code.approximate = true;
   code.isUniform = [this](Value value) {
@@ -342,6 +350,11 @@ LogicalResult TileKernel::run() {
   BackwardSliceOptions options;
   options.omitUsesFromAbove = false;
   (void)getBackwardSlice(plan.fold.getOperation(), &used, options);
+  // What the states read, not the guard alone.
+  SetVector<Operation *> ofStates;
+  options.omitBlockArguments = true;
+  for (AccOp acc : rows::getAccs(plan.fold))
+    (void)getBackwardSlice(acc.getOperation(), &ofStates, options);
   plan.nest.walk([&](LoadOp load) {
     if (!plan.fold->isProperAncestor(load) && !used.contains(load))
       return;
@@ -355,8 +368,11 @@ LogicalResult TileKernel::run() {
       readOnce.push_back(load);
     else if (code.isUniform(load.getResult()) && !plan.fold->isProperAncestor(load))
       return; // in front of all tiles, at an address that the specification gives
-    else
+    else {
       readsMemory = true;
+      statesRead |= ofStates.contains(load) || load->getParentOfType<AccOp>() ||
+                    llvm::any_of(ofStates, [&](Operation *op) { return op->isProperAncestor(load); });
+    }
   });
   auto nameOf = [&](Value array) {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
@@ -376,7 +392,7 @@ LogicalResult TileKernel::run() {
         [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
   bindBlock(code);
   findRange(code);
-  findFullRange(code);
+  predicate ? collectTiles(code) : findFullRange(code);
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
                                             plan.shape.consumerRegisters,
                                             plan.shape.producerRegisters);

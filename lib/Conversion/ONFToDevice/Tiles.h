@@ -37,6 +37,8 @@ bool isLiftedToTiles(onf::ForOp nest);
 /// The plan of a nest that is lifted to warpgroups, in the shape that its
 /// attributes say, or why it has none.
 std::optional<TilePlan> planTiles(onf::ForOp nest, std::string &why);
+/// Bytes of shared memory that lists of tiles take, where a kernel has some.
+int64_t tileListBytes(const TilePlan &plan);
 /// Writes the kernel.
 mlir::LogicalResult lowerTiles(const TilePlan &plan, device::ProgramOp program,
                                unsigned number);

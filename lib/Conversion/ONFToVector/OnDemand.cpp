@@ -1,5 +1,6 @@
 //===- OnDemand.cpp - which elements a kernel needs -----------------------===//
 #include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -20,15 +21,6 @@ bool isOnDemand(Operation *op, unsigned operand) {
 // Ranges of index expressions
 //===----------------------------------------------------------------------===//
 
-static SymExpr atomExpr(const SymExpr::Atom &atom) {
-  switch (atom.kind) {
-  case SymExpr::Atom::Kind::Symbol: return SymExpr::symbol(atom.text);
-  case SymExpr::Atom::Kind::FloorDiv: return SymExpr::floorDiv(atom.lhs, atom.rhs);
-  case SymExpr::Atom::Kind::Mod: return SymExpr::mod(atom.lhs, atom.rhs);
-  }
-  llvm_unreachable("unknown atom");
-}
-
 /// A polynomial without negative coefficients, of symbols that are not negative.
 static bool isNonNegative(const SymExpr &expr) {
   return llvm::all_of(expr.getTerms(), [](const auto &term) {
@@ -37,28 +29,6 @@ static bool isNonNegative(const SymExpr &expr) {
              (isNonNegative(factor.first->lhs) && isNonNegative(factor.first->rhs));
     });
   });
-}
-
-/// The factor of a symbol in every term of an expression that is linear in the
-/// symbols of `names`; nothing where a term has none of them.
-static std::optional<std::map<std::string, SymExpr>>
-splitStrides(const SymExpr &expr, const std::set<std::string> &names) {
-  std::map<std::string, SymExpr> parts;
-  for (const auto &[monomial, coefficient] : expr.getTerms()) {
-    SymExpr rest(coefficient);
-    std::string stride;
-    for (const auto &[atom, power] : monomial) {
-      bool found = stride.empty() && power == 1 && names.count(atom->text);
-      if (found)
-        stride = atom->text;
-      for (unsigned k = found; k < power; ++k)
-        rest = rest * atomExpr(*atom);
-    }
-    if (stride.empty())
-      return std::nullopt;
-    parts[stride] = parts[stride] + rest;
-  }
-  return parts;
 }
 
 OnDemand::MaybeRange OnDemand::scaled(MaybeRange range, const SymExpr &factor) {
@@ -157,7 +127,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
   std::map<std::string, Range> sums;
   auto add = [&](StringRef text, MaybeRange range) {
     auto expr = SymExpr::parse(text);
-    auto parts = expr ? splitStrides(*expr, names) : std::nullopt;
+    auto parts = expr ? splitBySymbols(*expr, names) : std::nullopt;
     if (!parts)
       return false;
     for (const auto &[stride, factor] : *parts) {
@@ -169,7 +139,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
     return true;
   };
   auto constant = SymExpr::parse(load.getConstant());
-  auto parts = constant ? splitStrides(*constant, names) : std::nullopt;
+  auto parts = constant ? splitBySymbols(*constant, names) : std::nullopt;
   if (!parts)
     return false;
   for (const auto &[stride, value] : *parts)

@@ -79,7 +79,8 @@ std::string wrapLine(const std::string &line, size_t indent);
 
 /// The checks and the entry points around the kernels.
 std::string printHost(const KernelSignature &signature, const Names &names,
-                      const std::vector<KernelText> &kernels);
+                      const std::vector<KernelText> &kernels,
+                      const std::vector<gpu::WorkspaceArray> &workspace);
 
 /// One program and what is written above it.
 struct ProgramText {

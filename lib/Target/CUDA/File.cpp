@@ -88,7 +88,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
     notes += comment(entry.notes) + "//\n";
     for (const KernelText &kernel : *kernels)
       kernelTexts += "\n" + kernel.text;
-    hostTexts += "\n" + printHost(entry.signature, names, *kernels);
+    hostTexts += "\n" + printHost(entry.signature, names, *kernels, gpu::getWorkspace(entry.program));
   }
   std::string text = notes;
   text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "

@@ -27,8 +27,9 @@ std::string quoted(llvm::StringRef text) {
 class HostPrinter {
 public:
   HostPrinter(const KernelSignature &signature, const Names &names,
-              const std::vector<KernelText> &kernels)
-      : signature(signature), names(names), kernels(kernels), os(text) {
+              const std::vector<KernelText> &kernels,
+              const std::vector<gpu::WorkspaceArray> &workspace)
+      : signature(signature), names(names), kernels(kernels), workspace(workspace), os(text) {
     for (auto [k, parameter] : llvm::enumerate(signature.parameters))
       numbers[&parameter] = k;
   }
@@ -106,7 +107,11 @@ private:
       list.push_back(getScalarCType(scalar->type).str() + " " + nameOf(*scalar));
     for (const char *more : {"Message &&m", "void **stream = nullptr"})
       list.push_back(more);
-    os << "// A call: checks its arguments, then launches it if a stream is given. It needs no workspace.\n";
+    if (!workspace.empty())
+      for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
+        list.push_back(more);
+    os << "// A call: checks its arguments, then launches it if a stream is given."
+       << (workspace.empty() ? " It needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
     std::vector<std::string> rows;
@@ -127,7 +132,14 @@ private:
         if (described.insert(names.of(map.array)).second)
           checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
     returnUnless(checks);
+    if (!workspace.empty()) {
+      line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
+      os << "  if (!is_known(m, \"the workspace\", size)) return m.code;\n"
+         << "  if (needed) *needed = size.value;\n";
+    }
     os << "  if (!stream) return MOA_OK;\n";
+    if (!workspace.empty())
+      os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
     for (const KernelText &kernel : kernels) {
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
@@ -209,6 +221,10 @@ private:
   }
 
   std::string argument(unsigned number) const {
+    for (const gpu::WorkspaceArray &array : workspace)
+      if (array.number == number)
+        return "(int64_t *)" + (array.offset.isZero() ? std::string("workspace")
+                                                      : "(workspace + (" + expression(array.offset) + ").value)");
     const Parameter &parameter = signature.parameters[number];
     std::string name = names.of(number);
     if (!parameter.isScalar()) {
@@ -257,12 +273,13 @@ private:
          llvm::join(arguments, ", ") + ");", 8);
     os << "  }\n";
   }
-  void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call) {
+  void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
+                  const std::string &before = "") {
     std::vector<std::string> list = parameters();
     list.insert(list.end(), more.begin(), more.end());
     std::string head = wrapLine(std::string("extern \"C\" ") + result + " " + signature.name + suffix + "(" +
                                     llvm::join(list, ", ") + ") {", 4);
-    std::string statement = "return " + call + ";";
+    std::string statement = before + (before.empty() ? "" : " ") + "return " + call + ";";
     size_t last = head.size() - head.rfind('\n') - 1; // its columns; those of a single line too
     if (last + statement.size() + 3 <= 120)
       os << head << " " << statement << " }\n";
@@ -273,9 +290,16 @@ private:
     std::string call = signature.name + "_call({" + arrayList() + "}";
     for (const Parameter *scalar : signature.getScalars())
       call += ", " + nameOf(*scalar);
-    printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},
-               call + ", {}, &stream)");
-    printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
+    if (workspace.empty()) {
+      printEntry("int32_t", "", {"void * /*workspace*/", "size_t /*bytes*/", "void *stream"},
+                 call + ", {}, &stream)");
+      printEntry("int64_t", "_workspace", {}, "-int64_t(" + call + ", {}))");
+    } else {
+      printEntry("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"},
+                 call + ", {}, &stream, (char *)workspace, bytes)");
+      printEntry("int64_t", "_workspace", {}, "code ? -int64_t(code) : needed",
+                 "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
+    }
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
     std::string list = "device";
     for (const KernelText &kernel : kernels)
@@ -286,6 +310,7 @@ private:
   const KernelSignature &signature;
   const Names &names;
   const std::vector<KernelText> &kernels;
+  const std::vector<gpu::WorkspaceArray> &workspace;
   std::map<const Parameter *, unsigned> numbers;
   std::map<std::string, std::string> extents; // the symbols that an extent binds
   std::string text;
@@ -295,8 +320,9 @@ private:
 } // namespace
 
 std::string printHost(const KernelSignature &signature, const Names &names,
-                      const std::vector<KernelText> &kernels) {
-  return HostPrinter(signature, names, kernels).print();
+                      const std::vector<KernelText> &kernels,
+                      const std::vector<gpu::WorkspaceArray> &workspace) {
+  return HostPrinter(signature, names, kernels, workspace).print();
 }
 
 } // namespace moa::cuda

@@ -118,6 +118,13 @@ template <int N> bool check_extents(Message &m, const Extent (&expected)[N]) {
   return is_known(m, text, a) && is_known(m, text, b);
 }
 )moa"},
+    {"check_workspace", R"moa(bool check_workspace(Message &m, const char *workspace, size_t bytes, int64_t needed) {
+  REFUSE_IF(bytes < size_t(needed), MOA_WORKSPACE, "the workspace has %zu bytes, but %ld are needed", bytes, needed);
+  REFUSE_IF(needed && (!workspace || uintptr_t(workspace) % 64), MOA_WORKSPACE,
+            "the workspace at %p is NULL or not a multiple of 64", (const void *)workspace);
+  return true;
+}
+)moa"},
     {"", R"moa(// Strides (row-major without any, 0 on axes of one index), the address range, alignment, device. Distinct indices of
 // an output have distinct addresses: in order of the strides, each passes all that the smaller ones reach.
 bool resolve(Message &m, Array &a, int device) {

@@ -373,12 +373,16 @@ void KernelPrinter::printIf(scf::IfOp branch) {
 
 std::string KernelPrinter::printSignature() {
   std::vector<std::string> words;
-  size_t inputs = program.getArgNames().size();
   auto typeOf = [&](unsigned number) {
     return cast<ArrayType>(program.getBody().getArgument(number).getType()).getElementType();
   };
+  auto isRead = [&](unsigned number) {
+    return llvm::none_of(program.getBody().getArgument(number).getUsers(), [&](Operation *user) {
+      return isa<device::StoreOp>(user) && kernel->isAncestor(user);
+    });
+  };
   for (unsigned number : launch.parameters.arrays)
-    words.push_back((number < inputs ? "const " : "") + getStorageType(typeOf(number)).str() +
+    words.push_back((isRead(number) ? "const " : "") + getStorageType(typeOf(number)).str() +
                     " *__restrict__ " + names.of(number));
   for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);

@@ -142,6 +142,8 @@ private:
   bool hasRoles();
   void initBarriers();
   void printSpecialize(device::SpecializeOp op);
+  void declareShared();
+  void printCollect(device::CollectOp op);
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
   void printClear(device::ClearUnseenOp op);

@@ -57,7 +57,7 @@ llvm::StringRef getStorageType(Type element) {
 /// Words of the entry points and the checks, where a user's arguments are visible.
 static const char *const kHostWords[] = {
     "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace",
-    "blocks", "device", "size_t", "Array", "Message", "Checked", "Extent",
+    "blocks", "device", "size_t", "needed", "code", "check_workspace", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
     "check_memory", "check_tiles", "describe_tiles", "prepare_device", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
@@ -70,7 +70,7 @@ static const char *const kDeviceWords[] = {
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "init_barriers", "publish_barriers",
     "tile_by_rows", "tile_by_columns", "row_step",
     "column_step", "start_products", "commit_products", "await_products", "pack_bf16", "pack_f16",
-    "clear_unseen", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
+    "clear_unseen", "append_members", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
     "contract_fragments", "load_fragment", "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4",
     "convert_layout", "reorder_registers", "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
@@ -122,9 +122,8 @@ Names::Names(device::ProgramOp program) {
   for (const char *name : kLibrary)
     taken.insert({name, std::string(name) + "f"});
   std::vector<std::string> plain;
-  for (ArrayAttr list : {program.getArgNames(), program.getResultNames()})
-    for (auto name : list.getAsValueRange<StringAttr>())
-      plain.push_back(name.str());
+  for (StringRef name : program.getAllNames())
+    plain.push_back(name.str());
   for (const std::string &name : plain)
     arguments.push_back(choose(name));
   for (auto symbol : program.getSymbols().getAsValueRange<StringAttr>())

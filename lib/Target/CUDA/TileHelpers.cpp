@@ -55,6 +55,21 @@ template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
+    {"append_members", R"(// Appends numbers of the threads where `in` holds to a list of so many, in order; how many there are then.
+DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t number, int *warps) {
+  const unsigned bits = __ballot_sync(0xffffffff, in), lane = threadIdx.x % 32;
+  if (lane == 0) warps[threadIdx.x / 32] = __popc(bits);
+  __syncthreads();
+  int64_t place = count + __popc(bits & ((1u << lane) - 1));
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) {
+    count += warps[warp];
+    if (warp < threadIdx.x / 32) place += warps[warp];
+  }
+  if (in) list[place] = uint16_t(number);
+  __syncthreads();
+  return count;
+}
+)"},
     {"clear_unseen", R"(// Zeroes the rows of a tile that no consumer has seen: bit 2c + e of word l stands for row 8c + 2l + e.
 template <int COLUMNS, int CONSUMERS, int R>
 DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {

@@ -25,6 +25,15 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::KeptOp>([&](device::KeptOp kept) {
         return define(*op, {keptNumber(kept.getOperand())}, /*mayInline=*/false), true;
       })
+      .Case<device::CollectOp>([&](auto collect) { return printCollect(collect), true; })
+      .Case<device::MemberOp>([&](device::MemberOp member) {
+        auto collect = member.getList().getDefiningOp<device::CollectOp>();
+        std::string place = value(member.getList()).text + "[" + value(member.getPlace()).text + "]";
+        std::optional<int64_t> first = getConstantIntValue(collect.getLower());
+        if (first && *first == 0)
+          return define(*op, {"int64_t(" + place + ")"}), true;
+        return define(*op, {value(collect.getLower()).at(Expr::sum) + " + " + place, Expr::sum}), true;
+      })
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
@@ -66,12 +75,64 @@ std::string KernelPrinter::stage(Value ring, Value number) {
 // Shared memory and roles
 //===----------------------------------------------------------------------===//
 
+void KernelPrinter::declareShared() {
+  if (!std::exchange(hasShared, true))
+    write("extern __shared__ __align__(1024) unsigned char shared[];");
+}
+
+/// Rounds of one index per thread; the members of each are appended in order.
+void KernelPrinter::printCollect(device::CollectOp op) {
+  declareShared();
+  helpers.insert("append_members");
+  auto yield = cast<device::YieldOp>(op.getBody().front().getTerminator());
+  std::vector<std::string> lists, counts, flags;
+  auto wishes = op->getAttrOfType<ArrayAttr>("names");
+  for (auto [k, list] : llvm::enumerate(op.getLists())) {
+    std::string wish = wishes && k < wishes.size() && isa<StringAttr>(wishes[k])
+                           ? cast<StringAttr>(wishes[k]).str()
+                           : "members";
+    lists.push_back(fresh(wish));
+    counts.push_back(fresh("num_" + wish));
+    write("uint16_t *const " + lists.back() + " = (uint16_t *)(shared + " +
+          std::to_string(launch.getPlace(list)) + "); // room for " +
+          std::to_string(cast<device::MembersType>(list.getType()).getCapacity()));
+    write("int64_t " + counts.back() + " = 0;");
+  }
+  const std::string lower = value(op.getLower()).at(Expr::sum + 1);
+  const std::string upper = value(op.getUpper()).at(Expr::relation + 1);
+  pushScope();
+  std::string base = fresh("base");
+  open("for (int64_t " + base + " = " + value(op.getLower()).text + "; " + base + " < " + upper + "; " + base +
+           " += " + std::to_string(launch.threads) + ") {",
+       /*hasScope=*/true);
+  std::string t = fresh(wishFor(op.getBody().getArgument(0), "t"));
+  write("const int64_t " + t + " = " + base + " + threadIdx.x;");
+  values[op.getBody().getArgument(0)] = {t};
+  for (const std::string &list : lists) {
+    flags.push_back(fresh("is_" + list));
+    write("bool " + flags.back() + " = false;");
+  }
+  open("if (" + t + " < " + upper + ") {");
+  printBlock(op.getBody().front());
+  for (auto [flag, result] : llvm::zip(flags, yield.getValues()))
+    write(flag + " = " + value(result).text + ";");
+  close();
+  std::string words = "(int *)(shared + " + std::to_string(launch.getCollectWords()) + ")";
+  for (auto [list, count, flag] : llvm::zip(lists, counts, flags))
+    write(count + " = append_members(" + list + ", " + count + ", " + flag + ", " + t + " - " + lower + ", " +
+          words + ");");
+  close();
+  for (auto [k, list] : llvm::enumerate(op.getLists())) {
+    values[list] = {lists[k]};
+    values[op.getCounts()[k]] = {counts[k]};
+  }
+}
+
 void KernelPrinter::printShared(Operation *op) {
   Value result = op->getResult(0);
   int64_t place = launch.getPlace(result);
   std::string at = "shared" + (place ? " + " + std::to_string(place) : "");
-  if (!std::exchange(hasShared, true))
-    write("extern __shared__ __align__(1024) unsigned char shared[];");
+  declareShared();
   if (auto ring = dyn_cast<RingType>(result.getType())) {
     std::string name = fresh(wishFor(result, "ring"));
     write("unsigned char *const " + name + " = " + at + "; // " +

@@ -12,10 +12,11 @@ static const char *const kNotes =
  *                 default stream) and returns without waiting for them. It
  *                 allocates no memory and may be called from several threads.
  *                 Descriptors may go when it returns; the arrays stay until the
- *                 stream has passed the kernels. No workspace is needed: pass
- *                 NULL and 0.
- * NAME_workspace  the bytes `workspace` must have for these arguments, which is
- *                 0, or minus a code.
+ *                 stream has passed the kernels, and so does the workspace:
+ *                 memory of the device at a multiple of 64 bytes, or NULL and 0
+ *                 where none is needed.
+ * NAME_workspace  the bytes `workspace` must have for these arguments, often 0,
+ *                 or minus a code.
  * NAME_check      why a call with these arguments would be refused: a code, and
  *                 the reason with its values in message (at most n bytes, NULL
  *                 to leave it out). It launches nothing.

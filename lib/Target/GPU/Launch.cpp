@@ -25,9 +25,8 @@ class Collector {
 public:
   explicit Collector(device::KernelOp kernel) : kernel(kernel) {
     auto program = cast<device::ProgramOp>(kernel->getParentOp());
-    for (ArrayAttr list : {program.getArgNames(), program.getResultNames()})
-      for (StringRef name : list.getAsValueRange<StringAttr>())
-        names.push_back(name.str());
+    for (StringRef name : program.getAllNames())
+      names.push_back(name.str());
   }
   Launch run();
 
@@ -44,7 +43,7 @@ private:
   std::set<unsigned> arrays, scalars;
   std::set<std::string> symbols;
   std::set<std::tuple<unsigned, unsigned, int64_t>> maps;
-  bool clears = false;
+  bool clears = false, collects = false;
 };
 } // namespace
 
@@ -75,6 +74,14 @@ void Collector::visit(Operation *op) {
         if (!llvm::is_contained(launch.kept, kept.getOperand()))
           launch.kept.push_back(kept.getOperand());
       })
+      .Case<device::CollectOp>([&](device::CollectOp collect) {
+        collects = true;
+        for (Value list : collect.getLists()) {
+          launch.places[list] = launch.sharedBytes;
+          launch.sharedBytes += cast<device::MembersType>(list.getType()).getBytes();
+        }
+        launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 8);
+      })
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
 }
 
@@ -86,6 +93,10 @@ Launch Collector::run() {
   if (clears) {
     launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);
     launch.sharedBytes = launch.clearWords + 16;
+  }
+  if (collects) {
+    launch.collectWords = llvm::alignTo(launch.sharedBytes, 4);
+    launch.sharedBytes = launch.collectWords + 32 * 4;
   }
   if (!launch.kept.empty()) {
     launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
@@ -102,6 +113,27 @@ Launch Collector::run() {
     launch.parameters.maps.push_back({name, array, rowAxis, rows});
   }
   return std::move(launch);
+}
+
+std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
+  std::vector<WorkspaceArray> list;
+  SymExpr offset;
+  SmallVector<StringRef> names = program.getAllNames();
+  for (BlockArgument array : program.getBody().getArguments()) {
+    if (!program.isWorkspace(array))
+      continue;
+    auto type = cast<ArrayType>(array.getType());
+    SymExpr bytes(int64_t(type.getElementType().getIntOrFloatBitWidth() / 8));
+    for (unsigned axis = 0; axis < type.getRank(); ++axis)
+      bytes = bytes * type.getExtent(axis);
+    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), offset, bytes});
+    offset = offset + bytes;
+  }
+  return list;
+}
+
+SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays) {
+  return arrays.empty() ? SymExpr() : arrays.back().offset + arrays.back().bytes;
 }
 
 Launch getLaunch(device::KernelOp kernel) { return Collector(kernel).run(); }

@@ -40,10 +40,12 @@ struct Launch {
   int64_t threads = 0, sharedBytes = 0;
   KernelParameters parameters;
 
-  /// The first byte of a ring or of barriers in shared memory.
+  /// The first byte of a ring, of barriers or of a list in shared memory.
   int64_t getPlace(mlir::Value memory) const { return places.lookup(memory); }
   /// The first byte of the four words `device.clear_unseen` collects its bits in.
   int64_t getClearWords() const { return clearWords; }
+  /// The first byte of the 32 words `device.collect` counts the warps' members in.
+  int64_t getCollectWords() const { return collectWords; }
   /// The numbers that `device.kept` reads, each once, and the first byte of one of them.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
   int64_t getKeptPlace(mlir::Value number) const {
@@ -53,9 +55,22 @@ struct Launch {
   const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows) const;
 
   llvm::DenseMap<mlir::Value, int64_t> places;
-  int64_t clearWords = 0, firstKept = 0;
+  int64_t clearWords = 0, collectWords = 0, firstKept = 0;
   std::vector<mlir::Value> kept;
 };
+
+/// An array of a program's workspace: its number among the program's arguments, where
+/// it starts and how many bytes it has.
+struct WorkspaceArray {
+  unsigned number = 0;
+  std::string name;
+  SymExpr offset, bytes;
+};
+
+/// The arrays of the workspace one behind the other.
+std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
+/// The bytes of all of them.
+SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// The launch of a kernel. Rings stand at multiples of 1024 bytes, where the
 /// 128-byte swizzle repeats; arrays and scalars are in the order of the program's

@@ -93,7 +93,8 @@ private:
 class ProgramPrinter {
 public:
   explicit ProgramPrinter(const Program &program)
-      : signature(program.signature), launches(program.launches), names(signature), os(text) {}
+      : signature(program.signature), launches(program.launches), workspace(program.workspace),
+        names(signature), os(text) {}
   std::string print() {
     printCall();
     printExamine();
@@ -243,8 +244,17 @@ private:
     check("moa_check_blocks(grid)");
     os << "  if (grid.value) { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
-    for (unsigned number : launch.parameters.arrays)
-      pointers.push_back("&c->" + names.of(signature.parameters[number]) + ".begin");
+    for (unsigned number : launch.parameters.arrays) {
+      auto array = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+      if (array == workspace.end()) {
+        pointers.push_back("&c->" + names.of(signature.parameters[number]) + ".begin");
+        continue;
+      }
+      std::string place = "moa_place_" + std::to_string(number);
+      os << wrapped("    char *" + place + " = (char *)workspace + " + expression(array->offset) + ".value;")
+         << "\n";
+      pointers.push_back("&" + place);
+    }
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
       os << "    CUtensorMap " << name << ";\n    code = moa_describe_tiles(&" << name << ", &c->"
@@ -292,10 +302,13 @@ private:
   }
   void printLaunches() {
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n"
-       << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n";
+    if (workspace.empty())
+      os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
     ignoreScalars();
     check(callOfExamine());
+    if (!workspace.empty())
+      check("moa_check_workspace(workspace, bytes, " + expression(gpu::getWorkspaceBytes(workspace)) + ")");
     for (const gpu::Launch &launch : launches)
       printLaunch(launch);
     if (launches.empty())
@@ -305,7 +318,14 @@ private:
   void printOthers() {
     begin("int64_t", "_workspace", {}, "{NULL, 0}");
     ignoreScalars();
-    os << "  return -(int64_t)" << callOfExamine() << ";\n}\n\n";
+    if (workspace.empty()) {
+      os << "  return -(int64_t)" << callOfExamine() << ";\n}\n\n";
+    } else {
+      os << "  int32_t code = MOA_OK;\n  moa_checked size;\n" << wrapped("  code = " + callOfExamine() + ";")
+         << "\n  if (code)\n    return -(int64_t)code;\n"
+         << wrapped("  size = " + expression(gpu::getWorkspaceBytes(workspace)) + ";")
+         << "\n  return size.code ? -(int64_t)size.code : size.value;\n}\n\n";
+    }
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n  return " << callOfExamine() << ";\n}\n\n";
@@ -334,6 +354,7 @@ public:
 private:
   const KernelSignature &signature;
   const std::vector<gpu::Launch> &launches;
+  const std::vector<gpu::WorkspaceArray> &workspace;
   HostNames names;
   std::string text;
   raw_string_ostream os;

@@ -152,6 +152,14 @@ MOA_SHARED int32_t moa_check_blocks(moa_checked blocks) {
   return blocks.code || blocks.value > INT32_MAX ? MOA_OVERFLOW : MOA_OK;
 }
 
+MOA_SHARED int32_t moa_check_workspace(const void *workspace, size_t bytes, moa_checked needed) {
+  if (needed.code)
+    return needed.code;
+  if (bytes < (size_t)needed.value || (needed.value && (!workspace || (uintptr_t)workspace % 64)))
+    return MOA_WORKSPACE;
+  return MOA_OK;
+}
+
 MOA_SHARED bool moa_is_empty(const moa_array *a) {
   for (int axis = 0; axis < a->tensor->ndim; ++axis)
     if (a->tensor->shape[axis] == 0)

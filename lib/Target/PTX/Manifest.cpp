@@ -47,11 +47,20 @@ json::Object printMap(const gpu::TensorMap &map, const Parameter &array) {
                       {"out_of_bounds", "zeros"}};
 }
 
-json::Object printLaunch(const gpu::Launch &launch, const KernelSignature &signature) {
+json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
+  const KernelSignature &signature = program.signature;
   json::Array parameters;
-  for (unsigned number : launch.parameters.arrays)
-    parameters.push_back(
-        json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
+  for (unsigned number : launch.parameters.arrays) {
+    auto array = find_if(program.workspace,
+                         [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    if (array != program.workspace.end())
+      parameters.push_back(json::Object{{"kind", "workspace"},
+                                        {"name", array->name},
+                                        {"offset", getReadable(array->offset.str())}});
+    else
+      parameters.push_back(
+          json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
+  }
   for (const gpu::TensorMap &map : launch.parameters.maps)
     parameters.push_back(printMap(map, signature.parameters[map.array]));
   for (unsigned number : launch.parameters.scalars)
@@ -67,6 +76,14 @@ json::Object printLaunch(const gpu::Launch &launch, const KernelSignature &signa
                       {"parameters", std::move(parameters)}};
 }
 
+/// A number, or an expression over the symbols.
+json::Value printBytes(ArrayRef<gpu::WorkspaceArray> workspace) {
+  SymExpr bytes = gpu::getWorkspaceBytes(workspace);
+  if (auto constant = bytes.getConstant())
+    return *constant;
+  return getReadable(bytes.str());
+}
+
 json::Object printProgram(const Program &program) {
   const KernelSignature &signature = program.signature;
   json::Array arguments, constraints, launches;
@@ -78,13 +95,13 @@ json::Object printProgram(const Program &program) {
   for (const SymbolBinding &binding : signature.bindings)
     bindings[binding.name] = getReadable(binding.value.str());
   for (const gpu::Launch &launch : program.launches)
-    launches.push_back(printLaunch(launch, signature));
+    launches.push_back(printLaunch(launch, program));
   return json::Object{{"name", signature.name},
                       {"symbols", strings(signature.symbols)},
                       {"bindings", std::move(bindings)},
                       {"constraints", std::move(constraints)},
                       {"arguments", std::move(arguments)},
-                      {"workspace_bytes", 0},
+                      {"workspace_bytes", printBytes(program.workspace)},
                       {"launches", std::move(launches)}};
 }
 

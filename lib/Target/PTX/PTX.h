@@ -40,6 +40,7 @@ struct Program {
   KernelSignature signature;
   std::vector<gpu::Launch> launches;
   std::string notes; ///< lines of the opening comment
+  std::vector<gpu::WorkspaceArray> workspace;
 };
 
 /// A C file that holds the PTX and launches it through the driver, with the entry

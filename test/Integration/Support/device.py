@@ -55,5 +55,6 @@ class Kernel(mt.Kernel):
                       *dict.fromkeys(words), *outputs)
         if ran.returncode:
             raise RuntimeError(f"{self.name}: {ran.stderr}")
+        self.said = ran.stdout
         return {p.name: np.load(self.file(p)).view(mt.STORAGE[p.kind][0])
                 for p in self.parameters if p.is_output}

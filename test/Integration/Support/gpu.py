@@ -124,6 +124,14 @@ class Kernel(mt.Kernel):
             compile(base)
         self.open(base)
 
+    def launch(self, values, workspace=None, size=None):
+        """The code of NAME; a workspace on the device, of any contents, is made when none is given."""
+        if workspace is None:
+            workspace = DeviceArray(np.full(max(self.workspace_bytes(values), 0), 0xA5, np.uint8))
+        size = workspace.size if size is None else size
+        return self.entry("", ctypes.c_int32)(*self.arguments(values), workspace.pointer,
+                                              ctypes.c_size_t(size), None)
+
     def run(self, inputs, output_shapes, arrange=np.asarray):
         """As on a CPU, with copies on the device."""
         values, outputs = {}, {}

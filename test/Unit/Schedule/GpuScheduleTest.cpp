@@ -178,7 +178,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shapeOf(2, 24), "tiles of 24 indices");
   expect(shapeOf(2, 512), "tiles of 512 indices");
   expect(shapeOf(2, 128, 4), "needs 297984 bytes of shared memory (32768 of rows, 4 x 65536 of "
-                             "stages, 3072 of barriers and alignment), but a block of 'h200' "
+                             "stages, 3072 of barriers, lists and alignment), but a block of 'h200' "
                              "has 232448");
   expect(shapeOf(3, 128), "needs about 188 registers in each thread of a consumer (64 of sums, 64 "
                           "of scores, 32 of weights, 28 of states and addresses), but it has 160");

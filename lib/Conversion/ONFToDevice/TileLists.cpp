@@ -1,0 +1,342 @@
+//===- TileLists.cpp - which tiles a block visits, from the guard ----------===//
+//
+// Where intervals do not tell which tiles of keys the rows of a block see, the guard is
+// evaluated for whole tiles, in three values (lib/Analysis/TilePredicate.h). What it
+// asks of memory are ranges of terms per tile of rows and per tile of keys: a kernel of
+// its own, launched before, reads the arrays once and leaves two numbers per tile in
+// the workspace. The block then makes two lists of tiles: those of which something is
+// or may be seen, and those that all its rows see whole.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/TileKernel.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace moa::tiles {
+
+/// Tiles per block of keys that lists hold; those behind are all visited.
+static constexpr int64_t kRoom = 2048;
+/// Threads per block of the kernel of ranges.
+static constexpr int64_t kRangeThreads = 32;
+
+static SymExpr tilesOf(const SymExpr &extent, int64_t size) {
+  return SymExpr::floorDiv(extent + SymExpr(size - 1), SymExpr(size));
+}
+
+/// What a fold's guard says of tiles, if it tells more than the intervals of the fold do.
+static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
+  TilePredicate predicate(plan.nest, plan.fold);
+  auto pieces = plan.fold.getPieces();
+  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1))
+    return std::nullopt;
+  return predicate;
+}
+
+/// The axes of the nest, but the last, that a term is a function of.
+static SmallVector<unsigned> axesOf(const TileTerm &term, ForOp nest) {
+  rows::Dependence deps;
+  SmallVector<unsigned> axes;
+  for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
+    if (llvm::any_of(term.values, [&](const auto &part) {
+          return deps.on(part.first, nest.getBody().getArgument(axis));
+        }))
+      axes.push_back(axis);
+  return axes;
+}
+
+void TileKernel::findPredicate() { predicate = readPredicate(plan); }
+
+/// An array of the workspace for each term: two numbers per tile.
+void TileKernel::makeRanges() {
+  SmallVector<StringRef> taken = program.getAllNames();
+  std::set<std::string> names(taken.begin(), taken.end());
+  auto nameOf = [&](StringRef side) {
+    std::string wish = side.str() + "_range", name = wish;
+    for (unsigned k = 2; !names.insert(name).second; ++k)
+      name = wish + "_" + std::to_string(k);
+    return name;
+  };
+  for (const TileTerm &term : predicate->getTerms()) {
+    Range range;
+    range.axes = axesOf(term, plan.nest);
+    SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1)
+                                              : plan.fold.getExtent());
+    range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);
+    SmallVector<SymExpr> extents;
+    for (unsigned axis : range.axes)
+      extents.push_back(*SymExpr::parse(extent(axis)));
+    extents.push_back(range.tiles);
+    extents.push_back(SymExpr(2));
+    auto type = ArrayType::get(b.getContext(), extents, b.getI64Type());
+    StringRef side = term.ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue()
+                                : plan.fold.getName();
+    range.array = program.addWorkspace(nameOf(side), type);
+    ranges.push_back(std::move(range));
+  }
+}
+
+/// Where the lower number of a tile stands in a term's array.
+Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
+  Value flat;
+  for (unsigned axis : range.axes) {
+    Value index = code.eval(plan.nest.getBody().getArgument(axis));
+    flat = flat ? b.createOrFold<arith::AddIOp>(
+                      code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(extent(axis))),
+                      index)
+                : index;
+  }
+  if (flat)
+    flat = b.createOrFold<arith::AddIOp>(
+        code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())), tile);
+  return b.createOrFold<arith::MulIOp>(code.loc, flat ? flat : tile, code.index(2));
+}
+
+TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile) {
+  Value place = rangePlace(code, range, tile);
+  auto load = [&](Value at, StringRef name) -> Value {
+    Value number = device::LoadOp::create(b, code.loc, b.getI64Type(), range.array, at);
+    return arith::IndexCastOp::create(b, code.named(name), b.getIndexType(), number);
+  };
+  Value low = load(place, "least");
+  return {low, load(b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1)), "most")};
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel of ranges
+//===----------------------------------------------------------------------===//
+
+/// Σ factor · value, booleans as 0 and 1.
+static Value evaluateTerm(ScalarCode &code, const TileTerm &term) {
+  OpBuilder &b = code.b;
+  Value sum;
+  for (auto [value, factor] : term.values) {
+    Value part = code.eval(value);
+    if (part.getType().isInteger(1))
+      part = arith::SelectOp::create(b, code.loc, part, code.index(1), code.index(0));
+    else if (!part.getType().isIndex())
+      part = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), part);
+    if (factor != 1)
+      part = arith::MulIOp::create(b, code.loc, part, code.index(factor));
+    sum = sum ? arith::AddIOp::create(b, code.loc, sum, part).getResult() : part;
+  }
+  return sum;
+}
+
+/// The ranges of all terms of one side over one tile.
+void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
+  unsigned last = plan.nest.getExtents().size() - 1;
+  int64_t size = ofRow ? plan.shape.rows() : plan.shape.keys;
+  Value index = ofRow ? Value(plan.nest.getBody().getArguments().back())
+                      : Value(plan.fold.getBody().getArgument(0));
+  Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(size));
+  Value end = arith::AddIOp::create(b, code.loc, first, code.index(size));
+  end = arith::MinSIOp::create(b, code.named("end"), end,
+                               code.symbol(ofRow ? extent(last) : plan.fold.getExtent()));
+  SmallVector<unsigned> numbers;
+  Values inits;
+  std::vector<std::string> names{ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).str()
+                                       : plan.fold.getName().str()};
+  for (auto [k, term] : llvm::enumerate(predicate->getTerms())) {
+    if (term.ofRow != ofRow)
+      continue;
+    numbers.push_back(k);
+    inits.push_back(code.index(INT64_MAX));
+    inits.push_back(code.index(INT64_MIN));
+    names.insert(names.end(), {"least", "most"});
+  }
+  Values bounds = code.loop(first, end, inits, names, [&](Value i, ValueRange olds) {
+    code.bind(index, i);
+    Values news;
+    for (auto [k, number] : llvm::enumerate(numbers)) {
+      Value value = evaluateTerm(code, predicate->getTerms()[number]);
+      news.push_back(arith::MinSIOp::create(b, code.loc, olds[2 * k], value));
+      news.push_back(arith::MaxSIOp::create(b, code.loc, olds[2 * k + 1], value));
+    }
+    return news;
+  });
+  for (auto [k, number] : llvm::enumerate(numbers)) {
+    const Range &range = ranges[number];
+    TileRange limited = TilePredicate::limit(b, code.loc, {bounds[2 * k], bounds[2 * k + 1]});
+    // Of the axes that others depend on, the first index writes.
+    Value writes;
+    for (unsigned axis : rangeAxes)
+      if (!llvm::is_contained(range.axes, axis))
+        writes = code.both(writes, arith::CmpIOp::create(
+                                       b, code.loc, arith::CmpIPredicate::eq,
+                                       code.eval(plan.nest.getBody().getArgument(axis)), code.index(0)));
+    auto write = [&] {
+      Value place = rangePlace(code, range, tile);
+      for (Value bound : {limited.low, limited.high}) {
+        Value number = arith::IndexCastOp::create(b, code.loc, b.getI64Type(), bound);
+        device::StoreOp::create(b, code.loc, number, range.array, place);
+        place = b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1));
+      }
+    };
+    if (writes)
+      code.when(writes, write);
+    else
+      write();
+  }
+}
+
+/// A thread per tile of rows and per tile of keys, for every index of the axes that
+/// terms are functions of.
+void TileKernel::emitRanges(const IRMapping &arrays) {
+  bool ofRows = false, ofKeys = false;
+  for (auto [term, range] : llvm::zip_equal(predicate->getTerms(), ranges)) {
+    (term.ofRow ? ofRows : ofKeys) = true;
+    for (unsigned axis : range.axes)
+      if (!llvm::is_contained(rangeAxes, axis))
+        rangeAxes.push_back(axis);
+  }
+  if (ranges.empty())
+    return;
+  llvm::sort(rangeAxes);
+  unsigned last = plan.nest.getExtents().size() - 1;
+  SymExpr rowTiles = tilesOf(*SymExpr::parse(extent(last)), plan.shape.rows());
+  SymExpr keyTiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
+  SymExpr positions = (ofRows ? rowTiles : SymExpr(0)) + (ofKeys ? keyTiles : SymExpr(0));
+  SymExpr perIndex = tilesOf(positions, kRangeThreads), blocks = perIndex;
+  for (unsigned axis : rangeAxes)
+    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  OpBuilder::InsertionGuard guard(b);
+  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_ranges";
+  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kRangeThreads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  ScalarCode code(b, arrays);
+  code.loc = plan.nest.getLoc();
+  clampLoads(code);
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  auto digit = [&](Value radix, StringRef name) -> Value {
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
+    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
+    return result;
+  };
+  Value group = rangeAxes.empty() ? rest : digit(code.symbol(perIndex.str()), "group");
+  for (unsigned k = rangeAxes.size(); k-- > 0;) {
+    StringRef axis = cast<StringAttr>(plan.nest.getNames()[rangeAxes[k]]).getValue();
+    code.bind(plan.nest.getBody().getArgument(rangeAxes[k]),
+              k == 0 ? rest : digit(code.symbol(extent(rangeAxes[k])), axis));
+  }
+  Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
+  Value position = arith::AddIOp::create(
+      b, code.named("tile"), arith::MulIOp::create(b, code.loc, group, code.index(kRangeThreads)), thread);
+  auto isBelow = [&](const SymExpr &bound) -> Value {
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
+  };
+  code.when(isBelow(positions), [&] {
+    if (!ofRows || !ofKeys)
+      return writeRanges(code, ofRows, position);
+    code.branch(isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); }, [&] {
+      Value tile = arith::SubIOp::create(b, code.named("tile"), position, code.symbol(rowTiles.str()));
+      return writeRanges(code, false, tile), Values();
+    });
+  });
+}
+
+/// Whatever a guard asks of memory in places that others of its conditions exclude, the
+/// nearest element is read there: it may widen a range.
+void TileKernel::clampLoads(ScalarCode &code) {
+  code.clampsLoads = true;
+  for (auto [index, size] : llvm::zip(plan.nest.getBody().getArguments(),
+                                      plan.nest.getExtents().getAsValueRange<StringAttr>()))
+    code.indices[index] = *SymExpr::parse(size);
+  code.indices[plan.fold.getBody().getArgument(0)] = *SymExpr::parse(plan.fold.getExtent());
+}
+
+//===----------------------------------------------------------------------===//
+// The lists of a block
+//===----------------------------------------------------------------------===//
+
+/// The tiles to visit: first those of which something may be seen, in `partialTiles` and
+/// from `listedEnd` on, then those in `fullTiles`.
+void TileKernel::collectTiles(ScalarCode &code) {
+  Value size = code.index(plan.shape.keys), keys = code.symbol(plan.fold.getExtent());
+  bool isShort = getConstantIntValue(keys) && *getConstantIntValue(keys) <= kRoom * plan.shape.keys;
+  Value room = arith::AddIOp::create(b, code.loc, firstTile, code.index(kRoom));
+  listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, room).getResult();
+  Value all = statesRead ? hasAllRows(code) : Value();
+  SmallVector<TileRange> found(ranges.size());
+  Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
+  for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
+    if (term.ofRow)
+      found[k] = loadRange(code, ranges[k], rowTile);
+  Type list = device::MembersType::get(b.getContext(), kRoom), index = b.getIndexType();
+  auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list}, TypeRange{index, index},
+                                           firstTile, listedEnd);
+  collect->setAttr("names", b.getStrArrayAttr({"partial_tiles", "full_tiles"}));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block &body = collect.getBody().emplaceBlock();
+    Value tile = body.addArgument(index, code.named("tile"));
+    b.setInsertionPointToStart(&body);
+    code.open();
+    bool clamped = code.clampsLoads;
+    clampLoads(code);
+    Value first = arith::MulIOp::create(b, code.named("first"), tile, size);
+    Value end = arith::AddIOp::create(b, code.named("end"), first, size);
+    Value last = arith::SubIOp::create(b, code.named("last"),
+                                       arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
+    for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
+      if (!term.ofRow)
+        found[k] = loadRange(code, ranges[k], tile);
+    TileTruth truth = predicate->emit({b, code.loc, [&](Value value) { return code.eval(value); },
+                                       {firstRow, lastRow}, {first, last}, found});
+    auto inverse = [&](Value x) {
+      return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
+    };
+    Value isWhole = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, end, keys);
+    Value isFull = code.both(code.both(truth.always, isWhole), all);
+    Value isPartial = code.both(inverse(truth.never), inverse(isFull));
+    device::YieldOp::create(b, code.loc, ValueRange{isPartial, isFull});
+    code.clampsLoads = clamped;
+    code.close();
+  }
+  partialTiles = collect.getLists()[0];
+  fullTiles = collect.getLists()[1];
+  numListed = collect.getCounts()[0];
+  Value masked = numListed;
+  if (!isShort)
+    masked = arith::AddIOp::create(b, code.loc, masked,
+                                   arith::SubIOp::create(b, code.loc, endTile, listedEnd));
+  numMasked = narrow(code, masked);
+  numTiles = narrow(code, arith::AddIOp::create(b, code.named("tiles"), masked, collect.getCounts()[1]));
+}
+
+/// The tile at a position of the lists.
+Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {
+  Value most = code.index(kRoom - 1);
+  auto member = [&](Value list, Value place) -> Value {
+    return device::MemberOp::create(b, code.named("tile"), b.getIndexType(), list,
+                                    arith::MinSIOp::create(b, code.loc, place, most));
+  };
+  Value full, partial;
+  if (!masked || !*masked) {
+    Value place = arith::SubIOp::create(b, code.loc, position, numMasked);
+    if (!masked)
+      place = arith::MaxSIOp::create(b, code.loc, place, code.index(0));
+    full = member(fullTiles, place);
+  }
+  if (!masked || *masked) {
+    partial = member(partialTiles, position);
+    if (listedEnd != endTile) {
+      Value rest = arith::SubIOp::create(b, code.loc, position, numListed);
+      Value behind = arith::AddIOp::create(b, code.loc, listedEnd, rest);
+      Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numListed);
+      partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
+    }
+  }
+  if (masked)
+    return *masked ? partial : full;
+  Value isMasked = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numMasked);
+  return arith::SelectOp::create(b, code.named("tile"), isMasked, partial, full);
+}
+
+} // namespace moa::tiles
+
+int64_t moa::tileListBytes(const TilePlan &plan) {
+  // Two lists of 16-bit numbers, and the counts of the warps.
+  return tiles::readPredicate(plan) ? 2 * 2 * tiles::kRoom + 32 * 4 : 0;
+}
