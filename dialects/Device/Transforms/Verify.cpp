@@ -50,14 +50,20 @@ private:
   /// One kernel stores the array, and only those behind it load it.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
-    for (Operation *user : array.getUsers()) {
-      auto kernel = user->getParentOfType<KernelOp>();
-      if (isa<StoreOp>(user) && writer && writer != kernel)
-        return user->emitOpError("expects one kernel to store array '")
-               << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
-      if (isa<StoreOp>(user))
+    WalkResult written = program.getBody().walk([&](StoreOp store) {
+      auto kernel = store->getParentOfType<KernelOp>();
+      if (store.getArray() != array)
+        return WalkResult::advance();
+      if (!writer)
         writer = kernel;
-    }
+      if (writer == kernel)
+        return WalkResult::advance();
+      store.emitOpError("expects one kernel to store array '")
+          << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
+      return WalkResult::interrupt();
+    });
+    if (written.wasInterrupted())
+      return failure();
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
       if (!isa<StoreOp>(user) && (!writer || !writer->isBeforeInBlock(kernel)))

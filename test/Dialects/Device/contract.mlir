@@ -136,3 +136,38 @@ device.program @d4_twice attributes {symbols = ["N"], requires = [], arg_names =
     device.store %v, %z[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// -----
+
+device.program @d5_writers attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i64>, %w: !moa.array<[N], i64>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+  }
+  device.kernel @l blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %y[%i] : i64, !moa.array<[N], i64>
+    // expected-error @below {{expects one kernel to store array 'w' of the workspace (D5), but 'k' does too}}
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+  }
+}
+
+// -----
+
+device.program @d5_order attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i64>, %w: !moa.array<[N], i64>):
+  device.kernel @l blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects an earlier kernel to store array 'w' of the workspace (D5)}}
+    %v = device.load %w[%i] : !moa.array<[N], i64> -> i64
+    device.store %v, %y[%i] : i64, !moa.array<[N], i64>
+  }
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+  }
+}

@@ -3,7 +3,7 @@
 // Every constraint of the verifiers of ops, layouts and types of device, named as
 // the message names it.
 
-// expected-error @below {{expects one argument per input and output (C1), but got 1 for 1 and 1}}
+// expected-error @below {{expects one argument per input, output and array of the workspace (C1), but got 1 for 1, 1 and 0}}
 device.program @program_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>):
   device.kernel @k blocks "N" threads 128 {
@@ -12,7 +12,7 @@ device.program @program_c1 attributes {symbols = ["N"], requires = [], arg_names
 
 // -----
 
-// expected-error @below {{expects one argument per input and output (C1)}}
+// expected-error @below {{expects one argument per input, output and array of the workspace (C1)}}
 device.program @program_c1_names attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   device.kernel @k blocks "N" threads 128 {
@@ -30,7 +30,7 @@ device.program @program_c2 attributes {symbols = ["N"], requires = [], arg_names
 
 // -----
 
-// expected-error @below {{expects outputs of the declared types (C2), but got '!moa.array<[N], f32>'}}
+// expected-error @below {{expects outputs and a workspace of the declared types (C2), but got '!moa.array<[N], f32>'}}
 device.program @program_c2_output attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], bf16>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
   device.kernel @k blocks "N" threads 128 {
@@ -145,7 +145,7 @@ device.program @load_c2 attributes {symbols = ["N"], requires = [], arg_names = 
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
   device.kernel @k blocks "N" threads 128 {
     %zero = arith.constant 0 : index
-    // expected-error @below {{'device.load' op expects an input (C2), but got argument 1}}
+    // expected-error @below {{'device.load' op expects an input or an array of the workspace (C2), but got argument 1}}
     %e = device.load %y[%zero] : !moa.array<[N, 64], f32> -> f32
   }
 }
@@ -176,7 +176,7 @@ device.program @store_c2 attributes {symbols = ["N"], requires = [], arg_names =
   device.kernel @k blocks "N" threads 128 {
     %zero = arith.constant 0 : index
     %v = arith.constant 1.0 : bf16
-    // expected-error @below {{'device.store' op expects an output (C2), but got argument 0}}
+    // expected-error @below {{'device.store' op expects an output or an array of the workspace (C2), but got argument 0}}
     device.store %v, %x[%zero] : bf16, !moa.array<[N, 64], bf16>
   }
 }
@@ -669,7 +669,7 @@ device.program @reduce_c3 attributes {symbols = ["N"], requires = [], arg_names 
 // -----
 
 func.func @yield_parent() {
-  // expected-error @below {{expects parent op to be one of 'device.map, device.if_any'}}
+  // expected-error @below {{expects parent op to be one of 'device.map, device.if_any, device.collect'}}
   device.yield
 }
 

@@ -190,3 +190,37 @@ device.program @warps attributes {symbols = [], requires = [], arg_names = [], r
     %e = device.convert_layout %d : !scores -> !device.fragment<[64, 64], f32, #long>
   }
 }
+
+// A workspace between two kernels, and lists of the indices where conditions hold.
+// CHECK-LABEL: device.program @lists
+// CHECK-SAME: workspace_names = ["w"], workspace_types = [!moa.array<[N, 2], i64>]
+// CHECK-NEXT: ^bb0(%x: !moa.array<[N], i64>, %y: !moa.array<[N], i64>, %w: !moa.array<[N, 2], i64>):
+device.program @lists attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
+    result_types = [!moa.array<[N], i64>], workspace_names = ["w"], workspace_types = [!moa.array<[N, 2], i64>]} {
+^bb0(%x: !moa.array<[N], i64>, %y: !moa.array<[N], i64>, %w: !moa.array<[N, 2], i64>):
+  device.kernel @lists_0 blocks "N" threads 32 {
+    %block = device.block
+    %v = device.load %x[%block] : !moa.array<[N], i64> -> i64
+    // CHECK: device.store %{{.*}}, %w[%{{.*}}] : i64, <[N, 2], i64>
+    device.store %v, %w[%block] : i64, !moa.array<[N, 2], i64>
+  }
+  device.kernel @lists_1 blocks "1" threads 64 {
+    %zero = arith.constant 0 : index
+    %n = device.symbol "N"
+    // CHECK: %[[L:.*]]:2, %[[C:.*]]:2 = device.collect %{{.*}} to %{{.*}} : (!device.members<128>, !device.members<128>), (index, index) {
+    %lists:2, %counts:2 = device.collect %zero to %n : (!device.members<128>, !device.members<128>), (index, index) {
+    ^bb0(%t: index):
+      // CHECK: device.load %w[%{{.*}}] : <[N, 2], i64> -> i64
+      %bound = device.load %w[%t] : !moa.array<[N, 2], i64> -> i64
+      %at = arith.index_cast %bound : i64 to index
+      %below = arith.cmpi slt, %t, %at : index
+      %above = arith.cmpi sgt, %t, %at : index
+      // CHECK: device.yield %{{.*}}, %{{.*}} : i1, i1
+      device.yield %below, %above : i1, i1
+    }
+    // CHECK: device.member %[[L]]#1[%{{.*}}] : <128>
+    %member = device.member %lists#1[%zero] : !device.members<128>
+    %value = arith.index_cast %member : index to i64
+    device.store %value, %y[%zero] : i64, !moa.array<[N], i64>
+  }
+}

@@ -1,0 +1,111 @@
+// RUN: moa-opt %s -verify-diagnostics -split-input-file
+
+// The constraints of a workspace, of lists of indices and of their type.
+
+// expected-error @below {{expects a name for every array of the workspace (C4), but got 0 for 1}}
+device.program @workspace_c4_names attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_types = [!moa.array<[N, 2], i64>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N, 2], i64>):
+}
+
+// -----
+
+// expected-error @below {{expects elements of i64 in the workspace (C4), but got '!moa.array<[N], f32>'}}
+device.program @workspace_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], f32>):
+}
+
+// -----
+
+// expected-error @below {{expects outputs and a workspace of the declared types (C2), but got '!moa.array<[N], i64>'}}
+device.program @workspace_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N, 2], i64>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], i64>):
+}
+
+// -----
+
+device.program @collect_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %n = device.symbol "N"
+    %some = arith.cmpi slt, %zero, %n : index
+    scf.if %some {
+      // expected-error @below {{expects to stand in a kernel's own block, in front of its roles (C1)}}
+      %list, %count = device.collect %zero to %n : (!device.members<64>), (index) {
+      ^bb0(%t: index):
+        %in = arith.cmpi slt, %t, %n : index
+        device.yield %in : i1
+      }
+    }
+  }
+}
+
+// -----
+
+device.program @collect_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %n = device.symbol "N"
+    // expected-error @below {{expects one index as the argument of its body (C2)}}
+    %list, %count = device.collect %zero to %n : (!device.members<64>), (index) {
+    ^bb0(%t: index, %u: index):
+      %in = arith.cmpi slt, %t, %n : index
+      device.yield %in : i1
+    }
+  }
+}
+
+// -----
+
+device.program @collect_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %n = device.symbol "N"
+    // expected-error @below {{expects one boolean and one count per list (C3), but got 2 and 1 for 1}}
+    %list, %count = device.collect %zero to %n : (!device.members<64>), (index) {
+    ^bb0(%t: index):
+      %in = arith.cmpi slt, %t, %n : index
+      device.yield %in, %in : i1, i1
+    }
+  }
+}
+
+// -----
+
+device.program @collect_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %n = device.symbol "N"
+    // expected-error @below {{expects lists of one capacity (C4), but got '!device.members<64>', '!device.members<32>'}}
+    %r:4 = device.collect %zero to %n : (!device.members<64>, !device.members<32>), (index, index) {
+    ^bb0(%t: index):
+      %in = arith.cmpi slt, %t, %n : index
+      device.yield %in, %in : i1, i1
+    }
+  }
+}
+
+// -----
+
+device.program @member_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  device.kernel @j blocks "N" threads 128 {
+    %other = builtin.unrealized_conversion_cast to !device.members<64>
+    %zero = arith.constant 0 : index
+    // expected-error @below {{expects a list that the same kernel collects (C1)}}
+    %t = device.member %other[%zero] : <64>
+  }
+}
+
+// -----
+
+// expected-error @below {{expects room for 1 to 65536 indices (C1), but got 0}}
+func.func private @members_none(!device.members<0>)
+
+// -----
+
+// expected-error @below {{expects room for 1 to 65536 indices (C1), but got 65537}}
+func.func private @members_many(!device.members<65537>)
