@@ -191,6 +191,17 @@ static void addViews(std::vector<Case> &cases) {
   }, kMatrix});
 }
 
+/// R6 measures from the first element, whose address divides by N where there is none.
+static void addEmptyRotation(std::vector<Case> &cases) {
+  cases.push_back({"SquaredDistancesOfARotation", {"N"}, [](K &b) {
+    Value x = b.rotate(b.input("x", {"N"}), "N + 1", 0);
+    Value n = b.map(Fn::max, {b.cast(b.extent("N"), "f64", true), b.constant(1)});
+    Value mean = b.map(Fn::div, {b.reduce(Monoid::add, x), n});
+    Value d = b.map(Fn::sub, {x, mean}, {{0}, {}});
+    b.output(b.reduce(Monoid::add, b.map(Fn::mul, {d, d})));
+  }, kVector});
+}
+
 static void addMasks(std::vector<Case> &cases) {
   cases.push_back({"AbsentOutputs", {"N", "M"}, [](K &b) {
     Value x = b.input("x", {"N", "M"}), p = b.input("p", {"M"}, "i1");
@@ -292,6 +303,7 @@ std::vector<Case> operatorCases() {
   addPointwise(cases);
   addReductions(cases);
   addViews(cases);
+  addEmptyRotation(cases);
   addMasks(cases);
   addCatenations(cases);
   addUserMonoids(cases);
