@@ -109,7 +109,7 @@ FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol,
   if (text.getAsInteger(10, value) || value < 0) {
     reporter.error(symbol.loc)
         << "the setting of '" << symbol.name
-        << "' is to be an integer that is not negative, but is '" << text
+        << "' is to be an integer from 0 to 2^63 - 1, but is '" << text
         << "'";
     return failure();
   }

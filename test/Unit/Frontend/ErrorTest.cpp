@@ -154,7 +154,8 @@ const ErrorCase monoids[] = {
     {"ResultOfOtherType", MONOID("monoid f(x, y) identity 0 { return x < y }"),
      "1:38: error: monoid 'f' combines two values of type f32 and returns bool"},
     {"Reduction", MONOID("monoid f(x, y) identity 0 { return x + y + (+/ iota(3)) }"),
-     "1:48: error: a monoid is made of scalar functions, but this works on an array", "in monoid 'f'"},
+     "1:48: error: a monoid is made of scalar functions, but this works on an array",
+     "in monoid 'f'"},
     {"Recursion", MONOID("monoid f(x, y) identity 0 { return f(x, y) }"),
      "1:8: error: function 'f' calls itself"},
 };
