@@ -128,7 +128,7 @@ private:
       if (word == words.end()) {
         if (parameter.isScalar() || !seed)
           return createStringError(
-              parameter.name + " : " + parameter.elementType +
+              parameter.name + " : " + getTypeText(parameter) +
               (parameter.isScalar() ? " has no value; give "
                                     : " is missing; give ") +
               parameter.name + "=" +
