@@ -461,8 +461,8 @@ TEST(Settings, UnknownNameListsThem) {
 
 TEST(Settings, ValuesAreChecked) {
   EXPECT_THAT(Elaborated(settable, {{"D", "-4"}}).messages,
-              HasSubstr("the setting of 'D' is to be an integer that is not "
-                        "negative, but is '-4'"));
+              HasSubstr("the setting of 'D' is to be an integer from 0 to "
+                        "2^63 - 1, but is '-4'"));
   EXPECT_THAT(Elaborated(settable, {{"N", "many"}}).messages,
               HasSubstr("but is 'many'"));
   EXPECT_THAT(
