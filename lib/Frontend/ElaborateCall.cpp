@@ -143,8 +143,9 @@ TermOr Elaborator::elaborateBuiltin(const Expr &expr, const Builtin &builtin,
   case Builtin::Iota: {
     auto extent = elaborateSymbolic(expr.arg(0), "the extent of 'iota'");
     if (failed(extent) ||
-        failed(requireNonNegative(expr.loc, *extent,
-                                  "'iota' of a negative extent")))
+        failed(requireNonNegative(
+            expr.loc, *extent,
+            "'iota' of a negative extent, " + extent->str())))
       return failure();
     return emitter.iota(expr.loc, *extent);
   }
@@ -207,9 +208,16 @@ TermOr Elaborator::elaborateTranspose(const Expr &expr, const Term &term) {
   const Expr &list = expr.arg(1);
   if (list.kind != ExprKind::List ||
       static_cast<int64_t>(list.args.size()) != rank) {
-    reporter.error(list.loc)
+    auto error = reporter.error(list.loc)
         << "'transpose' of an array of shape " << shapeText(term.cell)
-        << " takes a list of its " << rank << " axes, as in [1, 0]";
+        << " takes a list of its " << rank
+        << (rank == 1 ? " axis, [0]" : " axes, as in [");
+    // The example: the last two exchanged, as without a list.
+    if (rank > 1) {
+      std::swap(perm[rank - 1], perm[rank - 2]);
+      llvm::interleaveComma(perm, error);
+      error << "]";
+    }
     return failure();
   }
   SmallVector<bool> seen(rank, false);
@@ -341,7 +349,8 @@ TermOr Elaborator::elaborateReshape(const Expr &expr, const Term &term) {
     auto extent = elaborateSymbolic(*arg, "an extent");
     if (failed(extent) ||
         failed(requireNonNegative(arg->loc, *extent,
-                                  "an extent cannot be negative")))
+                                  "an extent cannot be negative, but this is " +
+                                      extent->str())))
       return failure();
     shape.push_back(*extent);
   }

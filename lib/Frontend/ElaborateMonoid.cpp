@@ -21,7 +21,8 @@ TermOr Elaborator::reduceWith(const Expr &ref, Monoid monoid, SourceLoc loc, Spe
 }
 
 /// The identity as a constant of the type: a number, `inf`, `true` or `false`.
-FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element) {
+FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Type element,
+                                                SourceLoc use) {
   Scope none;
   Scope *caller = std::exchange(scope, &none);
   auto term = elaborate(*monoid.identity);
@@ -43,9 +44,10 @@ FailureOr<TypedAttr> Elaborator::getIdentityAttr(const FunctionDecl &monoid, Typ
   } else if (integer) {
     return TypedAttr(IntegerAttr::get(element, *integer));
   }
-  reporter.error(monoid.identity->loc)
-      << "the identity of monoid '" << monoid.name << "' is not a constant of type "
-      << getTypeText(element) << ", which it reduces here";
+  auto error = reporter.error(monoid.identity->loc)
+               << "the identity of monoid '" << monoid.name << "' is not a constant of type "
+               << getTypeText(element);
+  error.attachNote(reporter.exact(use)) << "it reduces elements of that type here";
   return failure();
 }
 
@@ -54,7 +56,7 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
   if (op)
     return op;
   const FunctionDecl &monoid = program.functions[ref.callee];
-  auto identity = getIdentityAttr(monoid, element);
+  auto identity = getIdentityAttr(monoid, element, ref.loc);
   if (failed(identity))
     return failure();
   MLIRContext *context = reporter.getContext();
@@ -90,9 +92,8 @@ FailureOr<MonoidOp> Elaborator::getMonoidOp(const Expr &ref, Type element) {
   for (Operation &inner : *block)
     if (!isa<ConstantOp, MapOp, CastOp>(inner)) {
       auto error = mlir::emitError(inner.getLoc())
-                   << "a monoid is made of scalar functions, but '" << monoid.name << "' has '"
-                   << inner.getName().stripDialect() << "' here";
-      error.attachNote(loc) << "the monoid";
+                   << "a monoid is made of scalar functions, but this works on an array";
+      error.attachNote(loc) << "in monoid '" << monoid.name << "'";
       return failure();
     }
   CombinedOp::create(builder, loc, whole->array);

@@ -112,7 +112,7 @@ private:
   /// The op of a monoid of the specification on an element type, made once.
   mlir::FailureOr<MonoidOp> getMonoidOp(const Expr &ref, mlir::Type element);
   mlir::FailureOr<mlir::TypedAttr> getIdentityAttr(const FunctionDecl &monoid,
-                                                   mlir::Type element);
+                                                       mlir::Type element, SourceLoc use);
   /// Checks or, where only the sizes at run time decide, requires e ≥ 0; `what`
   /// is the message if it is not.
   mlir::LogicalResult requireNonNegative(SourceLoc loc, const SymExpr &e,

@@ -480,7 +480,7 @@ TermOr Emitter::cat(SourceLoc loc, const Term &a, const Term &b, unsigned axis) 
   auto sum = combineSymbolic(ScalarFn::add, *parts[0].cell[axis].extent,
                              *parts[1].cell[axis].extent, why);
   if (!sum) {
-    reporter.error(loc) << "the extent of 'cat' " << why;
+    reporter.error(loc) << "the extent of 'cat' has no value: " << why;
     return failure();
   }
   Layout layout{frame, parts[0].cell};

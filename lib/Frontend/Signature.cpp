@@ -24,6 +24,7 @@ private:
   FailureOr<Signature::Array> resolveArray(const ArrayDecl &array);
   LogicalResult resolveRange(const ArrayDecl &decl, Signature::Array &array);
   LogicalResult addConstraint(const Expr &expr);
+  std::string valuesText(const Expr &expr) const;
   LogicalResult checkBinding();
 
   const KernelDecl &kernel;
@@ -108,7 +109,7 @@ FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol,
   if (text.getAsInteger(10, value) || value < 0) {
     reporter.error(symbol.loc)
         << "the setting of '" << symbol.name
-        << "' is to be an integer that is not negative, but is '" << text
+        << "' is to be an integer from 0 to 2^63 - 1, but is '" << text
         << "'";
     return failure();
   }
@@ -251,6 +252,23 @@ static bool holds(ScalarFn fn, int64_t a, int64_t b) {
   }
 }
 
+/// " with D = 3, G = 2": what the names of an expression are set to.
+std::string SignatureBuilder::valuesText(const Expr &expr) const {
+  std::map<std::string, std::string> values;
+  std::function<void(const Expr &)> collect = [&](const Expr &part) {
+    auto symbol = result.symbols.find(part.name);
+    if (part.kind == ExprKind::Name && symbol != result.symbols.end())
+      values[part.name] = symbol->second.str();
+    for (const ExprPtr &arg : part.args)
+      collect(*arg);
+  };
+  collect(expr);
+  std::string text;
+  for (const auto &[name, value] : values)
+    text += (text.empty() ? " with " : ", ") + name + " = " + value;
+  return text;
+}
+
 LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
   if (expr.kind == ExprKind::Binary && expr.fn == ScalarFn::and_) {
     if (failed(addConstraint(expr.arg(0))))
@@ -273,7 +291,8 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
   if (!ca || !cb)
     result.constraints.push_back(text);
   else if (!holds(expr.fn, *ca, *cb))
-    return reporter.error(expr.loc) << "the constraint does not hold: " << text;
+    return reporter.error(expr.loc)
+           << "the constraint does not hold: " << text << valuesText(expr);
   return success();
 }
 

@@ -58,7 +58,7 @@ private:
   Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
                     Node *&result);
   Expected<bool> buildAt(onf::AtOp op);
-  template <typename OpTy> Expected<Address> buildAddress(OpTy op);
+  template <typename OpTy> Address buildAddress(OpTy op);
   Expected<std::vector<int64_t>> extentsOf(ArrayAttr texts);
 
   void execute(Nest &nest);
@@ -115,17 +115,19 @@ Expected<std::vector<int64_t>> ONFInterpreter::extentsOf(ArrayAttr texts) {
   return extents;
 }
 
-template <typename OpTy> Expected<Address> ONFInterpreter::buildAddress(OpTy op) {
+template <typename OpTy> Address ONFInterpreter::buildAddress(OpTy op) {
   Address address;
   address.terms = nodesOf(op.getTerms());
   auto coefficients = extentsOf(op.getCoefficients());
-  if (!coefficients)
-    return coefficients.takeError();
-  address.coefficients = std::move(*coefficients);
   auto constant = evaluate(op.getConstant(), strided);
-  if (!constant)
-    return constant.takeError();
-  address.constant = *constant;
+  if (coefficients)
+    address.coefficients = std::move(*coefficients);
+  else
+    address.fault = llvm::toString(coefficients.takeError());
+  if (constant)
+    address.constant = *constant;
+  else
+    address.fault = llvm::toString(constant.takeError());
   return address;
 }
 
@@ -166,10 +168,7 @@ Error ONFInterpreter::buildStatement(Operation *op, Nest &nest) {
     statement.memory = memories[arg.getArgNumber()].get();
     statement.memory->setForm(Form::of(store.getValue().getType()));
     statement.value = nodeOf(store.getValue());
-    auto address = buildAddress(store);
-    if (!address)
-      return address.takeError();
-    statement.address = std::move(*address);
+    statement.address = buildAddress(store);
   } else {
     return buildOp(op);
   }
@@ -301,12 +300,9 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
   if (!arg || arg.getArgNumber() >= kernel.argNames.size())
     return makeError(locationText(op->getLoc()) + "a load from an array that is "
                                                   "no input");
-  auto address = buildAddress(load);
-  if (!address)
-    return address.takeError();
   define(load.getResult(),
          make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(),
-                        *memories[arg.getArgNumber()], std::move(*address)));
+                        *memories[arg.getArgNumber()], buildAddress(load)));
   return true;
 }
 
@@ -317,7 +313,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
 void ONFInterpreter::executeStatement(Statement &statement) {
   if (statement.nest)
     return execute(*statement.nest);
-  int64_t flat = statement.address.compute(machine);
+  int64_t flat = statement.address.compute(machine, statement.loc);
   Cell value = machine.get(statement.value);
   if (machine.failed)
     return;

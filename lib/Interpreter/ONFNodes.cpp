@@ -8,7 +8,7 @@ using namespace moa;
 using namespace moa::interp;
 
 Cell LoadNode::compute(Machine &m) {
-  int64_t flat = address.compute(m);
+  int64_t flat = address.compute(m, loc);
   if (m.failed)
     return ofInt(0);
   if (!memory.isElement(flat))

@@ -8,13 +8,19 @@
 
 namespace moa::interp {
 
-/// Σ coefficient · term + constant.
+/// Σ coefficient · term + constant. One whose coefficients have no value for these
+/// symbols, as they divide by zero, is an error where its element is needed.
 struct Address {
   std::vector<Node *> terms;
   std::vector<int64_t> coefficients;
   int64_t constant = 0;
+  std::string fault;
 
-  int64_t compute(Machine &m) const {
+  int64_t compute(Machine &m, mlir::Location loc) const {
+    if (!fault.empty()) {
+      m.fail(loc, fault);
+      return 0;
+    }
     int64_t address = constant;
     for (size_t k = 0; k < terms.size(); ++k)
       address += coefficients[k] * m.get(terms[k]).i;

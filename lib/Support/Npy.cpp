@@ -135,7 +135,8 @@ static Error checkType(StringRef type) {
   static const char *const known[] = {"f2", "f4", "f8", "b1", "i1", "i2", "i4",
                                       "i8", "u1", "u2", "u4", "u8", "V2"};
   if (type.size() == 3 && type[0] == '>')
-    return createStringError("the elements are big-endian ('" + type + "')");
+    return createStringError("the elements are big-endian ('" + type +
+                             "'); save x.astype('<" + type.drop_front() + "')");
   if (type.size() != 3 || !is_contained({'<', '|', '='}, type[0]) ||
       !is_contained(known, type.drop_front()))
     return createStringError("elements of type '" + type +
@@ -167,7 +168,10 @@ static Expected<NpyArray> parse(std::shared_ptr<MemoryBuffer> buffer) {
   std::optional<int64_t> size = getSize(array.shape, parser.type.back() - '0');
   size_t found = file.size() - header->second;
   if (!size)
-    return createStringError("the shape in the header is senseless");
+    return createStringError("the shape in the header is senseless: (" +
+                             join(map_range(array.shape, [](int64_t extent) {
+                               return std::to_string(extent);
+                             }), ", ") + ")");
   if (found != size_t(*size))
     return createStringError(
         "the file is " +

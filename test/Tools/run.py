@@ -197,6 +197,80 @@ class Run(unittest.TestCase):
         self.assertIn("two outputs go to this file", done.stderr)
         self.assertFalse(os.path.exists(same))
 
+    def test_outputs_spare_the_inputs(self):
+        x = np.ones((4, 9), np.float32)
+        np.save(self.path("x.npy"), x)
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "k=1", "a=2",
+                       "N=4", "M=9", "x=" + self.path("x.npy"),
+                       "-o", "s=" + self.path("s.npy"), "-o", "y=" + self.path("x.npy"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("x.npy: this file is an input", done.stderr)
+        np.testing.assert_array_equal(np.load(self.path("x.npy")), x)
+        self.assertFalse(os.path.exists(self.path("s.npy")))
+
+    def test_one_output_that_cannot_be_written_leaves_none(self):
+        for place, reason in ((self.path("no/y.npy"), "No such file or directory"),
+                              (self.directory, "this is a directory"),
+                              ("/dev/full", "No space left on device")):
+            done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "k=1",
+                           "a=2", "N=4", "M=9", "--target=reference", "-o",
+                           "s=" + self.path("s.npy"), "-o", "y=" + place)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"cannot write {place}: {reason}", done.stderr)
+            if place != "/dev/full":  # written last, and nothing can be taken back there
+                self.assertEqual(sorted(os.listdir(self.directory)),
+                                 ["keep.npy", "scale.moa"])
+
+    def test_files_that_are_no_arrays(self):
+        good = self.path("good.npy")
+        np.save(good, np.ones((4, 7), np.float32))
+        with open(good, "rb") as file:
+            data = file.read()
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }"
+
+        def with_shape(shape):
+            return data[:10] + (header % shape).ljust(117).encode() + b"\n" + data[128:]
+
+        for contents, message in (
+                (b"", "the file is truncated"),
+                (b"hello, I am text", "this is not a .npy file"),
+                (data[:20], "the file is truncated or of an unknown version"),
+                (data[:-5], "truncated: 112 bytes of elements expected, 107 found"),
+                (data + b"abc", "too long: 112 bytes of elements expected, 115 found"),
+                (with_shape("(4, -7)"), "the shape in the header is senseless: (4, -7)"),
+                (with_shape("(99999999999, 99999999999)"), "is senseless: (99999999999, "),
+                (with_shape("(4, 7, 1)"), "expects f32[N, M], but the array has rank 3")):
+            with open(self.path("x.npy"), "wb") as file:
+                file.write(contents)
+            done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "k=1",
+                           "a=2", "x=" + self.path("x.npy"), "-o", "y=" + self.path("y.npy"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("moa-run: error: x: " + self.path("x.npy") + ": ", done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertFalse(os.path.exists(self.path("y.npy")))
+
+    def test_extents_that_disagree(self):
+        np.save(self.path("x.npy"), np.ones((4, 9), np.float32))
+        for words, message in (
+                (["keep=" + self.path("keep.npy")],
+                 "axis 0 of 'keep' has extent 7, but 'M' is 9"),
+                (["N=5"], "axis 0 of 'x' has extent 4, but 'N' is 5"),
+                (["N=-5"], "'-5' is no value of the symbol N; a size is an integer from 0"),
+                (["--set", "N=5"], "axis 0 of 'x' has extent 4, but '5' is declared"),
+                (["--set", "N=-5"], "is to be an integer from 0 to 2^63 - 1, but is '-5'"),
+                (["--set", "N"], "expects a setting NAME=VALUE, but got 'N'"),
+                (["--set", "N=5", "--set", "N=6"], "'N' is set twice"),
+                (["a=x"], "a : f32: 'x' is not a value of this type"),
+                (["k=1.5"], "k : i32: '1.5' is not a value of this type"),
+                (["y=y.npy"], "has no input or run-time symbol 'y'"),
+                (["-o", "w=w.npy"], "has no output 'w'")):
+            base = [word for word in ("k=1", "a=2")
+                    if not any(w[:2] == word[:2] for w in words)]
+            done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, *base,
+                           "x=" + self.path("x.npy"), *words)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(message, done.stderr)
+
     def test_warnings_are_shown(self):
         self.write("kernel half[N](x : f32[N]) -> y : f32[N] { y = 1/2 * x }")
         done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3")

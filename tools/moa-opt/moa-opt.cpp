@@ -29,7 +29,14 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
   moa::FrontendOptions options;
   for (const std::string &setting : settings) {
     auto [key, value] = llvm::StringRef(setting).split('=');
-    options.settings[key.str()] = value.str();
+    if (key.empty() || value.empty()) {
+      llvm::errs() << "moa-opt: error: --set takes NAME=VALUE, but got '" << setting << "'\n";
+      return nullptr;
+    }
+    if (!options.settings.try_emplace(key.str(), value.str()).second) {
+      llvm::errs() << "moa-opt: error: '" << key << "' is set twice\n";
+      return nullptr;
+    }
   }
   mlir::MLIRContext context(registry);
   moa::SourceDiagnosticHandler handler(source.getBuffer(), name, &context, llvm::errs());

@@ -110,7 +110,8 @@ private:
       int64_t value = 0;
       if (StringRef(word->second).getAsInteger(10, value) || value < 0)
         return createStringError("'" + word->second +
-                                 "' is no value of the symbol " + symbol);
+                                 "' is no value of the symbol " + symbol +
+                                 "; a size is an integer from 0 to 2^63 - 1");
       given[symbol] = value;
     }
     return Error::success();
@@ -127,7 +128,7 @@ private:
       if (word == words.end()) {
         if (parameter.isScalar() || !seed)
           return createStringError(
-              parameter.name + " : " + parameter.elementType +
+              parameter.name + " : " + getTypeText(parameter) +
               (parameter.isScalar() ? " has no value; give "
                                     : " is missing; give ") +
               parameter.name + "=" +

@@ -100,7 +100,7 @@ static void storeElement(StringRef npy, char *to, double value) {
   store(to, saturate<int64_t>(value));
 }
 
-static std::string getTypeText(const ParameterInfo &info) {
+std::string getTypeText(const ParameterInfo &info) {
   return info.elementType +
          (info.extents.empty() ? "" : "[" + join(info.extents, ", ") + "]");
 }

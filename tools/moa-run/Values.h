@@ -47,6 +47,8 @@ private:
   std::unique_ptr<char, Free> data;
 };
 
+/// "f32[N, 4]".
+std::string getTypeText(const ParameterInfo &info);
 /// "1.5 MiB".
 std::string formatBytes(double bytes);
 

@@ -296,6 +296,8 @@ Error Run::writeOutputs() {
   moa::OutputFiles out;
   out.protect(input);
   out.protect(schedule);
+  for (const std::string &word : wordList)
+    out.protect(StringRef(word).split('=').second);
   for (const moa::Value &output : arguments.outputs) {
     auto file = files.find(output.getInfo().name);
     if (file != files.end())

@@ -159,13 +159,15 @@ LogicalResult ExtentOp::verify() {
 }
 
 LogicalResult IotaOp::verify() {
+  if (failed(verifyIndexExpr(*this, getExtent())))
+    return failure();
   ArrayType type = getResult().getType();
   if (type.getRank() != 1 || !type.getElementType().isIndex() ||
       type.getShape()[0] != getExtentAttr())
     return emitOpError("expects a vector of the given extent and type index "
                        "(C2), but got ")
            << type;
-  return verifyIndexExpr(*this, getExtent());
+  return success();
 }
 
 static Type getResultElementType(ScalarFn fn, Type element) {
@@ -371,6 +373,8 @@ LogicalResult TransposeOp::verify() {
   if (getPerm().size() != input.getRank())
     return emitOpError("expects a permutation of ")
            << input.getRank() << " axes (C2), but got " << getPerm().size();
+  if (failed(verifySameElement(*this, input, getResult().getType())))
+    return failure();
   return verifyShape(*this, getResult().getType(), shape);
 }
 

@@ -1,10 +1,12 @@
 //===- DNFToONF.cpp - the pass convert-dnf-to-onf -------------------------===//
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
+#include "dialects/DNF/Transforms/Passes.h"
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/CSE.h"
 
 namespace moa {
@@ -30,6 +32,11 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
       }
       disabled.insert(rule);
     }
+    // The derivation takes the contract for granted.
+    OpPassManager contract(ModuleOp::getOperationName());
+    contract.addPass(dnf::createDNFVerify());
+    if (failed(runPipeline(contract, getOperation())))
+      return signalPassFailure();
     for (dnf::KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<dnf::KernelOp>())) {
       ExprContext exprs(&getContext());

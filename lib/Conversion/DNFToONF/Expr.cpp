@@ -282,10 +282,10 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-MathTerm ExprContext::termOfOp(Expr e) const {
+MathTerm ExprContext::termOfOp(Expr e, Terms &terms) const {
   SmallVector<MathTerm> operands;
   for (Expr operand : e->operands)
-    operands.push_back(term(operand));
+    operands.push_back(term(operand, terms));
   std::string type;
   llvm::raw_string_ostream(type) << e->type;
   auto predicate = e->attributes.getAs<IntegerAttr>("predicate");
@@ -293,7 +293,17 @@ MathTerm ExprContext::termOfOp(Expr e) const {
                       predicate ? predicate.getInt() : 0);
 }
 
-MathTerm ExprContext::term(Expr e) const {
+MathTerm ExprContext::term(Expr e, Terms &terms) const {
+  if (auto it = terms.find(e); it != terms.end())
+    return it->second;
+  constexpr size_t kMaxText = 4000;
+  MathTerm made = makeTerm(e, terms);
+  if (made.text.size() > kMaxText)
+    made = {"…"};
+  return terms[e] = made;
+}
+
+MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
   switch (e->kind) {
   case ExprKind::Index:
     return {e->id >= 0 ? names[e->id] : "k" + std::to_string(-e->id)};
@@ -311,18 +321,18 @@ MathTerm ExprContext::term(Expr e) const {
   case ExprKind::Psi: {
     SmallVector<std::string> indices;
     for (Expr operand : e->operands)
-      indices.push_back(str(operand));
+      indices.push_back(term(operand, terms).text);
     return {inputNames[e->id] +
             (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]")};
   }
   case ExprKind::Op:
-    return termOfOp(e);
+    return termOfOp(e, terms);
   case ExprKind::Reduce:
     if (auto it = reductionNames.find(e); it != reductionNames.end())
       return {it->second};
     return {((e->function ? e->function.getValue()
                           : getReductionSymbol(stringifyMonoid(e->monoid))) + "{k" + Twine(e->height) + "<" +
-             e->extent + "} " + term(e->operands[0]).at(MathTerm::Product)).str(),
+             e->extent + "} " + term(e->operands[0], terms).at(MathTerm::Product)).str(),
             MathTerm::Sum};
   }
   llvm_unreachable("unknown expression");

@@ -107,14 +107,20 @@ public:
   /// The same for the place and the name.
   void inheritName(Expr from, Expr to);
   /// Readable mathematics, for remarks. Named reductions print as their names.
-  std::string str(Expr e) const { return term(e).text; }
+  std::string str(Expr e) const {
+    Terms terms;
+    return term(e, terms).text;
+  }
 
 private:
   Expr unique(ExprNode &&node);
   Expr rename(Expr e, int64_t from, Expr to);
   Expr foldOp(llvm::StringRef name, llvm::ArrayRef<Expr> operands);
-  MathTerm term(Expr e) const;
-  MathTerm termOfOp(Expr e) const;
+  /// Terms of what an expression shares: its text may be exponentially longer.
+  using Terms = llvm::DenseMap<Expr, MathTerm>;
+  MathTerm term(Expr e, Terms &terms) const;
+  MathTerm makeTerm(Expr e, Terms &terms) const;
+  MathTerm termOfOp(Expr e, Terms &terms) const;
 
   mlir::MLIRContext *context;
   llvm::FoldingSet<ExprNode> nodes;

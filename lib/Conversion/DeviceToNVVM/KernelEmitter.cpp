@@ -153,6 +153,17 @@ SmallVector<Type> KernelEmitter::registerTypes(TypeRange types) {
   return all;
 }
 
+void KernelEmitter::bindPoison(ValueRange list) {
+  for (Value v : list) {
+    Values poison;
+    for (Type type : registerTypes(v.getType()))
+      if (type.isIntOrFloat())
+        poison.push_back(LLVM::PoisonOp::create(b, to.loc, type));
+    if (!poison.empty())
+      bind(v, poison);
+  }
+}
+
 void KernelEmitter::fail(Operation *op, const Twine &why) {
   if (!failed)
     op->emitError() << "has no PTX: " << why;

@@ -43,6 +43,8 @@ private:
   void bind(mlir::Value v, mlir::ValueRange registers);
   /// Binds every value to as many of `registers` as it has.
   void bindAll(mlir::ValueRange list, mlir::ValueRange registers);
+  /// Behind a failure, the code around still has values to name.
+  void bindPoison(mlir::ValueRange list);
   llvm::SmallVector<mlir::Type> registerTypes(mlir::TypeRange types);
   static mlir::Type scalarType(mlir::Type type);
   void fail(mlir::Operation *op, const llvm::Twine &why);

@@ -22,8 +22,12 @@ namespace moa::nvvm {
 
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
-    if (!op.hasTrait<OpTrait::IsTerminator>())
-      emit(&op);
+    if (!op.hasTrait<OpTrait::IsTerminator>()) {
+      if (!failed)
+        emit(&op);
+      if (failed)
+        bindPoison(op.getResults());
+    }
 }
 
 void KernelEmitter::emit(Operation *op) {

@@ -19,7 +19,8 @@ static void addLine(std::string &text, llvm::StringRef line) {
   std::string rest = line.str();
   while (countColumns(rest) > kColumns) {
     size_t at = llvm::StringRef::npos;
-    for (size_t k = rest.find(' ', indent.size() + 1);
+    // Blanks behind the first word; one that is longer than a line stays whole.
+    for (size_t k = rest.find(' ', rest.find_first_not_of(' '));
          k != std::string::npos && countColumns(llvm::StringRef(rest).take_front(k)) <= kColumns;
          k = rest.find(' ', k + 1))
       at = k;

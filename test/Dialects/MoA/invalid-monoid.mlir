@@ -1,4 +1,4 @@
-// RUN: moa-opt %s -split-input-file -verify-diagnostics
+// RUN: moa-opt %s -split-input-file -verify-diagnostics -allow-unregistered-dialect
 
 // expected-error @below {{expects two arguments and a result that are scalars of type 'f32' (C1)}}
 moa.monoid @arguments identity 0.0 : f32 {
@@ -102,4 +102,35 @@ dnf.kernel @join attributes {symbols = ["N"], requires = [], arg_names = ["x", "
     %j = "dnf.join"(%c, %e, %c) : (i1, f32, i1) -> f32
     dnf.yield %j : f32
   }
+}
+
+// -----
+
+module {
+  "test.region"() ({
+    // expected-error @below {{'moa.monoid' op expects to stand in a module (C2)}}
+    moa.monoid @inside identity 0.0 : f32 {
+    ^bb0(%x: f32, %y: f32):
+      moa.combined %x : f32
+    }
+  }) : () -> ()
+}
+
+// -----
+
+// expected-error @below {{'moa.monoid' op expects moa.combined at its end (C1)}}
+moa.monoid @open identity 0.0 : f32 {
+^bb0(%x: f32, %y: f32):
+  "test.end"(%x) : (f32) -> ()
+}
+
+// -----
+
+moa.kernel @inner attributes {symbols = ["N"], requires = [], arg_names = ["x", "y"],
+    result_names = ["r"], result_types = [!moa.array<[], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  // expected-error @below {{'moa.inner' op expects a named monoid (C5)}}
+  %z = moa.inner user of mul %x, %y {frame = 0, lhs_framed = true, rhs_framed = true}
+      : (!moa.array<[N], f32>, !moa.array<[N], f32>) -> !moa.array<[], f32>
+  moa.return %z : !moa.array<[], f32>
 }

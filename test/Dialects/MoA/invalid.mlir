@@ -407,7 +407,7 @@ moa.kernel @inner_c2_shape attributes {symbols = ["N", "M", "K"], requires = [],
 
 moa.kernel @inner_c3_frames attributes {symbols = ["B", "C", "N"], requires = [], arg_names = ["x", "y"], result_names = ["z"], result_types = [!moa.array<[B], f32>]} {
 ^bb0(%x: !moa.array<[B, N], f32>, %y: !moa.array<[C, N], f32>):
-  // expected-error @below {{expects equal frames (C3)}}
+  // expected-error @below {{expects equal frames (C3), but got '!moa.array<[B, N], f32>' and '!moa.array<[C, N], f32>'}}
   %z = moa.inner add of mul %x, %y {frame = 1, lhs_framed = true, rhs_framed = true} : (!moa.array<[B, N], f32>, !moa.array<[C, N], f32>) -> !moa.array<[B], f32>
   moa.return %z : !moa.array<[B], f32>
 }
@@ -688,4 +688,21 @@ moa.kernel @rotate_c2 attributes {symbols = ["N", "M"], requires = [], arg_names
   // expected-error @below {{'moa.rotate' op expects the type of the input (C2), but got '!moa.array<[M], f32>'}}
   %y = moa.rotate %x by "1" axis 0 : !moa.array<[N], f32> -> !moa.array<[M], f32>
   moa.return %y : !moa.array<[M], f32>
+}
+
+// -----
+
+moa.kernel @transpose_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[2, N], f64>]} {
+^bb0(%x: !moa.array<[N, 2], f32>):
+  // expected-error @below {{'moa.transpose' op expects equal element types (C3), but got 'f32' and 'f64'}}
+  %y = moa.transpose %x perm [1, 0] : !moa.array<[N, 2], f32> -> !moa.array<[2, N], f64>
+  moa.return %y : !moa.array<[2, N], f64>
+}
+
+// -----
+
+moa.kernel @iota_c1 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], index>]} {
+  // expected-error @below {{'moa.iota' op expects an integer expression (C1), but got '2*': }}
+  %y = moa.iota "2*" -> !moa.array<[N], index>
+  moa.return %y : !moa.array<[N], index>
 }

@@ -82,6 +82,20 @@ onf.kernel @o1_op attributes {symbols = ["N", "M"], requires = [], arg_names = [
 
 // -----
 
+onf.kernel @o1_array attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant true
+    // expected-error @below {{'arith.select' op expects no array but parameters and states (O1)}}
+    %z = arith.select %c, %x, %x : !moa.array<[N], f32>
+    %r = onf.load %z[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
 onf.kernel @o2_nest attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   // expected-error @below {{'onf.for' op expects declared symbols (O2), but got 'K' in 'K'}}

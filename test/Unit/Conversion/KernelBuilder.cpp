@@ -82,6 +82,11 @@ void KernelBuilder::range(double low, double high) {
   inputs.back().high = high;
 }
 
+void KernelBuilder::wholeRange(double low, double high) {
+  range(low, high);
+  inputs.back().whole = true;
+}
+
 void KernelBuilder::output(Value value) { outputs.push_back(value); }
 
 Value KernelBuilder::constant(double value, StringRef type) {
@@ -202,6 +207,34 @@ Value KernelBuilder::rotate(Value x, StringRef by, int64_t axis) {
   return RotateOp::create(b, loc, x.getType(), x, by, axis);
 }
 
+Value KernelBuilder::cat(Value x, Value y, int64_t axis) {
+  SmallVector<StringAttr> shape(typeOf(x).getShape());
+  shape[axis] = text((typeOf(x).getExtent(axis) + typeOf(y).getExtent(axis)).str());
+  return CatOp::create(b, loc, array(shape, typeOf(x).getElementType()), x, y, axis);
+}
+
+std::string KernelBuilder::monoid(StringRef name, double identity, StringRef type,
+                                  llvm::function_ref<Value(Value, Value)> combine) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(kernel);
+  Type element = typeNamed(type);
+  TypedAttr attr = isa<FloatType>(element)
+                       ? TypedAttr(FloatAttr::get(element, identity))
+                       : IntegerAttr::get(element, static_cast<int64_t>(identity));
+  auto op = MonoidOp::create(b, loc, name, attr);
+  Type scalar = array({}, element);
+  Block *block = b.createBlock(&op.getBody(), {}, {scalar, scalar}, {loc, loc});
+  CombinedOp::create(b, loc, combine(block->getArgument(0), block->getArgument(1)));
+  return name.str();
+}
+
+Value KernelBuilder::reduce(const std::string &monoid, Value x, int64_t axis) {
+  SmallVector<StringAttr> shape(typeOf(x).getShape());
+  shape.erase(shape.begin() + axis);
+  return ReduceOp::create(b, loc, array(shape, typeOf(x).getElementType()), Monoid::user,
+                          x, axis, FlatSymbolRefAttr::get(text(monoid)));
+}
+
 OwningOpRef<ModuleOp> KernelBuilder::finish() {
   SmallVector<Attribute> argNames, resultNames, resultTypes;
   for (const Input &input : inputs)
@@ -247,9 +280,12 @@ KernelInputs randomInputs(KernelOp kernel, const std::vector<Input> &inputs,
                         : evaluate(*SymExpr::parse(input.bound), sizes);
     std::uniform_real_distribution<double> real(input.low, input.high);
     std::uniform_int_distribution<int64_t> integer(0, std::max<int64_t>(bound, 1) - 1);
+    auto drawFloat = [&] {
+      double value = real(engine);
+      return roundTo(input.whole ? std::nearbyint(value) : value, type.getElementType());
+    };
     for (int64_t k = 0; k < count; ++k)
-      array.data.push_back(isFloat ? roundTo(real(engine), type.getElementType())
-                                   : integer(engine));
+      array.data.push_back(isFloat ? drawFloat() : integer(engine));
     result.arrays.push_back(std::move(array));
   }
   return result;

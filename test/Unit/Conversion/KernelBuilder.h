@@ -32,6 +32,8 @@ struct Input {
   /// Integers are drawn from 0 ≤ i < bound, an expression over the symbols.
   std::string bound;
   double low = -1, high = 1;
+  /// Floats are whole numbers, on which sums and products are exact.
+  bool whole = false;
 };
 
 class KernelBuilder {
@@ -43,6 +45,8 @@ public:
               llvm::StringRef type = "f64", std::string bound = "8");
   /// Bounds of the random values of the parameter declared last.
   void range(double low, double high);
+  /// The same, of whole numbers.
+  void wholeRange(double low, double high);
   void output(Value value);
 
   Value constant(double value, llvm::StringRef type = "f64");
@@ -68,6 +72,13 @@ public:
   Value slice(Value x, int64_t axis, llvm::StringRef start, llvm::StringRef count);
   Value reverse(Value x, int64_t axis);
   Value rotate(Value x, llvm::StringRef by, int64_t axis);
+  Value cat(Value x, Value y, int64_t axis);
+
+  /// A monoid of the user: `combine` is written with map() and constant().
+  std::string monoid(llvm::StringRef name, double identity, llvm::StringRef type,
+                     llvm::function_ref<Value(Value, Value)> combine);
+  /// Reduction with a monoid of the user.
+  Value reduce(const std::string &monoid, Value x, int64_t axis);
 
   /// Ends the kernel; the module is verified.
   mlir::OwningOpRef<mlir::ModuleOp> finish();

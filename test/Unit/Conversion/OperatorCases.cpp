@@ -191,6 +191,17 @@ static void addViews(std::vector<Case> &cases) {
   }, kMatrix});
 }
 
+/// R6 measures from the first element, whose address divides by N where there is none.
+static void addEmptyRotation(std::vector<Case> &cases) {
+  cases.push_back({"SquaredDistancesOfARotation", {"N"}, [](K &b) {
+    Value x = b.rotate(b.input("x", {"N"}), "N + 1", 0);
+    Value n = b.map(Fn::max, {b.cast(b.extent("N"), "f64", true), b.constant(1)});
+    Value mean = b.map(Fn::div, {b.reduce(Monoid::add, x), n});
+    Value d = b.map(Fn::sub, {x, mean}, {{0}, {}});
+    b.output(b.reduce(Monoid::add, b.map(Fn::mul, {d, d})));
+  }, kVector});
+}
+
 static void addMasks(std::vector<Case> &cases) {
   cases.push_back({"AbsentOutputs", {"N", "M"}, [](K &b) {
     Value x = b.input("x", {"N", "M"}), p = b.input("p", {"M"}, "i1");
@@ -229,12 +240,73 @@ static void addMasks(std::vector<Case> &cases) {
   }, {{{"N", 3}, {"M", 8}}, {{"N", 1}, {"M", 1}}, {{"N", 4}, {"M", 0}}}});
 }
 
+/// Catenations of inputs, of computed and of masked arrays, on every axis.
+static void addCatenations(std::vector<Case> &cases) {
+  cases.push_back({"Catenations", {"N", "M"}, [](K &b) {
+    Value x = b.input("x", {"N", "M"}), y = b.input("y", {"3", "M"});
+    Value z = b.input("z", {"N", "N + 1"}), p = b.input("p", {"N", "M"}, "i1");
+    b.output(b.cat(x, y, 0));
+    b.output(b.cat(x, z, 1));
+    b.output(b.cat(b.cat(x, y, 0), x, 0));
+    b.output(b.reverse(b.cat(b.reverse(z, 1), x, 1), 1));
+    b.output(b.rotate(b.cat(x, b.transpose(b.transpose(z, {1, 0}), {1, 0}), 1), "M - 1", 1));
+    b.output(b.slice(b.cat(x, z, 1), 1, "M", "N + 1"));
+    Value masked = b.mask(p, x, {0, 1});
+    b.output(b.cat(masked, z, 1));
+    b.output(b.cat(x, masked, 0));
+    b.output(b.map(Fn::neg, {b.cat(masked, masked, 1)}));
+    for (Monoid monoid : {Monoid::mul, Monoid::max, Monoid::min})
+      b.output(b.reduce(monoid, b.cat(masked, z, 1)));
+  }, kMatrix, true});
+  cases.push_back({"SharedCatenations", {"N", "M"}, [](K &b) {
+    Value x = b.input("x", {"N", "M"}), y = b.input("y", {"N", "2"});
+    Value p = b.input("p", {"M"}, "i1"), v = b.input("v", {"M + 2", "3"});
+    Value s = b.cat(b.mask(p, b.map(Fn::tanh, {x}), {1}), y, 1);
+    Value m = b.reduce(Monoid::max, s);
+    Value e = b.map(Fn::exp, {b.map(Fn::sub, {s, m}, {{0, 1}, {0}})});
+    b.output(b.inner(e, v));
+    b.output(b.reduce(Monoid::add, e));
+    b.output(b.reduce(Monoid::add, b.cat(s, b.cat(e, x, 1), 1), 0));
+    Value at = b.map(Fn::mod, {b.iota("M + 2"), b.extent("M + 1")}, {{0}, {}});
+    b.output(b.psi(s, {at}, {1}, {{0}}, {"M + 2"}));
+  }, kMatrix});
+}
+
+static void addUserMonoids(std::vector<Case> &cases) {
+  cases.push_back({"UserMonoids", {"N", "M"}, [](K &b) {
+    Value t = b.cast(b.input("t", {"N", "M"}, "i32", "64"), "index", true);
+    Value p = b.input("p", {"N", "M"}, "i1"), x = b.input("x", {"N", "M"});
+    b.wholeRange(-9, 9);
+    std::string bits =
+        b.monoid("bits", 0, "index", [&](Value a, Value c) { return b.map(Fn::xor_, {a, c}); });
+    std::string larger = b.monoid("larger", 0, "f64", [&](Value a, Value c) {
+      Value least = b.map(Fn::le, {b.map(Fn::abs, {a}), b.map(Fn::abs, {c})});
+      Value same = b.map(Fn::eq, {b.map(Fn::abs, {a}), b.map(Fn::abs, {c})});
+      Value ofTwo = b.map(Fn::select, {least, c, a});
+      return b.map(Fn::select, {same, b.map(Fn::max, {a, c}), ofTwo});
+    });
+    for (int64_t axis : {0, 1}) {
+      b.output(b.reduce(bits, t, axis));
+      b.output(b.reduce(bits, b.mask(p, t, {0, 1}), axis));
+      b.output(b.reduce(larger, x, axis));
+      b.output(b.reduce(larger, b.cat(b.mask(p, x, {0, 1}), x, axis), axis));
+    }
+    // A result of one beside named monoids, and in the term of another.
+    Value d = b.map(Fn::sub, {x, b.reduce(larger, x, 1)}, {{0, 1}, {0}});
+    b.output(b.reduce(Monoid::max, d));
+    b.output(b.reduce(larger, d, 1));
+  }, kMatrix, true});
+}
+
 std::vector<Case> operatorCases() {
   std::vector<Case> cases;
   addPointwise(cases);
   addReductions(cases);
   addViews(cases);
+  addEmptyRotation(cases);
   addMasks(cases);
+  addCatenations(cases);
+  addUserMonoids(cases);
   return cases;
 }
 

@@ -28,6 +28,12 @@ public:
     booleans.push_back({b.map(Fn::le, {b.iota("M"), b.iota("N")}, {{1}, {0}}), {0, 1}});
     gathers[0] = b.cast(b.input("t", {"N"}, "i64", "3"), "index", true);
     gathers[1] = b.cast(b.input("u", {"M"}, "i64", "3"), "index", true);
+    // The value farther from zero; of two as far, the larger one.
+    farther = b.monoid("farther", 0, "f64", [&](Value x, Value y) {
+      Value u = b.map(Fn::abs, {x}), v = b.map(Fn::abs, {y});
+      Value other = b.map(Fn::select, {b.map(Fn::lt, {u, v}), y, x});
+      return b.map(Fn::select, {b.map(Fn::eq, {u, v}), b.map(Fn::max, {x, y}), other});
+    });
     unsigned steps = 6 + pick(7);
     for (unsigned k = 0; k < steps; ++k)
       step();
@@ -168,8 +174,40 @@ private:
     floats.push_back({b.cast(p.value, "f64", true), p.axes});
   }
 
+  /// A reduction with the monoid of the user.
+  void reduceByUser() {
+    Term x = withAxis();
+    unsigned position = pick(x.axes.size());
+    std::vector<int64_t> rest = x.axes;
+    rest.erase(rest.begin() + position);
+    add({b.reduce(farther, x.value, position), rest});
+  }
+
+  /// Two arrays on the same axes one behind the other: a reduction of both, or the last
+  /// elements of the two.
+  void cat() {
+    Term x = withAxis();
+    std::vector<Term> alike;
+    for (const Term &term : floats)
+      if (term.axes == x.axes)
+        alike.push_back(term);
+    Term y = alike[pick(alike.size())];
+    unsigned position = pick(x.axes.size());
+    std::string extent = K::typeOf(x.value).getShape()[position].str();
+    Term both = {b.cat(x.value, y.value, position), x.axes};
+    if (pick(2))
+      return add(reduce(monoid(), both, position));
+    std::string half = "(" + extent + ")/2";
+    both.value = b.slice(both.value, position, SymExpr::parse(half)->str(), extent);
+    add(both);
+  }
+
   void step() {
-    switch (pick(15)) {
+    switch (pick(17)) {
+    case 15:
+      return cat();
+    case 16:
+      return reduceByUser();
     case 12:
       return gather();
     case 13:
@@ -234,6 +272,7 @@ private:
   KernelBuilder b;
   std::vector<Term> floats, booleans;
   Value gathers[2];
+  std::string farther;
 };
 
 } // namespace

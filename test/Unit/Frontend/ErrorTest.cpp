@@ -154,7 +154,8 @@ const ErrorCase monoids[] = {
     {"ResultOfOtherType", MONOID("monoid f(x, y) identity 0 { return x < y }"),
      "1:38: error: monoid 'f' combines two values of type f32 and returns bool"},
     {"Reduction", MONOID("monoid f(x, y) identity 0 { return x + y + (+/ iota(3)) }"),
-     "1:", "the monoid"},
+     "1:48: error: a monoid is made of scalar functions, but this works on an array",
+     "in monoid 'f'"},
     {"Recursion", MONOID("monoid f(x, y) identity 0 { return f(x, y) }"),
      "1:8: error: function 'f' calls itself"},
 };
@@ -460,8 +461,8 @@ TEST(Settings, UnknownNameListsThem) {
 
 TEST(Settings, ValuesAreChecked) {
   EXPECT_THAT(Elaborated(settable, {{"D", "-4"}}).messages,
-              HasSubstr("the setting of 'D' is to be an integer that is not "
-                        "negative, but is '-4'"));
+              HasSubstr("the setting of 'D' is to be an integer from 0 to "
+                        "2^63 - 1, but is '-4'"));
   EXPECT_THAT(Elaborated(settable, {{"N", "many"}}).messages,
               HasSubstr("but is 'many'"));
   EXPECT_THAT(

@@ -31,7 +31,7 @@ TEST(Robustness, DeepNestingIsAnError) {
        {"(", "[", "exp(", "-", "max/ ", "[i] ", "x[", "not "})
     for (unsigned depth : {201u, 5000u, 200000u})
       expectOneError(head + "y = " + repeat(open, depth) + "x",
-                     "nested deeper than 200 levels");
+                     "the expression is nested deeper than 200 levels; give parts of it a name");
 }
 
 TEST(Robustness, NestingBelowTheLimitIsFine) {
@@ -40,7 +40,7 @@ TEST(Robustness, NestingBelowTheLimitIsFine) {
                   .ok());
   EXPECT_TRUE(Elaborated(head + "y = x" + repeat(" + x", 190) + "}").ok());
   expectOneError(head + "y = x" + repeat(" + x", 1000) + "}",
-                 "nested deeper than 200 levels");
+                 "the expression is nested deeper than 200 levels; give parts of it a name");
 }
 
 TEST(Robustness, LongChainsOfDefinitions) {
@@ -64,12 +64,13 @@ std::string functions(unsigned count, const std::string &call) {
 TEST(Robustness, LongChainsOfCalls) {
   EXPECT_TRUE(Elaborated(functions(300, "@") + head + "y = g_0(x) }").ok());
   expectOneError(functions(5000, "@") + head + "y = g_0(x) }",
-                 "nested deeper than 1000 levels");
+                 "functions and expressions are nested deeper than 1000 levels here");
 }
 
 TEST(Robustness, ExponentialInlining) {
   expectOneError(functions(40, "@ + @") + head + "y = g_0(x) }",
-                 "grown beyond 100000 operators");
+                 "the kernel has grown beyond 100000 operators; a function that calls another "
+                 "twice doubles it");
 }
 
 TEST(Robustness, LargeIntegerExpressions) {
@@ -89,7 +90,7 @@ TEST(Robustness, LargeIntegerExpressions) {
 
 TEST(Robustness, BytesThatAreNoText) {
   expectOneError(std::string("kernel \0 k", 10),
-                 "spec.moa:1:8: error: a NUL byte in the text");
+                 "spec.moa:1:8: error: a NUL byte in the text; a specification is UTF-8 text");
   expectOneError("kernel k\xff\xfe",
                  "spec.moa:1:9: error: the text is not valid UTF-8 here");
   expectOneError("// caf\xe9\nkernel k",

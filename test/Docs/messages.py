@@ -1,0 +1,89 @@
+# RUN: %python %s
+"""Every phrase of every message has a test that shows it.
+
+A phrase is a string literal of at least two words in the sources of the dialects,
+of the front end and of the tools: messages are made of such literals and of values.
+A phrase without a test, in the tests of its area, is listed, and fails.
+"""
+import os
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(os.environ.get("MOA_SOURCE_ROOT",
+                                   pathlib.Path(__file__).parents[2]))
+# Where messages come from, and where their tests are.
+AREAS = {
+    "dialects": ["Dialects", "Schedule", "Conversion", "Interpreter", "Unit"],
+    "lib/Frontend": ["Frontend", "Unit/Frontend", "Tools"],
+}
+SUFFIXES = {".mlir", ".moa", ".test", ".cpp", ".py", ".txt"}
+# Guards that no input reaches, and why.
+UNREACHED = {
+    "a warp's registers hold other rows, columns or k of one than of another":
+        "layouts of equal extents whose warps start alike hold the same elements",
+    "expected an array expression": "the parser and the resolver leave none of these",
+}
+TOKEN = re.compile(r'R"\w*\(.*?\)\w*"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|\'(?:[^\'\\\n]|\\.)\'', re.S)
+PHRASE = re.compile(r"\w[\w']*[,;:]? +\S")
+
+
+def unescape(literal):
+    return literal[1:-1].replace(r"\"", '"').replace(r"\n", "\n").replace("\\\\", "\\")
+
+
+def literals(text):
+    """(line, text) of string literals; those that only space separates are one."""
+    result, end = [], None
+    for match in TOKEN.finditer(text):
+        token = match.group(0)
+        if not token.startswith('"'):
+            continue
+        value = unescape(token)
+        between = text[end:match.start()] if end is not None else "x"
+        if result and not between.strip():
+            result[-1][1] += value
+        else:
+            result.append([text.count("\n", 0, match.start()) + 1, value])
+        end = match.end()
+    return result
+
+
+def phrases(path):
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"^#include.*$|\bassert\([^;]*;|llvm_unreachable\([^;]*;",
+                  lambda m: "\n" * m.group(0).count("\n"), text, flags=re.M)
+    for line, literal in literals(text):
+        if PHRASE.search(literal.strip()):
+            yield line, literal.strip()
+
+
+def shown(folders):
+    texts = []
+    for folder in folders:
+        for path in sorted((ROOT / "test" / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.name != pathlib.Path(__file__).name:
+                text = path.read_text(encoding="utf-8")
+                texts.append(text)
+                if path.suffix == ".cpp":
+                    texts += [literal for _, literal in literals(text)]
+    return "\n".join(texts)
+
+
+def main():
+    missing, count = [], 0
+    for area, folders in AREAS.items():
+        tests = shown(folders)
+        for path in sorted((ROOT / area).rglob("*.cpp")):
+            for line, phrase in phrases(path):
+                count += 1
+                if phrase not in tests and phrase not in UNREACHED:
+                    missing.append(f"{path.relative_to(ROOT)}:{line}: no test shows '{phrase}'")
+    if count < 300:
+        missing.append(f"only {count} phrases were found")
+    print("\n".join(missing) or f"{count} phrases of messages have a test")
+    return bool(missing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

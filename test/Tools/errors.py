@@ -1,0 +1,142 @@
+# RUN: %python %s
+"""What the tools say to flags and files that they cannot use: one message with the
+values and what to do, the exit status 1, and nothing written."""
+import os
+import tempfile
+import unittest
+
+import moa_testing as mt
+
+SPEC = """kernel k[N; D = 4](x : f32[N, D], a : f32) -> y : f32[N, D] { y = a * x }
+"""
+TWO = SPEC + "kernel l[N](x : f32[N]) -> y : f32 { y = +/ x }\n"
+MIXED = """moa.kernel @a attributes {symbols = [], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[], f32>]} {
+  %c = moa.constant 1.0 : f32 -> !moa.array<[], f32>
+  moa.return %c : !moa.array<[], f32>
+}
+dnf.kernel @b attributes {symbols = [], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[], f32>]} {
+  dnf.output 0 over [] in [] -> f32 {
+    %c = arith.constant 1.0 : f32
+    dnf.yield %c : f32
+  }
+}
+"""
+
+RUN = ("moa-run", "spec.moa", "--random", "1", "N=3", "a=2", "-o", "y=out")
+CODE = ("moa-codegen", "spec.moa", "-o", "out")
+
+# The command, and what its one message says.
+CASES = [
+    # moa-opt
+    (("moa-opt", "none.mlir"), "moa-opt: error: cannot open input file 'none.mlir': No such file"),
+    (("moa-opt", "spec.moa", "-o", "no/out"), "moa-opt: error: cannot open output file 'no/out'"),
+    (("moa-opt", "spec.moa", "--set", "D"), "moa-opt: error: --set takes NAME=VALUE, but got 'D'"),
+    (("moa-opt", "spec.moa", "--set", "D=3", "--set", "D=4"), "moa-opt: error: 'D' is set twice"),
+    (("moa-opt", "spec.moa", "--set", "D=x"),
+     "spec.moa:1:13: error: the setting of 'D' is to be an integer from 0 to 2^63 - 1, but is 'x'"),
+    (("moa-opt", "spec.moa", "--nonsense"), "moa-opt: Unknown command line argument '--nonsense'"),
+    # moa-codegen: flags
+    (CODE + ("--nonsense",), "moa-codegen: Unknown command line argument '--nonsense'"),
+    (("moa-codegen", "spec.moa"), "moa-codegen: error: nothing to write; give -o, --header, --emit, "
+     "--explain, --report or --schedule=print"),
+    (CODE + ("--target=vax",), "there is no target 'vax'; there are cpu, cuda, ptx and cubin"),
+    (CODE + ("--target=cuda", "--arch=sm_12"),
+     "there is no GPU architecture 'sm_12'; there is sm_90a"),
+    (CODE + ("--arch=sm_90a",), "--arch names a GPU; --target=cpu takes --mcpu"),
+    (CODE + ("--target=ptx", "--mcpu=skylake"), "--mcpu names a CPU; --target=ptx takes --arch"),
+    (CODE + ("--emit=soup",), "there is no level 'soup'; there are moa, dnf, onf, lifted, vector, "
+     "llvm, device and math"),
+    (CODE + ("--report=xml",), "--report is text or json, not 'xml'"),
+    (CODE + ("--report=text", "--at", "N=-1"), "--at takes SYMBOL=VALUE, not 'N=-1'"),
+    (CODE + ("--set", "D"), "expects a setting NAME=VALUE, but got 'D'"),
+    (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
+    (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
+    (CODE + ("--disable-rule=R99",), "R99"),
+    (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value"),
+    (CODE + ("--schedule=none.json",), "none.json: No such file or directory"),
+    # moa-codegen: files
+    (("moa-codegen", "none.moa", "-o", "out"), "none.moa: No such file or directory"),
+    (("moa-codegen", ".", "-o", "out"), ".: this is a directory"),
+    (("moa-codegen", "bytes.moa", "-o", "out"),
+     "bytes.moa: the text is not UTF-8; the first malformed byte is at offset 2"),
+    (("moa-codegen", "empty.moa", "-o", "out"), "error: the specification has no kernel"),
+    (("moa-codegen", "empty.mlir", "-o", "out"), "empty.mlir: there is no kernel in this file"),
+    (("moa-codegen", "mixed.mlir", "-o", "out"),
+     "mixed.mlir: the kernels are at different levels"),
+    (("moa-codegen", "mixed.mlir", "--set", "D=3", "-o", "out"),
+     "settings apply to specifications only, not to"),
+    (("moa-codegen", "double.moa", "-o", "out"),
+     "a kernel cannot be called 'double' in C: it is a word of C or C++"),
+    (("moa-codegen", "malloc.moa", "-o", "out"),
+     "a kernel cannot be called 'malloc' in C: it is a function of a C library"),
+    (("moa-codegen", "_Use.moa", "-o", "out"),
+     "a kernel cannot be called '_Use' in C: C reserves such names"),
+    (("moa-codegen", "DLTensor.moa", "-o", "out"),
+     "a kernel cannot be called 'DLTensor' in C: the header declares this name"),
+    (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
+    (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
+    (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
+    (("moa-codegen", "spec.moa", "-o", "out", "--header", "no/out.h"),
+     "cannot write no/out.h: No such file or directory"),
+    # moa-run: flags
+    (RUN + ("--nonsense",), "moa-run: Unknown command line argument '--nonsense'"),
+    (RUN + ("--target=vax",), "there is no target 'vax'; there are cpu, reference and device"),
+    (RUN + ("--interleaving=3",), "--interleaving applies to --target=device only"),
+    (RUN + ("--repeat=0",), "--repeat takes a number from 1"),
+    (RUN + ("--repeat=-1",), "for the --repeat option: '-1' value invalid"),
+    (RUN + ("--check=few",), "--check takes a number of rows from 1, or 'all', not 'few'"),
+    (RUN + ("--schedule=print",),
+     "--schedule takes a file; moa-codegen --schedule=print writes one"),
+    (RUN + ("--kernel=m",), "no kernel 'm'; there are k"),
+    (RUN + ("z=3",), "kernel 'k' has no input or run-time symbol 'z': k(x : f32[N, 4], a : f32) -> "
+     "(y : f32[N, 4]); a compile-time constant or an element type is set by --set z=3"),
+    (RUN + ("-o", "z=out2"), "kernel 'k' has no output 'z': k(x : f32[N, 4], a : f32) -> "),
+    (("moa-run", "two.moa", "--random", "1", "N=3"), "choose a kernel; there are k, l"),
+    # moa-run: files and values
+    (("moa-run", "none.moa"), "none.moa: No such file or directory"),
+    (("moa-run", "spec.moa", "N=3", "a=2"), "x : f32[N, 4]"),
+    (("moa-run", "spec.moa", "N=-3", "a=2"),
+     "'-3' is no value of the symbol N; a size is an integer from 0 to 2^63 - 1"),
+    (("moa-run", "spec.moa", "--random", "1", "N=9223372036854775807", "a=2"),
+     ", which this machine's memory cannot hold"),
+    (("moa-run", "spec.moa", "x=none.npy", "a=2"), "x: none.npy: No such file or directory"),
+    (("moa-run", "spec.moa", "x=.", "a=2"), "x: .: this is a directory"),
+]
+
+
+class Errors(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.files = {"spec.moa": SPEC, "two.moa": TWO, "mixed.mlir": MIXED,
+                      "empty.moa": "", "empty.mlir": "module {}\n"}
+        for name in ("double", "malloc", "_Use", "DLTensor"):
+            self.files[name + ".moa"] = SPEC.replace("kernel k", "kernel " + name)
+        for name, text in self.files.items():
+            with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(os.path.join(self.directory, "bytes.moa"), "wb") as file:
+            file.write(b"//\xff")
+
+    def test_messages(self):
+        before = sorted(os.listdir(self.directory))
+        for command, message in CASES:
+            with self.subTest(command=" ".join(command)):
+                done = mt.tool(*command, cwd=self.directory)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(message, done.stderr)
+                errors = done.stderr.count("error: ") + done.stderr.count("Unknown command")
+                self.assertLessEqual(errors, 1, done.stderr)
+                self.assertNotIn("Stack dump", done.stderr)
+                self.assertEqual(sorted(os.listdir(self.directory)), before)
+        for name, text in self.files.items():
+            with open(os.path.join(self.directory, name), encoding="utf-8") as file:
+                self.assertEqual(file.read(), text, name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

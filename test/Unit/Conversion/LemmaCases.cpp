@@ -1,0 +1,365 @@
+//===- LemmaCases.cpp - the lemmas of docs/Spec.md, section 9 -------------===//
+//
+// A lemma is no rewrite: analyses and lowerings rely on it. Its two sides are
+// what it says is equal, or a statement and `true`.
+//
+//===----------------------------------------------------------------------===//
+#include "Laws.h"
+
+namespace moa::test {
+
+using Fn = ScalarFn;
+
+namespace {
+
+/// Lemma 1: γ(·; s) is a bijection from { i : 0 ≤ i < s } to 0 … Πs − 1.
+Equation mixedRadix(Random &random) {
+  Shape shape = random.shape(1, 4);
+  DefinitionBuilder l, r;
+  for (size_t k = 0; k < shape.size(); ++k) {
+    l.output(shape, [&](const Values &i) {
+      return l.unravel(l.ravel(i, shape), shape)[k];
+    });
+    r.output(shape, [&](const Values &i) { return i[k]; });
+  }
+  l.output({times(shape)}, [&](const Values &i) {
+    return l.ravel(l.unravel(i[0], shape), shape);
+  });
+  r.output({times(shape)}, [&](const Values &i) { return i[0]; });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  return equation;
+}
+
+/// Whether p holds for all indices; on the right, `true`.
+Equation always(const Shape &domain, DefinitionBuilder &l,
+                DefinitionBuilder::Element p) {
+  DefinitionBuilder r;
+  l.output(domain, p);
+  r.output(domain, [&](const Values &) { return r.number(1, "i1"); });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  return equation;
+}
+
+/// Lemma 2: 0 ≤ e < a·b ⇒ 0 ≤ ⌊e/b⌋ < a, for b ≥ 1
+Equation quotientInRange(Random &random) {
+  DefinitionBuilder l;
+  std::string b = random.pick<std::string>({"N0", "1", "2", "3", "5"});
+  Equation equation = always({times({"N1", b})}, l, [&](const Values &e) {
+    Value quotient = l.op(Fn::div, {e[0], l.extent(b)});
+    return l.both(l.op(Fn::lt, {l.index(-1), quotient}),
+                  l.op(Fn::lt, {quotient, l.extent("N1")}));
+  });
+  return equation;
+}
+
+/// Whether u is among f(v) for 0 ≤ v < n, for u over a domain that is larger
+/// than all f(v).
+void members(DefinitionBuilder &l, const std::string &domain,
+             const std::string &n, llvm::function_ref<Value(Value)> f) {
+  l.output({domain}, [&](const Values &u) {
+    return l.reduce(Monoid::or_, n, [&](Value v) {
+      return l.op(Fn::eq, {f(v), u[0]});
+    });
+  });
+}
+
+/// Lemma 3: { ⌊v/c⌋ : 0 ≤ v < n } = { 0, …, ⌈n/c⌉ − 1 } for n ≥ 1 and c ≥ 1
+Equation quotientsCover(Random &random) {
+  DefinitionBuilder l, r;
+  std::string c = random.pick<std::string>({"N1", "1", "2", "3"});
+  members(l, "N0 + 2", "N0", [&](Value v) {
+    return l.op(Fn::div, {v, l.extent(c)});
+  });
+  r.output({"N0 + 2"}, [&](const Values &u) {
+    return r.op(Fn::lt, {u[0], r.extent("(N0 + " + c + " - 1)/(" + c + ")")});
+  });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
+/// Lemma 4: { (v + k) mod c : 0 ≤ v < n } = { 0, …, c − 1 } if c ≥ 1 divides n
+/// ≥ 1, for every k
+Equation remaindersCover(Random &random) {
+  DefinitionBuilder l, r;
+  std::string n = times({"N0", "N1"}),
+              shift = random.pick<std::string>({"0", "P0", "-3", "17"});
+  members(l, "N0 + 2", n, [&](Value v) {
+    Value sum = l.op(Fn::add, {v, l.extent(shift)}), c = l.extent("N0");
+    return l.op(Fn::sub, {sum, l.op(Fn::mul, {l.op(Fn::div, {sum, c}), c})});
+  });
+  r.output({"N0 + 2"}, [&](const Values &u) {
+    return r.op(Fn::lt, {u[0], r.extent("N0")});
+  });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
+/// Lemma 5: a polynomial of degree at most 1 in each of several variables over
+/// a box is least at a corner. The box is [lₖ, lₖ + nₖ) for three variables.
+Equation leastAtCorner(Random &random) {
+  DefinitionBuilder l, r;
+  int64_t c[8], low[3];
+  for (int64_t &value : c)
+    value = random.below(9) - 4;
+  for (int64_t &value : low)
+    value = random.below(7) - 3;
+  const Shape box = {"N0", "N1", "N2"};
+  auto polynomial = [&](DefinitionBuilder &b, const Values &x) {
+    Value sum = b.index(0);
+    for (unsigned term = 0; term < 8; ++term) {
+      Value product = b.index(c[term]);
+      for (unsigned k = 0; k < 3; ++k)
+        if (term >> k & 1)
+          product = b.op(Fn::mul, {product, x[k]});
+      sum = b.op(Fn::add, {sum, product});
+    }
+    return sum;
+  };
+  auto least = [&](DefinitionBuilder &b, const Shape &ranges, auto place) {
+    b.output({}, [&](const Values &) {
+      Values x(3);
+      std::function<Value(size_t)> over = [&](size_t k) -> Value {
+        if (k == 3)
+          return polynomial(b, x);
+        return b.reduce(Monoid::min, ranges[k], [&](Value v) {
+          x[k] = b.op(Fn::add, {b.index(low[k]), place(v, k)});
+          return over(k + 1);
+        });
+      };
+      return over(0);
+    });
+  };
+  least(l, box, [](Value v, size_t) { return v; });
+  least(r, {"2", "2", "2"}, [&](Value v, size_t k) {
+    return r.op(Fn::mul, {v, r.extent(box[k] + " - 1")});
+  });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
+/// (m, l, o) of the rows of x and the values v [Lemma 6].
+struct Softmax {
+  Value m, l, o;
+};
+
+Softmax stateOf(KernelBuilder &b, Value x, Value v) {
+  Value m = b.reduce(Monoid::max, x);
+  Value e = b.map(Fn::exp, {b.map(Fn::sub, {x, m}, {{0, 1}, {0}})});
+  return {m, b.reduce(Monoid::add, e),
+          b.reduce(Monoid::add, b.map(Fn::mul, {e, v}))};
+}
+
+/// (m₁,l₁,o₁) ⊕ (m₂,l₂,o₂); (−∞, 0, 0) is an identity by definition.
+Softmax merge(KernelBuilder &b, const Softmax &x, const Softmax &y) {
+  Value m = b.map(Fn::max, {x.m, y.m}), none = b.constant(-kInf);
+  auto choose = [&](Value p, Value first, Value second) {
+    return b.map(Fn::select, {p, first, second});
+  };
+  Value isFirstEmpty = b.map(Fn::eq, {x.m, none}, {{0}, {}});
+  Value isSecondEmpty = b.map(Fn::eq, {y.m, none}, {{0}, {}});
+  auto part = [&](Value first, Value second) {
+    Value a =
+        b.map(Fn::mul, {first, b.map(Fn::exp, {b.map(Fn::sub, {x.m, m})})});
+    Value c =
+        b.map(Fn::mul, {second, b.map(Fn::exp, {b.map(Fn::sub, {y.m, m})})});
+    return choose(isFirstEmpty, second,
+                  choose(isSecondEmpty, first, b.map(Fn::add, {a, c})));
+  };
+  return {m, part(x.l, y.l), part(x.o, y.o)};
+}
+
+/// Lemma 6: the state of a softmax is a monoid: of three blocks of keys, in any
+/// of its groupings and orders, the merged states are the state of all keys. In
+/// real arithmetic.
+Equation softmaxState(Random &random) {
+  int64_t order = random.below(4);
+  std::vector<Parameter> parameters;
+  for (int k = 0; k < 3; ++k)
+    for (const char *name : {"x", "v"})
+      parameters.push_back({name + std::to_string(k),
+                            {"P0", "N" + std::to_string(k)},
+                            "f64",
+                            "8",
+                            true});
+  ByArrays s(parameters);
+  KernelBuilder &l = s.left, &r = s.right;
+  Softmax all = stateOf(l, l.cat(l.cat(s.l[0], s.l[2], 1), s.l[4], 1),
+                        l.cat(l.cat(s.l[1], s.l[3], 1), s.l[5], 1));
+  Softmax a = stateOf(r, s.r[0], s.r[1]), b = stateOf(r, s.r[2], s.r[3]),
+          c = stateOf(r, s.r[4], s.r[5]);
+  Softmax merged = order == 0   ? merge(r, merge(r, a, b), c)
+                   : order == 1 ? merge(r, a, merge(r, b, c))
+                   : order == 2 ? merge(r, merge(r, c, a), b)
+                                : merge(r, b, merge(r, c, a));
+  for (Value value : {all.m, all.l, all.o})
+    l.output(value);
+  for (Value value : {merged.m, merged.l, merged.o})
+    r.output(value);
+  Equation equation = s.finish();
+  equation.equality = Equality::Close;
+  return equation;
+}
+
+/// Lemma 7: c ⊗ identity = identity where ⊗ distributes over ⊕ (M1–M3), c > 0
+/// for products with extremes.
+Equation freeAtIdentity(Random &random) {
+  ByArrays s({{"c", {"N0"}}, {"x", {"N0", "0"}}});
+  struct Distributes {
+    Fn times;
+    Monoid plus;
+  };
+  Distributes d = random.pick<Distributes>({{Fn::mul, Monoid::add},
+                                            {Fn::mul, Monoid::max},
+                                            {Fn::mul, Monoid::min},
+                                            {Fn::add, Monoid::max},
+                                            {Fn::add, Monoid::min}});
+  Value c = s.left.map(Fn::exp2, {s.l[0]});
+  s.left.output(s.left.map(d.times, {c, s.left.reduce(d.plus, s.l[1])}));
+  s.right.output(s.right.reduce(d.plus, s.r[1]));
+  return s.finish();
+}
+
+/// Lemma 8: with m = max x, Σ e^{x − c} with c in place of m where m = −∞ is Σ
+/// e^{x − m} where m > −∞ and 0 elsewhere; the same for min and e^{m − x}.
+Equation singularExtreme(Random &random) {
+  bool isMax = random.below(2);
+  int64_t c = random.below(7) - 3;
+  ByArrays s({{"x", {"N0", "N1"}}});
+  auto sum = [&](KernelBuilder &b, Value x, Value m) {
+    Value distance = isMax ? b.map(Fn::sub, {x, m}, {{0, 1}, {0}})
+                           : b.map(Fn::sub, {m, x}, {{0}, {0, 1}});
+    return b.reduce(Monoid::add, b.map(Fn::exp, {distance}));
+  };
+  auto pick = [&](KernelBuilder &b, Value m, double otherwise, Value value) {
+    Value isSingular =
+        b.map(Fn::eq, {m, b.constant(isMax ? -kInf : kInf)}, {{0}, {}});
+    return b.map(Fn::select, {isSingular, b.constant(otherwise), value},
+                 {{0}, {}, {0}});
+  };
+  Monoid extreme = isMax ? Monoid::max : Monoid::min;
+  Value m = s.left.reduce(extreme, s.l[0]);
+  s.left.output(sum(s.left, s.l[0], pick(s.left, m, c, m)));
+  Value n = s.right.reduce(extreme, s.r[0]);
+  s.right.output(pick(s.right, n, 0, sum(s.right, s.r[0], n)));
+  Equation equation = s.finish();
+  equation.adjust = [isMax](KernelInputs &inputs) {
+    // Rows of present −∞, and one in rows of others.
+    Array &x = inputs.arrays[0];
+    int64_t columns = x.shape[1];
+    for (size_t k = 0; k < x.data.size(); ++k)
+      if (k / columns % 2 == 0 || k % 3 == 0)
+        x.data[k] = isMax ? -kInf : kInf;
+  };
+  return equation;
+}
+
+/// Lemma 9: max_j (x_j ∘ u) = (max_j x_j) ∘ u, bit for bit, for 0 < u < ∞ and ∘
+/// one of × and /; the same for min. NaN, zeros of both signs and infinities
+/// among the x.
+Equation scaledExtreme(Random &random) {
+  Fn fn = random.below(2) ? Fn::mul : Fn::div;
+  Monoid monoid = random.below(2) ? Monoid::max : Monoid::min;
+  ByArrays s(
+      {{"x", {"N0", "N1"}, "f64", "8", true}, {"u", {}, "f64", "8", true}});
+  auto factor = [](KernelBuilder &b, Value u) {
+    return b.map(Fn::add, {b.map(Fn::abs, {u}), b.constant(0.0625)});
+  };
+  KernelBuilder &l = s.left, &r = s.right;
+  l.output(
+      l.reduce(monoid, l.map(fn, {s.l[0], factor(l, s.l[1])}, {{0, 1}, {}})));
+  r.output(r.map(fn, {r.reduce(monoid, s.r[0]), factor(r, s.r[1])}, {{0}, {}}));
+  Equation equation = s.finish();
+  equation.adjust = [special = random.below(5)](KernelInputs &inputs) {
+    const double values[] = {0.0, -0.0, kInf, -kInf, kNaN};
+    std::vector<double> &x = inputs.arrays[0].data;
+    for (size_t k = 0; k < x.size(); k += 3)
+      x[k] = values[(special + k / 3) % 5];
+    for (size_t k = 1; k < x.size(); k += 4)
+      x[k] = k % 8 == 1 ? 0.0 : -0.0;
+  };
+  return equation;
+}
+
+/// Lemma 10: (⊕_j F(x_j, d)) ⊗ c(d, d′) = ⊕_j F(x_j, d′), and c(d, d′) ⊗ c(d′,
+/// d″) = c(d, d″), with F = y·2^{x − d} and c(d, d′) = 2^{d − d′}: powers of
+/// two, so nothing rounds.
+Equation laggingReference(Random &random) {
+  bool composed = random.below(2);
+  ByArrays s(
+      {{"x", {"N0"}}, {"y", {"N0"}}, {"d0", {}}, {"d1", {}}, {"d2", {}}});
+  auto state = [](KernelBuilder &b, const Values &v, Value d) {
+    Value e = b.map(Fn::exp2, {b.map(Fn::sub, {v[0], d}, {{0}, {}})});
+    return b.reduce(Monoid::add, b.map(Fn::mul, {e, v[1]}));
+  };
+  auto step = [](KernelBuilder &b, Value from, Value to) {
+    return b.map(Fn::exp2, {b.map(Fn::sub, {from, to})});
+  };
+  KernelBuilder &l = s.left, &r = s.right;
+  Value value =
+      l.map(Fn::mul, {state(l, s.l, s.l[2]), step(l, s.l[2], s.l[3])});
+  if (composed)
+    value = l.map(Fn::mul, {value, step(l, s.l[3], s.l[4])});
+  l.output(value);
+  r.output(state(r, s.r, composed ? s.r[4] : s.r[3]));
+  return s.finish();
+}
+
+/// Lemma 11: γ′(γ(i₁ ⧺ i₂; v); ρA) = γ′(γ(i₁; v₁); s₁) ⧺ γ′(γ(i₂; v₂); s₂) if
+/// the parts have equally many elements.
+Equation reshapeByGroups(Random &random) {
+  static const std::vector<std::pair<Shape, Shape>> kGroups = {
+      {{"N0", "N1"}, {times({"N0", "N1"})}},
+      {{times({"N0", "N1"})}, {"N1", "N0"}},
+      {{"N0", "N1"}, {"N1", "N0"}},
+      {{"3", "N2"}, {"N2", "3"}},
+      {{"N2"}, {"N2"}},
+      {{"N0", "2"}, {"2", "N0"}}};
+  auto [v1, s1] = random.pick(kGroups);
+  auto [v2, s2] = random.pick(kGroups);
+  Shape v = v1, s = s1;
+  v.insert(v.end(), v2.begin(), v2.end());
+  s.insert(s.end(), s2.begin(), s2.end());
+  DefinitionBuilder l, r;
+  for (size_t k = 0; k < s.size(); ++k) {
+    l.output(v,
+             [&](const Values &i) { return l.unravel(l.ravel(i, v), s)[k]; });
+    r.output(v, [&, &v1 = v1, &s1 = s1, &v2 = v2, &s2 = s2](const Values &i) {
+      bool first = k < s1.size();
+      Values part = first ? Values(i.begin(), i.begin() + v1.size())
+                          : Values(i.begin() + v1.size(), i.end());
+      Values digits = first ? r.unravel(r.ravel(part, v1), s1)
+                            : r.unravel(r.ravel(part, v2), s2);
+      return digits[first ? k : k - s1.size()];
+    });
+  }
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  return equation;
+}
+
+} // namespace
+
+std::vector<Law> lemmas() {
+  return {{"Lemma 1", "", mixedRadix},      {"Lemma 2", "", quotientInRange},
+          {"Lemma 3", "", quotientsCover},  {"Lemma 4", "", remaindersCover},
+          {"Lemma 5", "", leastAtCorner},   {"Lemma 6", "", softmaxState},
+          {"Lemma 7", "", freeAtIdentity},  {"Lemma 8", "", singularExtreme},
+          {"Lemma 9", "", scaledExtreme},   {"Lemma 10", "", laggingReference},
+          {"Lemma 11", "", reshapeByGroups}};
+}
+
+} // namespace moa::test
