@@ -73,7 +73,7 @@ bool Compilation::Impl::timed(const char *stage,
 // Options
 //===----------------------------------------------------------------------===//
 
-static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R6"};
+static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6"};
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
 

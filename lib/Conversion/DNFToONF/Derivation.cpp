@@ -334,6 +334,11 @@ std::vector<NestPlan> Derivation::run() {
     for (auto [id, extent] : llvm::zip(ids, op.getDomain()))
       extents[id] = cast<StringAttr>(extent).getValue().str();
     value = restrictChoices(exprs, kernel, extents, value);
+    value = exprs.replace(value, [&](Expr e) -> Expr {
+      bool isOfRow = e->kind == ExprKind::Reduce &&
+                     llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
+      return isOfRow ? takeSumIn(e) : nullptr;
+    });
     value = normalise(value);
     // A reduction without a let of its own is named after the output.
     StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -387,8 +392,10 @@ std::vector<NestPlan> Derivation::run() {
     }
     same->outputs.push_back({op.getResult(), value, carried, axis.value_or(0), op.getLoc()});
   }
-  for (NestPlan &nest : nests)
+  for (NestPlan &nest : nests) {
+    exchangeReductions(nest);
     planFolds(nest);
+  }
   if (observer)
     observer->planned(kernel, exprs, rules, nests);
   return nests;
@@ -420,9 +427,9 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
 /// Every reduction that depends on row indices alone, or on one carriable index
 /// besides, is a state of some fold of the row; others are computed where they
 /// are used.
-void Derivation::collectReductions(NestPlan &nest) {
+SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   SmallVector<Expr> found;
-  for (OutputPlan &output : nest.outputs)
+  for (const OutputPlan &output : nest.outputs)
     walk(output.value, [&](Expr node) {
       if (node->kind != ExprKind::Reduce || llvm::is_contained(found, node))
         return;
@@ -442,6 +449,25 @@ void Derivation::collectReductions(NestPlan &nest) {
         found.push_back(node);
     });
   llvm::sort(found, [](Expr a, Expr b) { return a->serial < b->serial; });
+  return found;
+}
+
+void Derivation::collectReductions(NestPlan &nest) {
+  SmallVector<Expr> found = rowReductions(nest);
+  // A fold over a carried axis that reads a state of the axis has the same index.
+  for (auto &[id, extent] : nest.carriedExtents) {
+    bool isFree = true, reads = false;
+    for (Expr reduce : found) {
+      if (reduce->extent != extent)
+        continue;
+      isFree &= !reduce->dependsOn(id);
+      walk(exprs.open(reduce, id).first, [&](Expr node) {
+        reads |= node->dependsOn(id) && llvm::is_contained(found, node);
+      });
+    }
+    if (isFree && reads)
+      nest.foldIndex.try_emplace(extent, id);
+  }
   for (Expr reduce : found)
     addReduction(nest, reduce);
 }
@@ -489,7 +515,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   }
   if (acc.repair.valid() && enabled("R3"))
     return;
-  if (!acc.repair.valid())
+  if (!acc.repair.valid() && !quiet)
     remark(acc);
   if (observer)
     observer->refused(acc);

@@ -81,6 +81,13 @@ private:
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       mlir::ArrayAttr domain);
   void planFolds(NestPlan &nest);
+  void exchangeReductions(NestPlan &nest);
+  Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
+                llvm::ArrayRef<Expr> states);
+  Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
+                      int64_t axis, llvm::ArrayRef<Expr> states);
+  Expr takeSumIn(Expr t);
+  llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
@@ -91,6 +98,7 @@ private:
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
+  bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };
 

@@ -90,6 +90,18 @@ def softmax(s):
     return e / e.sum(axis=1, keepdims=True)
 
 
+# The slope of |O - 1|²/2 along the scores, where attention gives O.
+DESCENT = kernel("Y = softmax(Q +.* transpose(K))\n  P = Y +.* V\n  "
+                 "g = (P - 1) +.* transpose(V)\n"
+                 "  O = P +@(1,0) (+/ (Y * g))", *ATTENTION)
+
+
+def descent(Q, K, V):
+    y = softmax(Q @ K.T)
+    p = y @ V
+    return p + (y * ((p - 1) @ V.T)).sum(axis=1, keepdims=True)
+
+
 VARIANCE = kernel("O = f(x)", output=ROW, functions="def f(v : [n]) { d = v - mean(v)  "
                   "return mean(d * d) }")
 
@@ -100,6 +112,7 @@ RULES = {
     "R1": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R2": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R3": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
+    "R5": (DESCENT, descent),
     "R6": (VARIANCE, lambda x: x.var(axis=1)),
 }
 

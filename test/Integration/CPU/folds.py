@@ -60,7 +60,7 @@ class Folds(mt.KernelTest):
         """The most folds of one nest, one after the other."""
         text = emit(spec, "onf", f"T={kind}")
         nests = text.split("\n    onf.for ")[1:]
-        most = max(len(re.findall(r"= onf\.fold ", nest)) for nest in nests)
+        most = max(len(re.findall(r"(?m)^      %\S+ = onf\.fold ", nest)) for nest in nests)
         self.assertEqual(most, passes, text)
 
     def test_position_of_the_largest(self):
@@ -123,6 +123,77 @@ class Folds(mt.KernelTest):
             return {"O": -(p * np.log(p)).sum(-1)}
 
         self.run_case(spec, expected, lengths=(67, 300))
+
+    def backward(self, spec, mask=None, extra=()):
+        """Attention, and how the scores of a row move its product with dO."""
+        def expected(Q, K, V, dO):
+            s = Q @ K.T / 4
+            keep = np.ones(s.shape, bool) if mask is None else mask(*np.indices(s.shape))
+            with np.errstate(invalid="ignore"):
+                top = np.where(keep, s, -np.inf).max(-1, keepdims=True)
+                e = np.where(keep, np.exp(s - np.where(np.isfinite(top), top, 0)), 0)
+                y = np.nan_to_num(e / e.sum(-1, keepdims=True))
+            ga = dO @ V.T
+            corr = (y * ga).sum(-1)
+            found = {"O": y @ V, "corr": corr,
+                     "dQ": (y * (ga - corr[:, None])) @ K / 4}
+            return {name: found[name] for name in ("O", "corr", *extra)}
+
+        return expected
+
+    HEAD = "Q : T[N, 16], K : T[M, 16], V : T[M, 16], dO : T[N, 16]"
+
+    def check_backward(self, scores, extra, passes, mask=None):
+        """f64 to 1e-12."""
+        outputs = "O : T[N, 16], corr : T[N]" + (", dQ : T[N, 16]" if extra else "")
+        spec = rows(f"Y = softmax({scores})\n  O = Y +.* V\n  ga = dO +.* transpose(V)\n"
+                    "  corr = +/ (Y * ga)\n" +
+                    ("  dQ = (Y * (ga -@(1,0) corr) * 0.25) +.* K" if extra else ""),
+                    self.HEAD, outputs)
+        self.run_case(spec, self.backward(spec, mask, extra), passes=passes,
+                      lengths=(67, 300) if extra else (1, 2, 67, 300),  # of one key dQ is 0
+                      bound={"f32": 4e-6, "f64": 1e-12})
+        return spec
+
+    SCORES = "(Q +.* transpose(K)) * 0.25"
+
+    def test_correction_of_the_backward_pass_is_read_off_the_product(self):
+        """corr = Σ Y·(dO·V) = dO·O, behind the fold that has O: no product with dO in it."""
+        spec = self.check_backward(self.SCORES, (), passes=2)  # over M, and over 16
+        if mt.TARGET == "cpu":
+            text = re.split(r'(?m)^      %\S+ = onf\.fold ', emit(spec, "onf", "T=f64"))
+            self.assertEqual(["load %dO" in part for part in text], [False, False, True])
+
+    def test_correction_where_rows_may_see_nothing(self):
+        self.check_backward(f"mask([i, j] j < 3 * i - 2, {self.SCORES})", (), passes=2,
+                            mask=lambda i, j: j < 3 * i - 2)
+
+    def test_gradient_of_queries(self):
+        self.check_backward(self.SCORES, ("dQ",), passes=3)  # M, 16, M
+
+    def test_gradient_of_queries_where_rows_may_see_nothing(self):
+        self.check_backward(f"mask([i, j] j < 3 * i - 2, {self.SCORES})", ("dQ",), passes=3,
+                            mask=lambda i, j: j < 3 * i - 2)
+
+    def test_product_with_a_projection_is_one_pass(self):
+        """Σ dO·(Y·V) = Σ Y·(dO·V) where nothing else needs Y·V."""
+        spec = rows(f"corr = +/ (dO * (softmax({self.SCORES}) +.* V))", self.HEAD, "corr : T[N]")
+        full = self.backward(spec)
+        self.run_case(spec, lambda **x: {"corr": full(**x)["corr"]},
+                      bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_slope_that_reads_the_product_is_one_pass(self):
+        """The inner sum reads O, which only the end of the range gives; the state has it."""
+        spec = rows(f"Y = softmax({self.SCORES})\n  O = Y +.* V\n"
+                    "  corr = +/ (Y * ((O - dO) +.* transpose(V)))",
+                    self.HEAD, "O : T[N, 16], corr : T[N]")
+        full = self.backward(spec)
+
+        def expected(Q, K, V, dO):
+            o = full(Q, K, V, dO)["O"]
+            return {"O": o, "corr": ((o - dO) * o).sum(-1)}
+
+        self.run_case(spec, expected, passes=2, bound={"f32": 4e-6, "f64": 1e-12})
 
     def test_absolute_deviation_takes_another_pass(self):
         spec = rows("O = +/ abs(x -@(1,0) mean(x))")
