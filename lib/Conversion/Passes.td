@@ -117,6 +117,10 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     The first runs the tasks begin ≤ t < end. Lanes run over rows, so that one state per
     row is one vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes`
     bytes (an attribute of the module) for each concurrent call; `moa.nests` counts nests.
+    A nest whose first fold is split over cores (rule R4) is two: in the first, where its rows
+    are one tile, a task is one part of the range and leaves its states in the workspace, for
+    which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
+    lists these bytes as polynomials.
 
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced

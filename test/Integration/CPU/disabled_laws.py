@@ -116,6 +116,9 @@ RULES = {
     "R6": (VARIANCE, lambda x: x.var(axis=1)),
 }
 
+# The split of ranges: without it a range is one part.
+ROWS = kernel("O = softmax(x) +.* w", "x : f32[N, M], w : f32[M, 8]", "O : f32[N, 8]")
+
 # The analysis of masks: without it every row visits every key.
 CAUSAL = kernel("O = softmax(mask([i, j] j <= i, Q +.* transpose(K))) +.* V",
                 *ATTENTION)
@@ -171,7 +174,20 @@ class DisabledLaws(mt.KernelTest):
     def test_every_law_has_a_witness(self):
         refused = emit(SOFTMAX, "dnf", "--disable-rule=no-such-law").stderr
         listed = set(re.findall(r"[\w-]+", refused.split("there are", 1)[1]))
-        self.assertEqual(listed, {*WITNESSES, *RULES, "intervals"})
+        self.assertEqual(listed, {*WITNESSES, *RULES, "R4", "intervals"})
+
+    def test_R4(self):
+        def meaning(x, w):
+            return softmax(x) @ w
+
+        self.check_values(ROWS, meaning)
+        self.check_values(ROWS, meaning, "--disable-rule=R4")
+        self.assertRegex(emit(ROWS, "lifted").stdout, r'onf.fold "m" in "M" lift <core: 0, seq')
+        self.assertRegex(emit(ROWS, "lifted", "--disable-rule=R4").stdout,
+                         r'onf.fold "m" in "M" lift <sequential: 0, ')
+        # Parts are merged by a nest of their own.
+        self.assertIn("@k_nest1", emit(ROWS, "vector").stdout)
+        self.assertNotIn("@k_nest1", emit(ROWS, "vector", "--disable-rule=R4").stdout)
 
     def test_intervals(self):
         self.check_values(CAUSAL, causal)
