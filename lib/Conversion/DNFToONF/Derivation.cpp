@@ -394,6 +394,7 @@ std::vector<NestPlan> Derivation::run() {
   }
   for (NestPlan &nest : nests) {
     exchangeReductions(nest);
+    separateReductions(nest);
     planFolds(nest);
   }
   if (observer)

@@ -87,6 +87,9 @@ private:
   Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
                       int64_t axis, llvm::ArrayRef<Expr> states);
   Expr takeSumIn(Expr t);
+  void separateReductions(NestPlan &nest);
+  Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
+  unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);
   llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);

@@ -139,9 +139,18 @@ static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
   });
 }
 
-/// The folds over ranges that are long or not known.
-static unsigned countPasses(const NestPlan &nest) {
-  return llvm::count_if(nest.folds, [](const FoldPlan &fold) {
+/// The folds over ranges that are long or not known, if the nest had these outputs.
+unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outputs) {
+  NestPlan trial;
+  trial.rows = nest.rows;
+  trial.outputs.assign(outputs.begin(), outputs.end());
+  trial.carriedExtents = nest.carriedExtents;
+  FoldObserver *listener = std::exchange(observer, nullptr);
+  bool wasQuiet = std::exchange(quiet, true);
+  planFolds(trial);
+  quiet = wasQuiet;
+  observer = listener;
+  return llvm::count_if(trial.folds, [](const FoldPlan &fold) {
     auto extent = SymExpr::parse(fold.extent);
     return !extent || !extent->getConstant();
   });
@@ -175,17 +184,8 @@ void Derivation::exchangeReductions(NestPlan &nest) {
     output.value = dropRepeatedChoices(exprs, output.value);
   }
   // What reads the exchanged sum in its own range may lose the pass it shared.
-  auto passes = [&](ArrayRef<OutputPlan> outputs) {
-    NestPlan trial;
-    trial.rows = nest.rows;
-    trial.outputs.assign(outputs.begin(), outputs.end());
-    trial.carriedExtents = nest.carriedExtents;
-    planFolds(trial);
-    return countPasses(trial);
-  };
-  quiet = true;
-  bool pays = !exchanged.empty() && passes(after) <= passes(nest.outputs);
-  quiet = false;
+  bool pays = !exchanged.empty() &&
+              countPasses(nest, after) <= countPasses(nest, nest.outputs);
   observer = listener;
   if (!pays)
     return;
