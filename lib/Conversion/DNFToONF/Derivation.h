@@ -76,7 +76,9 @@ private:
   bool repairable(Expr e, int64_t j, Expr body, Expr present);
   Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
+  Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
+  std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       mlir::ArrayAttr domain);

@@ -27,6 +27,11 @@ public:
   bool isMixed(Expr e) {
     return e->dependsOn(j) && rules.reads(e, states) && !rules.splitMul(e, states, {j});
   }
+  /// Whether all terms are products of what depends on the index and of results: then
+  /// the factor is R0's.
+  bool areProducts(ArrayRef<Expr> terms) {
+    return llvm::all_of(terms, [&](Expr e) { return e->dependsOn(j) && rules.reads(e, states); });
+  }
   /// The terms of a factor; false where it is not a sum of products.
   bool separate(Expr e, SmallVectorImpl<Expr> &terms) {
     if (!isMixed(e)) {
@@ -122,7 +127,8 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     mixed = n;
   }
   SmallVector<Expr> terms;
-  if (!mixed || !linear.separate(factors[*mixed].base, terms) || terms.size() < 2)
+  if (!mixed || !linear.separate(factors[*mixed].base, terms) || terms.size() < 2 ||
+      linear.areProducts(terms))
     return nullptr;
   int64_t carried = 0;
   for (auto &[id, extent] : nest.carriedExtents)
