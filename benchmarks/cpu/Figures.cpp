@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
+#include <omp.h>
 #include <optional>
 #include <random>
 #include <string>
@@ -28,7 +29,7 @@ namespace {
 
 struct Options {
   int rounds = 11;
-  std::string figure = "all"; // attention, memory, compile
+  std::string figure = "all"; // attention, decode, memory, compile
   std::string examples = MOA_EXAMPLES_DIR;
 };
 
@@ -220,6 +221,46 @@ bool measureAttention(const Options &options) {
 }
 
 //===----------------------------------------------------------------------===//
+// One query
+//===----------------------------------------------------------------------===//
+
+/// One query over many keys, with one thread and with all: what parts of the range
+/// give. The results must have the same bits.
+bool measureDecode(const Options &options) {
+  Shape shape;
+  shape.heads = shape.queries = 1;
+  shape.keys = 65536;
+  std::optional<Kernel> kernel = compile(options, "sdpa");
+  if (!kernel)
+    return false;
+  Attention ours(shape, *kernel);
+  const int all = numThreads();
+  Samples one, many;
+  int32_t code = 0;
+  std::vector<float> results[2];
+  auto measure = [&](int threads, Samples &samples, std::vector<float> &result) {
+    omp_set_num_threads(threads);
+    samples.measure([&] { code |= ours.run(); });
+    result = ours.out.values;
+  };
+  for (int round = -1; round < options.rounds; ++round) {
+    if (round == 0)
+      one = many = Samples(); // the first round does not count
+    for (bool first : {round % 2 == 0, round % 2 != 0})
+      first ? measure(1, one, results[0]) : measure(all, many, results[1]);
+  }
+  omp_set_num_threads(all);
+  bool same = results[0] == results[1];
+  fmt::print("\ndecode, f32, (B, H, N, M, D) = (1, 1, 1, 65536, {}), {} rounds\n", shape.width,
+             one.clock.size());
+  printRate("one thread", one.clock, shape.flops());
+  printRate(fmt::format("{} threads", all).c_str(), many.clock, shape.flops());
+  printRatio("speed over one thread", ratios(one.clock, many.clock), " x", 1.6);
+  fmt::print("  {:<34} {}\n", "bits of the two", same ? "equal" : "DIFFERENT");
+  return code == 0 && same;
+}
+
+//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
@@ -327,7 +368,7 @@ std::optional<Options> readOptions(int argc, char **argv) {
         equals == std::string::npos ? "" : word.substr(equals + 1);
     if (name == "--rounds" && std::atoi(value.c_str()) > 0)
       options.rounds = std::atoi(value.c_str());
-    else if (name == "--figure" && (value == "all" || value == "attention" ||
+    else if (name == "--figure" && (value == "all" || value == "attention" || value == "decode" ||
                                     value == "memory" || value == "compile"))
       options.figure = value;
     else if (name == "--examples" && !value.empty())
@@ -346,7 +387,7 @@ int main(int argc, char **argv) {
     fmt::print(
         stderr,
         "usage: moa-bench-cpu [--rounds=N] [--examples=DIR]\n"
-        "                     [--figure=all|attention|memory|compile]\n");
+        "                     [--figure=all|attention|decode|memory|compile]\n");
     return 2;
   }
   fmt::print("OpenBLAS kernels: {}; threads: {}\n", blasCoreName(),
@@ -354,6 +395,7 @@ int main(int argc, char **argv) {
   std::pair<const char *, bool (*)(const Options &)> figures[] = {
       {"compile", measureCompilation},
       {"attention", measureAttention},
+      {"decode", measureDecode},
       {"memory", measureMemory}};
   bool ok = true;
   for (auto &[name, measure] : figures)

@@ -73,7 +73,9 @@ bool Compilation::Impl::timed(const char *stage,
 // Options
 //===----------------------------------------------------------------------===//
 
-static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R6"};
+static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6"};
+/// The rule by which a schedule splits the range of a fold over cores.
+static const char *const kSplit = "R4";
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
 
@@ -85,6 +87,7 @@ bool Compilation::Impl::checkOptions() {
   }
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
+  known.push_back(kSplit);
   known.push_back(kIntervals);
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
@@ -104,6 +107,8 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   for (const std::string &name : options.disabledRules)
     if (name == kIntervals)
       result.intervals = false;
+    else if (name == kSplit)
+      result.ranges = false;
     else
       (llvm::is_contained(kFoldRules, name) ? result.disabledRules
                                             : result.disabledLaws)

@@ -30,6 +30,7 @@ struct KernelReport {
   std::vector<NestSummary> nests;
   std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
+  std::vector<std::string> sharedBytes; ///< of nests that are split over cores
   std::string schedule;
 };
 } // namespace
@@ -74,6 +75,9 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
     return std::nullopt;
   if (auto bytes = module->getAttrOfType<IntegerAttr>("moa.scratch_bytes"))
     report.scratchBytes = bytes.getInt();
+  if (auto shared = module->getAttrOfType<ArrayAttr>("moa.shared"))
+    for (StringRef text : shared.getAsValueRange<StringAttr>())
+      report.sharedBytes.push_back(text.str());
   return report;
 }
 
@@ -117,6 +121,8 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
     os << "  " << found.name << ": each element " << found.times.str() << " times, "
        << found.where << "\n";
   os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
+  for (const std::string &text : report.sharedBytes)
+    os << "  and for parts of the range, " << text << "\n";
   if (!report.schedule.empty())
     os << "\nschedule\n" << report.schedule << "\n";
 }
@@ -177,7 +183,8 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"signature", report.signature},
       {"nests", std::move(nests)},
       {"recomputed", toJSON(report.recomputed)},
-      {"workspace_bytes_per_thread", report.scratchBytes}};
+      {"workspace_bytes_per_thread", report.scratchBytes},
+      {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
   if (report.movement)
     object["data_movement"] = report.movement->toJSON(symbols);
   if (!report.schedule.empty())

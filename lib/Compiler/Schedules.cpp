@@ -96,6 +96,8 @@ bool Compilation::Impl::schedule(onf::KernelOp kernel, const Machine &machine,
       return false;
     }
   }
+  if (!getPipelineOptions().ranges)
+    joinRanges(schedule);
   if (failed(moa::lift(kernel, schedule)))
     return false;
   schedules.push_back(std::move(schedule));

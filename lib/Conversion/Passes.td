@@ -42,7 +42,7 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 }
 
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
-  let summary = "Fuse reductions into folds by the rules R0-R3 and R6, and make addresses of ψ";
+  let summary = "Fuse reductions into folds by the rules R0-R3, R5 and R6, and make addresses of ψ";
   let description = [{
     Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
     nest of rows, the reductions that a row needs become states of folds, in as few
@@ -61,7 +61,8 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
           l@(n·l.s0) = l
 
     A sum of products that mix an element with results over the range comes apart by R6,
-    measured from the row's first element. A reduction that cannot share a pass takes another one, and a remark names the
+    measured from the row's first element. A sum of sums is read off a state that carries the
+    inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
     subterm that keeps it from it.
 
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
@@ -76,7 +77,7 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Rules (R0, R1, R2, R3, R6) not to apply, for tests; more passes, the same result">
+               "Rules (R0, R1, R2, R3, R5, R6) not to apply, for tests; more passes, the same result">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -116,6 +117,10 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     The first runs the tasks begin ≤ t < end. Lanes run over rows, so that one state per
     row is one vector. `scratch` is aligned to 64 bytes and holds `moa.scratch_bytes`
     bytes (an attribute of the module) for each concurrent call; `moa.nests` counts nests.
+    A nest whose first fold is split over cores (rule R4) is two: in the first, where its rows
+    are one tile, a task is one part of the range and leaves its states in the workspace, for
+    which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
+    lists these bytes as polynomials.
 
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced

@@ -7,7 +7,7 @@
 
 namespace moa {
 
-/// Keeps what the rules R0 to R3 made of the reductions, as `convert-dnf-to-onf` applies
+/// Keeps what the rules of fusion made of the reductions, as `convert-dnf-to-onf` applies
 /// them.
 class FoldTrace final : public FoldObserver {
 public:

@@ -25,6 +25,8 @@ struct PipelineOptions {
   std::vector<std::string> disabledRules;
   /// Without key intervals every fold visits its whole range.
   bool intervals = true;
+  /// Without ranges in parts no fold is split over cores (rule R4).
+  bool ranges = true;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
   /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.

@@ -116,6 +116,18 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
   return best;
 }
 
+/// Sequential blocks of one part of a fold's range; 0 for a range in one part. Where
+/// the rows are one tile its parts are what cores share. Elsewhere they cost a sweep of
+/// the states per part, which 2048 indices hide.
+static int64_t choosePart(const NestShape &nest, const FoldShape &fold, int64_t rows,
+                          int64_t block) {
+  constexpr int64_t part = 2048;
+  if (nest.names.empty() || (nest.laneExtent && *nest.laneExtent > rows) ||
+      (fold.extent && *fold.extent < 2 * part))
+    return 0;
+  return llvm::divideCeil(part, block);
+}
+
 Schedule moa::chooseSchedule(onf::KernelOp kernel, const Machine &machine) {
   Schedule schedule;
   schedule.kernel = kernel.getSymName().str();
@@ -130,9 +142,16 @@ Schedule moa::chooseSchedule(onf::KernelOp kernel, const Machine &machine) {
       factors.emplace_back(onf::Resource::register_, choice.registers);
       factors.emplace_back(onf::Resource::lane, choice.lanes);
     }
-    for (auto [fold, block] : llvm::zip(shape.folds, choice.blocks))
+    for (auto [fold, block] : llvm::zip(shape.folds, choice.blocks)) {
       nest.folds.push_back({fold.name,
                             {{onf::Resource::sequential, 0}, {onf::Resource::cache, block}}});
+      auto &factors = nest.folds.back().factors;
+      int64_t rows = choice.registers * choice.lanes;
+      if (int64_t blocks = nest.folds.size() == 1 ? choosePart(shape, fold, rows, block) : 0) {
+        factors.front().second = blocks;
+        factors.insert(factors.begin(), {onf::Resource::core, 0});
+      }
+    }
     schedule.nests.push_back(std::move(nest));
   }
   return schedule;

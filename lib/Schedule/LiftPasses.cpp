@@ -49,6 +49,8 @@ struct LiftPass final : moa::impl::LiftPassBase<LiftPass> {
 
   LogicalResult run(onf::KernelOp kernel, const Machine &target, const Schedule *given) {
     Schedule chosen = given ? *given : chooseSchedule(kernel, target);
+    if (!ranges)
+      joinRanges(chosen);
     if (llvm::Error error = checkSchedule(kernel, chosen, target)) {
       if (given)
         return mlir::emitError(kernel.getLoc(), llvm::toString(std::move(error)));
@@ -132,15 +134,21 @@ static LogicalResult verifyNest(onf::ForOp nest) {
   return success();
 }
 
-/// Rule R4: a range splits iff the state's monoid is associative.
+/// Rule R4: a range splits iff the state's monoid is associative. Repairs hold between
+/// parts as they do between indices.
 static LogicalResult verifyFold(onf::FoldOp fold) {
   auto axis = fold.getLift();
   if (!axis)
     return success();
   if (failed(verifyAxis(fold, *axis, "fold '" + fold.getName() + "'")))
     return failure();
-  if (axis->getResource(0) != onf::Resource::sequential)
-    return fold.emitOpError("expects the factor sequential outermost (C2)");
+  auto nest = cast<onf::ForOp>(fold->getParentOp());
+  bool overCores = axis->getResource(0) == onf::Resource::core;
+  if (axis->getResource(0) != onf::Resource::sequential && !overCores)
+    return fold.emitOpError("expects the factor sequential outermost, or core (C2)");
+  if (overCores && (nest.getPipeline() || fold != *nest.getBody().getOps<onf::FoldOp>().begin()))
+    return fold.emitOpError("expects parts over cores in the first fold of a nest for a CPU "
+                            "only (C7)");
   bool isStaged = llvm::is_contained(axis->getResources(),
                                      static_cast<int64_t>(onf::Resource::shared));
   bool hasPipeline = cast<onf::ForOp>(fold->getParentOp()).getPipeline().has_value();

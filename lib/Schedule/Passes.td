@@ -22,7 +22,8 @@ def LiftPass : Pass<"onf-lift"> {
 
     **Requires** the onf contract. **Establishes** one `#onf.axis` per index of every
     top-level nest and one on every fold directly in it. **Numerics**: reassociates
-    folds (rule R4) by blocks whose boundaries depend on the index alone.
+    folds (rule R4) by blocks, and by parts over cores, whose boundaries depend on the
+    index alone.
     **Cost**: some hundred evaluations of a formula per fold.
   }];
   let options = [
@@ -30,6 +31,8 @@ def LiftPass : Pass<"onf-lift"> {
            "host, the name of a known machine, or a description's path">,
     Option<"schedule", "schedule", "std::string", "\"\"",
            "Path of a schedule to use instead of the cost model's">,
+    Option<"ranges", "ranges", "bool", "true",
+           "Split ranges of folds over cores, rule R4; off for tests">,
     Option<"print", "print", "bool", "false", "Print the schedule as JSON">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect"];
@@ -42,7 +45,7 @@ def VerifyLiftingPass : Pass<"onf-verify-lifting"> {
     mixed-radix digits and the indices correspond one to one for every extent,
     proved over the integers; every index of a lifted nest has an axis; lanes and
     registers stand on the last axis only; every state of a fold whose range is split
-    has an associative monoid. On a GPU, warpgroups have the rows that their
+    has an associative monoid; only the first fold of a nest is split over cores. On a GPU, warpgroups have the rows that their
     accumulators have, and stand beside a pipeline and a staged fold.
 
     **Requires** the onf contract. **Establishes** what it proves; changes nothing.

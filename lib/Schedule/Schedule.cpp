@@ -45,6 +45,8 @@ static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource
                                               onf::Resource::lane};
 static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential,
                                               onf::Resource::cache};
+static constexpr onf::Resource splitOrder[] = {
+    onf::Resource::core, onf::Resource::sequential, onf::Resource::cache};
 static constexpr onf::Resource gpuNestOrder[] = {
     onf::Resource::block,     onf::Resource::warpgroup, onf::Resource::warp,
     onf::Resource::register_, onf::Resource::lane,      onf::Resource::thread};
@@ -98,12 +100,16 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
 
 static llvm::Error parseAxes(const json::Object &object, StringRef key,
                              ArrayRef<onf::Resource> order, StringRef what,
-                             std::vector<AxisSchedule> &axes) {
+                             std::vector<AxisSchedule> &axes,
+                             ArrayRef<onf::Resource> splitOrder = {}) {
   const json::Array *array = object.getArray(key);
   if (!array)
     return refuse("expects an array '" + key + "' in every nest");
   for (const json::Value &value : *array) {
-    auto axis = parseAxis(value, order, what);
+    const json::Object *axisObject = value.getAsObject();
+    bool isSplit = !splitOrder.empty() && axisObject &&
+                   axisObject->get(onf::stringifyResource(splitOrder.front()));
+    auto axis = parseAxis(value, isSplit ? splitOrder : order, what);
     if (!axis)
       return axis.takeError();
     axes.push_back(std::move(*axis));
@@ -171,7 +177,8 @@ static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
                                     "axis", result.axes))
     return error;
   if (llvm::Error error = parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder,
-                                    "fold", result.folds))
+                                    "fold", result.folds,
+                                    gpu ? ArrayRef<onf::Resource>() : splitOrder))
     return error;
   if (!pipeline)
     return result;
@@ -306,6 +313,10 @@ static llvm::Error checkNest(const NestShape &shape, const NestSchedule &nest,
                     machine.name + "' has " + llvm::join(known, ", "));
     }
   }
+  for (const AxisSchedule &axis : llvm::drop_begin(nest.folds, nest.folds.empty() ? 0 : 1))
+    if (!axis.factors.empty() && axis.factors.front().first == onf::Resource::core)
+      return refuse("expects only the first fold of " + where +
+                    " in parts over cores, but got fold '" + axis.name + "'");
   for (auto [fold, axis] : llvm::zip(shape.folds, nest.folds)) {
     int64_t lanes = nest.axes.empty() ? 1 : nest.axes.back().getSize(onf::Resource::lane);
     WorkingSet set = workingSet(shape, fold, machine, nest.getRows() / lanes, lanes,
@@ -335,4 +346,16 @@ llvm::Error moa::checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
             checkNest(shapes[k], schedule.nests[k], machine, "nest " + llvm::Twine(k)))
       return error;
   return llvm::Error::success();
+}
+
+void moa::joinRanges(Schedule &schedule) {
+  for (NestSchedule &nest : schedule.nests)
+    for (AxisSchedule &axis : nest.folds)
+      if (axis.factors.size() > 1 && axis.factors[0].first == onf::Resource::core) {
+        axis.factors.erase(axis.factors.begin());
+        if (axis.factors[0].first == onf::Resource::sequential)
+          axis.factors[0].second = 0;
+        else
+          axis.factors.insert(axis.factors.begin(), {onf::Resource::sequential, 0});
+      }
 }

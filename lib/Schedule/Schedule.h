@@ -10,7 +10,12 @@
 //         "folds": [ { "name": "j", "sequential": 0, "cache": 128 } ] } ] }
 //
 // The factor of size 0 is the outermost: it takes what the others leave. The
-// lanes of a vector run over the last axis of a nest. On a GPU (GpuSchedule.h)
+// lanes of a vector run over the last axis of a nest. The first fold of a nest may
+// be split over cores (rule R4), here in parts of 16 · 128 indices:
+//
+//         "folds": [ { "name": "j", "core": 0, "sequential": 16, "cache": 128 } ]
+//
+// On a GPU (GpuSchedule.h)
 // the resources are others, and a nest with warpgroups has a pipeline:
 //
 //       { "axes":  [ { "name": "h", "block": 0 },
@@ -89,6 +94,9 @@ llvm::Error checkSchedule(onf::KernelOp kernel, const Schedule &schedule,
 /// working set fits; the smallest one if none fits. A function of the kernel
 /// and the description and of nothing else.
 Schedule chooseSchedule(onf::KernelOp kernel, const Machine &machine);
+
+/// The schedule without parts of ranges: what cores share is rows alone.
+void joinRanges(Schedule &schedule);
 
 /// Writes `lift` and `pipeline` on the kernel's top-level nests and the folds in them.
 mlir::LogicalResult lift(onf::KernelOp kernel, const Schedule &schedule);

@@ -5,18 +5,20 @@
 // The schedule as data: printed, edited, fed back.
 // RUN: moa-opt %s --onf-lift="machine=zen4 print=true" -o %t.mlir > %t.json
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
-// RUN: sed -e 's/"register": 18/"register": 2/' -e 's/"cache": 96/"cache": 32/' %t.json > %t2.json
+// RUN: moa-opt %s --onf-lift="machine=zen4 ranges=false" | FileCheck %s --check-prefix=WHOLE
+// RUN: sed -e 's/"register": 18/"register": 2/' -e 's/"core": 0, "sequential": 22, "cache": 96/"sequential": 0, "cache": 32/' %t.json > %t2.json
 // RUN: moa-opt %s --onf-lift="machine=zen4 schedule=%t2.json" | FileCheck %s --check-prefix=EDITED
 
 // JSON: "kernel": "weighted"
 // JSON-NEXT: "machine": "zen4"
 // JSON: { "name": "h", "core": 0 },
 // JSON-NEXT: { "name": "i", "core": 0, "register": 18, "lane": 16 }
-// JSON: { "name": "j", "sequential": 0, "cache": 96 }
+// JSON: { "name": "j", "core": 0, "sequential": 22, "cache": 96 }
 
 // CHECK-LABEL: @weighted
 // WIDE: onf.for ["h", "i"] in ["H", "N"] lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: 18, lane: 16>]
-// WIDE: onf.fold "j" in "M" lift <sequential: 0, cache: 96>
+// WIDE: onf.fold "j" in "M" lift <core: 0, sequential: 22, cache: 96>
+// WHOLE: onf.fold "j" in "M" lift <sequential: 0, cache: 96>
 // NARROW: lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: {{[0-9]+}}, lane: 8>]
 // EDITED: lift [#onf.axis<core: 0>, #onf.axis<core: 0, register: 2, lane: 16>]
 // EDITED: onf.fold "j" in "M" lift <sequential: 0, cache: 32>

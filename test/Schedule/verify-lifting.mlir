@@ -39,13 +39,37 @@ onf.kernel @not_a_core attributes {symbols = ["N"], requires = [], arg_names = [
 
 // -----
 
+// Parts of the first fold are made before anything else of the row; a second one has none.
+onf.kernel @second_fold_over_cores attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["O"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%O: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %p = onf.fold "j" in "N" lift <core: 0, sequential: 4, cache: 8> : f32 {
+    ^bb0(%j: index):
+      %c = arith.constant 1.0 : f32
+      %a = onf.acc add "p" carries [] in [] refs() mul [] : () -> f32 { onf.yield %c : f32 } repair {}
+      onf.yield %a : f32
+    }
+    // expected-error @+1 {{expects parts over cores in the first fold of a nest for a CPU only (C7)}}
+    %o = onf.fold "j" in "N" lift <core: 0, sequential: 4, cache: 8> : f32 {
+    ^bb0(%j: index):
+      %a = onf.acc add "o" carries [] in [] refs() mul [] : () -> f32 { onf.yield %p : f32 } repair {}
+      onf.yield %a : f32
+    }
+    onf.store %o, %O[%i] times ["O.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
 onf.kernel @fold_not_sequential attributes {symbols = ["N"], requires = [], arg_names = [],
     result_names = ["O"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%O: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    // expected-error @+1 {{expects the factor sequential outermost (C2)}}
-    %o = onf.fold "j" in "N" lift <core: 0, cache: 8> : f32 {
+    // expected-error @+1 {{expects the factor sequential outermost, or core (C2)}}
+    %o = onf.fold "j" in "N" lift <cache: 0, sequential: 8> : f32 {
     ^bb0(%j: index):
       %c = arith.constant 1.0 : f32
       %a = onf.acc add "o" carries [] in [] refs() mul [] : () -> f32 {

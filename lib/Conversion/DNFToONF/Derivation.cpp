@@ -94,20 +94,21 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
 /// that occurs twice (x²/m² overflows where (x/m)² does not), and a result made
 /// of maxima and minima stays wherever R3 repairs the sum when they change,
 /// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
-Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
+Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body), outside;
   std::string name = exprs.boundName(e).str();
   auto sum = [&](Expr term) {
     return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name);
   };
-  std::set<Expr> bases;
-  bool repeated = false, readsResult = false;
+  std::set<Expr> bases, results;
+  bool repeated = false, repeatsResult = false;
   for (const FoldRules::Factor &factor : factors)
     if (factor.base->dependsOn(j))
       repeated |= !bases.insert(factor.base).second;
-    else
-      readsResult |= !outermostReductions(factor.base).empty();
-  if (!enabled("R1") || (repeated && readsResult))
+    else if (!outermostReductions(factor.base).empty())
+      repeatsResult |= !results.insert(factor.base).second || factor.base->isOp("math.powf") ||
+                       readsExtremesOnly(factor.base);
+  if (!enabled("R1") || (repeated && repeatsResult))
     return sum(body);
   auto without = [&](llvm::function_ref<bool(Expr)> leaves) {
     return rules.rebuildProduct(body, [&](unsigned, Expr factor) {
@@ -136,6 +137,45 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   Expr any = makeAny(e->extent, j, present);
   if (!constantsOnly && any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (observer)
+    observer->rewrote("R1", e, j, body, present, value);
+  return value;
+}
+
+/// R1 behind selections that read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0), and
+/// 0 where p holds nowhere, whatever σ is and whatever F would have been there.
+Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
+  Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
+  SmallVector<FoldRules::Factor> outside;
+  auto readsResult = [&](Expr inner) {
+    return llvm::any_of(outermostReductions(inner), [&](Expr result) { return !result->dependsOn(j); });
+  };
+  auto leaves = [&](Expr inner) {
+    return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
+  };
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
+    if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
+        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) ||
+        !readsResult(choice->operands[1]))
+      return choice;
+    Expr condition = choice->operands[0], value = choice->operands[1];
+    picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
+    llvm::copy_if(rules.factors(value), std::back_inserter(outside),
+                  [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
+    value = rules.rebuildProduct(
+        value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
+    return exprs.op(*choice->op, choice->attributes,
+                    {condition, value ? value : exprs.floatConstant(1, e->type), zero}, e->type);
+  });
+  if (!picked)
+    return hoistFactors(e, j, body, present);
+  Expr rest = hoistFactors(e, j, term, present);
+  exprs.inheritName(e, rest);
+  outside.insert(outside.begin(), {rest, false});
+  Expr any = exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(),
+                          exprs.boundName(e));
+  Expr value = exprs.op("arith.select", {any, rules.product(outside, e->type), zero}, e->type);
   if (observer)
     observer->rewrote("R1", e, j, body, present, value);
   return value;
@@ -232,6 +272,46 @@ std::pair<Expr, Expr> Derivation::conditionInTerm(Expr e, int64_t j, Expr body, 
   return {exprs.op("arith.select", {inner, body, identity}, e->type), range};
 }
 
+/// The same for conditions that the results do not have which F reads and from which it
+/// separates, so that their pass can be shared.
+std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr present) {
+  StateSet results;
+  std::optional<Expr> range;
+  for (Expr result : outermostReductions(body)) {
+    if (result->extent != e->extent || result->dependsOn(j))
+      continue;
+    Expr other = exprs.open(result, j).second;
+    if (range && *range != other)
+      return {body, present};
+    range = other;
+    results.insert(result);
+  }
+  if (!range || *range == present || !rules.splitMul(body, results, {j}))
+    return {body, present};
+  SmallVector<Expr> wanted, have;
+  std::function<void(Expr, SmallVectorImpl<Expr> &)> sort = [&](Expr part,
+                                                                SmallVectorImpl<Expr> &parts) {
+    if (!part)
+      return;
+    if (!part->isOp("arith.andi")) {
+      parts.push_back(part);
+      return;
+    }
+    sort(part->operands[0], parts);
+    sort(part->operands[1], parts);
+  };
+  sort(*range, wanted);
+  sort(present, have);
+  Expr inner = nullptr;
+  for (Expr part : have)
+    if (!llvm::is_contained(wanted, part))
+      inner = inner ? exprs.op("arith.andi", {inner, part}, part->type) : part;
+  if (!inner || !llvm::all_of(wanted, [&](Expr part) { return llvm::is_contained(have, part); }))
+    return {body, present};
+  Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
+  return {exprs.op("arith.select", {inner, body, identity}, e->type), *range};
+}
+
 Expr Derivation::normaliseReduce(Expr e) {
   int64_t j = exprs.freshIndex(exprs.boundName(e));
   auto [body, present] = exprs.open(e, j);
@@ -240,6 +320,8 @@ Expr Derivation::normaliseReduce(Expr e) {
     present = normalise(present);
   if (present && e->monoid != Monoid::user)
     std::tie(body, present) = conditionInTerm(e, j, body, present);
+  if (present && e->monoid == Monoid::add && isa<FloatType>(e->type))
+    std::tie(body, present) = shareRange(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
     if (Expr apart = distribute(e, j, body, present))
       return apart;
@@ -334,6 +416,11 @@ std::vector<NestPlan> Derivation::run() {
     for (auto [id, extent] : llvm::zip(ids, op.getDomain()))
       extents[id] = cast<StringAttr>(extent).getValue().str();
     value = restrictChoices(exprs, kernel, extents, value);
+    value = exprs.replace(value, [&](Expr e) -> Expr {
+      bool isOfRow = e->kind == ExprKind::Reduce &&
+                     llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
+      return isOfRow ? takeSumIn(e) : nullptr;
+    });
     value = normalise(value);
     // A reduction without a let of its own is named after the output.
     StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -387,8 +474,11 @@ std::vector<NestPlan> Derivation::run() {
     }
     same->outputs.push_back({op.getResult(), value, carried, axis.value_or(0), op.getLoc()});
   }
-  for (NestPlan &nest : nests)
+  for (NestPlan &nest : nests) {
+    exchangeReductions(nest);
+    separateReductions(nest);
     planFolds(nest);
+  }
   if (observer)
     observer->planned(kernel, exprs, rules, nests);
   return nests;
@@ -420,9 +510,9 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
 /// Every reduction that depends on row indices alone, or on one carriable index
 /// besides, is a state of some fold of the row; others are computed where they
 /// are used.
-void Derivation::collectReductions(NestPlan &nest) {
+SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   SmallVector<Expr> found;
-  for (OutputPlan &output : nest.outputs)
+  for (const OutputPlan &output : nest.outputs)
     walk(output.value, [&](Expr node) {
       if (node->kind != ExprKind::Reduce || llvm::is_contained(found, node))
         return;
@@ -442,6 +532,25 @@ void Derivation::collectReductions(NestPlan &nest) {
         found.push_back(node);
     });
   llvm::sort(found, [](Expr a, Expr b) { return a->serial < b->serial; });
+  return found;
+}
+
+void Derivation::collectReductions(NestPlan &nest) {
+  SmallVector<Expr> found = rowReductions(nest);
+  // A fold over a carried axis that reads a state of the axis has the same index.
+  for (auto &[id, extent] : nest.carriedExtents) {
+    bool isFree = true, reads = false;
+    for (Expr reduce : found) {
+      if (reduce->extent != extent)
+        continue;
+      isFree &= !reduce->dependsOn(id);
+      walk(exprs.open(reduce, id).first, [&](Expr node) {
+        reads |= node->dependsOn(id) && llvm::is_contained(found, node);
+      });
+    }
+    if (isFree && reads)
+      nest.foldIndex.try_emplace(extent, id);
+  }
   for (Expr reduce : found)
     addReduction(nest, reduce);
 }
@@ -489,7 +598,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   }
   if (acc.repair.valid() && enabled("R3"))
     return;
-  if (!acc.repair.valid())
+  if (!acc.repair.valid() && !quiet)
     remark(acc);
   if (observer)
     observer->refused(acc);

@@ -76,11 +76,23 @@ private:
   bool repairable(Expr e, int64_t j, Expr body, Expr present);
   Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
+  Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
+  std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       mlir::ArrayAttr domain);
   void planFolds(NestPlan &nest);
+  void exchangeReductions(NestPlan &nest);
+  Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
+                llvm::ArrayRef<Expr> states);
+  Expr exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n, Expr inner,
+                      int64_t axis, llvm::ArrayRef<Expr> states);
+  Expr takeSumIn(Expr t);
+  void separateReductions(NestPlan &nest);
+  Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
+  unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);
+  llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
@@ -91,6 +103,7 @@ private:
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
+  bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };
 

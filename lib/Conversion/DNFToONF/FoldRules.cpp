@@ -61,11 +61,16 @@ Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indi
     return a ? Split{exprs.op("arith.negf", {a.g}, type), a.h} : a;
   }
   if (e->isOp("math.powf")) {
-    auto power = floatValue(e->operands[1]);
-    if (!power || *power != std::floor(*power))
+    // Any power of non-negative parts, whole ones of all.
+    Expr exponent = e->operands[1];
+    auto power = floatValue(exponent);
+    bool isWhole = power && *power == std::floor(*power);
+    if (!isWhole && (reads(exponent, states) || !free(exponent, indices) || !isPositive(exponent)))
       return blockedBy(e);
     Split a = parts(0);
-    return a ? Split{same(a.g, e->operands[1]), same(a.h, e->operands[1])} : a;
+    if (a && !isWhole && !(isNonNegative(a.g) && isNonNegative(a.h)))
+      return blockedBy(e);
+    return a ? Split{same(a.g, exponent), same(a.h, exponent)} : a;
   }
   if (e->isOp("math.exp") || e->isOp("math.exp2")) {
     Split u = splitAdd(e->operands[0], states, indices);
@@ -163,6 +168,21 @@ bool FoldRules::isNonNegative(Expr e) {
   return false;
 }
 
+bool FoldRules::isPositive(Expr e) {
+  if (auto value = floatValue(e))
+    return *value > 0;
+  if (e->isOp("math.exp") || e->isOp("math.exp2"))
+    return true;
+  if (e->isOp("arith.maximumf") || e->isOp("arith.maxnumf"))
+    return isPositive(e->operands[0]) || isPositive(e->operands[1]);
+  if (e->isOp("arith.addf"))
+    return (isPositive(e->operands[0]) && isNonNegative(e->operands[1])) ||
+           (isNonNegative(e->operands[0]) && isPositive(e->operands[1]));
+  if (e->isOp("arith.minimumf") || e->isOp("arith.mulf"))
+    return isPositive(e->operands[0]) && isPositive(e->operands[1]);
+  return false;
+}
+
 /// The sum of two directions, if they agree.
 static std::optional<int> together(std::optional<int> a, std::optional<int> b) {
   if (!a || !b || *a * *b < 0)
@@ -201,9 +221,10 @@ FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
   if (e->isOp("math.powf")) {
     Trend base = of(0);
     auto power = floatValue(e->operands[1]);
-    if (!power || !base.nonNegative)
+    bool isKnown = power || (isPositive(e->operands[1]) && !reads(e->operands[1], states));
+    if (!isKnown || !base.nonNegative)
       return {std::nullopt, nonNegative};
-    return {*power < 0 ? flip(base.direction) : base.direction, true};
+    return {power && *power < 0 ? flip(base.direction) : base.direction, true};
   }
   if (e->isOp("arith.mulf") || e->isOp("arith.divf")) {
     Trend a = of(0), b = of(1);
@@ -287,10 +308,22 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   Expr at = exprs.replace(g, [&](Expr e) -> Expr {
     return e == stateBody || e == magnitude ? value : nullptr;
   });
-  return llvm::any_of(factors(at), [&](const Factor &factor) {
-    auto v = evaluate(factor.base, [](Expr) { return std::optional<double>(); });
-    return !factor.divides && v && *v == 0;
-  });
+  // The derivation guards sums of selections, for where they pick nothing, but not of
+  // selections in selections.
+  std::function<bool(Expr, bool)> isZero = [&](Expr product, bool picked) {
+    return llvm::any_of(factors(product), [&](const Factor &factor) {
+      Expr base = factor.base;
+      if (factor.divides)
+        return false;
+      if (base->isOp("arith.select"))
+        return !picked && isZero(base->operands[1], true) && isZero(base->operands[2], true);
+      if (base->isOp("math.powf") && isPositive(base->operands[1]))
+        return isZero(base->operands[0], true);
+      auto v = evaluate(base, [](Expr) { return std::optional<double>(); });
+      return v && *v == 0;
+    });
+  };
+  return isZero(at, false);
 }
 
 //===----------------------------------------------------------------------===//

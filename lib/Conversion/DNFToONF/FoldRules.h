@@ -88,6 +88,7 @@ private:
   };
   Trend trend(Expr e, const StateSet &states);
   bool isNonNegative(Expr e);
+  bool isPositive(Expr e);
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
   /// The one state on which `body` depends, where terms are the identity of t's
   /// monoid unless their index attains that state, a maximum or minimum.

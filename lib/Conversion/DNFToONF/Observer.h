@@ -12,7 +12,7 @@ namespace moa {
 class FoldObserver {
 public:
   virtual ~FoldObserver() = default;
-  /// R0, R1 or R6 made `after` of `reduce`, whose term at index `j` is `body`,
+  /// R0, R1, R5 or R6 made `after` of `reduce`, whose term at index `j` is `body`,
   /// over those j where `present` holds, if it is given.
   virtual void rewrote(llvm::StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
                        Expr after) = 0;

@@ -9,8 +9,9 @@
 //   every other array          the data pointer, then one stride per axis,
 //                              counted in elements.
 //
-// The values of the kernel's symbols follow, in the order of `symbols`. Booleans
-// in arrays are one byte each, 0 or not 0.
+// The values of the kernel's symbols follow, in the order of `symbols`, and last the
+// address of what the tasks of a nest share of the workspace. Booleans in arrays are
+// one byte each, 0 or not 0.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ARGUMENTBLOCK_H
@@ -30,7 +31,7 @@ public:
       numSlots += isScalar(arg.getArgNumber()) ? 1 : 1 + getArray(arg).getRank();
     }
     firstSymbol = numSlots;
-    numSlots += kernel.getSymbols().size();
+    numSlots += kernel.getSymbols().size() + 1;
   }
 
   unsigned getNumInputs() const { return kernel.getArgNames().size(); }
@@ -51,6 +52,8 @@ public:
     unsigned index = arg < getNumInputs() ? arg : arg - getNumInputs();
     return llvm::cast<mlir::StringAttr>(names[index]).getValue();
   }
+  /// The slot of the address of the shared part of the workspace.
+  unsigned getSharedSlot() const { return numSlots - 1; }
   /// The slot of a symbol of the kernel or of a stride symbol `<array>.s<axis>`.
   std::optional<unsigned> getSymbolSlot(llvm::StringRef name) const {
     for (auto [k, symbol] : llvm::enumerate(kernel.getSymbols()))

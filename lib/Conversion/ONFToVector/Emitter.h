@@ -219,7 +219,16 @@ public:
   mlir::Value arguments, scratchPointer;
   int64_t scratchBytes = 0;
   Tile tile;
+  /// The part of a fold's range that is being written; a null fold if none is.
+  struct Part {
+    onf::FoldOp fold;
+    mlir::Value lower, upper;
+  };
+  Part part;
   bool failed = false;
+
+  /// The value of a slot of the argument block.
+  mlir::Value slot(unsigned number, mlir::Type element);
 
 private:
   Emitted evalElementwise(mlir::Operation *op);
@@ -242,7 +251,6 @@ private:
   /// Evaluates what a region uses from outside; the depth of the deepest.
   unsigned depthOfCaptures(mlir::Operation *op);
   std::optional<unsigned> rowDepth() const;
-  mlir::Value slot(unsigned number, mlir::Type element);
   mlir::Value emitTerm(const SymExpr::Monomial &monomial, int64_t coefficient);
   mlir::Value emitAtom(const SymExpr::Atom &atom);
 

@@ -42,8 +42,13 @@ std::pair<Value, Value> Emitter::interval(FoldOp fold, AffineMap lower,
 std::pair<Value, Value> Emitter::hull(FoldOp fold, Value first, Value last) {
   Value extentValue = extent(fold.getExtent());
   Build b = here();
+  auto inPart = [&](Value low, Value high) -> std::pair<Value, Value> {
+    if (fold != part.fold)
+      return {low, high};
+    return {here().max(low, part.lower), here().min(high, part.upper)};
+  };
   if (!fold.getPieces())
-    return {b.index(0), extentValue};
+    return inPart(b.index(0), extentValue);
   Value low = extentValue, high = b.index(0);
   for (auto piece : fold.getPieces()->getAsRange<PieceAttr>()) {
     auto [from, to] =
@@ -51,7 +56,7 @@ std::pair<Value, Value> Emitter::hull(FoldOp fold, Value first, Value last) {
     low = b.min(low, from);
     high = b.max(high, to);
   }
-  return {low, high};
+  return inPart(low, high);
 }
 
 //===----------------------------------------------------------------------===//

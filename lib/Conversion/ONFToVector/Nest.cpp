@@ -28,9 +28,9 @@ static int64_t lanesOf(onf::KernelOp kernel, ForOp nest, const ONFToVectorOption
 
 NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, unsigned number,
                          const ArgumentBlock &block, Dependence &deps,
-                         const ONFToVectorOptions &options)
+                         const ONFToVectorOptions &options, bool merging)
     : nest(nest), number(number), options(options),
-      emitter(kernel, block, deps, lanesOf(kernel, nest, options)) {
+      emitter(kernel, block, deps, lanesOf(kernel, nest, options)), merging(merging) {
   unsigned rank = nest.getExtents().size();
   for (unsigned axis = 0; axis != rank; ++axis) {
     if (auto lift = nest.getLift())
@@ -41,6 +41,9 @@ NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, unsigned number,
   if (rank)
     tiles.back() = llvm::alignTo(tiles.back(), emitter.lanes);
   emitter.loc = nest.getLoc();
+  split = findSplit();
+  if (split)
+    planTotals();
 }
 
 StringRef NestEmitter::extentOf(unsigned axis) {
@@ -65,11 +68,13 @@ static func::FuncOp createFunction(OpBuilder &builder, Location loc,
   return function;
 }
 
-void NestEmitter::emitTasks(OpBuilder builder) {
+/// A function of the arguments that makes a number of the number of tiles.
+void NestEmitter::countTasks(OpBuilder builder, StringRef suffix,
+                             llvm::function_ref<Value(Emitter &, Value)> result) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto function = createFunction(
       builder, nest.getLoc(),
-      emitter.kernel.getSymName() + "_tasks" + Twine(number), {pointer},
+      emitter.kernel.getSymName() + suffix + Twine(number), {pointer},
       {builder.getI64Type()});
   Emitter counting(emitter.kernel, emitter.block, emitter.deps, emitter.lanes);
   Site site{OpBuilder::atBlockEnd(&function.front())};
@@ -84,11 +89,25 @@ void NestEmitter::emitTasks(OpBuilder builder) {
     Build b = counting.here();
     count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), b.index(0)));
   }
+  count = result(counting, count);
   func::ReturnOp::create(site.builder, nest.getLoc(), counting.here().i64(count));
+}
+
+void NestEmitter::emitTasks(OpBuilder builder) {
+  countTasks(builder, "_tasks", [&](Emitter &counting, Value tiles) {
+    if (!split)
+      return tiles;
+    Parts parts = partsOf(counting);
+    Build b = counting.here();
+    return merging ? b.select(parts.few, tiles, b.index(0))
+                   : b.select(parts.few, b.mul(tiles, parts.count), tiles);
+  });
 }
 
 bool NestEmitter::emit(OpBuilder builder) {
   emitTasks(builder);
+  if (split && !merging)
+    emitShared(builder);
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type();
   auto function = createFunction(
@@ -107,15 +126,23 @@ bool NestEmitter::emit(OpBuilder builder) {
     return arith::IndexCastOp::create(site.builder, emitter.loc, index,
                                       function.getArgument(arg));
   };
+  if (split)
+    parts = partsOf(emitter);
   emitter.loop(toIndex(2), toIndex(3), 1, [&](Value task) { emitTask(task); });
   func::ReturnOp::create(site.builder, emitter.loc);
   emitter.stack.pop_back();
   return !emitter.failed;
 }
 
-void NestEmitter::emitTask(Value task) {
+void NestEmitter::emitTask(Value number) {
   SmallVector<Value> digits(tiles.size());
-  Value rest = task;
+  Value rest = task = number;
+  if (split && !merging) {
+    Build b = emitter.here();
+    Value groups = b.select(parts.few, parts.count, b.index(1));
+    group = b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, groups);
+    rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, groups);
+  }
   for (unsigned axis = tiles.size(); axis-- > 0;) {
     Value size = emitter.extent(extentOf(axis));
     Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)),
@@ -171,20 +198,34 @@ void NestEmitter::emitTile(Value firstRow) {
     tile.rows = b.min(b.sub(size, firstRow), b.index(tiles.back()));
     tile.lastRow = b.sub(size, b.index(1));
     tile.vectors = b.ceilDiv(tile.rows, emitter.lanes);
-    for (auto fold : nest.getBody().front().getOps<FoldOp>()) {
-      bool row = llvm::any_of(fold.getResults(), [&](Value result) {
-        return emitter.deps.on(result, laneIndex());
-      });
-      if (!row || !emitter.onDemand.isUnconditional(fold))
-        continue;
-      emitter.loc = fold.getLoc();
-      if (!options.blocks || !emitBlockedFold(emitter, fold, laneIndex(),
-                                              tiles.back() / emitter.lanes))
-        emitTileFold(fold);
-      emitter.loc = nest.getLoc();
-    }
   }
+  if (!split)
+    return finishTile();
+  return merging ? emitMerge() : emitParts();
+}
+
+/// Whether the fold runs for a whole tile, before the code of its rows.
+bool NestEmitter::isTileFold(FoldOp fold) {
+  return laneIndex() && emitter.onDemand.isUnconditional(fold) &&
+         llvm::any_of(fold.getResults(), [&](Value result) {
+           return emitter.deps.on(result, laneIndex());
+         });
+}
+
+/// The folds of the tile, but for one in parts that has run, and the code of its rows.
+void NestEmitter::finishTile() {
+  for (auto fold : nest.getBody().front().getOps<FoldOp>())
+    if (fold != split && isTileFold(fold))
+      emitTileOf(fold);
   emitRowCode();
+}
+
+void NestEmitter::emitTileOf(FoldOp fold) {
+  emitter.loc = fold.getLoc();
+  if (!options.blocks ||
+      !emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes))
+    emitTileFold(fold);
+  emitter.loc = nest.getLoc();
 }
 
 /// Runs a fold index by index for each vector of rows.

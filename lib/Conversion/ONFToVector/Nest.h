@@ -13,30 +13,65 @@ mlir::LogicalResult checkKernel(onf::KernelOp kernel);
 /// Writes the functions of one nest.
 class NestEmitter {
 public:
+  /// `merging`: the second nest of one whose range is split, which merges the parts.
   NestEmitter(onf::KernelOp kernel, onf::ForOp nest, unsigned number,
               const ArgumentBlock &block, Dependence &deps,
-              const ONFToVectorOptions &options);
+              const ONFToVectorOptions &options, bool merging = false);
   /// Appends the functions to the module of the builder; false after an error.
   bool emit(mlir::OpBuilder builder);
   int64_t getScratchBytes() const { return emitter.scratchBytes; }
+  /// Whether a fold of the nest is split over cores.
+  bool isSplit() { return bool(split); }
+  /// What its parts take of the workspace, and where.
+  std::string getSharedText();
 
 private:
   void emitTasks(mlir::OpBuilder builder);
+  void countTasks(mlir::OpBuilder builder, llvm::StringRef suffix,
+                  llvm::function_ref<mlir::Value(Emitter &, mlir::Value)> result);
   void emitTask(mlir::Value task);
   void overFactors(unsigned axis, mlir::ArrayRef<mlir::Value> digits);
   void emitTile(mlir::Value firstRow);
+  void finishTile();
+  void emitTileOf(onf::FoldOp fold);
   void emitTileFold(onf::FoldOp fold);
+  bool isTileFold(onf::FoldOp fold);
   void emitRowCode();
   void emitStores(mlir::Block &block, mlir::Value laneMask);
   mlir::Value laneIndex();
   int64_t tileOf(unsigned axis) const { return tiles[axis]; }
   mlir::StringRef extentOf(unsigned axis);
 
+  //===--- Ranges in parts (Split.cpp) ------------------------------------===//
+  struct Parts {
+    mlir::Value count, few; // few: a task is one part
+  };
+  onf::FoldOp findSplit();
+  void planTotals();
+  Parts partsOf(Emitter &e);
+  llvm::SmallVector<StateBuffer> totalsAt(mlir::Value base);
+  mlir::Value sharedPart(mlir::Value number);
+  void overElements(llvm::ArrayRef<StateBuffer> buffers,
+                    llvm::function_ref<void(unsigned, mlir::Value)> body);
+  void mergeParts(mlir::Value base, mlir::Value from, mlir::Value to,
+                  llvm::function_ref<llvm::SmallVector<StateBuffer>(mlir::Value)> partOf);
+  llvm::SmallVector<StateBuffer> emitPart(mlir::Value number);
+  void emitParts();
+  void emitMerge();
+  void emitShared(mlir::OpBuilder builder);
+
   onf::ForOp nest;
   unsigned number;
   ONFToVectorOptions options;
   llvm::SmallVector<int64_t> tiles; // rows per task, per axis
   Emitter emitter;
+  bool merging;
+  onf::FoldOp split; // or null
+  llvm::SmallVector<StateBuffer> totals; // of a part, without storage
+  llvm::SmallVector<int64_t> offsets;
+  int64_t partBytes = 0;
+  Parts parts;
+  mlir::Value task, group; // the tile and part of the task, where few
 };
 
 /// Opens the scope of vector number `v` of the tile and binds its rows.

@@ -17,19 +17,26 @@ using namespace moa;
 using namespace moa::onf;
 
 static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOptions &options,
-                                   int64_t &nests, int64_t &scratchBytes) {
+                                   int64_t &nests, int64_t &scratchBytes,
+                                   SmallVectorImpl<Attribute> &shared) {
   if (failed(rows::checkKernel(kernel)))
     return failure();
   ArgumentBlock block(kernel);
   rows::Dependence deps;
   OpBuilder builder(kernel);
   unsigned number = 0;
-  for (auto nest : kernel.getBody().getOps<ForOp>()) {
-    rows::NestEmitter emitter(kernel, nest, number++, block, deps, options);
-    if (!emitter.emit(builder))
-      return failure();
-    scratchBytes = std::max(scratchBytes, emitter.getScratchBytes());
-  }
+  for (auto nest : kernel.getBody().getOps<ForOp>())
+    for (bool merging : {false, true}) {
+      rows::NestEmitter emitter(kernel, nest, number, block, deps, options, merging);
+      if (merging && !emitter.isSplit())
+        continue;
+      ++number;
+      if (!emitter.emit(builder))
+        return failure();
+      scratchBytes = std::max(scratchBytes, emitter.getScratchBytes());
+      if (merging)
+        shared.push_back(builder.getStringAttr(emitter.getSharedText()));
+    }
   nests = std::max<int64_t>(nests, number);
   kernel.erase();
   return success();
@@ -42,12 +49,15 @@ LogicalResult moa::convertONFToVector(ModuleOp module,
                        math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect,
                        affine::AffineDialect>();
   int64_t nests = 0, scratchBytes = 0;
+  SmallVector<Attribute> shared;
   for (auto kernel : llvm::make_early_inc_range(module.getOps<onf::KernelOp>()))
-    if (failed(convertKernel(kernel, options, nests, scratchBytes)))
+    if (failed(convertKernel(kernel, options, nests, scratchBytes, shared)))
       return failure();
   OpBuilder builder(context);
   module->setAttr("moa.nests", builder.getI64IntegerAttr(nests));
   module->setAttr("moa.scratch_bytes", builder.getI64IntegerAttr(scratchBytes));
+  if (!shared.empty())
+    module->setAttr("moa.shared", builder.getArrayAttr(shared));
   return success();
 }
 

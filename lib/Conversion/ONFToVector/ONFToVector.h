@@ -9,7 +9,12 @@
 //
 // The first runs the tasks begin ≤ t < end. `args` is the block ArgumentBlock.h
 // describes; `scratch` is 64-byte aligned and holds `moa.scratch_bytes` bytes (a
-// module attribute) for each concurrent call. `moa.nests` counts the nests.
+// module attribute) for each concurrent call. `moa.nests` counts the nests: one that
+// is split over cores (Split.cpp) is two, of which the first has a third function,
+//
+//   func @NAME_shared<k>(%args: !llvm.ptr) -> i64
+//
+// the bytes that the two share in the workspace. They run in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H

@@ -133,8 +133,8 @@ public:
   llvm::Error takeError() { return std::move(error); }
 
 private:
-  /// The layout of the argument block: inputs and outputs in order, then the
-  /// symbols in order of declaration.
+  /// The layout of the argument block (ArgumentBlock.h): inputs and outputs in
+  /// order, then the symbols in order of declaration, then one address.
   void assignSlots() {
     for (const Parameter &parameter : signature.parameters) {
       if (parameter.isScalar())
@@ -146,6 +146,7 @@ private:
     std::map<std::string, int64_t> declared;
     for (const std::string &name : signature.symbols)
       declared[name] = numSlots++;
+    ++numSlots; // the address of what tasks share
     for (const SymbolBinding &binding : signature.bindings)
       symbolSlots.push_back(declared[binding.name]);
   }
@@ -218,12 +219,16 @@ private:
            expr(constraint.lhs), expr(constraint.rhs)}));
     return list(rows, "constraints");
   }
+  Constant *sharedOf(int64_t nest) {
+    Constant *function = module.getFunction(signature.name + "_shared" + std::to_string(nest));
+    return function ? function : ConstantPointerNull::get(PointerType::get(context, 0));
+  }
   Constant *nests() {
     std::vector<Constant *> rows;
     for (int64_t k = 0; k < options.numNests; ++k)
       rows.push_back(ConstantStruct::getAnon(
           {module.getFunction(signature.name + "_tasks" + std::to_string(k)),
-           module.getFunction(signature.name + "_nest" + std::to_string(k))}));
+           sharedOf(k), module.getFunction(signature.name + "_nest" + std::to_string(k))}));
     return list(rows, "nests");
   }
 

@@ -1,24 +1,39 @@
 // RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf -onf-verify 2>&1 \
 // RUN:   | FileCheck %s
-// RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf="disable=R3" -onf-verify \
+// RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf="disable=R1" -onf-verify \
+// RUN:   | FileCheck %s --check-prefix=REPAIR
+// RUN: moa-opt %s -convert-moa-to-dnf -convert-dnf-to-onf="disable=R1,R3" -onf-verify \
 // RUN:   | FileCheck %s --check-prefix=OFF
 
-// A selection of 0 by a predicate that is free of earlier results splits by parts:
-// the repair is (1 + d) / (1 + d'), which is at most 1 because d only grows.
+// A factor behind a selection by a predicate that is free of earlier results leaves the
+// sum by R1, which is 0 where the predicate holds nowhere. Without R1 the selection splits by
+// parts: the repair is (1 + d) / (1 + d'), which is at most 1 because d only grows.
 
 // CHECK: remark: 's' takes another pass over 'M': it does not separate the index from earlier results, blocked by (y[n, m] < add.add + 1 ? y[n, m]/(add.add + 1) : 0){{$}}
-// CHECK: remark: 's' takes another pass over 'M': terms do not vanish where it is singular, blocked by exp(−m){{$}}
+// CHECK-NOT: remark
 // CHECK-LABEL: onf.kernel @selected
-// CHECK: onf.fold "m" in "M" : f32, f32 {
-// CHECK: %[[D:.*]] = onf.acc add
-// CHECK: %[[Q:.*]] = arith.divf
-// CHECK: %[[S:.*]] = arith.select %{{.*}}, %[[Q]]
-// CHECK: onf.acc add "s" carries [] in [] refs(%[[D]]) mul [0x7FC00000 : f32]
+// CHECK: onf.fold "m" in "M" : f32, f32, i1 {
+// CHECK: %[[S:.*]] = arith.select %[[P:.*]], %{{.*}}, %{{.*}} : f32
+// CHECK: onf.acc add "s" carries [] in [] refs() mul []
 // CHECK-NEXT: onf.yield %[[S]]
+// CHECK: onf.acc or {{.*}} carries
+// CHECK-NEXT: onf.yield %[[P]]
 // CHECK-NOT: onf.fold
+// CHECK: arith.divf
+// CHECK: arith.select
+
+// REPAIR-LABEL: onf.kernel @selected
+// REPAIR: onf.fold "m" in "M" : f32, f32, i1 {
+// REPAIR: %[[D:.*]] = onf.acc add
+// REPAIR: %[[Q:.*]] = arith.divf
+// REPAIR: %[[S:.*]] = arith.select %{{.*}}, %[[Q]]
+// REPAIR: onf.acc add "s" carries [] in [] refs(%[[D]]) mul [0x7FC00000 : f32]
+// REPAIR-NEXT: onf.yield %[[S]]
+// REPAIR-NOT: onf.fold
+// REPAIR-LABEL: onf.kernel @far
 
 // OFF-LABEL: onf.kernel @selected
-// OFF: onf.fold "m" in "M" : f32 {
+// OFF: onf.fold "m" in "M" : f32, i1 {
 // OFF: onf.fold "m" in "M" : f32 {
 // OFF-LABEL: onf.kernel @far
 moa.kernel @selected attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "y", "p"],
@@ -63,11 +78,11 @@ moa.kernel @far attributes {symbols = ["N", "M"], requires = [], arg_names = ["x
   moa.return %v9 : !moa.array<[N], f32>
 }
 
-// Over a row of present −∞ the value is NaN or 0 as the predicate says, which
-// no state that ends at m = −∞ can tell.
+// Over a row of present −∞ the value is NaN or 0 as the predicate says. No sum that ends at
+// m = −∞ can tell; a state of its own does.
 // CHECK-LABEL: onf.kernel @present_infinities
-// CHECK: onf.fold "m" in "M" : f32 {
-// CHECK: onf.fold "m" in "M" : f32 {
+// CHECK: onf.fold "m" in "M" : f32, f32, i1 {
+// CHECK-NOT: onf.fold
 moa.kernel @present_infinities attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "p"],
     result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %p: !moa.array<[N, M], i1>):

@@ -90,6 +90,18 @@ def softmax(s):
     return e / e.sum(axis=1, keepdims=True)
 
 
+# The slope of |O - 1|²/2 along the scores, where attention gives O.
+DESCENT = kernel("Y = softmax(Q +.* transpose(K))\n  P = Y +.* V\n  "
+                 "g = (P - 1) +.* transpose(V)\n"
+                 "  O = P +@(1,0) (+/ (Y * g))", *ATTENTION)
+
+
+def descent(Q, K, V):
+    y = softmax(Q @ K.T)
+    p = y @ V
+    return p + (y * ((p - 1) @ V.T)).sum(axis=1, keepdims=True)
+
+
 VARIANCE = kernel("O = f(x)", output=ROW, functions="def f(v : [n]) { d = v - mean(v)  "
                   "return mean(d * d) }")
 
@@ -100,8 +112,12 @@ RULES = {
     "R1": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R2": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
     "R3": (SOFTMAX, lambda Q, K, V: softmax(Q @ K.T) @ V),
+    "R5": (DESCENT, descent),
     "R6": (VARIANCE, lambda x: x.var(axis=1)),
 }
+
+# The split of ranges: without it a range is one part.
+ROWS = kernel("O = softmax(x) +.* w", "x : f32[N, M], w : f32[M, 8]", "O : f32[N, 8]")
 
 # The analysis of masks: without it every row visits every key.
 CAUSAL = kernel("O = softmax(mask([i, j] j <= i, Q +.* transpose(K))) +.* V",
@@ -158,7 +174,20 @@ class DisabledLaws(mt.KernelTest):
     def test_every_law_has_a_witness(self):
         refused = emit(SOFTMAX, "dnf", "--disable-rule=no-such-law").stderr
         listed = set(re.findall(r"[\w-]+", refused.split("there are", 1)[1]))
-        self.assertEqual(listed, {*WITNESSES, *RULES, "intervals"})
+        self.assertEqual(listed, {*WITNESSES, *RULES, "R4", "intervals"})
+
+    def test_R4(self):
+        def meaning(x, w):
+            return softmax(x) @ w
+
+        self.check_values(ROWS, meaning)
+        self.check_values(ROWS, meaning, "--disable-rule=R4")
+        self.assertRegex(emit(ROWS, "lifted").stdout, r'onf.fold "m" in "M" lift <core: 0, seq')
+        self.assertRegex(emit(ROWS, "lifted", "--disable-rule=R4").stdout,
+                         r'onf.fold "m" in "M" lift <sequential: 0, ')
+        # Parts are merged by a nest of their own.
+        self.assertIn("@k_nest1", emit(ROWS, "vector").stdout)
+        self.assertNotIn("@k_nest1", emit(ROWS, "vector", "--disable-rule=R4").stdout)
 
     def test_intervals(self):
         self.check_values(CAUSAL, causal)

@@ -30,6 +30,11 @@ def emit(spec, level, setting):
         return mt.tool("moa-codegen", path, f"--emit={level}", "--set", setting).stdout
 
 
+def weights(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
 class Folds(mt.KernelTest):
 
     def run_case(self, spec, expected, lengths=(1, 2, 67, 300), kinds=("f32", "f64"), shift=0.0,
@@ -60,7 +65,7 @@ class Folds(mt.KernelTest):
         """The most folds of one nest, one after the other."""
         text = emit(spec, "onf", f"T={kind}")
         nests = text.split("\n    onf.for ")[1:]
-        most = max(len(re.findall(r"= onf\.fold ", nest)) for nest in nests)
+        most = max(len(re.findall(r"(?m)^      %\S+ = onf\.fold ", nest)) for nest in nests)
         self.assertEqual(most, passes, text)
 
     def test_position_of_the_largest(self):
@@ -123,6 +128,172 @@ class Folds(mt.KernelTest):
             return {"O": -(p * np.log(p)).sum(-1)}
 
         self.run_case(spec, expected, lengths=(67, 300))
+
+    def backward(self, spec, mask=None, extra=()):
+        """Attention, and how the scores of a row move its product with dO."""
+        def expected(Q, K, V, dO):
+            s = Q @ K.T / 4
+            keep = np.ones(s.shape, bool) if mask is None else mask(*np.indices(s.shape))
+            with np.errstate(invalid="ignore"):
+                top = np.where(keep, s, -np.inf).max(-1, keepdims=True)
+                e = np.where(keep, np.exp(s - np.where(np.isfinite(top), top, 0)), 0)
+                y = np.nan_to_num(e / e.sum(-1, keepdims=True))
+            ga = dO @ V.T
+            corr = (y * ga).sum(-1)
+            found = {"O": y @ V, "corr": corr,
+                     "dQ": (y * (ga - corr[:, None])) @ K / 4}
+            return {name: found[name] for name in ("O", "corr", *extra)}
+
+        return expected
+
+    HEAD = "Q : T[N, 16], K : T[M, 16], V : T[M, 16], dO : T[N, 16]"
+
+    def check_backward(self, scores, extra, passes, mask=None):
+        """f64 to 1e-12."""
+        outputs = "O : T[N, 16], corr : T[N]" + (", dQ : T[N, 16]" if extra else "")
+        spec = rows(f"Y = softmax({scores})\n  O = Y +.* V\n  ga = dO +.* transpose(V)\n"
+                    "  corr = +/ (Y * ga)\n" +
+                    ("  dQ = (Y * (ga -@(1,0) corr) * 0.25) +.* K" if extra else ""),
+                    self.HEAD, outputs)
+        self.run_case(spec, self.backward(spec, mask, extra), passes=passes,
+                      lengths=(67, 300) if extra else (1, 2, 67, 300),  # of one key dQ is 0
+                      bound={"f32": 4e-6, "f64": 1e-12})
+        return spec
+
+    SCORES = "(Q +.* transpose(K)) * 0.25"
+
+    def test_correction_of_the_backward_pass_is_read_off_the_product(self):
+        """corr = Σ Y·(dO·V) = dO·O, behind the fold that has O: no product with dO in it."""
+        spec = self.check_backward(self.SCORES, (), passes=2)  # over M, and over 16
+        if mt.TARGET == "cpu":
+            text = re.split(r'(?m)^      %\S+ = onf\.fold ', emit(spec, "onf", "T=f64"))
+            self.assertEqual(["load %dO" in part for part in text], [False, False, True])
+
+    def test_correction_where_rows_may_see_nothing(self):
+        self.check_backward(f"mask([i, j] j < 3 * i - 2, {self.SCORES})", (), passes=2,
+                            mask=lambda i, j: j < 3 * i - 2)
+
+    def test_gradient_of_queries(self):
+        """Σ Y·(ga − corr)·K = Σ Y·ga·K − corr·Σ Y·K: attention and its gradient in one pass."""
+        self.check_backward(self.SCORES, ("dQ",), passes=2)
+
+    def test_gradient_of_queries_where_rows_may_see_nothing(self):
+        self.check_backward(f"mask([i, j] j < 3 * i - 2, {self.SCORES})", ("dQ",), passes=2,
+                            mask=lambda i, j: j < 3 * i - 2)
+
+    def test_product_with_a_projection_is_one_pass(self):
+        """Σ dO·(Y·V) = Σ Y·(dO·V) where nothing else needs Y·V."""
+        spec = rows(f"corr = +/ (dO * (softmax({self.SCORES}) +.* V))", self.HEAD, "corr : T[N]")
+        full = self.backward(spec)
+        self.run_case(spec, lambda **x: {"corr": full(**x)["corr"]},
+                      bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_slope_that_reads_the_product_is_one_pass(self):
+        """The inner sum reads O, which only the end of the range gives; the state has it."""
+        spec = rows(f"Y = softmax({self.SCORES})\n  O = Y +.* V\n"
+                    "  corr = +/ (Y * ((O - dO) +.* transpose(V)))",
+                    self.HEAD, "O : T[N, 16], corr : T[N]")
+        full = self.backward(spec)
+
+        def expected(Q, K, V, dO):
+            o = full(Q, K, V, dO)["O"]
+            return {"O": o, "corr": ((o - dO) * o).sum(-1)}
+
+        self.run_case(spec, expected, passes=2, bound={"f32": 4e-6, "f64": 1e-12})
+
+    def check_row(self, body, expected, inputs="x : T[N, M], y : T[N, M]", **options):
+        self.run_case(rows(body, inputs), lambda **x: {"O": expected(**x)}, **options)
+
+    def test_selected_exponentials(self):
+        """A selection whose sides vanish at the singular point does so, too."""
+        self.check_row("m = max/ x\n  O = +/ select(y > 0, exp(x -@(1,0) m), 0)",
+                       lambda x, y: np.where(y > 0, np.exp(x - x.max(-1, keepdims=True)), 0).sum(-1),
+                       lengths=(67, 300))
+
+    def test_selected_weights(self):
+        for body in ("O = +/ select(y > 0, softmax(x) * 3, 0)",
+                     "O = 3 * (+/ mask(y > 0, softmax(x)))"):
+            with self.subTest(body):
+                self.check_row(body, lambda x, y: 3 * np.where(y > 0, weights(x), 0).sum(-1),
+                               lengths=(67, 300))
+
+    def test_selections_of_nothing(self):
+        """A selection that picks nothing is 0 in rows of −∞ and of +∞ as well, where one that
+        picks something is NaN."""
+        for body in ("O = +/ select(y > 0, softmax(x) * 3, 0)", "O = +/ mask(y > 0, softmax(x))",
+                     "m = max/ x\n  O = +/ select(y > 0, exp(x -@(1,0) m), 0)"):
+            spec = rows(body, "x : T[N, M], y : T[N, M]")
+            with self.subTest(body):
+                kernel = mt.make_kernel(spec, T="f64")
+                x = np.random.default_rng(4).standard_normal((6, 40))
+                x[0] = x[1] = -np.inf
+                x[2, 5] = x[3, 5] = np.inf
+                y = np.ones((6, 40))
+                y[[0, 2, 4]] = -1
+                found = kernel.results({"x": x, "y": y}, {"O": (6,)})["O"]
+                np.testing.assert_array_equal(np.isnan(found), [False, True, False, True,
+                                                                False, False])
+                np.testing.assert_array_equal(found[[0, 2, 4]], 0)
+
+    def test_references_that_overflow(self):
+        """A maximum of +∞, at the first element, later and at the last: NaN as written."""
+        spec = rows("O = +/ (softmax(x) * y)", "x : T[N, M], y : T[N, M]")
+        kernel = mt.make_kernel(spec, T="f32")
+        x = np.random.default_rng(5).standard_normal((4, 300))
+        y = np.ones((4, 300))
+        for row, place in enumerate((0, 150, 299)):
+            x[row, place] = np.inf
+        found = kernel.results({"x": x, "y": y}, {"O": (4,)})["O"]
+        np.testing.assert_array_equal(np.isnan(found), [True, True, True, False])
+
+    def test_weighted_variance(self):
+        def expected(x, y):
+            p = weights(x)
+            d = y - (p * y).sum(-1, keepdims=True)
+            return (p * d * d).sum(-1)
+
+        self.check_row("p = softmax(x)\n  d = y -@(1,0) (+/ (p * y))\n  O = +/ (p * d * d)",
+                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
+
+    def test_divergence(self):
+        def expected(x, y):
+            p = weights(x)
+            return (p * (np.log(p) - np.log(weights(y)))).sum(-1)
+
+        self.check_row("p = softmax(x)\n  q = softmax(y)\n  O = +/ (p * (log(p) - log(q)))",
+                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
+
+    def test_entropy_of_masked_rows(self):
+        def expected(x):
+            keep = np.arange(x.shape[1]) <= 3 * np.arange(N)[:, None] + 3
+            z = np.where(keep, x, -np.inf)
+            p = weights(z)
+            return -(p * np.where(keep, np.log(np.where(keep, p, 1)), 0)).sum(-1)
+
+        self.check_row("z = mask([i, j] j <= 3 * i + 3, x)\n  l = logsumexp(z)\n"
+                       "  O = -(+/ (softmax(z) * (z -@(1,0) l)))", expected, "x : T[N, M]",
+                       lengths=(67, 300), bound={"f32": 4e-6, "f64": 1e-13})
+
+    def test_power_of_run_time(self):
+        """Provably positive, it separates: (|x|/m)^p = |x|^p·(1/m)^p."""
+        spec = rows("m = max/ abs(x)\n  q = max(p, 1)\n"
+                    "  O = m * pow(+/ pow(abs(x) /@(1,0) m, q), 1 / q)", "x : T[N, M], p : T")
+        for kind in ("f32", "f64"):
+            kernel = mt.make_kernel(spec, T=kind)
+            if mt.TARGET == "cpu":
+                self.assert_passes(spec, kind, 1)
+            for p in (1.0, 2.5, 7.0):
+                x = np.random.default_rng(1).standard_normal((N, 300)) * 1e15
+                seen = kernel.seen_by_kernel({"x": x, "p": p})
+                found = kernel.results({"x": x, "p": p}, {"O": (N,)})
+                wanted = (abs(seen["x"] / 1e15) ** p).sum(-1) ** (1 / p) * 1e15
+                self.assert_close(found, {"O": wanted}, {"f32": 4e-6, "f64": 1e-13}[kind], f"{p}")
+
+    def test_covariance_with_a_carried_axis(self):
+        """No products inside that a second pass would repeat: the states are not doubled."""
+        spec = rows("O = (x -@(1,0) mean(x)) +.* w", "x : T[N, M], w : T[M, 8]", "O : T[N, 8]")
+        self.run_case(spec, lambda x, w: {"O": (x - x.mean(-1, keepdims=True)) @ w},
+                      lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
 
     def test_absolute_deviation_takes_another_pass(self):
         spec = rows("O = +/ abs(x -@(1,0) mean(x))")

@@ -551,6 +551,18 @@ static int64_t threadsFor(const MoaKernel *kernel, const int64_t *block) {
   return most < limit ? most : limit;
 }
 
+/* Bytes behind the threads' scratch for states that pass from nest to nest. Nests
+ * run one after the other and may use the same. */
+static int64_t sharedBytes(const MoaKernel *kernel, const int64_t *block) {
+  int64_t most = 0;
+  for (int64_t k = 0; k < kernel->numNests; ++k) {
+    int64_t bytes =
+        kernel->nests[k].shared ? kernel->nests[k].shared(block) : 0;
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
 /* Chunks small enough that rows of unequal cost balance, large enough that
  * handing them out costs nothing. */
 static void runNest(const MoaNest *nest, const int64_t *block, char *scratch,
@@ -614,7 +626,9 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
     return code;
   fillArguments(&call, scalars, block);
   int64_t threads = threadsFor(kernel, block);
-  int64_t needed = threads * kernel->scratchBytes;
+  int64_t own = threads * kernel->scratchBytes;
+  int64_t needed = own + sharedBytes(kernel, block);
+  block[kernel->numSlots - 1] = (int64_t)((char *)workspace + own);
   code = checkWorkspace(kernel, workspace, bytes, needed, &message);
   if (!code)
     code = checkWorkspaceOverlap(&call, workspace, needed, &message);
@@ -633,7 +647,8 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   if (code)
     return -(int64_t)code;
   fillArguments(&call, scalars, block);
-  return threadsFor(kernel, block) * kernel->scratchBytes;
+  return threadsFor(kernel, block) * kernel->scratchBytes +
+         sharedBytes(kernel, block);
 }
 
 /* NAME_check */

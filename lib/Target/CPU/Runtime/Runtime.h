@@ -98,6 +98,7 @@ typedef struct {
 
 typedef struct {
   int64_t (*tasks)(const int64_t *args);
+  int64_t (*shared)(const int64_t *args); /* bytes for it and the next; or NULL */
   void (*run)(const int64_t *args, void *scratch, int64_t begin, int64_t end);
 } MoaNest;
 
@@ -127,7 +128,7 @@ typedef struct {
   const MoaConstraint *constraints;
   int64_t numNests;
   const MoaNest *nests;
-  int64_t numSlots;
+  int64_t numSlots; /* the last one is the address of what tasks share */
   int64_t scratchBytes; /* one thread's */
   const char *processor;
   int64_t numFeatures; /* what the code uses beyond the baseline */

@@ -1,0 +1,237 @@
+//===- Exchange.cpp - R5, the exchange of two reductions -------------------===//
+//
+//   Σ_k A_k · (Σ_d B_d · C_kd) = Σ_d B_d · (Σ_k A_k · C_kd)
+//
+// The right side reads a state that carries the axis d. Where the row computes that
+// state anyhow, the sum over k costs nothing more and its result may be read in the
+// range k itself: with O_d = Σ_k Y_k · V_kd, Σ_k Y_k · (Σ_d g_d · V_kd) = Σ_d g_d · O_d.
+// Where it does not, the left side is one pass that carries nothing, and the right
+// side as it stands would run over k again for every d.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "lib/Conversion/DNFToONF/Observer.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// A sum of floats whose operands are not rounded: a rounded one says in which order
+/// its product is taken.
+static bool isPlainSum(Expr e) {
+  return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type) &&
+         !e->rounds;
+}
+
+static bool isPositiveConstant(StringRef text) {
+  auto extent = SymExpr::parse(text);
+  auto n = extent ? extent->getConstant() : std::nullopt;
+  return n && *n > 0;
+}
+
+/// Whether two sums are over the same elements and of the same factors, in any order.
+static bool isSameSum(ExprContext &exprs, FoldRules &rules, Expr a, Expr b) {
+  if (a == b)
+    return true;
+  if (!isPlainSum(a) || !isPlainSum(b) || a->type != b->type || a->extent != b->extent)
+    return false;
+  int64_t j = exprs.freshIndex(exprs.boundName(a));
+  auto [body, present] = exprs.open(a, j);
+  auto [otherBody, otherPresent] = exprs.open(b, j);
+  auto sorted = [&](Expr e) {
+    SmallVector<std::pair<unsigned, bool>> result;
+    for (const FoldRules::Factor &factor : rules.factors(e))
+      result.emplace_back(factor.base->serial, factor.divides);
+    llvm::sort(result);
+    return result;
+  };
+  return present == otherPresent && sorted(body) == sorted(otherBody);
+}
+
+/// `value` with every sum over `extent` in it replaced by the equal one among `states`;
+/// null if one is not among them.
+static Expr inStates(ExprContext &exprs, FoldRules &rules, Expr value, StringRef extent,
+                     ArrayRef<Expr> states) {
+  llvm::DenseMap<Expr, Expr> known;
+  for (Expr result : outermostReductions(value)) {
+    if (result->extent != extent || result->monoid == Monoid::or_)
+      continue;
+    auto state = llvm::find_if(states, [&](Expr s) { return isSameSum(exprs, rules, s, result); });
+    if (state == states.end())
+      return nullptr;
+    known[result] = *state;
+  }
+  return exprs.replace(value, [&](Expr e) { return known.lookup(e); });
+}
+
+/// The sum of `t` with the sum of its factor number `n`, over the axis that `axis`
+/// stands for, outside; null if the row does not compute what then stands inside.
+Expr Derivation::exchangeFactor(Expr t, int64_t k, Expr body, Expr present, unsigned n,
+                                Expr inner, int64_t axis, ArrayRef<Expr> states) {
+  Expr innerBody = exprs.open(inner, axis).first;
+  auto part = [&](bool dependent) {
+    return rules.rebuildProduct(innerBody, [&](unsigned, Expr factor) {
+      return factor->dependsOn(k) == dependent ? factor : nullptr;
+    });
+  };
+  Expr inside = part(true), outside = part(false);
+  Expr term = rules.rebuildProduct(
+      body, [&](unsigned m, Expr factor) { return m == n ? inside : factor; });
+  Expr value = normalise(exprs.reduce(Monoid::add, t->extent, k, term, present, TypeAttr(),
+                                      exprs.boundName(t)));
+  // The guard of R1 inside; over nothing the whole is 0 whatever B is.
+  Expr any = makeAny(t->extent, k, present), zero = exprs.floatConstant(0, t->type);
+  if (value->isOp("arith.select") && value->operands[0] == any && value->operands[2] == zero)
+    value = value->operands[1];
+  value = inStates(exprs, rules, value, t->extent, states);
+  if (!value)
+    return nullptr;
+  if (outside)
+    value = exprs.op("arith.mulf", {outside, value}, t->type);
+  value = normalise(exprs.reduce(Monoid::add, inner->extent, axis, value, nullptr, TypeAttr(),
+                                 exprs.boundName(inner)));
+  for (Expr sum : outermostReductions(value))
+    if (sum->extent == inner->extent)
+      exprs.inheritName(t, sum);
+  return any == exprs.boolean(true) ? value
+                                    : exprs.op("arith.select", {any, value, zero}, t->type);
+}
+
+/// R5 where the row computes what stands inside afterwards.
+Expr Derivation::exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
+                          ArrayRef<Expr> states) {
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  for (auto [n, factor] : llvm::enumerate(factors)) {
+    Expr inner = factor.base;
+    if (factor.divides || !isPlainSum(inner) || inner->getPresent() || !inner->dependsOn(k) ||
+        !isPositiveConstant(inner->extent))
+      continue;
+    for (auto &[axis, extent] : nest.carriedExtents) {
+      if (extent != inner->extent || t->dependsOn(axis))
+        continue;
+      if (Expr value = exchangeFactor(t, k, body, present, n, inner, axis, states))
+        return value;
+    }
+  }
+  return nullptr;
+}
+
+/// select(c, F(select(c, a, b)), z) = select(c, F(a), z), outside of reductions.
+static Expr dropRepeatedChoices(ExprContext &exprs, Expr e) {
+  std::function<Expr(Expr, Expr)> under = [&](Expr root, Expr condition) {
+    return exprs.replace(root, [&](Expr node) -> Expr {
+      if (node->kind == ExprKind::Reduce)
+        return node;
+      if (!node->isOp("arith.select") || node->operands[0] != condition)
+        return nullptr;
+      return under(node->operands[1], condition);
+    });
+  };
+  return exprs.replace(e, [&](Expr node) -> Expr {
+    if (node->kind == ExprKind::Reduce)
+      return node;
+    if (!node->isOp("arith.select"))
+      return nullptr;
+    Expr value = under(node->operands[1], node->operands[0]);
+    return value == node->operands[1]
+               ? nullptr
+               : exprs.op(*node->op, node->attributes,
+                          {node->operands[0], value, node->operands[2]}, node->type);
+  });
+}
+
+/// The folds over ranges that are long or not known, if the nest had these outputs.
+unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outputs) {
+  NestPlan trial;
+  trial.rows = nest.rows;
+  trial.outputs.assign(outputs.begin(), outputs.end());
+  trial.carriedExtents = nest.carriedExtents;
+  FoldObserver *listener = std::exchange(observer, nullptr);
+  bool wasQuiet = std::exchange(quiet, true);
+  planFolds(trial);
+  quiet = wasQuiet;
+  observer = listener;
+  return llvm::count_if(trial.folds, [](const FoldPlan &fold) {
+    auto extent = SymExpr::parse(fold.extent);
+    return !extent || !extent->getConstant();
+  });
+}
+
+void Derivation::exchangeReductions(NestPlan &nest) {
+  if (!enabled("R5") || nest.carriedExtents.empty())
+    return;
+  struct Exchanged {
+    int64_t k;
+    Expr body, present, value;
+  };
+  // What is only tried is heard by nobody.
+  FoldObserver *listener = std::exchange(observer, nullptr);
+  SmallVector<Expr> states = rowReductions(nest);
+  llvm::MapVector<Expr, Exchanged> exchanged;
+  for (Expr t : states) {
+    if (!isPlainSum(t))
+      continue;
+    int64_t k = exprs.freshIndex(exprs.boundName(t));
+    auto [body, present] = exprs.open(t, k);
+    if (Expr value = exchange(nest, t, k, body, present, states))
+      exchanged[t] = {k, body, present, value};
+  }
+  SmallVector<OutputPlan> after = nest.outputs;
+  for (OutputPlan &output : after) {
+    output.value = exprs.replace(output.value, [&](Expr e) -> Expr {
+      auto it = exchanged.find(e);
+      return it == exchanged.end() ? nullptr : it->second.value;
+    });
+    output.value = dropRepeatedChoices(exprs, output.value);
+  }
+  // What reads the exchanged sum in its own range may lose the pass it shared.
+  bool pays = !exchanged.empty() &&
+              countPasses(nest, after) <= countPasses(nest, nest.outputs);
+  observer = listener;
+  if (!pays)
+    return;
+  nest.outputs = std::move(after);
+  if (observer)
+    for (auto &[t, e] : exchanged)
+      observer->rewrote("R5", t, e.k, e.body, e.present, e.value);
+}
+
+/// R5 the other way, for a sum over an axis of known length whose term has a factor
+/// that is a cascade over a range of its own: the cascade's term takes the sum in.
+Expr Derivation::takeSumIn(Expr t) {
+  if (!enabled("R5") || !isPlainSum(t) || t->getPresent() || !isPositiveConstant(t->extent))
+    return nullptr;
+  int64_t d = exprs.freshIndex(exprs.boundName(t));
+  Expr body = exprs.open(t, d).first;
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  for (auto [n, factor] : llvm::enumerate(factors)) {
+    Expr cascade = factor.base;
+    if (factor.divides || !isPlainSum(cascade) || !cascade->dependsOn(d))
+      continue;
+    int64_t k = exprs.freshIndex(exprs.boundName(cascade));
+    auto [term, present] = exprs.open(cascade, k);
+    bool isCascade = llvm::any_of(outermostReductions(term), [&](Expr result) {
+      return result->extent == cascade->extent && !result->dependsOn(k) && !result->dependsOn(d);
+    });
+    if (!isCascade || (present && present->dependsOn(d)))
+      continue;
+    auto part = [&](bool dependent) {
+      return rules.rebuildProduct(term, [&](unsigned, Expr base) {
+        return base->dependsOn(d) == dependent ? base : nullptr;
+      });
+    };
+    Expr inside = part(true), outside = part(false);
+    Expr inner = rules.rebuildProduct(
+        body, [&](unsigned m, Expr base) { return m == n ? inside : base; });
+    Expr value = exprs.reduce(Monoid::add, t->extent, d, inner, nullptr, TypeAttr(),
+                              exprs.boundName(t));
+    if (outside)
+      value = exprs.op("arith.mulf", {outside, value}, t->type);
+    value = exprs.reduce(Monoid::add, cascade->extent, k, value, present, TypeAttr(),
+                         exprs.boundName(cascade));
+    exprs.inheritName(t, value);
+    if (observer)
+      observer->rewrote("R5", t, d, body, nullptr, value);
+    return value;
+  }
+  return nullptr;
+}

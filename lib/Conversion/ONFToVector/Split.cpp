@@ -1,0 +1,321 @@
+//===- Split.cpp - ranges in parts, over cores (rule R4) -------------------===//
+//
+// A fold whose outermost factor is bound to cores runs in parts of as many indices
+// as its other factors have, at multiples of that from 0. Every part starts from
+// the identity, and its states are merged into the total, in the order of parts:
+//
+//   d = d₁ ⊛ d₂,   t = c(d₁, d)(t₁) ⊕ c(d₂, d)(t₂)
+//
+// Where all rows are one tile a task is one part, whose states go to the shared
+// part of the workspace, and the tasks of a second nest merge them and do what is
+// left. Elsewhere one task does all parts of its rows. Both merge the same values
+// in the same order, so neither threads nor rows show in a result.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/Nest.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+FoldOp NestEmitter::findSplit() {
+  if (!laneIndex())
+    return FoldOp();
+  for (auto fold : nest.getBody().front().getOps<FoldOp>())
+    if (isTileFold(fold)) {
+      auto lift = fold.getLift();
+      return lift && lift->getResource(0) == Resource::core ? fold : FoldOp();
+    }
+  return FoldOp();
+}
+
+/// The states of one part for all rows of a tile, one after the other, each element
+/// (vector v, flat carried index e) at (v·elements + e)·L.
+void NestEmitter::planTotals() {
+  int64_t vectors = tiles.back() / emitter.lanes;
+  for (AccOp acc : getAccs(split)) {
+    StateBuffer buffer;
+    buffer.element = getElementTypeOrSelf(acc.getResult().getType());
+    if (auto array = dyn_cast<ArrayType>(buffer.element))
+      buffer.element = array.getElementType();
+    for (Attribute text : acc.getExtents()) {
+      auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+      buffer.extents.push_back(expr->getConstant().value_or(0));
+      buffer.padded *= buffer.extents.back();
+    }
+    buffer.tiled = true;
+    totals.push_back(buffer);
+    offsets.push_back(partBytes);
+    partBytes += llvm::alignTo(
+        vectors * emitter.lanes * buffer.padded * storageBytes(buffer.element), 64);
+  }
+}
+
+NestEmitter::Parts NestEmitter::partsOf(Emitter &e) {
+  Value length = e.extent(split.getExtent());
+  Value rows = e.extent(extentOf(tiles.size() - 1));
+  Build b = e.at(0);
+  Value count = b.ceilDiv(b.max(length, b.index(0)), split.getLift()->getTile());
+  Value few = b.both(b.sle(rows, b.index(tiles.back())), b.slt(b.index(1), count));
+  return {count, few};
+}
+
+/// The totals with their storage at `base`.
+SmallVector<StateBuffer> NestEmitter::totalsAt(Value base) {
+  SmallVector<StateBuffer> result = totals;
+  Build b = emitter.here();
+  for (auto [buffer, offset] : llvm::zip_equal(result, offsets))
+    buffer.pointer = b.address(b.b.getI8Type(), base, b.index(offset));
+  return result;
+}
+
+Value NestEmitter::sharedPart(Value number) {
+  Value shared = emitter.slot(emitter.block.getSharedSlot(),
+                              LLVM::LLVMPointerType::get(nest.getContext()));
+  Build b = emitter.here();
+  return b.address(b.b.getI8Type(), shared, b.mul(number, partBytes));
+}
+
+//===----------------------------------------------------------------------===//
+// The merge
+//===----------------------------------------------------------------------===//
+
+/// Where element `flat` of vector `v` stands.
+static Value offsetOf(Build b, const StateBuffer &buffer, Value v, Value flat, int64_t lanes) {
+  Value panel = b.b.createOrFold<arith::DivUIOp>(b.loc, v, b.index(buffer.panel));
+  Value place = b.b.createOrFold<arith::RemUIOp>(b.loc, v, b.index(buffer.panel));
+  Value element = b.add(b.mul(panel, buffer.padded), flat);
+  return b.add(b.mul(element, buffer.panel * lanes), b.mul(place, lanes));
+}
+
+namespace {
+
+/// The merge of one vector of rows of a part into the total.
+class Merge {
+public:
+  Merge(Emitter &e, FoldOp fold, ArrayRef<StateBuffer> totals, ArrayRef<StateBuffer> rests,
+        ArrayRef<StateBuffer> parts, Value v)
+      : e(e), accs(getAccs(fold)), totals(totals), rests(rests), parts(parts), v(v) {}
+  void run() {
+    for (unsigned k = 0; k != accs.size(); ++k)
+      merge(k);
+  }
+
+private:
+  /// How one side follows the references: not at all where `factor` is null.
+  struct Side {
+    Value factor, changed;
+  };
+  Side sideOf(AccOp acc, ArrayRef<Value> before);
+  Value follow(AccOp acc, Value state, const Side &side);
+  void merge(unsigned k);
+  Value mergeElement(unsigned k, Value flat, Value partFlat, const Side &total, const Side &part);
+
+  Emitter &e;
+  SmallVector<AccOp> accs;
+  ArrayRef<StateBuffer> totals, rests, parts;
+  Value v;
+  // By acc, for those without axes.
+  llvm::DenseMap<unsigned, Value> before, added, after;
+};
+
+Merge::Side Merge::sideOf(AccOp acc, ArrayRef<Value> olds) {
+  if (olds.empty())
+    return {};
+  Value changed;
+  SmallVector<Value> news;
+  for (auto [ref, old] : llvm::zip_equal(acc.getRefs(), olds)) {
+    unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
+    news.push_back(after[number]);
+    changed = e.here().either(changed, e.here().differs(old, news.back()));
+  }
+  Value factor;
+  e.scoped([&](Scope &scope) {
+    for (unsigned k = 0; k != olds.size(); ++k) {
+      scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
+      scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
+    }
+    factor = e.value(getYielded(acc.getRepair()));
+  });
+  return {e.here().splat(factor, e.lanes), changed};
+}
+
+/// c(state). The identity stays what it is whatever c is: a reference without
+/// elements, or at its singular value, has none yet.
+Value Merge::follow(AccOp acc, Value state, const Side &side) {
+  if (!side.factor)
+    return state;
+  Build b = e.here();
+  Value apply = b.both(side.changed, b.differs(state, e.identityOf(acc, state.getType())));
+  return e.repaired(acc, state, side.factor, apply);
+}
+
+Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &total,
+                          const Side &part) {
+  AccOp acc = accs[k];
+  Build b = e.here();
+  Value offset = offsetOf(b, totals[k], v, flat, e.lanes);
+  Type element = totals[k].element;
+  Value old = e.loadState(b, element, true, totals[k].pointer, offset);
+  Value more = e.loadState(b, element, true, parts[k].pointer,
+                           offsetOf(b, parts[k], v, partFlat, e.lanes));
+  Value sum = follow(acc, old, total), term = follow(acc, more, part), merged;
+  if (rests[k].pointer) {
+    Value rest = follow(acc, e.loadState(e.here(), element, true, rests[k].pointer, offset), total);
+    std::tie(merged, rest) = e.here().addCompensated(sum, rest, term);
+    e.storeState(e.here(), rest, rests[k].pointer, offset);
+  } else {
+    merged = e.combine(acc, sum, term);
+  }
+  e.storeState(e.here(), merged, totals[k].pointer, offset);
+  if (acc.getExtents().empty()) {
+    before[k] = old;
+    added[k] = more;
+    after[k] = merged;
+  }
+  return merged;
+}
+
+void Merge::merge(unsigned k) {
+  AccOp acc = accs[k];
+  SmallVector<Value> olds, mores;
+  for (Value ref : acc.getRefs()) {
+    unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
+    olds.push_back(before[number]);
+    mores.push_back(added[number]);
+  }
+  Side total = sideOf(acc, olds), part = sideOf(acc, mores);
+  std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat, Value partFlat) {
+    if (axis == acc.getExtents().size()) {
+      mergeElement(k, flat, partFlat, total, part);
+      return;
+    }
+    int64_t size = totals[k].extents[axis], partSize = parts[k].extents[axis];
+    e.loop(e.here().index(0), e.here().index(size), 1, [&](Value index) {
+      Build b = e.here();
+      over(axis + 1, b.add(b.mul(flat, size), index), b.add(b.mul(partFlat, partSize), index));
+    });
+  };
+  over(0, e.here().index(0), e.here().index(0));
+}
+
+} // namespace
+
+/// Runs `body` for every element of every state, at a place that is the same in all.
+void NestEmitter::overElements(ArrayRef<StateBuffer> buffers,
+                               llvm::function_ref<void(unsigned, Value)> body) {
+  for (unsigned k = 0; k != buffers.size(); ++k)
+    emitter.loop(emitter.here().index(0), emitter.here().mul(emitter.tile.vectors, buffers[k].padded),
+                 1, [&](Value place) { body(k, emitter.here().mul(place, emitter.lanes)); });
+}
+
+void NestEmitter::mergeParts(Value base, Value from, Value to,
+                             llvm::function_ref<SmallVector<StateBuffer>(Value)> partOf) {
+  SmallVector<AccOp> accs = getAccs(split);
+  SmallVector<StateBuffer> current = totalsAt(base), rests(current.size());
+  for (auto [k, acc] : llvm::enumerate(accs))
+    if (isPureSum(acc)) {
+      rests[k] = current[k];
+      rests[k].pointer = emitter.scratchFor(current[k].element,
+                                            tiles.back() * current[k].padded);
+    }
+  overElements(current, [&](unsigned k, Value place) {
+    Value identity = emitter.identityOf(accs[k], emitter.rowType(current[k].element));
+    for (Value pointer : {current[k].pointer, rests[k].pointer})
+      if (pointer)
+        emitter.storeState(emitter.here(), identity, pointer, place);
+  });
+  emitter.loop(from, to, 1, [&](Value number) {
+    SmallVector<StateBuffer> part = partOf(number);
+    emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
+      bindRows(emitter, emitter.top(), laneIndex(), v);
+      Merge(emitter, split, current, rests, part, v).run();
+    });
+  });
+  overElements(current, [&](unsigned k, Value place) {
+    if (!rests[k].pointer)
+      return;
+    Build b = emitter.here();
+    auto read = [&](const StateBuffer &buffer) {
+      return emitter.loadState(b, buffer.element, true, buffer.pointer, place);
+    };
+    emitter.storeState(b, b.combine(Monoid::add, read(current[k]), read(rests[k])),
+                       current[k].pointer, place);
+  });
+  for (auto [result, buffer] : llvm::zip_equal(split.getResults(), current)) {
+    emitter.top().states[result] = buffer;
+    emitter.deps.add(result, laneIndex());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The two nests
+//===----------------------------------------------------------------------===//
+
+/// The fold over one part, wherever its states come to stand.
+SmallVector<StateBuffer> NestEmitter::emitPart(Value number) {
+  int64_t length = split.getLift()->getTile();
+  Value lower = emitter.here().mul(number, length);
+  emitter.part = {split, lower, emitter.here().add(lower, length)};
+  emitTileOf(split);
+  emitter.part = {};
+  SmallVector<StateBuffer> result;
+  for (Value value : split.getResults())
+    result.push_back(emitter.top().states.lookup(value));
+  return result;
+}
+
+/// Parts of one task, then whatever else its rows need unless other tasks have
+/// their other parts.
+void NestEmitter::emitParts() {
+  Value total = emitter.scratch(partBytes), last = emitter.tile.lastRow;
+  last = emitter.here().min(
+      last, emitter.here().sub(emitter.here().add(emitter.tile.base, emitter.tile.rows),
+                               emitter.here().index(1)));
+  auto [lower, upper] = emitter.hull(split, emitter.tile.base, last);
+  int64_t length = split.getLift()->getTile();
+  Build b = emitter.here();
+  Value from = b.b.createOrFold<arith::DivUIOp>(emitter.loc, lower, b.index(length));
+  Value to = b.ceilDiv(b.max(upper, b.index(0)), length);
+  from = b.select(parts.few, group, from);
+  to = b.select(parts.few, b.add(group, 1), to);
+  Value base = b.select(parts.few, sharedPart(task), total);
+  mergeParts(base, from, to, [&](Value number) { return emitPart(number); });
+  emitter.when(parts.few, [] {}, [&] { finishTile(); });
+}
+
+/// The merge of the parts that other tasks left.
+void NestEmitter::emitMerge() {
+  Value base = emitter.scratch(partBytes);
+  mergeParts(base, emitter.here().index(0), parts.count, [&](Value number) {
+    Build b = emitter.here();
+    return totalsAt(sharedPart(b.add(b.mul(task, parts.count), number)));
+  });
+  finishTile();
+}
+
+/// What the parts of the whole nest need: bytes where its rows are one tile.
+void NestEmitter::emitShared(OpBuilder builder) {
+  countTasks(builder, "_shared", [&](Emitter &counting, Value tasks) {
+    Parts parts = partsOf(counting);
+    Build b = counting.here();
+    return b.select(parts.few, b.mul(b.mul(tasks, parts.count), partBytes), b.index(0));
+  });
+}
+
+std::string NestEmitter::getSharedText() {
+  SymExpr bytes(partBytes);
+  for (unsigned axis = 0; axis + 1 < tiles.size(); ++axis)
+    bytes = bytes * SymExpr::floorDiv(*SymExpr::parse(extentOf(axis)) + SymExpr(tileOf(axis) - 1),
+                                      SymExpr(tileOf(axis)));
+  int64_t length = split.getLift()->getTile();
+  auto range = SymExpr::parse(split.getExtent());
+  bytes = bytes * SymExpr::floorDiv(*range + SymExpr(length - 1), SymExpr(length));
+  return bytes.str() + " bytes where " + SymExpr::parse(extentOf(tiles.size() - 1))->str() +
+         " <= " + std::to_string(tiles.back()) + " and " + range->str() + " > " +
+         std::to_string(length);
+}
+
+} // namespace moa::rows
