@@ -19,7 +19,7 @@ using K = KernelBuilder;
 namespace {
 
 const std::vector<std::vector<std::string>> kRuleSets = {
-    {}, {"R0"}, {"R1"}, {"R2"}, {"R3"}, {"R6"}, {"R0", "R1", "R2", "R3", "R6"}};
+    {}, {"R0"}, {"R1"}, {"R2"}, {"R3"}, {"R5"}, {"R6"}, {"R0", "R1", "R2", "R3", "R5", "R6"}};
 
 /// Checks the outputs at each level, under each set of disabled rules.
 void atEveryLevel(std::vector<std::string> symbols, std::function<void(K &)> build,

@@ -1,6 +1,6 @@
 //===- FoldRuleCases.cpp - R0 to R6, docs/Spec.md, section 6 --------------===//
 //
-// The right sides of R0, R1 and R6 are arrays; those of R2 and R3, which say
+// The right sides of R0, R1, R4, R5 and R6 are arrays; those of R2 and R3, which say
 // how a fold runs, are folds, written as text. All elements are whole numbers
 // and all factors powers of two, so that no side rounds.
 //
@@ -308,6 +308,45 @@ Equation repair(Random &random) {
   return withFold(std::move(left), FoldText(rows, {"x", "y"}, 2).with(body));
 }
 
+/// R4: ⊕ over a range is ⊕ of ⊕ over its parts, here of two parts one behind the other.
+Equation splitting(Random &random) {
+  Rows rows(random);
+  Shape first = rows.shape, second = rows.shape;
+  second[rows.axis] = random.pick<std::string>({"0", "1", "M", "P1"});
+  Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min});
+  ByArrays s({{"x", first}, {"y", second}});
+  s.left.output(s.left.reduce(monoid, s.left.cat(s.l[0], s.l[1], rows.axis), rows.axis));
+  Fn combine = monoid == Monoid::add   ? Fn::add
+               : monoid == Monoid::mul ? Fn::mul
+               : monoid == Monoid::max ? Fn::max
+                                       : Fn::min;
+  s.right.output(s.right.map(combine, {s.right.reduce(monoid, s.r[0], rows.axis),
+                                       s.right.reduce(monoid, s.r[1], rows.axis)}));
+  return s.finish();
+}
+
+/// R5: Σₖ Aₖ·(Σ_d B_d·C_kd) = Σ_d B_d·(Σₖ Aₖ·C_kd), beside the sums over k of every d.
+Equation exchange(Random &random) {
+  std::string rows = random.pick<std::string>({"N", "P1", "1"});
+  std::string keys = random.pick<std::string>({"M", "N", "P2"});
+  std::string depth = random.pick<std::string>({"1", "2", "3", "5"});
+  ByArrays s({{"a", {rows, keys}}, {"b", {rows, depth}}, {"c", {keys, depth}}});
+  auto carried = [&](KernelBuilder &k, const Values &v) {
+    return k.reduce(Monoid::add, k.map(Fn::mul, {v[0], v[2]}, {{0, 1}, {1, 2}}), 1);
+  };
+  KernelBuilder &l = s.left, &r = s.right;
+  l.output(carried(l, s.l));
+  Value inner = l.reduce(Monoid::add, l.map(Fn::mul, {s.l[1], s.l[2]}, {{0, 2}, {1, 2}}), 2);
+  l.output(l.reduce(Monoid::add, l.map(Fn::mul, {s.l[0], inner}), 1));
+  Value sums = carried(r, s.r);
+  r.output(sums);
+  r.output(r.reduce(Monoid::add, r.map(Fn::mul, {s.r[1], sums}), 1));
+  Equation equation = s.finish();
+  // A negative B makes −0 of a sum that is 0.
+  equation.equality = Equality::Values;
+  return equation;
+}
+
 /// R6: Σⱼ F(xⱼ, d) = Σᵣ Hᵣ(d) · Σⱼ Gᵣ(xⱼ), here with d = Σ x:
 /// Σ (x − d)·y = Σ x·y − d·Σ y and Σ (x − d)² = Σ x² − 2d·Σ x + n·d².
 Equation separation(Random &random) {
@@ -352,6 +391,8 @@ std::vector<Law> foldRules() {
           {"R1", "R1", factor},
           {"R2", "R2", pairing},
           {"R3", "R3", repair, {"R2"}},
+          {"R4", "", splitting},
+          {"R5", "R5", exchange, {"R2"}},
           {"R6", "R6", separation}};
 }
 

@@ -302,7 +302,7 @@ std::set<std::pair<std::string, std::string>> lawsOfSpec() {
     laws.emplace((*it)[1], (*it)[2]);
   for (std::sregex_iterator it(text.begin(), text.end(), rule), end; it != end;
        ++it)
-    laws.emplace((*it)[1], (*it)[1]);
+    laws.emplace((*it)[1], isRule((*it)[1]) ? std::string((*it)[1]) : "");
   for (std::sregex_iterator it(text.begin(), text.end(), lemma), end; it != end;
        ++it)
     laws.emplace((*it)[1], "");
@@ -343,8 +343,17 @@ std::vector<Law> rewrites() {
   return laws;
 }
 
+/// The fold rules that are rewrites of their own: R4 is what a schedule asks for.
+std::vector<Law> rules() {
+  std::vector<Law> laws;
+  for (const Law &law : foldRules())
+    if (!law.name.empty())
+      laws.push_back(law);
+  return laws;
+}
+
 INSTANTIATE_TEST_SUITE_P(Laws, Spec, testing::ValuesIn(allLaws()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Laws, Rewrite, testing::ValuesIn(rewrites()), nameOf);
-INSTANTIATE_TEST_SUITE_P(Laws, Rule, testing::ValuesIn(foldRules()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Laws, Rule, testing::ValuesIn(rules()), nameOf);
 
 } // namespace

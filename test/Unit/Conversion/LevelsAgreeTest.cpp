@@ -51,8 +51,9 @@ TEST_P(LevelsAgree, WithoutR0) { compare({"R0"}); }
 TEST_P(LevelsAgree, WithoutR1) { compare({"R1"}); }
 TEST_P(LevelsAgree, WithoutR2) { compare({"R2"}); }
 TEST_P(LevelsAgree, WithoutR3) { compare({"R3"}); }
+TEST_P(LevelsAgree, WithoutR5) { compare({"R5"}); }
 TEST_P(LevelsAgree, WithoutR6) { compare({"R6"}); }
-TEST_P(LevelsAgree, WithoutRules) { compare({"R0", "R1", "R2", "R3", "R6"}); }
+TEST_P(LevelsAgree, WithoutRules) { compare({"R0", "R1", "R2", "R3", "R5", "R6"}); }
 
 std::string textOf(mlir::Operation *op) {
   std::string text;
