@@ -284,6 +284,7 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
       b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
       kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
       kernel.getResultTypes());
+  result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.getBody().takeBody(kernel.getBody());
   Block &block = result.getBody().front();
   auto ret = cast<ReturnOp>(block.getTerminator());
