@@ -19,7 +19,7 @@ Term Variables::get(unsigned depth, Term extent, StringRef name) {
 static void collect(Term term, llvm::SetVector<Term> &indices, DenseSet<Term> &seen) {
   if (!seen.insert(term).second)
     return;
-  if (term->is(TermKind::Index))
+  if (term->is(TermKind::Index) && term->value >= 0)
     indices.insert(term);
   for (Term operand : term->operands)
     collect(operand, indices, seen);

@@ -6,9 +6,7 @@ using namespace moa;
 using namespace moa::validation;
 
 Term validation::boundIndex(TermContext &terms, unsigned depth) {
-  Term index = terms.index((int64_t(1) << 20) + depth);
-  terms.nameIndex(index, "j" + std::to_string(depth));
-  return index;
+  return terms.index((int64_t(1) << 20) + depth);
 }
 
 std::string validation::reductionName(Monoid monoid, FlatSymbolRefAttr function, TypeAttr rounds) {

@@ -41,8 +41,10 @@ Term ONFAccesses::termOfArgument(BlockArgument argument) {
     // The values of a state before and behind a step.
     return terms.scalar("state" + std::to_string(argument.getArgNumber()), argument.getType(), {});
   }
-  // Apart from the variables of the normal form, with which they are compared.
-  return variables.get((1u << 16) + depth, terms.extent(extent), name);
+  // Apart from the variables of the normal form, with which they are compared; and rows
+  // apart from folds, since a row's index is known in a fold beside its loop.
+  unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
+  return variables.get(space + depth, terms.extent(extent), name);
 }
 
 /// The axis whose stride is among the factors of a product, and the other factors.

@@ -198,9 +198,12 @@ void Prover::Search::explain(Term unknown, Term condition) {
   case TermKind::Scalar: return explainScalar(unknown);
   case TermKind::Load: return explainLoad(unknown);
   case TermKind::Select: {
+    // As inequalities: that a selection is 0 says which side it picks, and no more.
+    auto is = [&](Term p, Term value) -> SmallVector<Term, 2> {
+      return {p, terms.atMost(unknown, value), terms.atMost(value, unknown)};
+    };
     Term p = unknown->operands[0];
-    choices.push_back({{p, terms.equal(unknown, unknown->operands[1])},
-                       {terms.negate(p), terms.equal(unknown, unknown->operands[2])}});
+    choices.push_back({is(p, unknown->operands[1]), is(terms.negate(p), unknown->operands[2])});
     return;
   }
   default: return;
@@ -216,6 +219,13 @@ void Prover::Search::explainQuotient(Term quotient, Term condition) {
   } else {
     if (depth >= maxNesting)
       return;
+    // The indices that are divided are in their ranges, which are not empty.
+    llvm::SetVector<Term> indices;
+    collectIndices(e, indices);
+    for (Term index : indices)
+      if (Term extent = prover.variables.extentOf(index))
+        condition = terms.both(condition,
+                               terms.notNegative(terms.difference(terms.difference(extent, one), index)));
     Proof positive = prover.attempt(terms.difference(b, one), condition, used, depth + 1);
     if (!positive.holds)
       return;

@@ -21,7 +21,7 @@ struct Element {
   Term value = nullptr, presence = nullptr;
 };
 
-/// The index variable of a reduction inside `depth` others.
+/// The free index of a reduction inside `depth` others, until it is bound.
 Term boundIndex(TermContext &terms, unsigned depth);
 
 /// How a reduction is told from others: its monoid and what it rounds to.

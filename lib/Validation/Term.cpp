@@ -54,6 +54,9 @@ Term TermContext::unique(TermKind kind, int64_t value, Type type, StringRef name
   auto *node = new (allocator.Allocate<TermNode>()) TermNode();
   node->kind = kind;
   node->id = created++;
+  node->height = kind == TermKind::Reduce;
+  for (Term operand : operands)
+    node->height = std::max(node->height, operand->height + (kind == TermKind::Reduce));
   node->value = value;
   node->type = type;
   node->name = name;
@@ -427,8 +430,11 @@ Term TermContext::select(Term condition, Term a, Term b) {
 
 Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body,
                          Term presence) {
-  return unique(TermKind::Reduce, index->value, canonical(type), monoid, {},
-                {index, extent, body, presence});
+  unsigned height = std::max(body->height, presence->height) + 1;
+  Term bound = this->index(-int64_t(height));
+  DenseMap<Term, Term> with = {{index, bound}};
+  return unique(TermKind::Reduce, 0, canonical(type), monoid, {},
+                {bound, extent, substitute(body, with), substitute(presence, with)});
 }
 
 Term TermContext::apply(int64_t definition, Type type, ArrayRef<Term> indices) {
@@ -676,8 +682,13 @@ private:
       if (term->type.isIndex() && x.size() == 2)
         return terms.integer(term->name, x[0], x[1]);
       return terms.scalar(term->name, term->type, x);
-    case TermKind::Reduce:
-      return terms.reduce(term->name, term->type, x[0], x[1], x[2], x[3]);
+    case TermKind::Reduce: {
+      // What came in may hold reductions, so that the bound index has another number.
+      Term free = terms.index(int64_t(1) << 40);
+      DenseMap<Term, Term> open = {{term->operands[0], free}};
+      return terms.reduce(term->name, term->type, free, x[1],
+                          Substitution(terms, open).of(x[2]), Substitution(terms, open).of(x[3]));
+    }
     case TermKind::Apply: return terms.apply(term->value, term->type, x);
     default: return term;
     }
@@ -692,12 +703,6 @@ Term TermContext::substitute(Term term, const DenseMap<Term, Term> &with) {
   return with.empty() ? term : Substitution(*this, with).of(term);
 }
 
-bool TermContext::mentions(Term term, Term index) {
-  if (term == index)
-    return true;
-  return llvm::any_of(term->operands, [&](Term operand) { return mentions(operand, index); });
-}
-
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
@@ -708,7 +713,9 @@ enum Strength : unsigned { Loose, OrLevel, AndLevel, CompareLevel, SumLevel, Pro
 
 static std::string indexName(const DenseMap<Term, StringRef> &names, Term term) {
   StringRef name = names.lookup(term);
-  return name.empty() ? "i" + std::to_string(term->value) : name.str();
+  if (!name.empty())
+    return name.str();
+  return term->value < 0 ? "j" + std::to_string(-term->value) : "i" + std::to_string(term->value);
 }
 
 void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsigned depth) const {

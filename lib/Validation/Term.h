@@ -34,7 +34,7 @@ using Term = const TermNode *;
 enum class TermKind : uint8_t {
   Number,      // value: an integer of 64 bits
   Symbol,      // name: of the kernel
-  Index,       // value: the number of an index variable
+  Index,       // value: the number of an index variable, below 0 a bound one
   Sum,         // Σ coefficients[k] · operands[k] + value
   Product,     // of integer atoms, sorted
   Quotient,    // ⌊operands[0] / operands[1]⌋
@@ -54,7 +54,8 @@ enum class TermKind : uint8_t {
 
 struct TermNode : llvm::FoldingSetNode {
   TermKind kind;
-  unsigned id; // order of creation
+  unsigned id;     // order of creation
+  unsigned height; // reductions inside each other
   int64_t value;
   mlir::Type type; // i64 is index
   llvm::StringRef name;
@@ -111,15 +112,14 @@ public:
   Term select(Term condition, Term a, Term b);
   Term scalar(llvm::StringRef name, mlir::Type type, llvm::ArrayRef<Term> operands);
   Term cast(Term a, mlir::Type type);
+  /// The reduction over a free index, which it binds: terms that differ in the names of
+  /// bound indices alone are one, as these are numbered by height.
   Term reduce(llvm::StringRef monoid, mlir::Type type, Term index, Term extent, Term body,
               Term presence);
   Term apply(int64_t definition, mlir::Type type, llvm::ArrayRef<Term> indices);
 
   /// The term with index variables replaced.
   Term substitute(Term term, const llvm::DenseMap<Term, Term> &with);
-  /// Whether an index variable stands in it, outside its binder.
-  bool mentions(Term term, Term index);
-
   /// Readable mathematics; inputs and index variables by their names.
   std::string str(Term term) const;
   llvm::SmallVector<std::string> inputNames;
