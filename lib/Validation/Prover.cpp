@@ -16,6 +16,12 @@ using presburger::PresburgerSpace;
 static constexpr unsigned maxCases = 64, maxNesting = 3;
 /// Unknowns up to which integer points are searched where rational ones exist.
 static constexpr unsigned maxSampled = 24;
+/// Factors by which a goal is multiplied.
+static constexpr size_t maxFactors = 12;
+/// Facts that are multiplied.
+static constexpr size_t maxProducts = 24;
+/// Unknowns of one proof of which something is said.
+static constexpr size_t maxUnknowns = 200;
 
 void Prover::addNotNegative(Term term) {
   if (Term fact = terms.notNegative(term); !fact->isTrue())
@@ -88,15 +94,15 @@ using Cases = std::vector<SmallVector<Term, 2>>;
 } // namespace
 
 struct Prover::Search {
-  Search(Prover &prover, ArrayRef<const Assumption *> used, unsigned depth)
-      : prover(prover), terms(prover.terms), used(used), depth(depth) {}
+  Search(Prover &prover, Term condition, ArrayRef<const Assumption *> used, unsigned depth)
+      : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth) {}
 
   /// Adds a truth value that holds; false if it contradicts another one.
   bool assume(Term truth) {
     if (truth->isTrue() || !held.insert(truth))
       return true;
     if (truth->isFalse() || held.contains(terms.negate(truth)))
-      return false;
+      return !(contradicted = true);
     switch (truth->kind) {
     case TermKind::And:
       return llvm::all_of(truth->operands, [&](Term part) { return assume(part); });
@@ -148,34 +154,76 @@ struct Prover::Search {
   }
 
   /// What is known of every unknown, until nothing new comes up.
-  void close(Term goal, Term condition) {
-    for (size_t k = 0; k < system.unknowns.size() && k < 200; ++k)
-      explain(system.unknowns[k], condition);
+  void close(Term goal) {
+    explainAll();
     multiply(goal);
-    for (size_t k = 0; k < system.unknowns.size() && k < 200; ++k)
-      explain(system.unknowns[k], condition);
+    multiplyFacts();
+    explainAll();
+  }
+  void explainAll() {
+    for (size_t k = 0; k < system.unknowns.size() && k < maxUnknowns; ++k)
+      explain(system.unknowns[k]);
   }
 
   bool refutes(unsigned &budget);
 
   Prover &prover;
   TermContext &terms;
+  Term condition;
   ArrayRef<const Assumption *> used;
   unsigned depth;
   System system;
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors;
   std::set<std::string> lemmas;
+  bool contradicted = false;
 
 private:
-  void explain(Term unknown, Term condition);
-  void explainQuotient(Term quotient, Term condition);
+  void explain(Term unknown);
+  void explainQuotient(Term quotient);
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
   void multiply(Term goal);
+  void multiplyFacts();
+  bool isPositive(Term divisor, Term inRange);
   bool isNotNegative(Term factor) const;
 };
+
+/// A polynomial without negative coefficients in symbols.
+static bool isSize(Term term) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(term, parts, constant);
+  return constant >= 0 && llvm::all_of(parts, [](auto &part) {
+    ArrayRef<Term> factors =
+        part.first->is(TermKind::Product) ? part.first->operands : ArrayRef<Term>(part.first);
+    return part.second >= 0 && llvm::all_of(factors, [](Term x) {
+      return x->is(TermKind::Symbol) ||
+             (x->is(TermKind::Quotient) && x->operands[1]->is(TermKind::Number) &&
+              x->operands[1]->value > 0 && isSize(x->operands[0]));
+    });
+  });
+}
+
+/// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for b ≥ 1, which a·b ≥ 1 implies of sizes.
+static Term flatten(TermContext &terms, Term term, DenseMap<Term, Term> &memo, bool &used) {
+  if (auto it = memo.find(term); it != memo.end())
+    return it->second;
+  DenseMap<Term, Term> with;
+  for (Term operand : term->operands)
+    if (Term flat = flatten(terms, operand, memo, used); flat != operand)
+      with[operand] = flat;
+  Term result = terms.substitute(term, with);
+  if (result->is(TermKind::Quotient) && result->operands[0]->is(TermKind::Quotient)) {
+    Term inner = result->operands[0], a = inner->operands[1], b = result->operands[1];
+    if (isSize(a) && isSize(b)) {
+      result = terms.quotient(inner->operands[0], terms.product(a, b));
+      used = true;
+    }
+  }
+  return memo[term] = result;
+}
 
 /// Symbols, indices and divisors, which are at least 1, are not negative.
 bool Prover::Search::isNotNegative(Term factor) const {
@@ -183,7 +231,7 @@ bool Prover::Search::isNotNegative(Term factor) const {
          divisors.contains(factor) || held.contains(terms.notNegative(factor));
 }
 
-void Prover::Search::explain(Term unknown, Term condition) {
+void Prover::Search::explain(Term unknown) {
   if (!explained.insert(unknown))
     return;
   switch (unknown->kind) {
@@ -193,7 +241,7 @@ void Prover::Search::explain(Term unknown, Term condition) {
     if (Term extent = prover.variables.extentOf(unknown))
       system.add(terms.difference(terms.difference(extent, terms.number(1)), unknown));
     return;
-  case TermKind::Quotient: return explainQuotient(unknown, condition);
+  case TermKind::Quotient: return explainQuotient(unknown);
   case TermKind::Product: return explainProduct(unknown);
   case TermKind::Scalar: return explainScalar(unknown);
   case TermKind::Load: return explainLoad(unknown);
@@ -211,32 +259,33 @@ void Prover::Search::explain(Term unknown, Term condition) {
 }
 
 /// Lemma 2: b·⌊e/b⌋ ≤ e < b·⌊e/b⌋ + b for b ≥ 1. A number b is Presburger's own.
-void Prover::Search::explainQuotient(Term quotient, Term condition) {
+void Prover::Search::explainQuotient(Term quotient) {
   Term e = quotient->operands[0], b = quotient->operands[1], one = terms.number(1);
+  // The indices that are divided are in their ranges, which are not empty.
+  llvm::SetVector<Term> indices;
+  collectIndices(e, indices);
   if (b->is(TermKind::Number)) {
-    if (b->value < 1)
+    if (b->value < 1) {
+      for (Term index : indices)
+        explain(index);
       return;
+    }
   } else {
     if (depth >= maxNesting)
       return;
-    // The indices that are divided are in their ranges, which are not empty.
-    llvm::SetVector<Term> indices;
-    collectIndices(e, indices);
+    Term inRange = condition;
     for (Term index : indices)
       if (Term extent = prover.variables.extentOf(index))
-        condition = terms.both(condition,
-                               terms.notNegative(terms.difference(terms.difference(extent, one), index)));
-    Proof positive = prover.attempt(terms.difference(b, one), condition, used, depth + 1);
-    if (!positive.holds)
+        inRange = terms.both(inRange, terms.below(index, extent));
+    if (!isPositive(b, inRange))
       return;
-    lemmas.insert(positive.lemmas.begin(), positive.lemmas.end());
     lemmas.insert("Lemma 2");
     divisors.insert(b);
     system.add(terms.difference(b, one));
   }
   Term rest = terms.difference(e, terms.product(b, quotient));
-  system.add(rest);
-  system.add(terms.difference(terms.difference(b, one), rest));
+  assume(terms.notNegative(rest));
+  assume(terms.notNegative(terms.difference(terms.difference(b, one), rest)));
   // Of e ≥ 0 the quotient is not negative: what products with it need to know.
   if (depth < maxNesting && prover.attempt(e, condition, used, depth + 1).holds) {
     Term fact = terms.notNegative(quotient);
@@ -245,11 +294,28 @@ void Prover::Search::explainQuotient(Term quotient, Term condition) {
   }
 }
 
+/// Whether b ≥ 1, for a product by its factors.
+bool Prover::Search::isPositive(Term divisor, Term inRange) {
+  auto shown = [&](Term x) {
+    Proof proof = prover.attempt(terms.difference(x, terms.number(1)), inRange, used, depth + 1);
+    if (proof.holds)
+      lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
+    return proof.holds;
+  };
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(divisor, parts, constant);
+  if (parts.size() == 1 && constant == 0 && parts[0].second > 0 &&
+      parts[0].first->is(TermKind::Product) && llvm::all_of(parts[0].first->operands, shown))
+    return true;
+  return shown(divisor);
+}
+
 /// Lemma 12: of factors that are not negative, so is the product, and an index
 /// x ≤ n − 1 gives r·x ≤ r·(n − 1).
 void Prover::Search::explainProduct(Term product) {
   for (Term factor : product->operands)
-    explain(factor, terms.truth(true));
+    explain(factor);
   for (auto [k, x] : llvm::enumerate(product->operands)) {
     Term rest = terms.number(1);
     bool good = true;
@@ -265,6 +331,9 @@ void Prover::Search::explainProduct(Term product) {
     Term extent = x->is(TermKind::Index) ? prover.variables.extentOf(x) : nullptr;
     if (extent)
       system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
+    if (x->is(TermKind::Scalar) && x->name == "max")
+      for (Term operand : x->operands)
+        system.add(terms.product(rest, terms.difference(x, operand)));
   }
 }
 
@@ -335,26 +404,80 @@ void Prover::Search::explainLoad(Term load) {
 }
 
 /// Lemma 12 for the goal: where b ≥ 0, a negated goal g ≥ 0 gives g·b ≥ 0. The factors
-/// are the divisors and what stands in products.
+/// are the divisors, what stands in products, and what makes a product of a part of the goal.
 void Prover::Search::multiply(Term goal) {
+  Term negated = terms.difference(terms.number(-1), goal);
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(negated, parts, constant);
   llvm::SetVector<Term> factors;
   factors.insert(divisors.begin(), divisors.end());
-  for (Term unknown : system.unknowns)
-    if (unknown->is(TermKind::Product))
-      for (Term factor : unknown->operands)
-        if (isNotNegative(factor) && !factor->is(TermKind::Index))
-          factors.insert(factor);
-  if (factors.empty() || factors.size() > 8)
+  auto isFactor = [&](Term x) { return isNotNegative(x) && !x->is(TermKind::Index); };
+  for (Term unknown : system.unknowns) {
+    if (!unknown->is(TermKind::Product))
+      continue;
+    for (auto [k, factor] : llvm::enumerate(unknown->operands)) {
+      if (isFactor(factor))
+        factors.insert(factor);
+      if (unknown->operands.size() < 3 ||
+          llvm::none_of(parts, [&, x = factor](auto &part) { return part.first == x; }))
+        continue;
+      SmallVector<Term> others(unknown->operands);
+      others.erase(others.begin() + k);
+      if (!llvm::all_of(others, isFactor))
+        continue;
+      Term rest = terms.number(1);
+      for (Term other : others)
+        rest = terms.product(rest, other);
+      factors.insert(rest);
+    }
+  }
+  if (factors.empty())
     return;
   lemmas.insert("Lemma 12");
-  Term negated = terms.difference(terms.number(-1), goal);
-  for (Term factor : factors)
+  for (Term factor : factors.getArrayRef().take_front(maxFactors))
     system.add(terms.product(negated, factor));
+}
+
+/// Lemma 12 for facts: f ≥ 0 with a part x gives f·r ≥ 0 for the other factors r of a
+/// product with x.
+void Prover::Search::multiplyFacts() {
+  SmallVector<Term> products, rows;
+  for (Term unknown : system.unknowns)
+    if (unknown->is(TermKind::Product))
+      products.push_back(unknown);
+  llvm::SetVector<std::pair<Term, Term>> pairs;
+  for (Term fact : held) {
+    if (!fact->is(TermKind::NotNegative))
+      continue;
+    SmallVector<std::pair<Term, int64_t>> parts;
+    int64_t constant = 0;
+    splitSum(fact->operands[0], parts, constant);
+    if (parts.size() > 3)
+      continue;
+    for (Term product : products)
+      for (auto [k, x] : llvm::enumerate(product->operands)) {
+        if (llvm::none_of(parts, [x = x](auto &part) { return part.first == x; }))
+          continue;
+        SmallVector<Term> others(product->operands);
+        others.erase(others.begin() + k);
+        if (!llvm::all_of(others, [&](Term other) { return isNotNegative(other); }))
+          continue;
+        Term rest = terms.number(1);
+        for (Term other : others)
+          rest = terms.product(rest, other);
+        pairs.insert({rest, fact->operands[0]});
+      }
+  }
+  for (auto [rest, fact] : pairs.getArrayRef().take_front(maxProducts)) {
+    system.add(terms.product(rest, fact));
+    lemmas.insert("Lemma 12");
+  }
 }
 
 /// Whether no case is possible.
 bool Prover::Search::refutes(unsigned &budget) {
-  if (system.isEmpty())
+  if (contradicted || system.isEmpty())
     return true;
   if (choices.empty() || budget == 0)
     return false;
@@ -368,8 +491,7 @@ bool Prover::Search::refutes(unsigned &budget) {
       possible = possible && branch.assume(truth);
     if (!possible)
       continue;
-    for (size_t k = 0; k < branch.system.unknowns.size() && k < 200; ++k)
-      branch.explain(branch.system.unknowns[k], terms.truth(true));
+    branch.explainAll();
     if (!branch.refutes(budget))
       return false;
     lemmas.insert(branch.lemmas.begin(), branch.lemmas.end());
@@ -388,7 +510,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
     proof.holds = goal->value >= 0;
     return proof;
   }
-  Search search(*this, used, depth);
+  Search search(*this, condition, used, depth);
   search.system.add(terms.difference(terms.number(-1), goal));
   bool possible = search.assume(condition);
   for (Term fact : facts)
@@ -402,7 +524,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   }
   unsigned budget = maxCases;
   if (possible) {
-    search.close(goal, condition);
+    search.close(goal);
     proof.holds = search.refutes(budget);
   } else {
     proof.holds = true;
@@ -423,6 +545,17 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
 }
 
 Proof Prover::prove(Term goal, Term condition) {
+  DenseMap<Term, Term> memo;
+  bool flattened = false;
+  goal = flatten(terms, goal, memo, flattened);
+  condition = flatten(terms, condition, memo, flattened);
+  Proof proof = decide(goal, condition);
+  if (flattened)
+    proof.lemmas.insert("Lemma 14");
+  return proof;
+}
+
+Proof Prover::decide(Term goal, Term condition) {
   Proof proof = attempt(goal, condition, {}, 0);
   if (proof.holds || assumptions.empty())
     return proof;

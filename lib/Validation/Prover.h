@@ -45,6 +45,7 @@ public:
 private:
   struct System;
   struct Search;
+  Proof decide(Term goal, Term condition);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
