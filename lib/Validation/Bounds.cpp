@@ -68,6 +68,8 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
       Term fact = read(text);
       if (!fact)
         return failure();
+      if (fact->isFalse())
+        return kernel->emitError("the assumption '") << text << "' never holds";
       prover.addAssumption({fact, ("assume " + text).str(), false});
     }
   return success();
