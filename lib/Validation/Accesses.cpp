@@ -86,10 +86,17 @@ void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
 }
 
 void DNFAccesses::visit(Value value, Env &env, Term condition) {
-  Operation *op = value.getDefiningOp();
-  if (!op || condition->isFalse() ||
+  if (condition->isFalse() ||
       !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
     return;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    // The index of a let is computed where the let is applied.
+    auto argument = cast<BlockArgument>(value);
+    if (env.outer && isa<dnf::LetOp>(argument.getOwner()->getParentOp()))
+      visit(env.call.getIndices()[argument.getArgNumber()], *env.outer, condition);
+    return;
+  }
   if (isa<arith::SelectOp>(op)) {
     visit(op->getOperand(0), env, condition);
     Term picks = termOf(op->getOperand(0), env);
@@ -105,6 +112,10 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
     return;
   }
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op)) {
+    // Nothing is read over an empty range.
+    Term extent = terms.extent(reduce.getExtent());
+    if (extent->is(TermKind::Number) && extent->value <= 0)
+      return;
     enter(reduce, env);
     return visitYield(reduce.getBody().front(), env, condition);
   }
@@ -147,12 +158,15 @@ void DNFAccesses::visitApply(dnf::ApplyOp op, Env &env, Term condition) {
   Arguments arguments;
   llvm::SetVector<Term> mentioned;
   for (Value index : op.getIndices()) {
-    visit(index, env, condition);
     arguments.push_back(termOf(index, env));
     collectIndices(arguments.back(), mentioned);
   }
   dnf::LetOp let = lets.lookup(op.getLet());
   Env &inner = applied(let, arguments, env.depth + depthAt(op));
+  if (!inner.outer) {
+    inner.outer = &env;
+    inner.call = op;
+  }
   visitYield(let.getBody().front(), inner, restrictTo(terms, condition, mentioned));
 }
 

@@ -60,6 +60,9 @@ private:
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
     unsigned depth = 0;
+    /// Of a let: where it is applied, for the indices that it uses.
+    dnf::ApplyOp call;
+    Env *outer = nullptr;
   };
   using Arguments = std::vector<Term>;
   void visitYield(mlir::Block &block, Env &env, Term condition);

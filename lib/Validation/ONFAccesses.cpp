@@ -210,6 +210,9 @@ ONFAccesses::Env &ONFAccesses::carried(onf::AccOp acc, Env &env, ArrayRef<Term> 
 }
 
 void ONFAccesses::visitState(onf::FoldOp fold, unsigned number, Env &env, Term condition) {
+  Term extent = terms.extent(fold.getExtent());
+  if (extent->is(TermKind::Number) && extent->value <= 0)
+    return;
   for (auto guard : fold.getBody().getOps<onf::GuardOp>()) {
     visit(guard.getCondition(), env, condition);
     condition = terms.both(condition, termOf(guard.getCondition(), env));

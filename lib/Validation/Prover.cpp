@@ -206,25 +206,6 @@ static bool isSize(Term term) {
   });
 }
 
-/// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for b ≥ 1, which a·b ≥ 1 implies of sizes.
-static Term flatten(TermContext &terms, Term term, DenseMap<Term, Term> &memo, bool &used) {
-  if (auto it = memo.find(term); it != memo.end())
-    return it->second;
-  DenseMap<Term, Term> with;
-  for (Term operand : term->operands)
-    if (Term flat = flatten(terms, operand, memo, used); flat != operand)
-      with[operand] = flat;
-  Term result = terms.substitute(term, with);
-  if (result->is(TermKind::Quotient) && result->operands[0]->is(TermKind::Quotient)) {
-    Term inner = result->operands[0], a = inner->operands[1], b = result->operands[1];
-    if (isSize(a) && isSize(b)) {
-      result = terms.quotient(inner->operands[0], terms.product(a, b));
-      used = true;
-    }
-  }
-  return memo[term] = result;
-}
-
 /// Symbols, indices and divisors, which are at least 1, are not negative.
 bool Prover::Search::isNotNegative(Term factor) const {
   return factor->is(TermKind::Symbol) || factor->is(TermKind::Index) ||
@@ -314,8 +295,12 @@ bool Prover::Search::isPositive(Term divisor, Term inRange) {
 /// Lemma 12: of factors that are not negative, so is the product, and an index
 /// x ≤ n − 1 gives r·x ≤ r·(n − 1).
 void Prover::Search::explainProduct(Term product) {
-  for (Term factor : product->operands)
+  for (Term factor : product->operands) {
     explain(factor);
+    if (factor->is(TermKind::Scalar) && depth < maxNesting &&
+        prover.attempt(factor, condition, used, depth + 1).holds)
+      assume(terms.notNegative(factor));
+  }
   for (auto [k, x] : llvm::enumerate(product->operands)) {
     Term rest = terms.number(1);
     bool good = true;
@@ -331,9 +316,11 @@ void Prover::Search::explainProduct(Term product) {
     Term extent = x->is(TermKind::Index) ? prover.variables.extentOf(x) : nullptr;
     if (extent)
       system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
-    if (x->is(TermKind::Scalar) && x->name == "max")
-      for (Term operand : x->operands)
-        system.add(terms.product(rest, terms.difference(x, operand)));
+    if (x->is(TermKind::Scalar) && (x->name == "max" || x->name == "min"))
+      for (Term operand : x->operands) {
+        Term gap = terms.difference(x, operand);
+        system.add(terms.product(rest, x->name == "max" ? gap : terms.scaled(gap, -1)));
+      }
   }
 }
 
@@ -544,11 +531,37 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
   return proof;
 }
 
+/// Whether a divisor is a size whatever the indices are.
+bool Prover::isSizeAlways(Term term) {
+  return isSize(term) || attempt(term, terms.truth(true), {}, maxNesting).holds;
+}
+
+/// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for b ≥ 1, which a·b ≥ 1 implies of sizes.
+Term Prover::flatten(Term term, bool &used) {
+  if (auto it = flat.find(term); it != flat.end())
+    return used |= it->second.second, it->second.first;
+  bool changed = false;
+  DenseMap<Term, Term> with;
+  for (Term operand : term->operands)
+    if (Term other = flatten(operand, changed); other != operand)
+      with[operand] = other;
+  Term result = terms.substitute(term, with);
+  if (result->is(TermKind::Quotient) && result->operands[0]->is(TermKind::Quotient)) {
+    Term inner = result->operands[0], a = inner->operands[1], b = result->operands[1];
+    if (isSizeAlways(a) && isSizeAlways(b)) {
+      result = terms.quotient(inner->operands[0], terms.product(a, b));
+      changed = true;
+    }
+  }
+  flat[term] = {result, changed};
+  used |= changed;
+  return result;
+}
+
 Proof Prover::prove(Term goal, Term condition) {
-  DenseMap<Term, Term> memo;
   bool flattened = false;
-  goal = flatten(terms, goal, memo, flattened);
-  condition = flatten(terms, condition, memo, flattened);
+  goal = flatten(goal, flattened);
+  condition = flatten(condition, flattened);
   Proof proof = decide(goal, condition);
   if (flattened)
     proof.lemmas.insert("Lemma 14");

@@ -45,6 +45,8 @@ public:
 private:
   struct System;
   struct Search;
+  bool isSizeAlways(Term term);
+  Term flatten(Term term, bool &used);
   Proof decide(Term goal, Term condition);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
@@ -55,6 +57,7 @@ private:
   const Variables &variables;
   std::vector<Term> facts;
   std::vector<Assumption> assumptions;
+  llvm::DenseMap<Term, std::pair<Term, bool>> flat;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
 };
 

@@ -578,8 +578,17 @@ static bool isWider(Type type, Type than) {
 Term TermContext::castReal(Term a, Type type) {
   if (type == bool_)
     return negate(scalar("eqf", bool_, {a, real(0, a->type)}));
-  if (!isa<FloatType>(type))
+  if (!isa<FloatType>(type)) {
+    if (a->is(TermKind::Constant)) {
+      llvm::APSInt value(widthOf(type), /*isUnsigned=*/false);
+      bool exact;
+      if (llvm::cast<FloatAttr>(a->attribute)
+              .getValue()
+              .convertToInteger(value, APFloat::rmTowardZero, &exact) != APFloat::opInvalidOp)
+        return number(value.getSExtValue());
+    }
     return scalar("fptosi", type, {a});
+  }
   while (a->is(TermKind::Scalar) && a->name == "cast" && isWider(a->type, a->operands[0]->type))
     a = a->operands[0];
   if (a->type == type)
@@ -753,7 +762,7 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
       else if (size != 1)
         os << size << "*";
       if (operand)
-        sub(operand, ProductLevel);
+        sub(operand, size != 1 && operand->is(TermKind::Quotient) ? Tight : ProductLevel);
     };
     for (bool negative : {false, true}) {
       for (auto [operand, coefficient] : llvm::zip_equal(term->operands, term->coefficients))
