@@ -39,6 +39,9 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
     arrays.push_back(type);
   for (Type type : arrays)
     for (StringAttr extent : cast<ArrayType>(type).getShape())
+      prover.splitSymbols(terms.extent(extent.getValue()));
+  for (Type type : arrays)
+    for (StringAttr extent : cast<ArrayType>(type).getShape())
       if (Term term = terms.extent(extent.getValue()); !term->is(TermKind::Symbol))
         prover.addNotNegative(term);
   SmallVector<Type> types(inputs);

@@ -24,8 +24,23 @@ static constexpr size_t maxProducts = 24;
 static constexpr size_t maxUnknowns = 200;
 
 void Prover::addNotNegative(Term term) {
-  if (Term fact = terms.notNegative(term); !fact->isTrue())
+  if (Term fact = terms.notNegative(split(term)); !fact->isTrue())
     facts.push_back(fact);
+}
+
+void Prover::splitSymbols(Term size) {
+  for (Term operand : size->operands)
+    splitSymbols(operand);
+  if (!size->is(TermKind::Quotient) || !size->operands[0]->is(TermKind::Symbol) ||
+      !size->operands[1]->is(TermKind::Number) || size->operands[1]->value < 2 ||
+      divided.contains(size->operands[0]))
+    return;
+  Term symbol = size->operands[0], c = size->operands[1];
+  Term q = terms.symbol((symbol->name + "/" + Twine(c->value)).str());
+  Term r = terms.symbol((symbol->name + "%" + Twine(c->value)).str());
+  divided[symbol] = terms.sum(terms.product(c, q), r);
+  gone[terms.quotient(r, c)] = terms.number(0);
+  facts.push_back(terms.below(r, c));
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,8 +109,10 @@ using Cases = std::vector<SmallVector<Term, 2>>;
 } // namespace
 
 struct Prover::Search {
-  Search(Prover &prover, Term condition, ArrayRef<const Assumption *> used, unsigned depth)
-      : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth) {}
+  Search(Prover &prover, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
+         bool harder)
+      : prover(prover), terms(prover.terms), condition(condition), used(used), depth(depth),
+        harder(harder) {}
 
   /// Adds a truth value that holds; false if it contradicts another one.
   bool assume(Term truth) {
@@ -159,6 +176,11 @@ struct Prover::Search {
     multiply(goal);
     multiplyFacts();
     explainAll();
+    if (harder) {
+      multiply(goal);
+      multiplyFacts();
+      explainAll();
+    }
   }
   void explainAll() {
     for (size_t k = 0; k < system.unknowns.size() && k < maxUnknowns; ++k)
@@ -172,6 +194,8 @@ struct Prover::Search {
   Term condition;
   ArrayRef<const Assumption *> used;
   unsigned depth;
+  /// More products, after fewer were not enough.
+  bool harder;
   System system;
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors;
@@ -184,6 +208,10 @@ private:
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
+  Term extentOf(Term index) {
+    Term extent = prover.variables.extentOf(index);
+    return extent ? prover.split(extent) : nullptr;
+  }
   void multiply(Term goal);
   void multiplyFacts();
   bool isPositive(Term divisor, Term inRange);
@@ -219,8 +247,13 @@ void Prover::Search::explain(Term unknown) {
   case TermKind::Symbol: return system.add(unknown);
   case TermKind::Index:
     system.add(unknown);
-    if (Term extent = prover.variables.extentOf(unknown))
-      system.add(terms.difference(terms.difference(extent, terms.number(1)), unknown));
+    if (Term extent = extentOf(unknown)) {
+      Term below = terms.difference(terms.difference(extent, terms.number(1)), unknown);
+      if (harder)
+        assume(terms.notNegative(below));
+      else
+        system.add(below);
+    }
     return;
   case TermKind::Quotient: return explainQuotient(unknown);
   case TermKind::Product: return explainProduct(unknown);
@@ -256,7 +289,7 @@ void Prover::Search::explainQuotient(Term quotient) {
       return;
     Term inRange = condition;
     for (Term index : indices)
-      if (Term extent = prover.variables.extentOf(index))
+      if (Term extent = extentOf(index))
         inRange = terms.both(inRange, terms.below(index, extent));
     if (!isPositive(b, inRange))
       return;
@@ -313,7 +346,7 @@ void Prover::Search::explainProduct(Term product) {
       continue;
     system.add(product);
     lemmas.insert("Lemma 12");
-    Term extent = x->is(TermKind::Index) ? prover.variables.extentOf(x) : nullptr;
+    Term extent = x->is(TermKind::Index) ? extentOf(x) : nullptr;
     if (extent)
       system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
     if (x->is(TermKind::Scalar) && (x->name == "max" || x->name == "min"))
@@ -422,7 +455,7 @@ void Prover::Search::multiply(Term goal) {
   if (factors.empty())
     return;
   lemmas.insert("Lemma 12");
-  for (Term factor : factors.getArrayRef().take_front(maxFactors))
+  for (Term factor : factors.getArrayRef().take_front(harder ? 2 * maxFactors : maxFactors))
     system.add(terms.product(negated, factor));
 }
 
@@ -440,7 +473,7 @@ void Prover::Search::multiplyFacts() {
     SmallVector<std::pair<Term, int64_t>> parts;
     int64_t constant = 0;
     splitSum(fact->operands[0], parts, constant);
-    if (parts.size() > 3)
+    if (parts.size() > (harder ? 6 : 3))
       continue;
     for (Term product : products)
       for (auto [k, x] : llvm::enumerate(product->operands)) {
@@ -456,7 +489,7 @@ void Prover::Search::multiplyFacts() {
         pairs.insert({rest, fact->operands[0]});
       }
   }
-  for (auto [rest, fact] : pairs.getArrayRef().take_front(maxProducts)) {
+  for (auto [rest, fact] : pairs.getArrayRef().take_front(harder ? 8 * maxProducts : maxProducts)) {
     system.add(terms.product(rest, fact));
     lemmas.insert("Lemma 12");
   }
@@ -491,13 +524,13 @@ bool Prover::Search::refutes(unsigned &budget) {
 //===----------------------------------------------------------------------===//
 
 Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used,
-                     unsigned depth) {
+                     unsigned depth, bool harder) {
   Proof proof;
   if (goal->is(TermKind::Number)) {
     proof.holds = goal->value >= 0;
     return proof;
   }
-  Search search(*this, condition, used, depth);
+  Search search(*this, condition, used, depth, harder);
   search.system.add(terms.difference(terms.number(-1), goal));
   bool possible = search.assume(condition);
   for (Term fact : facts)
@@ -525,7 +558,9 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
   std::vector<const Assumption *> key(used.begin(), used.end());
   if (auto it = memo.find({goal, condition, key}); it != memo.end())
     return it->second;
-  Proof proof = search(goal, condition, used, depth);
+  Proof proof = search(goal, condition, used, depth, /*harder=*/false);
+  if (!proof.holds && depth == 0)
+    proof = search(goal, condition, used, depth, /*harder=*/true);
   if (depth == 0 || proof.holds)
     memo[{goal, condition, key}] = proof;
   return proof;
@@ -560,8 +595,8 @@ Term Prover::flatten(Term term, bool &used) {
 
 Proof Prover::prove(Term goal, Term condition) {
   bool flattened = false;
-  goal = flatten(goal, flattened);
-  condition = flatten(condition, flattened);
+  goal = flatten(split(goal), flattened);
+  condition = flatten(split(condition), flattened);
   Proof proof = decide(goal, condition);
   if (flattened)
     proof.lemmas.insert("Lemma 14");

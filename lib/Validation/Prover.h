@@ -34,8 +34,14 @@ public:
   Prover(TermContext &terms, const Variables &variables) : terms(terms), variables(variables) {}
 
   /// Something that holds in every call that is not refused.
-  void addFact(Term truth) { facts.push_back(truth); }
-  void addAssumption(Assumption assumption) { assumptions.push_back(std::move(assumption)); }
+  void addFact(Term truth) { facts.push_back(split(truth)); }
+  void addAssumption(Assumption assumption) {
+    assumption.fact = split(assumption.fact);
+    assumptions.push_back(std::move(assumption));
+  }
+  /// A size in which a symbol is divided by a number, N/c: from here on N is c·Q + R with
+  /// 0 ≤ R < c, so that N/c and N%c are unknowns. To be said before any fact.
+  void splitSymbols(Term size);
   /// An integer that is never negative, such as an extent.
   void addNotNegative(Term term);
 
@@ -45,19 +51,23 @@ public:
 private:
   struct System;
   struct Search;
+  Term split(Term term) {
+    return terms.substitute(terms.substitute(term, divided), gone);
+  }
   bool isSizeAlways(Term term);
   Term flatten(Term term, bool &used);
   Proof decide(Term goal, Term condition);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
-               unsigned depth);
+               unsigned depth, bool harder);
 
   TermContext &terms;
   const Variables &variables;
   std::vector<Term> facts;
   std::vector<Assumption> assumptions;
   llvm::DenseMap<Term, std::pair<Term, bool>> flat;
+  llvm::DenseMap<Term, Term> divided, gone;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
 };
 
