@@ -52,6 +52,13 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   return nests;
 }
 
+static std::string becauseOf(const Fact &fact) {
+  std::string text = getName(fact.status).str();
+  if (!fact.because.empty())
+    text += " (" + llvm::join(fact.because, "; ") + ")";
+  return text;
+}
+
 /// Gathers one kernel's facts; nothing after an error.
 static std::optional<KernelReport> analyse(Compilation::Impl &unit,
                                            unsigned index) {
@@ -65,7 +72,12 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   if (!lifted)
     return std::nullopt;
   report.nests = summariseNests(cast<onf::KernelOp>(lifted));
-  report.facts = unit.getFacts(index).vec();
+  // What holds under several conditions is one fact.
+  std::set<std::string> known;
+  for (const Fact &fact : unit.getFacts(index))
+    if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str())
+            .second)
+      report.facts.push_back(fact);
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
@@ -78,13 +90,6 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   if (auto bytes = module->getAttrOfType<IntegerAttr>("moa.scratch_bytes"))
     report.scratchBytes = bytes.getInt();
   return report;
-}
-
-static std::string becauseOf(const Fact &fact) {
-  std::string text = getName(fact.status).str();
-  if (!fact.because.empty())
-    text += " (" + llvm::join(fact.because, "; ") + ")";
-  return text;
 }
 
 //===----------------------------------------------------------------------===//

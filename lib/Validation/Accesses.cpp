@@ -54,7 +54,7 @@ std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
   std::vector<Access> result;
   accesses = &result;
   visited.clear();
-  Env env;
+  Env &env = *outputs.emplace_back(std::make_unique<Env>());
   for (auto [k, argument] : llvm::enumerate(output.getBody().getArguments())) {
     Term extent = terms.extent(cast<StringAttr>(output.getDomain()[k]).getValue());
     StringRef name = cast<StringAttr>(output.getNames()[k]).getValue();

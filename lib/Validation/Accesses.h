@@ -78,8 +78,8 @@ private:
   dnf::KernelOp kernel;
   llvm::StringMap<dnf::LetOp> lets;
   std::map<std::tuple<mlir::Operation *, Arguments, unsigned>, std::unique_ptr<Env>> envs;
+  std::vector<std::unique_ptr<Env>> outputs;
   std::set<std::tuple<void *, Env *, Term>> visited;
-  llvm::DenseSet<mlir::Operation *> unused;
   std::vector<Access> *accesses = nullptr;
 };
 
