@@ -350,7 +350,11 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
             succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
             succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
       else if (level == Level::ONF)
-        result = validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to));
+        // A normal form that was read has had no bounds checked yet.
+        result = success(
+            (entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
+            succeeded(
+                validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to))));
       else
         result = validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to));
       if (failed(result))

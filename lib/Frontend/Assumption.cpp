@@ -43,16 +43,38 @@ private:
     return failure();
   }
 
-  FailureOr<std::string> write(const Expr &expr) {
+  /// How strongly a piece of text holds together; looser than `least` it gets parentheses.
+  enum Strength { Any, Or, And, Not, Compare, Sum, Product, Unary };
+  static Strength strengthOf(const Expr &expr) {
+    if (expr.kind == ExprKind::Unary)
+      return expr.name == "not" ? Not : Unary;
+    if (expr.kind != ExprKind::Binary)
+      return Unary;
+    if (expr.name == "or" || expr.name == "and")
+      return expr.name == "or" ? Or : And;
+    if (expr.fn >= ScalarFn::eq && expr.fn <= ScalarFn::ge)
+      return Compare;
+    return expr.name == "+" || expr.name == "-" ? Sum : Product;
+  }
+
+  FailureOr<std::string> write(const Expr &expr, unsigned least = Any) {
+    auto text = writeAlone(expr);
+    if (succeeded(text) && strengthOf(expr) < least)
+      return "(" + *text + ")";
+    return text;
+  }
+
+  FailureOr<std::string> writeAlone(const Expr &expr) {
     switch (expr.kind) {
     case ExprKind::Integer: return std::to_string(expr.integer);
     case ExprKind::Name: return name(expr);
     case ExprKind::Index: return element(expr);
     case ExprKind::Unary: {
-      auto a = write(expr.arg(0));
-      if (failed(a) || expr.fn == ScalarFn::neg)
-        return failed(a) ? a : FailureOr<std::string>("-(" + *a + ")");
-      return expr.name == "not" ? FailureOr<std::string>("not (" + *a + ")") : refuse(expr);
+      bool isNot = expr.name == "not";
+      if (!isNot && expr.fn != ScalarFn::neg)
+        return refuse(expr);
+      auto a = write(expr.arg(0), isNot ? Not : Unary);
+      return failed(a) ? a : FailureOr<std::string>((isNot ? "not " : "-") + *a);
     }
     case ExprKind::Binary: return binary(expr);
     default: return refuse(expr);
@@ -64,13 +86,15 @@ private:
                                               "!=", "<", "<=", ">", ">=", "and", "or"};
     if (!llvm::is_contained(operators, expr.name) || expr.ranks)
       return refuse(expr);
-    auto a = write(expr.arg(0));
+    unsigned strength = strengthOf(expr);
+    // Operators associate to the left; comparisons do not chain.
+    auto a = write(expr.arg(0), strength == Compare ? Sum : strength);
     if (failed(a))
       return failure();
-    auto b = write(expr.arg(1));
+    auto b = write(expr.arg(1), strength + 1);
     if (failed(b))
       return failure();
-    return "(" + *a + " " + expr.name + " " + *b + ")";
+    return *a + " " + expr.name + " " + *b;
   }
 
   FailureOr<std::string> name(const Expr &expr) {
@@ -83,7 +107,7 @@ private:
     if (symbol == signature.symbols.end())
       return refuse(expr);
     std::string text = symbol->second.str();
-    return symbol->second.getConstant() ? text : "(" + text + ")";
+    return symbol->second.getConstant() || symbol->second.getSymbol() ? text : "(" + text + ")";
   }
 
   /// A parameter of integers or truth values with so many subscripts.

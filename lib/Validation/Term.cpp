@@ -430,6 +430,9 @@ Term TermContext::select(Term condition, Term a, Term b) {
 
 Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body,
                          Term presence) {
+  // Whether there is any element, of none.
+  if (presence->isFalse() && (monoid == "or" || monoid == "and"))
+    return truth(monoid == "and");
   unsigned height = std::max(body->height, presence->height) + 1;
   Term bound = this->index(-int64_t(height));
   DenseMap<Term, Term> with = {{index, bound}};
