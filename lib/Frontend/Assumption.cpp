@@ -88,7 +88,7 @@ private:
       return refuse(expr);
     unsigned strength = strengthOf(expr);
     // Operators associate to the left; comparisons do not chain.
-    auto a = write(expr.arg(0), strength == Compare ? Sum : strength);
+    auto a = write(expr.arg(0), strength == Compare ? unsigned(Sum) : strength);
     if (failed(a))
       return failure();
     auto b = write(expr.arg(1), strength + 1);

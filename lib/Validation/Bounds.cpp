@@ -130,7 +130,7 @@ void Validator::State::refuse(const Access &access, unsigned axis, Term extent, 
                << " could not be shown";
   if (!condition->isTrue())
     error << " where " << terms.str(condition);
-  // The input whose elements the index depends on, if it is one.
+  // An input whose elements the index depends on.
   std::function<Term(Term)> gathered = [&](Term term) -> Term {
     if (term->is(TermKind::Load))
       return term;
@@ -139,15 +139,18 @@ void Validator::State::refuse(const Access &access, unsigned axis, Term extent, 
         return found;
     return nullptr;
   };
-  Term source = gathered(index);
-  if (source == index)
-    error << "; declare the range of " << terms.inputNames[source->value] << ", as in 'in 0.."
-          << terms.str(extent) << "', or read " << array << " under a condition";
-  else
-    error << "; state 'require' of the sizes if it always holds, read " << array
-          << " under a condition (select, mask), or write 'assume "
-          << (below ? terms.str(index) + " < " + terms.str(extent) : terms.str(index) + " >= 0")
-          << "' if you know it to hold";
+  if (Term source = gathered(index)) {
+    const std::string &from = terms.inputNames[source->value];
+    if (source == index)
+      error << "; declare the range of " << from << " ('in 0.." << terms.str(extent) << "')";
+    else
+      error << "; 'assume' what is known of " << from;
+    error << ", or read " << array << " under a condition (select, mask)";
+  } else {
+    error << "; 'require' the sizes for which it holds ('assume' them if the caller need not be "
+             "asked), or read "
+          << array << " under a condition (select, mask)";
+  }
 }
 
 LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, ArrayType type,

@@ -188,6 +188,7 @@ struct Prover::Search {
   }
 
   bool refutes(unsigned &budget);
+  void instantiate(Term load);
 
   Prover &prover;
   TermContext &terms;
@@ -402,6 +403,11 @@ void Prover::Search::explainLoad(Term load) {
     system.add(terms.sum(load, terms.number(high + 1)));
     system.add(terms.difference(terms.number(high), load));
   }
+  instantiate(load);
+}
+
+/// What is assumed of an element.
+void Prover::Search::instantiate(Term load) {
   for (const Assumption *assumption : used) {
     // Every element of the input in the assumption that this one can be.
     DenseSet<Term> seen;
@@ -535,6 +541,18 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   bool possible = search.assume(condition);
   for (Term fact : facts)
     possible = possible && search.assume(fact);
+  // Of truth values that are elements, which are no unknowns of the system.
+  if (!used.empty()) {
+    DenseSet<Term> seen;
+    std::function<void(Term)> visit = [&](Term part) {
+      if (!seen.insert(part).second)
+        return;
+      if (part->is(TermKind::Load))
+        search.instantiate(part);
+      llvm::for_each(part->operands, visit);
+    };
+    visit(condition);
+  }
   // Of scalars and symbols: no subscript decides whether they apply.
   for (const Assumption *assumption : used) {
     llvm::SetVector<Term> indices;
@@ -543,7 +561,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
       possible = possible && search.assume(assumption->fact);
   }
   unsigned budget = maxCases;
-  if (possible) {
+  if (possible && !search.contradicted) {
     search.close(goal);
     proof.holds = search.refutes(budget);
   } else {
