@@ -622,6 +622,14 @@ Proof Prover::prove(Term goal, Term condition) {
 }
 
 Proof Prover::decide(Term goal, Term condition) {
+  // Most conditions have nothing to do with the index: one proof for all of them.
+  if (!condition->isTrue()) {
+    auto [it, isNew] = unconditional.try_emplace(goal);
+    if (isNew)
+      it->second = search(goal, terms.truth(true), {}, 0, /*harder=*/false);
+    if (it->second.holds)
+      return it->second;
+  }
   Proof proof = attempt(goal, condition, {}, 0);
   if (proof.holds || assumptions.empty())
     return proof;

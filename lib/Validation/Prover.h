@@ -68,6 +68,7 @@ private:
   std::vector<Assumption> assumptions;
   llvm::DenseMap<Term, std::pair<Term, bool>> flat;
   llvm::DenseMap<Term, Term> divided, gone;
+  std::map<Term, Proof> unconditional;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
 };
 
