@@ -335,11 +335,44 @@ ModuleOp Compilation::Impl::getModule(Level level) {
               level == Level::DNF ? buildMoAToDNF(pm, pipeline)
                                   : buildDNFToONF(pm, pipeline);
             });
-  if (!done)
+  if (!done || !validate(level, above, *module))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
   return *modules[level];
+}
+
+bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
+  return timed("validate", [&] {
+    for (unsigned k = 0; k < infos.size(); ++k) {
+      if (validators.size() == k)
+        validators.push_back(std::make_unique<Validator>(&context));
+      Validator &validator = *validators[k];
+      Operation *from = kernelAt(above, k), *to = kernelAt(module, k);
+      LogicalResult result = success();
+      if (level == Level::DNF)
+        result = success(
+            succeeded(validator.compareUses(cast<KernelOp>(from), cast<dnf::KernelOp>(to))) &&
+            succeeded(validator.checkBounds(cast<dnf::KernelOp>(to))));
+      else if (level == Level::ONF)
+        // A normal form that was read has had no bounds checked yet.
+        result = success(
+            (entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
+            succeeded(
+                validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to))));
+      else
+        result = validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to));
+      if (failed(result))
+        return false;
+    }
+    return true;
+  });
+}
+
+llvm::ArrayRef<Fact> Compilation::Impl::getFacts(unsigned kernel) const {
+  if (kernel >= validators.size())
+    return {};
+  return validators[kernel]->getFacts();
 }
 
 std::optional<unsigned> Compilation::Impl::findKernel(const std::string &name) {

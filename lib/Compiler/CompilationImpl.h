@@ -8,6 +8,7 @@
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Target/Signature.h"
+#include "lib/Validation/Validation.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -52,6 +53,8 @@ struct Compilation::Impl {
 
   /// The level the input is at.
   Level getEntryLevel() const { return entry; }
+  /// What was shown of a kernel up to the levels reached so far.
+  llvm::ArrayRef<Fact> getFacts(unsigned kernel) const;
   /// The schedules of the lifted level, one per kernel, or null.
   const std::vector<Schedule> *getSchedules();
 
@@ -114,6 +117,8 @@ private:
   bool readSignatures();
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
+  /// Shows that a level means what the one above it means.
+  bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
   bool lift(mlir::ModuleOp module);
   void addScheduleError(const llvm::Twine &message);
@@ -131,6 +136,8 @@ private:
   };
   std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
   std::vector<Schedule> schedules;
+  /// One per kernel.
+  std::vector<std::unique_ptr<Validator>> validators;
   Level entry = Level::MoA;
   std::vector<Unit> units;
   std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -32,6 +33,7 @@ struct KernelReport {
   int64_t scratchBytes = 0;
   std::vector<std::string> sharedBytes; ///< of nests that are split over cores
   std::string schedule;
+  std::vector<Fact> facts;
 };
 } // namespace
 
@@ -51,6 +53,13 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   return nests;
 }
 
+static std::string becauseOf(const Fact &fact) {
+  std::string text = getName(fact.status).str();
+  if (!fact.because.empty())
+    text += " (" + llvm::join(fact.because, "; ") + ")";
+  return text;
+}
+
 /// Gathers one kernel's facts; nothing after an error.
 static std::optional<KernelReport> analyse(Compilation::Impl &unit,
                                            unsigned index) {
@@ -64,6 +73,12 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   if (!lifted)
     return std::nullopt;
   report.nests = summariseNests(cast<onf::KernelOp>(lifted));
+  // What holds under several conditions is one fact.
+  std::set<std::string> known;
+  for (const Fact &fact : unit.getFacts(index))
+    if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str())
+            .second)
+      report.facts.push_back(fact);
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
@@ -105,6 +120,28 @@ static void printNest(llvm::raw_ostream &os, const NestSummary &nest,
   os << "\n";
 }
 
+/// How many facts there are of each status, and those that rest on more than a proof.
+static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
+  if (facts.empty())
+    return;
+  std::map<Fact::Status, unsigned> counts;
+  std::set<std::string> lines;
+  for (const Fact &fact : facts) {
+    ++counts[fact.status];
+    if (fact.status != Fact::Proved)
+      lines.insert((getName(fact.kind) + " of " + fact.subject + ": " + fact.statement + ": " +
+                    becauseOf(fact))
+                       .str());
+  }
+  os << "\nfacts: ";
+  llvm::interleave(
+      counts, os,
+      [&](const auto &entry) { os << entry.second << " " << getName(entry.first); }, ", ");
+  os << "\n";
+  for (const std::string &line : lines)
+    os << "  " << line << "\n";
+}
+
 static void printText(llvm::raw_ostream &os, const KernelReport &report,
                       const SymbolValues *symbols) {
   os << "kernel " << report.signature << "\n";
@@ -120,6 +157,7 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   for (const Recomputed &found : report.recomputed)
     os << "  " << found.name << ": each element " << found.times.str() << " times, "
        << found.where << "\n";
+  printFacts(os, report.facts);
   os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
   for (const std::string &text : report.sharedBytes)
     os << "  and for parts of the range, " << text << "\n";
@@ -173,6 +211,24 @@ static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
   return list;
 }
 
+static llvm::json::Array toJSON(ArrayRef<Fact> facts) {
+  llvm::json::Array list;
+  for (const Fact &fact : facts) {
+    llvm::json::Object entry{{"kind", getName(fact.kind)},
+                             {"array", fact.subject},
+                             {"statement", fact.statement},
+                             {"status", getName(fact.status)},
+                             {"because", llvm::json::Array(fact.because)}};
+    if (auto place = fact.place->findInstanceOf<FileLineColLoc>()) {
+      entry["file"] = place.getFilename().getValue();
+      entry["line"] = place.getLine();
+      entry["column"] = place.getColumn();
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 static llvm::json::Object toJSON(const KernelReport &report,
                                  const SymbolValues *symbols) {
   llvm::json::Array nests;
@@ -183,6 +239,7 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"signature", report.signature},
       {"nests", std::move(nests)},
       {"recomputed", toJSON(report.recomputed)},
+      {"facts", toJSON(report.facts)},
       {"workspace_bytes_per_thread", report.scratchBytes},
       {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
   if (report.movement)

@@ -155,7 +155,7 @@ struct KernelDecl {
   SourceLoc loc;
   std::vector<SymbolDecl> symbols;
   std::vector<ArrayDecl> params, results;
-  std::vector<ExprPtr> constraints;
+  std::vector<ExprPtr> constraints, assumptions;
   Body body;
 };
 

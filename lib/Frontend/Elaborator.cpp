@@ -49,6 +49,10 @@ KernelOp Elaborator::createKernel() {
                 strings(llvm::map_range(signature.params, [](const auto &p) {
                   return StringRef(p.range);
                 })));
+  if (!signature.assumptions.empty())
+    op->setAttr("moa.assumes", strings(llvm::map_range(
+                                   signature.assumptions,
+                                   [](const std::string &text) { return StringRef(text); })));
   Block &block = op.getBody().emplaceBlock();
   for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
     auto type = ArrayType::get(context, array.shape, array.elementType);

@@ -165,12 +165,10 @@ LogicalResult Parser::parseKernel(KernelDecl &kernel) {
       return failure();
   }
   while (peek().is("require") || peek().is("assume")) {
-    if (peek().is("assume"))
-      return error(peek()) << "'assume' does not exist yet; state the "
-                              "constraint with 'require'";
-    next();
-    kernel.constraints.push_back(parseExpr());
-    if (!kernel.constraints.back())
+    std::vector<ExprPtr> &clauses =
+        next().is("assume") ? kernel.assumptions : kernel.constraints;
+    clauses.push_back(parseExpr());
+    if (!clauses.back())
       return failure();
   }
   return parseBody(kernel.body, /*isFunction=*/false);
@@ -308,9 +306,10 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     }
     if (peek().kind == Token::End)
       return close("}", open);
-    for (StringRef word : {"assume", "within"})
-      if (peek().is(word))
-        return error(peek()) << "'" << word << "' does not exist yet";
+    if (peek().is("assume"))
+      return error(peek()) << "'assume' stands in front of the body of a kernel, beside 'require'";
+    if (peek().is("within"))
+      return error(peek()) << "'within' does not exist yet";
     if (peek().kind != Token::Identifier)
       return error(peek())
              << "expected an operator, a definition or '}', but found "

@@ -206,6 +206,9 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
       return failure();
     names.params[param.name] = k;
   }
+  for (ExprPtr &assumption : kernel.assumptions)
+    if (failed(resolve(*assumption, names)))
+      return failure();
   return success();
 }
 

@@ -1,5 +1,6 @@
 //===- Signature.cpp - a kernel's header under the settings ---------------===//
 #include "lib/Frontend/Signature.h"
+#include "lib/Frontend/Assumption.h"
 #include "lib/Frontend/Builtins.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,6 +26,7 @@ private:
   LogicalResult resolveRange(const ArrayDecl &decl, Signature::Array &array);
   LogicalResult addConstraint(const Expr &expr);
   std::string valuesText(const Expr &expr) const;
+  LogicalResult addAssumption(const Expr &expr);
   LogicalResult checkBinding();
 
   const KernelDecl &kernel;
@@ -63,6 +65,9 @@ FailureOr<Signature> SignatureBuilder::run() {
   }
   for (const ExprPtr &constraint : kernel.constraints)
     if (failed(addConstraint(*constraint)))
+      return failure();
+  for (const ExprPtr &assumption : kernel.assumptions)
+    if (failed(addAssumption(*assumption)))
       return failure();
   if (failed(checkBinding()))
     return failure();
@@ -293,6 +298,14 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
   else if (!holds(expr.fn, *ca, *cb))
     return reporter.error(expr.loc)
            << "the constraint does not hold: " << text << valuesText(expr);
+  return success();
+}
+
+LogicalResult SignatureBuilder::addAssumption(const Expr &expr) {
+  auto text = assumptionText(expr, result, reporter);
+  if (failed(text))
+    return failure();
+  result.assumptions.push_back(std::move(*text));
   return success();
 }
 

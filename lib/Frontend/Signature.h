@@ -20,6 +20,8 @@ struct Signature {
   llvm::SmallVector<std::string> runtimeSymbols;
   llvm::SmallVector<Array> params, results;
   llvm::SmallVector<std::string> constraints;
+  /// What the user assumes, as text: `[b, p] table[b, p] < NP`.
+  llvm::SmallVector<std::string> assumptions;
   mlir::Type computeType;
 };
 

@@ -94,22 +94,33 @@ public:
 };
 } // namespace
 
-/// Two guarded digit vectors of one index that differ in digit k do not exist.
+/// Two digit vectors of one index that differ in digit k do not exist, with guards or
+/// without: their difference e has |e_k| < s_k inside, e_k ≥ 1, and index 0.
 static bool isInjective(ArrayRef<int64_t> sizes) {
-  for (unsigned k = 0; k <= sizes.size(); ++k) {
-    DigitSystem system(sizes, 2);
-    system.addDomain(0);
-    system.addDomain(1);
-    SmallVector<int64_t> same = system.row();
-    system.addIndex(same, 0, 1);
-    system.addIndex(same, 1, -1);
-    system.set.addEquality(same);
-    SmallVector<int64_t> less = system.row();
-    less[system.column(0, k)] = -1;
-    less[system.column(1, k)] = 1;
-    less[system.width] = -1;
-    system.set.addInequality(less);
-    if (!system.set.isIntegerEmpty())
+  unsigned digits = sizes.size() + 1;
+  for (unsigned k = 0; k < digits; ++k) {
+    IntegerPolyhedron set(PresburgerSpace::getSetSpace(digits));
+    SmallVector<int64_t> same(digits + 1, 0);
+    int64_t weight = 1;
+    for (unsigned l = digits; l > 0; --l) {
+      same[l - 1] = weight;
+      if (l == 1)
+        break;
+      int64_t size = sizes[l - 2];
+      weight *= size;
+      for (int64_t sign : {1, -1}) {
+        SmallVector<int64_t> inside(digits + 1, 0);
+        inside[l - 1] = sign;
+        inside.back() = size - 1;
+        set.addInequality(inside);
+      }
+    }
+    set.addEquality(same);
+    SmallVector<int64_t> differs(digits + 1, 0);
+    differs[k] = 1;
+    differs.back() = -1;
+    set.addInequality(differs);
+    if (!set.isIntegerEmpty())
       return false;
   }
   return true;

@@ -244,13 +244,14 @@ void SymExpr::collectSymbols(std::set<std::string> &names) const {
     }
 }
 
+/// `leads` says that a minus stands in front, which binds tighter than / and %.
 static std::string monomialText(const SymExpr::Monomial &monomial,
-                                int64_t magnitude) {
+                                int64_t magnitude, bool leads) {
   std::vector<std::string> factors;
   if (magnitude != 1 || monomial.empty())
     factors.push_back(std::to_string(magnitude));
   bool single = monomial.size() == 1 && monomial[0].second == 1 &&
-                factors.empty();
+                factors.empty() && !leads;
   for (const auto &[atom, power] : monomial)
     for (unsigned i = 0; i < power; ++i)
       factors.push_back(atom->kind == SymExpr::Atom::Kind::Symbol || single
@@ -272,7 +273,8 @@ std::string SymExpr::str() const {
         text += text.empty() ? "-" : " - ";
       else if (!text.empty())
         text += " + ";
-      text += monomialText(monomial, negative ? -coefficient : coefficient);
+      text += monomialText(monomial, negative ? -coefficient : coefficient,
+                           negative && text == "-");
     }
   return text;
 }

@@ -83,6 +83,10 @@ private:
     for (Level level : {Level::DNF, Level::ONF, Level::Lifted}) {
       std::string name = getLevelName(level);
       auto found = unit.evaluate(info.name, level, inputs, 0, symbols);
+      // Bounds of an index that are not proved refuse a program; of few, as
+      // moa-random counts them.
+      if (!found && llvm::StringRef(lastMessage()).contains("could not be shown"))
+        return fail(kNoProof, lastMessage());
       if (!found)
         return fail(name + (unit.ok() ? " has no value" : " is not reached"), lastMessage());
       compare(name, *found, *expected, /*isCode=*/false);

@@ -30,6 +30,9 @@ struct CheckOptions {
   std::string spoil;
 };
 
+/// The failure of a program whose indices are not all proved to be inside.
+inline constexpr const char *kNoProof = "bounds are not proved";
+
 struct Result {
   /// What went wrong, as a class: "rejected", "onf differs", …; empty: nothing.
   std::string failure;

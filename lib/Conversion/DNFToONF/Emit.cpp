@@ -475,6 +475,7 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
                                  source.getRequires(), source.getArgNames(),
                                  source.getResultNames(), source.getResultTypes());
+  target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())
     types.push_back(type);

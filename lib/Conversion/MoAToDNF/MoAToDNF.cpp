@@ -267,6 +267,7 @@ struct ConvertMoAToDNF final : moa::impl::ConvertMoAToDNFBase<ConvertMoAToDNF> {
   }
 
   PsiObserver *observer = nullptr;
+  std::function<void(RewritePatternSet &)> moreLaws;
 
 private:
   dnf::KernelOp open(KernelOp kernel);
@@ -284,6 +285,7 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
       b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
       kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
       kernel.getResultTypes());
+  result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.getBody().takeBody(kernel.getBody());
   Block &block = result.getBody().front();
   auto ret = cast<ReturnOp>(block.getTerminator());
@@ -316,6 +318,8 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
   RewritePatternSet patterns(&getContext());
   addPsiLaws(patterns, context);
   addAbsenceLaws(patterns, context);
+  if (moreLaws)
+    moreLaws(patterns);
   if (seed != 0) {
     std::mt19937 random(seed);
     std::shuffle(patterns.getNativePatterns().begin(),
@@ -406,12 +410,14 @@ LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
 
 std::unique_ptr<Pass>
 moa::createConvertMoAToDNFPass(std::vector<std::string> disabledLaws, unsigned seed,
-                               PsiObserver *observer) {
+                               PsiObserver *observer,
+                               std::function<void(RewritePatternSet &)> moreLaws) {
   ConvertMoAToDNFOptions options;
   options.disable.assign(disabledLaws.begin(), disabledLaws.end());
   options.seed = seed;
   auto pass = std::make_unique<ConvertMoAToDNF>(options);
   pass->observer = observer;
+  pass->moreLaws = std::move(moreLaws);
   return pass;
 }
 

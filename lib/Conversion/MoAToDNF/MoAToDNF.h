@@ -9,9 +9,14 @@
 
 #include "dialects/DNF/IR/DNF.h"
 #include "mlir/Pass/Pass.h"
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
 
 namespace moa {
 
@@ -21,10 +26,12 @@ class PsiObserver;
 /// levels. `disabledLaws` names laws that are not applied, for tests; what such a law
 /// would have removed is then reported as an error. `seed`, when not zero,
 /// shuffles the order in which laws are tried, for the test of confluence. The
-/// `observer`, if any, hears of every step (Observer.h).
-std::unique_ptr<mlir::Pass>
-createConvertMoAToDNFPass(std::vector<std::string> disabledLaws = {},
-                          unsigned seed = 0, PsiObserver *observer = nullptr);
+/// `observer`, if any, hears of every step (Observer.h). `moreLaws` adds patterns to the
+/// laws: the tests of the validation put wrong ones in the place of disabled ones.
+std::unique_ptr<mlir::Pass> createConvertMoAToDNFPass(
+    std::vector<std::string> disabledLaws = {}, unsigned seed = 0,
+    PsiObserver *observer = nullptr,
+    std::function<void(mlir::RewritePatternSet &)> moreLaws = {});
 
 /// The names of all laws of ψ-reduction.
 std::vector<std::string> getPsiLawNames();

@@ -48,6 +48,16 @@ TEST(SymExprTest, TextIsAFixedPointOfParsing) {
   }
 }
 
+/// −(N/2) is not (−N)/2: for N = 3 it is −1, not −2.
+TEST(SymExprTest, MinusInFrontOfAQuotient) {
+  for (const char *text : {"0 - N/2", "0 - N%3", "-(N/2)*(N/2)", "-(N%3) - M"}) {
+    auto three = [](llvm::StringRef) { return std::optional<int64_t>(3); };
+    EXPECT_EQ(parse(text).evaluate(three), parse(parse(text).str()).evaluate(three)) << text;
+  }
+  EXPECT_EQ(parse("0 - N/2").str(), "-(N/2)");
+  EXPECT_EQ(parse("M - N/2").str(), "M - N/2");
+}
+
 TEST(SymExprTest, DivisionFloorsAndModHasTheSignOfTheDivisor) {
   EXPECT_EQ(evaluate("a / b", {{"a", -7}, {"b", 2}}), -4);
   EXPECT_EQ(evaluate("a % b", {{"a", -7}, {"b", 2}}), 1);

@@ -1,0 +1,130 @@
+//===- Accesses.h - which elements a level reads, and where -----*- C++ -*-===//
+//
+// The use relation of an output: for every element of an input that one element of
+// it depends on, the multi-index as terms over the output's index and the indices of
+// reductions, and the condition under which it is read. An element is read where its
+// value is needed: of a selection only the operand that is picked, of `and` and `or`
+// the right operand only where the left one does not decide, of a reduction only what
+// is present.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_VALIDATION_ACCESSES_H
+#define MOA_VALIDATION_ACCESSES_H
+
+#include "dialects/DNF/IR/DNF.h"
+#include "dialects/ONF/IR/ONF.h"
+#include "lib/Validation/Term.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+#include <map>
+#include <memory>
+#include <set>
+
+namespace moa::validation {
+
+struct Access {
+  int64_t input;
+  llvm::SmallVector<Term> index;
+  Term condition;
+  mlir::Location place;
+};
+
+/// Index variables of loops and reductions: one for every depth and extent, so that
+/// what two reductions share is read once.
+class Variables {
+public:
+  explicit Variables(TermContext &terms) : terms(terms) {}
+  Term get(unsigned depth, Term extent, llvm::StringRef name);
+  /// The extent of a variable, or null.
+  Term extentOf(Term variable) const { return extents.lookup(variable); }
+
+private:
+  TermContext &terms;
+  std::map<std::pair<unsigned, Term>, Term> made;
+  llvm::DenseMap<Term, Term> extents;
+};
+
+/// Index variables in a term.
+void collectIndices(Term term, llvm::SetVector<Term> &indices);
+
+/// The parts of a condition that speak of nothing but these index variables.
+Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
+
+class DNFAccesses {
+public:
+  DNFAccesses(TermContext &terms, Variables &variables, dnf::KernelOp kernel);
+  /// What the element of an output at its own index variables reads.
+  std::vector<Access> of(dnf::OutputOp output);
+
+private:
+  struct Env {
+    llvm::DenseMap<mlir::Value, Term> values;
+    unsigned depth = 0;
+    /// Of a let: where it is applied, for the indices that it uses.
+    dnf::ApplyOp call;
+    Env *outer = nullptr;
+  };
+  using Arguments = std::vector<Term>;
+  void visitYield(mlir::Block &block, Env &env, Term condition);
+  void visit(mlir::Value value, Env &env, Term condition);
+  void visitApply(dnf::ApplyOp op, Env &env, Term condition);
+  Term termOf(mlir::Value value, Env &env);
+  Term termOfReduce(dnf::ReduceOp op, Env &env);
+  Env &applied(dnf::LetOp let, const Arguments &arguments, unsigned depth);
+  void enter(dnf::ReduceOp op, Env &env);
+
+  TermContext &terms;
+  Variables &variables;
+  dnf::KernelOp kernel;
+  llvm::StringMap<dnf::LetOp> lets;
+  std::map<std::tuple<mlir::Operation *, Arguments, unsigned>, std::unique_ptr<Env>> envs;
+  std::vector<std::unique_ptr<Env>> outputs;
+  std::set<std::tuple<void *, Env *, Term>> visited;
+  std::vector<Access> *accesses = nullptr;
+};
+
+/// An element that the operational level writes: the index on every axis.
+struct Write {
+  unsigned output;
+  llvm::SmallVector<Term> index;
+  /// Variables of the loops around.
+  llvm::SmallVector<Term> loops;
+  mlir::Operation *op;
+};
+
+class ONFAccesses {
+public:
+  ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
+  /// Every store, in order; an error where an address is no multi-index.
+  mlir::FailureOr<std::vector<Write>> writes();
+  /// What the value of a store reads.
+  mlir::FailureOr<std::vector<Access>> of(const Write &write);
+
+private:
+  struct Env {
+    llvm::DenseMap<mlir::Value, Term> values;
+  };
+  void visit(mlir::Value value, Env &env, Term condition);
+  void visitState(onf::FoldOp fold, unsigned number, Env &env, Term condition);
+  void visitAcc(onf::AccOp acc, Env &env, Term condition);
+  Env &carried(onf::AccOp acc, Env &env, llvm::ArrayRef<Term> indices);
+  Term termOf(mlir::Value value, Env &env);
+  Term termOfState(onf::AccOp acc, Env &env);
+  Term termOfArgument(mlir::BlockArgument argument);
+  template <typename OpT>
+  mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
+  unsigned depthOf(mlir::Operation *loop);
+
+  TermContext &terms;
+  Variables &variables;
+  onf::KernelOp kernel;
+  Env root;
+  std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, std::unique_ptr<Env>> envs;
+  std::set<std::tuple<void *, Env *, Term>> visited;
+  std::vector<Access> *accesses = nullptr;
+  bool failed = false;
+};
+
+} // namespace moa::validation
+
+#endif // MOA_VALIDATION_ACCESSES_H

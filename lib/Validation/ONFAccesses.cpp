@@ -1,0 +1,288 @@
+//===- ONFAccesses.cpp - multi-indices read back from addresses -----------===//
+#include "lib/Validation/Accesses.h"
+#include "lib/Validation/Readers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::validation;
+
+ONFAccesses::ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel)
+    : terms(terms), variables(variables), kernel(kernel) {}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+/// Loops and folds around an operation, whose indices it may use.
+unsigned ONFAccesses::depthOf(Operation *loop) {
+  unsigned depth = 0;
+  for (Operation *op = loop->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
+    depth += op->getNumRegions() ? op->getRegion(0).getNumArguments() : 0;
+  return depth;
+}
+
+/// An index of a loop, a fold or a state that carries axes.
+Term ONFAccesses::termOfArgument(BlockArgument argument) {
+  Operation *loop = argument.getOwner()->getParentOp();
+  unsigned number = argument.getArgNumber(), depth = depthOf(loop) + number;
+  StringRef extent, name;
+  if (auto nest = dyn_cast<onf::ForOp>(loop)) {
+    extent = cast<StringAttr>(nest.getExtents()[number]).getValue();
+    name = cast<StringAttr>(nest.getNames()[number]).getValue();
+  } else if (auto fold = dyn_cast<onf::FoldOp>(loop)) {
+    extent = fold.getExtent();
+    name = fold.getName();
+  } else if (auto acc = dyn_cast<onf::AccOp>(loop);
+             acc && argument.getOwner()->getParent() == &acc.getValue()) {
+    extent = cast<StringAttr>(acc.getExtents()[number]).getValue();
+    name = cast<StringAttr>(acc.getNames()[number]).getValue();
+  } else {
+    // The values of a state before and behind a step.
+    return terms.scalar("state" + std::to_string(argument.getArgNumber()), argument.getType(), {});
+  }
+  // Apart from the variables of the normal form, with which they are compared; and rows
+  // apart from folds, since a row's index is known in a fold beside its loop.
+  unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
+  return variables.get(space + depth, terms.extent(extent), name);
+}
+
+/// The axis whose stride is among the factors of a product, and the other factors.
+static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, Term product,
+                                                           ArrayRef<Term> strides) {
+  ArrayRef<Term> factors =
+      product->is(TermKind::Product) ? product->operands : ArrayRef<Term>(product);
+  std::optional<unsigned> axis;
+  Term rest = terms.number(1);
+  for (Term factor : factors) {
+    auto it = llvm::find(strides, factor);
+    if (it != strides.end() && axis)
+      return std::nullopt;
+    if (it != strides.end())
+      axis = it - strides.begin();
+    else
+      rest = terms.product(rest, factor);
+  }
+  if (!axis)
+    return std::nullopt;
+  return std::make_pair(*axis, rest);
+}
+
+/// Σ coefficient · term + constant as one index per axis: what stands at its stride.
+template <typename OpT>
+FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
+  auto array = cast<BlockArgument>(op.getArray());
+  unsigned inputs = kernel.getArgNames().size(), number = array.getArgNumber();
+  StringRef name = cast<StringAttr>(number < inputs ? kernel.getArgNames()[number]
+                                                    : kernel.getResultNames()[number - inputs])
+                       .getValue();
+  SmallVector<Term> strides, index;
+  for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis) {
+    strides.push_back(terms.symbol((name + ".s" + Twine(axis)).str()));
+    index.push_back(terms.number(0));
+  }
+  auto add = [&](StringRef coefficient, Term factor) {
+    SmallVector<std::pair<Term, int64_t>> parts;
+    int64_t constant = 0;
+    splitSum(terms.extent(coefficient), parts, constant);
+    if (constant != 0)
+      return false;
+    for (auto [part, scale] : parts) {
+      auto taken = takeStride(terms, part, strides);
+      if (!taken)
+        return false;
+      index[taken->first] = terms.sum(index[taken->first],
+                                      terms.product(factor, terms.scaled(taken->second, scale)));
+    }
+    return true;
+  };
+  bool good = add(op.getConstant(), terms.number(1));
+  for (auto [term, coefficient] :
+       llvm::zip_equal(op.getTerms(), op.getCoefficients().template getAsValueRange<StringAttr>()))
+    good &= add(coefficient, termOf(term, env));
+  if (good)
+    return index;
+  op.emitError("the address of ")
+      << name << " is no multi-index: a coefficient is not linear in the strides " << name
+      << ".s0 …";
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// What is written and read
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::vector<Write>> ONFAccesses::writes() {
+  std::vector<Write> result;
+  WalkResult walked = kernel.getBody().walk([&](onf::StoreOp store) {
+    auto index = multiIndex(store, root);
+    if (mlir::failed(index))
+      return WalkResult::interrupt();
+    unsigned inputs = kernel.getArgNames().size();
+    Write write{cast<BlockArgument>(store.getArray()).getArgNumber() - inputs, *index, {}, store};
+    for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
+      for (BlockArgument argument : op->getRegion(0).getArguments())
+        write.loops.push_back(termOfArgument(argument));
+    result.push_back(std::move(write));
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return failure();
+  return result;
+}
+
+FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write) {
+  std::vector<Access> result;
+  accesses = &result;
+  visited.clear();
+  visit(cast<onf::StoreOp>(write.op).getValue(), root, terms.truth(true));
+  if (failed)
+    return failure();
+  return result;
+}
+
+static onf::AccOp accOf(onf::FoldOp fold, unsigned number) {
+  return fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
+}
+
+void ONFAccesses::visit(Value value, Env &env, Term condition) {
+  Operation *op = value.getDefiningOp();
+  if (!op || condition->isFalse() ||
+      !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
+    return;
+  if (isa<arith::SelectOp>(op)) {
+    visit(op->getOperand(0), env, condition);
+    Term picks = termOf(op->getOperand(0), env);
+    visit(op->getOperand(1), env, terms.both(condition, picks));
+    visit(op->getOperand(2), env, terms.both(condition, terms.negate(picks)));
+    return;
+  }
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && value.getType().isInteger(1)) {
+    visit(op->getOperand(0), env, condition);
+    Term left = termOf(op->getOperand(0), env);
+    visit(op->getOperand(1), env,
+          terms.both(condition, isa<arith::AndIOp>(op) ? left : terms.negate(left)));
+    return;
+  }
+  if (auto fold = dyn_cast<onf::FoldOp>(op))
+    return visitState(fold, cast<OpResult>(value).getResultNumber(), env, condition);
+  if (auto acc = dyn_cast<onf::AccOp>(op))
+    return visitAcc(acc, env, condition);
+  if (auto at = dyn_cast<onf::AtOp>(op)) {
+    SmallVector<Term> indices;
+    for (Value index : at.getIndices()) {
+      visit(index, env, condition);
+      indices.push_back(termOf(index, env));
+    }
+    auto fold = at.getState().getDefiningOp<onf::FoldOp>();
+    unsigned number = cast<OpResult>(at.getState()).getResultNumber();
+    return visitState(fold, number, carried(accOf(fold, number), env, indices), condition);
+  }
+  for (Value operand : op->getOperands())
+    if (!isa<ArrayType>(operand.getType()))
+      visit(operand, env, condition);
+  if (auto load = dyn_cast<onf::LoadOp>(op)) {
+    auto index = multiIndex(load, env);
+    if (mlir::failed(index)) {
+      failed = true;
+      return;
+    }
+    accesses->push_back({cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
+                         load.getLoc()});
+  }
+}
+
+/// The environment in which a state's carried axes have these indices.
+ONFAccesses::Env &ONFAccesses::carried(onf::AccOp acc, Env &env, ArrayRef<Term> indices) {
+  std::unique_ptr<Env> &entry =
+      envs[{acc, &env, std::vector<Term>(indices.begin(), indices.end())}];
+  if (!entry) {
+    entry = std::make_unique<Env>(env);
+    for (auto [argument, index] : llvm::zip_equal(acc.getValue().getArguments(), indices))
+      entry->values[argument] = index;
+    // What was computed inside at other indices stays outside.
+    acc.getValue().walk([&](Operation *inner) {
+      for (Value result : inner->getResults())
+        entry->values.erase(result);
+    });
+  }
+  return *entry;
+}
+
+void ONFAccesses::visitState(onf::FoldOp fold, unsigned number, Env &env, Term condition) {
+  Term extent = terms.extent(fold.getExtent());
+  if (extent->is(TermKind::Number) && extent->value <= 0)
+    return;
+  for (auto guard : fold.getBody().getOps<onf::GuardOp>()) {
+    visit(guard.getCondition(), env, condition);
+    condition = terms.both(condition, termOf(guard.getCondition(), env));
+  }
+  visitAcc(accOf(fold, number), env, condition);
+}
+
+void ONFAccesses::visitAcc(onf::AccOp acc, Env &env, Term condition) {
+  if (condition->isFalse() || !visited.insert({acc.getOperation(), &env, condition}).second)
+    return;
+  for (Value ref : acc.getRefs())
+    visit(ref, env, condition);
+  for (Region *region : {&acc.getValue(), &acc.getRepair()})
+    if (!region->empty())
+      for (Value value : region->front().getTerminator()->getOperands())
+        visit(value, env, condition);
+}
+
+//===----------------------------------------------------------------------===//
+// Terms
+//===----------------------------------------------------------------------===//
+
+/// A state that refers to no other one is a reduction.
+Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
+  auto fold = cast<onf::FoldOp>(acc->getParentOp());
+  if (!acc.getRefs().empty())
+    return nullptr;
+  Term present = terms.truth(true);
+  for (auto guard : fold.getBody().getOps<onf::GuardOp>())
+    present = terms.both(present, termOf(guard.getCondition(), env));
+  Value value = acc.getValue().front().getTerminator()->getOperand(0);
+  return terms.reduce(
+      reductionName(acc.getMonoid(), acc.getFunctionAttr(), acc.getOperandTypeAttr()),
+      value.getType(), termOfArgument(fold.getBody().getArgument(0)),
+      terms.extent(fold.getExtent()), termOf(value, env), present);
+}
+
+Term ONFAccesses::termOf(Value value, Env &env) {
+  if (Term known = env.values.lookup(value))
+    return known;
+  Term result = nullptr;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    result = termOfArgument(cast<BlockArgument>(value));
+  } else if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+    result = termOfState(accOf(fold, cast<OpResult>(value).getResultNumber()), env);
+  } else if (auto at = dyn_cast<onf::AtOp>(op)) {
+    SmallVector<Term> indices;
+    for (Value index : at.getIndices())
+      indices.push_back(termOf(index, env));
+    onf::AccOp acc = accOf(at.getState().getDefiningOp<onf::FoldOp>(),
+                           cast<OpResult>(at.getState()).getResultNumber());
+    result = termOfState(acc, carried(acc, env, indices));
+  } else if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
+    result = terms.extent(extent.getExpr());
+  } else if (auto load = dyn_cast<onf::LoadOp>(op)) {
+    auto index = multiIndex(load, env);
+    if (mlir::succeeded(index))
+      result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index,
+                          value.getType());
+    failed |= !result;
+  } else if (!isa<onf::AccOp>(op)) {
+    SmallVector<Term> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(termOf(operand, env));
+    result = readScalar(terms, op, operands);
+  }
+  // What stands for itself: a state of a fold.
+  if (!result)
+    result = terms.scalar("state " + std::to_string(uintptr_t(value.getAsOpaquePointer())),
+                          value.getType(), {});
+  return env.values[value] = result;
+}

@@ -1,0 +1,77 @@
+//===- Prover.h - inequalities between integers -----------------*- C++ -*-===//
+//
+// Shows e ≥ 0 under a condition: the facts, the ranges of the indices and e < 0
+// together are given to MLIR's Presburger library, which finds that no integers
+// satisfy them. Products and quotients by a symbol are unknowns of their own, of
+// which the lemmas of docs/Spec.md, section 9, say as much as is needed; min, max,
+// selections and disjunctions are tried case by case.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_VALIDATION_PROVER_H
+#define MOA_VALIDATION_PROVER_H
+
+#include "lib/Validation/Accesses.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace moa::validation {
+
+/// A fact about what the caller hands in that nothing checks. Index variables in it
+/// stand for every element of the input at which they are subscripts.
+struct Assumption {
+  Term fact;
+  std::string text;
+  bool isRange = false; ///< declared beside the input: `in low..high`
+};
+
+struct Proof {
+  bool holds = false;
+  std::set<std::string> lemmas;
+  std::set<std::string> assumptions;
+};
+
+class Prover {
+public:
+  Prover(TermContext &terms, const Variables &variables) : terms(terms), variables(variables) {}
+
+  /// Something that holds in every call that is not refused.
+  void addFact(Term truth) { facts.push_back(split(truth)); }
+  void addAssumption(Assumption assumption) {
+    assumption.fact = split(assumption.fact);
+    assumptions.push_back(std::move(assumption));
+  }
+  /// A size in which a symbol is divided by a number, N/c: from here on N is c·Q + R with
+  /// 0 ≤ R < c, so that N/c and N%c are unknowns. To be said before any fact.
+  void splitSymbols(Term size);
+  /// An integer that is never negative, such as an extent.
+  void addNotNegative(Term term);
+
+  /// Whether goal ≥ 0 wherever the condition holds.
+  Proof prove(Term goal, Term condition);
+
+private:
+  struct System;
+  struct Search;
+  Term split(Term term) {
+    return terms.substitute(terms.substitute(term, divided), gone);
+  }
+  bool isSizeAlways(Term term);
+  Term flatten(Term term, bool &used);
+  Proof decide(Term goal, Term condition);
+  Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
+                unsigned depth);
+  Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
+               unsigned depth, bool harder);
+
+  TermContext &terms;
+  const Variables &variables;
+  std::vector<Term> facts;
+  std::vector<Assumption> assumptions;
+  llvm::DenseMap<Term, std::pair<Term, bool>> flat;
+  llvm::DenseMap<Term, Term> divided, gone;
+  std::map<Term, Proof> unconditional;
+  std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
+};
+
+} // namespace moa::validation
+
+#endif // MOA_VALIDATION_PROVER_H

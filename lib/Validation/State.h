@@ -1,0 +1,44 @@
+//===- State.h - what the steps of one validation share ---------*- C++ -*-===//
+#ifndef MOA_VALIDATION_STATE_H
+#define MOA_VALIDATION_STATE_H
+
+#include "lib/Validation/Accesses.h"
+#include "lib/Validation/Prover.h"
+#include "lib/Validation/Validation.h"
+
+namespace moa {
+
+struct Validator::State {
+  explicit State(mlir::MLIRContext *context)
+      : terms(context), variables(terms), prover(terms, variables) {}
+
+  /// Reads names, constraints, ranges and assumptions, once.
+  mlir::LogicalResult open(mlir::Operation *kernel, mlir::ArrayAttr argNames,
+                           mlir::ArrayAttr requires_, mlir::TypeRange inputs,
+                           mlir::ArrayAttr resultTypes);
+  mlir::LogicalResult open(dnf::KernelOp kernel);
+  /// What the outputs of the normal form read, once.
+  const std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
+  /// The access lies inside of its array, on every axis; facts of new ones.
+  mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type,
+                                  std::vector<Fact> *facts);
+
+  validation::TermContext terms;
+  validation::Variables variables;
+  validation::Prover prover;
+  bool isOpen = false;
+  mlir::Operation *readKernel = nullptr;
+  std::vector<std::vector<validation::Access>> accesses;
+  std::set<std::tuple<int64_t, unsigned, validation::Term, validation::Term>> inside;
+  std::map<std::vector<int64_t>, bool> bijective;
+
+private:
+  mlir::LogicalResult checkAxis(const validation::Access &access, unsigned axis, ArrayType type,
+                                std::vector<Fact> *facts);
+  void refuse(const validation::Access &access, unsigned axis, validation::Term extent,
+              validation::Term condition, bool below);
+};
+
+} // namespace moa
+
+#endif // MOA_VALIDATION_STATE_H

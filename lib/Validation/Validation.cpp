@@ -1,0 +1,115 @@
+//===- Validation.cpp - facts, and lifting --------------------------------===//
+#include "lib/Validation/Validation.h"
+#include "lib/Schedule/Lifting.h"
+#include "lib/Validation/State.h"
+
+using namespace mlir;
+using namespace moa;
+
+StringRef moa::getName(Fact::Kind kind) {
+  switch (kind) {
+  case Fact::Uses: return "uses";
+  case Fact::Bounds: return "bounds";
+  case Fact::Addresses: return "addresses";
+  case Fact::Writes: return "writes";
+  case Fact::Lifting: return "lifting";
+  }
+  llvm_unreachable("unknown kind");
+}
+
+StringRef moa::getName(Fact::Status status) {
+  switch (status) {
+  case Fact::Proved: return "proved";
+  case Fact::ByLemma: return "by lemma";
+  case Fact::Assumed: return "assumed";
+  case Fact::Checked: return "checked at run time";
+  }
+  llvm_unreachable("unknown status");
+}
+
+Validator::Validator(MLIRContext *context) : state(std::make_unique<State>(context)) {}
+Validator::~Validator() = default;
+
+//===----------------------------------------------------------------------===//
+// Lifting
+//===----------------------------------------------------------------------===//
+
+/// The operations that say what is computed and where; the others, bounds of pieces
+/// among them, only serve these.
+static SmallVector<Operation *> stepsOf(onf::KernelOp kernel) {
+  SmallVector<Operation *> steps;
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<onf::ForOp, onf::FoldOp, onf::GuardOp, onf::AccOp, onf::LoadOp, onf::StoreOp,
+            onf::AtOp>(op))
+      steps.push_back(op);
+  });
+  return steps;
+}
+
+/// Equal but for what lifting adds.
+static bool isSameStep(Operation *a, Operation *b) {
+  if (a->getName() != b->getName() || a->getNumResults() != b->getNumResults())
+    return false;
+  auto rest = [](Operation *op) {
+    NamedAttrList attributes(op->getDiscardableAttrDictionary());
+    if (auto properties = op->getPropertiesAsAttribute())
+      for (NamedAttribute entry : cast<DictionaryAttr>(properties))
+        attributes.set(entry.getName(), entry.getValue());
+    for (StringRef name : {"lift", "pieces", "pipeline", "operandSegmentSizes"})
+      attributes.erase(name);
+    return attributes.getDictionary(op->getContext());
+  };
+  return rest(a) == rest(b);
+}
+
+static LogicalResult checkBijection(std::map<std::vector<int64_t>, bool> &known, Operation *op,
+                                    onf::AxisAttr axis, const Twine &what) {
+  ArrayRef<int64_t> sizes = axis.getSizes().drop_front();
+  auto [it, isNew] = known.try_emplace(std::vector<int64_t>(sizes.begin(), sizes.end()), true);
+  if (isNew)
+    if (llvm::Error error = verifyBijection(axis)) {
+      it->second = false;
+      llvm::consumeError(std::move(error));
+    }
+  if (it->second)
+    return success();
+  return op->emitError("the digits of ") << what << " are in no bijection with its indices";
+}
+
+LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
+  SmallVector<Operation *> before = stepsOf(onf), after = stepsOf(lifted);
+  for (size_t k = 0; k < std::max(before.size(), after.size()); ++k)
+    if (k >= before.size() || k >= after.size() || !isSameStep(before[k], after[k])) {
+      Operation *place = k < after.size() ? after[k] : lifted.getOperation();
+      return place->emitError("lifting has changed more than the order of '")
+             << onf.getSymName() << "': step " << k << " of "
+             << before.size() << " is another one";
+    }
+  auto add = [&](Operation *op, onf::AxisAttr axis, StringRef name, StringRef extent) {
+    if (failed(checkBijection(state->bijective, op, axis,
+                              "'" + name + "' < " + extent)))
+      return failure();
+    std::string digits;
+    for (int64_t size : axis.getSizes().drop_front())
+      digits += " x " + std::to_string(size);
+    Fact fact{Fact::Lifting, Fact::Proved, name.str(),
+              (name + " < " + extent + " is in bijection with the guarded digits of ⌈" + extent +
+               " / tile⌉" + digits).str(),
+              {}, op->getLoc()};
+    facts.push_back(std::move(fact));
+    return success();
+  };
+  for (Operation *op : after) {
+    if (auto nest = dyn_cast<onf::ForOp>(op); nest && nest.getLift())
+      for (auto [axis, name, extent] :
+           llvm::zip_equal(nest.getLift()->getAsRange<onf::AxisAttr>(),
+                           nest.getNames().getAsValueRange<StringAttr>(),
+                           nest.getExtents().getAsValueRange<StringAttr>()))
+        if (failed(add(op, axis, name, extent)))
+          return failure();
+    if (auto fold = dyn_cast<onf::FoldOp>(op); fold && fold.getLift())
+      if (failed(add(op, *fold.getLift(), fold.getName(), fold.getExtent())))
+        return failure();
+  }
+  return success();
+}

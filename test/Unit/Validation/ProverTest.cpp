@@ -1,0 +1,141 @@
+//===- ProverTest.cpp - what is shown, by what, and what is not -----------===//
+#include "dialects/MoA/IR/MoA.h"
+#include "lib/Validation/Predicate.h"
+#include "lib/Validation/Prover.h"
+#include "lib/Validation/RealRange.h"
+#include "mlir/IR/MLIRContext.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::validation;
+
+namespace {
+
+class ProverTest : public ::testing::Test {
+protected:
+  ProverTest() : terms(&context), variables(terms), prover(terms, variables) {
+    context.loadDialect<MoADialect>();
+    terms.inputNames = {"t"};
+    auto n = SymExpr::symbol("N");
+    types = {ArrayType::get(&context, ArrayRef<SymExpr>{n}, IntegerType::get(&context, 32))};
+  }
+  Term index(StringRef extent) { return variables.get(depth++, terms.extent(extent), "i"); }
+  Term read(StringRef text) {
+    auto term = parsePredicate(terms, text, types);
+    EXPECT_TRUE(bool(term)) << llvm::toString(term.takeError());
+    return *term;
+  }
+  Proof below(Term a, StringRef extent, Term where = nullptr) {
+    return prover.prove(
+        terms.difference(terms.difference(terms.extent(extent), terms.number(1)), a),
+        where ? where : terms.truth(true));
+  }
+
+  MLIRContext context;
+  TermContext terms;
+  Variables variables;
+  Prover prover;
+  SmallVector<Type> types;
+  unsigned depth = 0;
+};
+
+TEST_F(ProverTest, LinearBounds) {
+  Term i = index("N"), j = index("M");
+  EXPECT_TRUE(below(i, "N").holds);
+  EXPECT_TRUE(below(terms.sum(i, j), "N + M - 1").holds);
+  EXPECT_FALSE(below(terms.sum(i, j), "N + M - 2").holds);
+  EXPECT_FALSE(below(i, "M").holds);
+  EXPECT_TRUE(below(i, "N").lemmas.empty());
+}
+
+TEST_F(ProverTest, QuotientByANumber) {
+  Term j = index("16*L");
+  EXPECT_TRUE(below(terms.quotient(j, terms.number(16)), "L").holds);
+  EXPECT_FALSE(below(terms.quotient(j, terms.number(15)), "L").holds);
+  EXPECT_TRUE(below(terms.remainder(j, terms.number(16)), "16").holds);
+}
+
+TEST_F(ProverTest, QuotientBySymbolIsLemma2) {
+  prover.addFact(read("H%G == 0"));
+  Term h = index("H");
+  Proof proof = below(terms.quotient(h, terms.extent("H/G")), "G");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 2"));
+  EXPECT_FALSE(below(terms.quotient(h, terms.extent("H/G")), "G - 1").holds);
+}
+
+TEST_F(ProverTest, WithoutTheConstraintNothingIsShown) {
+  Term h = index("H");
+  EXPECT_FALSE(below(terms.quotient(h, terms.extent("H/G")), "G").holds);
+}
+
+/// ⌊N·i / max(M, 1)⌋ < N needs N ≥ 1: for N = 0 it is 0 < 0.
+TEST_F(ProverTest, EmptyAxes) {
+  Term i = index("M"), n = terms.symbol("N");
+  Term scaled = terms.quotient(terms.product(n, i),
+                               terms.integer("max", terms.symbol("M"), terms.number(1)));
+  EXPECT_FALSE(below(scaled, "N").holds);
+  Proof proof = below(scaled, "N", read("N >= 1"));
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 12"));
+}
+
+TEST_F(ProverTest, NestedQuotientsAreLemma14) {
+  Term k = index("N*M*L");
+  Term q = terms.quotient(terms.quotient(k, terms.symbol("N")), terms.symbol("M"));
+  Proof proof = below(q, "L");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 14"));
+}
+
+TEST_F(ProverTest, CasesOfMinimaAndSelections) {
+  Term i = index("N"), j = index("M");
+  Term d = terms.difference(i, j);
+  Term clipped = terms.integer("max", terms.number(-4), terms.integer("min", terms.number(4), d));
+  EXPECT_TRUE(below(terms.sum(clipped, terms.number(4)), "9").holds);
+  EXPECT_FALSE(below(terms.sum(clipped, terms.number(4)), "8").holds);
+  Term even = terms.isZero(terms.remainder(i, terms.number(2)));
+  Term partner = terms.select(even, terms.sum(i, terms.number(1)),
+                              terms.difference(i, terms.number(1)));
+  EXPECT_TRUE(below(partner, "N", read("N%2 == 0")).holds);
+  EXPECT_FALSE(below(partner, "N").holds);
+}
+
+TEST_F(ProverTest, AssumptionsAreNamedWhereNeeded) {
+  Term i = index("N"), element = terms.load(0, {i}, IntegerType::get(&context, 32));
+  EXPECT_FALSE(below(element, "P").holds);
+  prover.addAssumption({read("[k] t[k] >= 0 and t[k] < P"), "t in 0..P", true});
+  prover.addAssumption({read("P >= 5"), "assume P >= 5", false});
+  Proof proof = below(element, "P");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_THAT(proof.assumptions, ::testing::ElementsAre("t in 0..P"));
+  EXPECT_TRUE(below(i, "N").assumptions.empty());
+}
+
+TEST_F(ProverTest, RangesOfReals) {
+  Type f32 = Float32Type::get(&context);
+  Term i = terms.integer("max", index("N"), terms.number(8));
+  Term x = terms.scalar("log2", f32, {terms.scalar("divf", f32, {terms.cast(i, f32),
+                                                                terms.real(8, f32)})});
+  RealRange range = rangeOfReal(x);
+  EXPECT_LT(range.low, 0);
+  EXPECT_GT(range.low, -0.1);
+  Term whole = terms.cast(terms.scalar("mulf", f32, {x, terms.real(2, f32)}),
+                          IntegerType::get(&context, 32));
+  EXPECT_TRUE(prover.prove(whole, terms.truth(true)).holds);
+  Term moved = terms.cast(terms.scalar("subf", f32, {x, terms.real(2, f32)}),
+                          IntegerType::get(&context, 32));
+  EXPECT_FALSE(prover.prove(moved, terms.truth(true)).holds);
+}
+
+TEST_F(ProverTest, PredicatesThatCannotBeRead) {
+  for (StringRef text : {"N +", "N", "t[1, 2] < 3", "N < M M", "(N < M", "[a, ] N < M"}) {
+    auto term = parsePredicate(terms, text, types);
+    EXPECT_FALSE(bool(term)) << text.str();
+    llvm::consumeError(term.takeError());
+  }
+}
+
+} // namespace
