@@ -350,7 +350,8 @@ TEST_F(ScheduleTest, BadSchedules) {
   expect("\"register\": 18", "\"register\": -3", "but got -3");
   expect("\"register\": 18", "\"register\": \"6\"", "for 'register'");
   expect("\"core\": 0", "\"core\": 4", "expects 0, the rest");
-  expect("\"sequential\": 0, ", "", "expects 'sequential': 0");
+  expect("\"core\": 0, \"sequential\": 22, ", "", "expects 'sequential': 0");
+  expect("\"core\": 0, \"sequential\": 22", "\"core\": 0, \"sequential\": 0", "for 'sequential'");
   expect("\"lane\": 16", "\"lane\": 12", "has 1, 4, 8, 16");
   expect("\"lane\": 16", "\"lane\": 32", "asks for 32 lanes of 32 bits");
   expect("\"cache\": 96", "\"cache\": 4096", "bytes per core");
