@@ -74,6 +74,12 @@ Value KernelBuilder::input(std::string name, std::vector<std::string> extents,
   for (const std::string &extent : extents)
     shape.push_back(canonical(extent));
   inputs.push_back({name, bound});
+  // Values below the bound are what the inputs hold, so that they may be indices.
+  SmallVector<std::string> ranges;
+  for (const auto &entry : inputs)
+    ranges.push_back(entry.bound.empty() ? "" : "0.." + entry.bound);
+  SmallVector<StringRef> texts(ranges.begin(), ranges.end());
+  kernel->setAttr("moa.ranges", b.getStrArrayAttr(texts));
   return kernel.getBody().front().addArgument(array(shape, typeNamed(type)), loc);
 }
 
