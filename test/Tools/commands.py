@@ -40,6 +40,7 @@ for page in pages:
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         (directory / "examples").symlink_to(root / "examples")
+        (directory / "test").symlink_to(root / "test")
         (directory / "build").mkdir()
         (directory / "build" / "bin").symlink_to(binaries)
         # `python3` is the interpreter of the tests, which has NumPy.
@@ -55,6 +56,6 @@ for page in pages:
             if done.returncode:
                 failed.append(f"{page}:\n{block}\n{done.stdout}")
         left = {path.name for path in directory.iterdir()}
-        assert left == {"build", "examples", "path"}, left
+        assert left == {"build", "examples", "path", "test"}, left
 print("\n".join(failed))
 sys.exit(bool(failed))

@@ -71,7 +71,9 @@ class OnDemand(mt.KernelTest):
 
     def test_operands_of_logic(self):
         spec = """kernel k[I, J, L](A : bool[I, J], S : f32[I, L], P : i32)
-            -> (s : f32[I], n : i32[I]) {
+            -> (s : f32[I], n : i32[I])
+          assume L <= P + J
+        {
           keep = [i < I, j < L] j < P or A[i, j - P]
           s = +/ mask(keep, S)
           n = +/ [i < I, j < L] select(j >= P and A[i, j - P], 1, 0)
@@ -87,7 +89,9 @@ class OnDemand(mt.KernelTest):
 
     def test_nested(self):
         """A condition that is itself read on demand; the inner one per element."""
-        spec = """kernel k[N, M](x : f32[N], c : i32[M], y : f32[M]) -> z : f32[N] {
+        spec = """kernel k[N, M](x : f32[N], c : i32[M], y : f32[M]) -> z : f32[N]
+          assume [m] c[m] >= 0
+        {
           z = [i < N] select(i < M, select(c[i] < M, y[c[i]], x[i]), -x[i])
         }
         """
@@ -153,7 +157,9 @@ class OnDemand(mt.KernelTest):
     def test_masked_table(self):
         """A guard that is known only per element protects what it masks."""
         spec = """kernel k[N, J, P; D = 16](Q : f32[N, D], t : i32[N, J], K : f32[P, D])
-            -> (s : f32[N], m : f32[N]) {
+            -> (s : f32[N], m : f32[N])
+          assume [i, j] t[i, j] < P
+        {
           seen = [i, j] t[i, j] >= 0
           S = [i < N, j < J] +/ [d < D] (Q[i, d] * K[t[i, j], d])
           s = +/ mask(seen, S)

@@ -229,6 +229,8 @@ Value DefinitionBuilder::op(ScalarFn fn, const Values &v) {
     return create<math::AbsFOp>(v);
   case ScalarFn::exp:
     return create<math::ExpOp>(v);
+  case ScalarFn::exp2:
+    return create<math::Exp2Op>(v);
   case ScalarFn::add:
     return isFloat ? create<arith::AddFOp>(v) : Value(create<arith::AddIOp>(v));
   case ScalarFn::sub:
@@ -257,6 +259,11 @@ Value DefinitionBuilder::op(ScalarFn fn, const Values &v) {
       return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, v[0],
                                    v[1]);
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v[0], v[1]);
+  case ScalarFn::le:
+    if (isFloat)
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, v[0],
+                                   v[1]);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, v[0], v[1]);
   case ScalarFn::eq:
     if (isFloat)
       return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, v[0],

@@ -312,7 +312,7 @@ Equation repair(Random &random) {
 Equation splitting(Random &random) {
   Rows rows(random);
   Shape first = rows.shape, second = rows.shape;
-  second[rows.axis] = random.pick<std::string>({"0", "1", "M", "P1"});
+  second[rows.axis] = random.pick<std::string>({"0", "1", "N1", "P1"});
   Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min});
   ByArrays s({{"x", first}, {"y", second}});
   s.left.output(s.left.reduce(monoid, s.left.cat(s.l[0], s.l[1], rows.axis), rows.axis));
@@ -327,8 +327,8 @@ Equation splitting(Random &random) {
 
 /// R5: Σₖ Aₖ·(Σ_d B_d·C_kd) = Σ_d B_d·(Σₖ Aₖ·C_kd), beside the sums over k of every d.
 Equation exchange(Random &random) {
-  std::string rows = random.pick<std::string>({"N", "P1", "1"});
-  std::string keys = random.pick<std::string>({"M", "N", "P2"});
+  std::string rows = random.pick<std::string>({"N0", "P1", "1"});
+  std::string keys = random.pick<std::string>({"N1", "N0", "P0"});
   std::string depth = random.pick<std::string>({"1", "2", "3", "5"});
   ByArrays s({{"a", {rows, keys}}, {"b", {rows, depth}}, {"c", {keys, depth}}});
   auto carried = [&](KernelBuilder &k, const Values &v) {

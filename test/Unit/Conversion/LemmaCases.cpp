@@ -351,6 +351,54 @@ Equation reshapeByGroups(Random &random) {
   return equation;
 }
 
+/// Lemma 12: 0 ≤ x ≤ n − 1 and r ≥ 0 ⇒ 0 ≤ r·x ≤ r·(n − 1)
+Equation products(Random &random) {
+  DefinitionBuilder l;
+  std::string n = random.pick<std::string>({"N0", "1", "5"});
+  return always({n, "N1"}, l, [&](const Values &i) {
+    Value product = l.op(Fn::mul, {i[1], i[0]});
+    Value most = l.op(Fn::mul, {i[1], l.extent(n + " - 1")});
+    return l.both(l.op(Fn::lt, {l.index(-1), product}), l.op(Fn::le, {product, most}));
+  });
+}
+
+/// Lemma 13: the values of a non-decreasing function lie between those at the ends, and
+/// so do their truncations; here 2^(x/8) − 1 of 0 ≤ x ≤ n − 1
+Equation intervalsOfReals(Random &random) {
+  DefinitionBuilder l;
+  std::string n = random.pick<std::string>({"N0", "1", "5"});
+  auto f = [&](Value x) {
+    Value scaled = l.op(Fn::mul, {l.cast(x, "f64"), l.number(0.125)});
+    return l.op(Fn::sub, {l.op(Fn::exp2, {scaled}), l.number(1)});
+  };
+  return always({n}, l, [&](const Values &i) {
+    Value low = f(l.index(0)), value = f(i[0]), high = f(l.extent(n + " - 1"));
+    auto between = [&](Value a, Value x, Value b) {
+      return l.both(l.op(Fn::le, {a, x}), l.op(Fn::le, {x, b}));
+    };
+    auto whole = [&](Value x) { return l.cast(x, "i64"); };
+    return l.both(between(low, value, high), between(whole(low), whole(value), whole(high)));
+  });
+}
+
+/// Lemma 14: ⌊⌊e/a⌋/b⌋ = ⌊e/(a·b)⌋ for a ≥ 1 and b ≥ 1, e of either sign
+Equation nestedQuotients(Random &random) {
+  DefinitionBuilder l, r;
+  std::string a = random.pick<std::string>({"N1", "2", "3"}), b = random.pick<std::string>({"N2", "1", "5"});
+  auto number = [](DefinitionBuilder &d, Value i) { return d.op(Fn::sub, {i, d.extent("8*N0")}); };
+  l.output({"17*N0"}, [&](const Values &i) {
+    return l.op(Fn::div, {l.op(Fn::div, {number(l, i[0]), l.extent(a)}), l.extent(b)});
+  });
+  r.output({"17*N0"}, [&](const Values &i) {
+    return r.op(Fn::div, {number(r, i[0]), r.extent(times({a, b}))});
+  });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
 } // namespace
 
 std::vector<Law> lemmas() {
@@ -359,7 +407,8 @@ std::vector<Law> lemmas() {
           {"Lemma 5", "", leastAtCorner},   {"Lemma 6", "", softmaxState},
           {"Lemma 7", "", freeAtIdentity},  {"Lemma 8", "", singularExtreme},
           {"Lemma 9", "", scaledExtreme},   {"Lemma 10", "", laggingReference},
-          {"Lemma 11", "", reshapeByGroups}};
+          {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
+          {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients}};
 }
 
 } // namespace moa::test
