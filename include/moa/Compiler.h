@@ -186,7 +186,7 @@ struct PTXFiles {
 /// What the blocks of a program for a GPU have copied and masked, all together.
 struct TileCounts {
   std::map<std::string, int64_t> copied; ///< tiles by the name of their array
-  int64_t masked = 0;                    ///< visits for which the guard was evaluated
+  int64_t masked = 0;                    ///< stages cleared of what no row sees: one per carried operand and visit with a guard
 };
 
 /// One compiled specification.
