@@ -84,7 +84,7 @@ private:
     // needed where the parts of the range hold that do not depend on j.
     Expr newBody = restrict(body, both(condition, partOfRow(newPresent, j)));
     if (condition && (mayFault(body) || (present && mayFault(present))))
-      newPresent = both(condition, newPresent);
+      newPresent = both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
     return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds,
@@ -98,6 +98,18 @@ private:
     if (!condition->isOp("arith.andi"))
       return nullptr;
     return both(partOfRow(condition->operands[0], j), partOfRow(condition->operands[1], j));
+  }
+
+  /// The conjuncts of a condition that are none of another's, or null.
+  Expr without(Expr condition, Expr other) {
+    if (!other || condition == other)
+      return other ? nullptr : condition;
+    if (condition->isOp("arith.andi"))
+      return both(without(condition->operands[0], other), without(condition->operands[1], other));
+    if (!other->isOp("arith.andi"))
+      return condition;
+    Expr rest = without(condition, other->operands[0]);
+    return rest ? without(rest, other->operands[1]) : nullptr;
   }
 
   /// Whether an element is read that is not known to be inside its array.
