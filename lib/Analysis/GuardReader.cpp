@@ -15,7 +15,8 @@ static constexpr unsigned maxCases = 8;
 static constexpr unsigned maxSplits = 4;
 
 GuardReader::GuardReader(onf::ForOp nest, onf::FoldOp fold)
-    : nest(nest), fold(fold), context(fold.getContext()) {}
+    : nest(nest), fold(fold), context(fold.getContext()),
+      onDemand(nest->getParentOfType<onf::KernelOp>()) {}
 
 static AffineExpr literal(int64_t value, MLIRContext *context) {
   return getAffineConstantExpr(value, context);
@@ -182,7 +183,7 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
 /// where it may fault and some choice depends on the indices.
 std::optional<SmallVector<GuardReader::Choice, 2>> GuardReader::placesOf(Value value) {
   SmallVector<Choice, 2> when;
-  if (path.empty() || !faults.mayFault(value))
+  if (path.empty() || !(onDemand.mayFault(value) || onDemand.mayDivideByZero(value)))
     return when;
   for (const Choice &choice : path) {
     if (depends(choice.first) || !canHoist(choice.first))

@@ -10,8 +10,8 @@
 #define MOA_ANALYSIS_GUARDREADER_H
 
 #include "dialects/ONF/IR/ONF.h"
-#include "lib/Analysis/Faults.h"
 #include "lib/Analysis/Intervals.h"
+#include "lib/Analysis/OnDemand.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -79,7 +79,7 @@ private:
   onf::ForOp nest;
   onf::FoldOp fold;
   mlir::MLIRContext *context;
-  Faults faults;
+  OnDemand onDemand;
   llvm::SmallVector<Choice> path; // what holds where the value being read is asked for
   std::vector<Symbol> symbols;
   llvm::SmallVector<mlir::AffineExpr> facts;
