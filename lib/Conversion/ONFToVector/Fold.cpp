@@ -454,6 +454,10 @@ Value Emitter::evalTerm(AccOp acc) {
   for (Value factor : op->getOperands())
     factors.push_back(isRow(term) ? rowValue(factor) : value(factor));
   Build b = here();
+  // A state that is the same in all rows may be at hand as one of rows.
+  if (llvm::any_of(factors, [](Value x) { return isa<VectorType>(x.getType()); }))
+    for (Value &factor : factors)
+      factor = b.splat(factor, lanes);
   Type type = factors[0].getType();
   if (quotient) // a / b is the product of a and 1 / b
     factors[1] = arith::DivFOp::create(

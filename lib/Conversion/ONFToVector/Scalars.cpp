@@ -302,9 +302,14 @@ unsigned Emitter::depthOfCaptures(Operation *op) {
     for (Value operand : inner->getOperands()) {
       if (op->isAncestor(operand.getParentBlock()->getParentOp()))
         continue;
-      if (auto fold = operand.getDefiningOp<FoldOp>())
-        depth = std::max(depth, evalFold(fold, operand).depth);
-      else if (!isa<ArrayType>(operand.getType()))
+      if (auto fold = operand.getDefiningOp<FoldOp>()) {
+        Emitted where = evalFold(fold, operand);
+        depth = std::max(depth, where.depth);
+        // What stands there for all rows of a tile is read for the row.
+        StateBuffer *state = findState(operand, where);
+        if (state && state->tiled && !isUniform(operand))
+          depth = std::max(depth, rowDepth().value_or(0));
+      } else if (!isa<ArrayType>(operand.getType()))
         depth = std::max(depth, eval(operand).depth);
     }
   });
