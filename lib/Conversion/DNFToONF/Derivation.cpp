@@ -127,8 +127,11 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   });
   if (outside.empty() || !term)
     return sum(body);
+  // Only what is finite makes 0 of the empty sum by itself.
   bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
-    return factor.base->kind == ExprKind::Const;
+    auto number = dyn_cast_or_null<FloatAttr>(factor.base->value);
+    return factor.base->kind == ExprKind::Const && number && number.getValue().isFinite() &&
+           !(factor.divides && number.getValue().isZero());
   });
   Expr rest = sum(term);
   exprs.inheritName(e, rest);

@@ -154,21 +154,34 @@ std::optional<Terms> Expansion::separate(Expr e) {
   return std::nullopt;
 }
 
-/// g at index 0, and 0 over an empty range.
+/// g at index 0, and 0 over an empty range, where its reductions read nothing.
 Expr Expansion::firstValue(Expr g) {
-  Type index = IndexType::get(exprs.getContext());
-  Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
-  Expr first = exprs.replace(g, [&](Expr e) -> Expr {
-    return e->kind == ExprKind::Index && e->id == j ? zero : nullptr;
-  });
-  auto extent = SymExpr::parse(sum->extent);
-  if (auto n = extent->getConstant(); n && *n > 0)
-    return first;
   MLIRContext *context = exprs.getContext();
+  Type index = IndexType::get(context);
+  Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
+  auto extent = SymExpr::parse(sum->extent);
+  auto n = extent->getConstant();
+  bool isNeverEmpty = n && *n > 0;
   auto greater = NamedAttribute(StringAttr::get(context, "predicate"),
                                 IntegerAttr::get(IntegerType::get(context, 64), 4)); // sgt
   Expr any = exprs.op(OperationName("arith.cmpi", context), DictionaryAttr::get(context, greater),
                       {exprs.extent(*extent), zero}, IntegerType::get(context, 1));
+  std::function<Expr(Expr)> atZero = [&](Expr e) -> Expr {
+    if (e->kind == ExprKind::Index)
+      return e->id == j ? zero : nullptr;
+    if (e->kind != ExprKind::Reduce || !e->dependsOn(j) || isNeverEmpty)
+      return nullptr;
+    int64_t k = exprs.freshIndex(exprs.boundName(e));
+    auto [body, present] = exprs.open(e, k);
+    body = exprs.replace(body, atZero);
+    present = present ? exprs.op("arith.andi", {any, exprs.replace(present, atZero)}, any->type)
+                      : any;
+    return exprs.reduce(e->monoid, e->extent, k, body, present, e->rounds, exprs.boundName(e),
+                        e->function);
+  };
+  Expr first = exprs.replace(g, atZero);
+  if (isNeverEmpty)
+    return first;
   return exprs.op("arith.select", {any, first, exprs.floatConstant(0, type)}, type);
 }
 
