@@ -112,6 +112,14 @@ Error GraphBuilder::makeConstant(Value value, int64_t number) {
   return Error::success();
 }
 
+Error GraphBuilder::makeExtent(Value value, StringRef expr, const Symbols &values) {
+  auto number = evaluate(expr, values);
+  if (number)
+    return makeConstant(value, *number);
+  define(value, make<FaultNode>(&top, value.getLoc(), toString(number.takeError())));
+  return Error::success();
+}
+
 Error GraphBuilder::buildOp(Operation *op) {
   auto special = buildSpecial(op);
   if (!special || *special)

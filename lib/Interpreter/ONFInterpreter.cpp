@@ -286,10 +286,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
   if (auto at = dyn_cast<onf::AtOp>(op))
     return buildAt(at);
   if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
-    auto value = evaluate(extent.getExpr(), strided);
-    if (!value)
-      return value.takeError();
-    if (Error error = makeConstant(extent.getResult(), *value))
+    if (Error error = makeExtent(extent.getResult(), extent.getExpr(), strided))
       return error;
     return true;
   }
