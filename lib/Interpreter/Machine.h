@@ -17,6 +17,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/bit.h"
+#include <cmath>
 #include <memory>
 
 namespace moa::interp {
@@ -80,7 +81,7 @@ public:
     bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value),
                                  roundoffSeed) &
               1;
-    return value * (1 + (up ? roundoff : -roundoff));
+    return std::fma(value, up ? roundoff : -roundoff, value); // 1 + 2^-53 is 1
   }
   /// The same for a step of a sum or product of floats.
   Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {

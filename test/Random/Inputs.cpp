@@ -14,11 +14,48 @@ using namespace moa::random;
 // Sizes
 //===----------------------------------------------------------------------===//
 
+/// A few seconds of interpretation with all its repetitions.
+static constexpr double kMostCost = 2e7;
+
 static std::optional<int64_t> evaluate(const SymExpr &expr, const Sizes &sizes) {
   return expr.evaluate([&](llvm::StringRef name) -> std::optional<int64_t> {
     auto found = sizes.find(name.str());
     return found == sizes.end() ? std::nullopt : std::optional<int64_t>(found->second);
   });
+}
+
+/// What the elements of all outputs cost at these sizes, in elements that are read or
+/// computed, where every use computes its operand again, as normal forms without
+/// intermediate arrays may. Calls count as one operation on their arguments.
+static double costOf(const Program &program, const std::vector<NodeId> &nodes,
+                     const Sizes &sizes) {
+  std::map<NodeId, double> counts, costs; // elements, and the cost of one
+  for (NodeId id : nodes) { // operands first
+    const Node &node = program.nodes[id];
+    double &count = counts[id] = 1, &cost = costs[id] = 1;
+    for (const SymExpr &extent : node.shape)
+      count *= evaluate(extent, sizes).value_or(1);
+    double operands = 0, most = 0;
+    for (NodeId operand : node.operands) {
+      operands += costs[operand];
+      most = std::max(most, counts[operand]);
+    }
+    llvm::StringRef op = node.op;
+    double terms = 1;
+    if (op.contains('.') || op == "inner") {
+      const Shape &left = program.nodes[node.operands[0]].shape;
+      terms = left.empty() ? 1 : double(evaluate(left.back(), sizes).value_or(1));
+    } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" || op == "logsumexp") {
+      terms = std::max(1.0, most / std::max(count, 1.0));
+    } else if (op == "softmax") {
+      terms = 4; // the sums of a row serve all its elements
+    }
+    cost += terms * operands;
+  }
+  double total = 0;
+  for (const Output &output : program.outputs)
+    total += counts[output.node] * costs[output.node];
+  return total;
 }
 
 static bool fits(const Program &program, const std::vector<Need> &needs,
@@ -44,7 +81,7 @@ static bool fits(const Program &program, const std::vector<Need> &needs,
       return false;
     total += count;
   }
-  return total <= 10 * most;
+  return total <= 10 * most && costOf(program, nodes, sizes) <= kMostCost;
 }
 
 std::optional<Sizes> moa::random::chooseSizes(const Program &program, unsigned round) {
