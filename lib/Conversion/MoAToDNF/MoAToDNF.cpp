@@ -335,7 +335,13 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
       .enableConstantCSE(false)
       .setUseTopDownTraversal(seed % 2 == 0)
       .setMaxIterations(GreedyRewriteConfig::kNoLimit);
-  return applyPatternsGreedily(result.getBody(), std::move(patterns), config);
+  // Arithmetic is folded once absence has left it: `x or true` is true only where x is
+  // present, and x·0 is 0 only there.
+  config.enableFolding(false);
+  if (failed(applyPatternsGreedily(result.getBody(), std::move(patterns), config)))
+    return failure();
+  config.enableFolding(true);
+  return applyPatternsGreedily(result.getBody(), RewritePatternSet(&getContext()), config);
 }
 
 LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
