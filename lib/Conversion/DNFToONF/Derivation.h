@@ -77,6 +77,8 @@ private:
   Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
+  Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
+  bool isAtMostOne(Expr e, int64_t j, Expr factor, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);

@@ -338,6 +338,18 @@ MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
   llvm_unreachable("unknown expression");
 }
 
+void moa::walk(Expr e, llvm::function_ref<void(Expr)> visit) {
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> go = [&](Expr node) {
+    if (!seen.insert(node).second)
+      return;
+    visit(node);
+    for (Expr operand : node->operands)
+      go(operand);
+  };
+  go(e);
+}
+
 SmallVector<Expr> moa::outermostReductions(Expr value) {
   SmallVector<Expr> result;
   llvm::DenseSet<Expr> seen;

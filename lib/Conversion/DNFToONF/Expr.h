@@ -130,6 +130,9 @@ private:
   unsigned serial = 0;
 };
 
+/// Calls `visit` on every node below `e`, once each.
+void walk(Expr e, llvm::function_ref<void(Expr)> visit);
+
 /// Reductions of `value` outside any other reduction, in order.
 llvm::SmallVector<Expr> outermostReductions(Expr value);
 

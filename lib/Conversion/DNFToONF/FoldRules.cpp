@@ -148,7 +148,7 @@ bool FoldRules::isNonNegative(Expr e) {
   if (auto value = floatValue(e))
     return *value >= 0;
   if (e->isOp("math.absf") || e->isOp("math.exp") || e->isOp("math.exp2") ||
-      e->isOp("math.sqrt"))
+      e->isOp("math.sqrt") || e->isOp("math.rsqrt"))
     return true;
   if (e->isOp("arith.mulf") && e->operands[0] == e->operands[1])
     return true;
@@ -422,7 +422,9 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
     result.resets = true;
     return result;
   }
-  if (!mulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
+  // M1 and M2: over maxima and minima by factors that are not negative, as ratios of
+  // factors are of which that is known.
+  if (!nonNegativeMulDistributesOver(t->monoid) || !isa<FloatType>(t->type))
     return fail(body, "multiplication does not distribute over " +
                           stringifyMonoid(t->monoid).str());
   Split split = splitMul(body, states, indices);

@@ -77,6 +77,8 @@ public:
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
   bool reads(Expr e, const StateSet &states);
+  /// Whether the value is known not to be negative, wherever it is a number.
+  bool isNonNegative(Expr e);
 
 private:
   bool free(Expr e, llvm::ArrayRef<int64_t> indices);
@@ -87,7 +89,6 @@ private:
     bool nonNegative;
   };
   Trend trend(Expr e, const StateSet &states);
-  bool isNonNegative(Expr e);
   bool isPositive(Expr e);
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
   /// The one state on which `body` depends, where terms are the identity of t's

@@ -295,6 +295,63 @@ class Folds(mt.KernelTest):
         self.run_case(spec, lambda x, w: {"O": (x - x.mean(-1, keepdims=True)) @ w},
                       lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
 
+    def test_extremes_of_weights(self):
+        """What does not depend on the index leaves maxima and minima, if it is not negative."""
+        def expected(x, y):
+            p = weights(x)
+            return {"a": p.max(-1), "b": p.min(-1), "c": (p * y).max(-1), "d": (p * y).min(-1)}
+
+        spec = rows("p = softmax(x)\n  a = max/ p\n  b = min/ p\n  c = max/ (p * y)\n  d = min/ (p * y)",
+                    "x : T[N, M], y : T[N, M]", "a : T[N], b : T[N], c : T[N], d : T[N]")
+        for shift in (0.0, 500.0, -500.0):
+            self.run_case(spec, expected, shift=shift, bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_extremes_of_logarithms_of_weights(self):
+        def expected(x):
+            log = x - x.max(-1, keepdims=True)
+            log = log - np.log(np.exp(log).sum(-1, keepdims=True))
+            return {"a": log.min(-1), "b": log.max(-1) - 2 * log.min(-1)}
+
+        spec = rows("l = x -@(1,0) logsumexp(x)\n  a = min/ l\n"
+                    "  b = max/ [i < N, j < M] (max/ l)[i] - 2 * l[i, j]",
+                    results="a : T[N], b : T[N]")
+        self.run_case(spec, expected, bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_extremes_of_standard_scores(self):
+        def expected(x):
+            z = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.25)
+            return {"O": z.max(-1), "o": z.min(-1)}
+
+        spec = rows("c = x -@(1,0) mean(x)\n  z = c *@(1,0) rsqrt(mean(c * c) + 0.25)\n"
+                    "  O = max/ z\n  o = min/ z", results="O : T[N], o : T[N]")
+        self.run_case(spec, expected, bound={"f32": 4e-6, "f64": 1e-13})
+
+    def test_extremes_of_masked_weights(self):
+        """Over nothing a maximum is the identity, whatever would have left it."""
+        def expected(x, w):
+            keep = np.arange(x.shape[1])[None] < 3 * np.arange(N)[:, None] - 2
+            s = np.where(keep, x, -np.inf)
+            with np.errstate(invalid="ignore"):
+                p = np.exp(s - s.max(-1, keepdims=True))
+                p = p / p.sum(-1, keepdims=True)
+            pw = np.where(keep[..., None], p[..., None] * w[None], -np.inf)
+            return {"O": pw.max(1), "o": np.where(keep, p, np.inf).min(-1)}
+
+        spec = rows("p = softmax(mask([i, j] j < 3 * i - 2, x))\n  O = p max.* w\n  o = min/ p",
+                    "x : T[N, M], w : T[M, 8]", "O : T[N, 8], o : T[N]")
+        self.run_case(spec, expected, bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_powers_of_weights(self):
+        """exp(x - max x) is at most 1: its square loses nothing without the divisor."""
+        def expected(x, w):
+            q = weights(x) ** 2
+            return {"O": q @ w, "R": (q / q.sum(-1, keepdims=True)) @ w}
+
+        spec = rows("p = softmax(x)\n  q = p * p\n  O = q +.* w\n  R = (q /@(1,0) (+/ q)) +.* w",
+                    "x : T[N, M], w : T[M, 8]", "O : T[N, 8], R : T[N, 8]")
+        for shift in (0.0, 500.0):
+            self.run_case(spec, expected, shift=shift, bound={"f32": 4e-6, "f64": 1e-12})
+
     def test_absolute_deviation_takes_another_pass(self):
         spec = rows("O = +/ abs(x -@(1,0) mean(x))")
         self.run_case(spec, lambda x: {"O": abs(x - x.mean(-1, keepdims=True)).sum(-1)}, passes=2)

@@ -61,9 +61,45 @@ Equation linearity(Random &random) {
   return s.finish();
 }
 
+/// R1: max (σ × F) = σ × max F for σ ≥ 0, max (F − σ) = max F − σ, max (σ − F) =
+/// σ − min F, and the same of minima, where σ reads a result over the range; over
+/// nothing the result is the identity whatever σ is.
+Equation extremeOfFactor(Random &random) {
+  Rows rows(random);
+  Monoid monoid = random.pick<Monoid>({Monoid::max, Monoid::min});
+  unsigned kind = random.below(3);
+  Monoid other = kind != 2                ? monoid
+                 : monoid == Monoid::max ? Monoid::min
+                                         : Monoid::max;
+  Fn fn = kind == 0 ? Fn::mul : Fn::sub;
+  ByArrays s({{"f", rows.shape}});
+  auto sigma = [&](KernelBuilder &b, Value x) {
+    return b.reduce(Monoid::add, kind == 0 ? b.map(Fn::abs, {x}) : x, rows.axis);
+  };
+  KernelBuilder &l = s.left, &r = s.right;
+  Value part = sigma(l, s.l[0]);
+  Value terms = kind == 2 ? l.map(fn, {part, s.l[0]}, {rows.places, rows.all})
+                          : rows.byRow(l, fn, s.l[0], part);
+  l.output(l.reduce(monoid, terms, rows.axis));
+
+  Numbers axes;
+  for (size_t k = 0; k < rows.rows.size(); ++k)
+    axes.push_back(k);
+  Value extreme = r.reduce(other, s.r[0], rows.axis), right = sigma(r, s.r[0]);
+  Value value = kind == 2 ? r.map(fn, {right, extreme}) : r.map(fn, {extreme, right});
+  Value any = r.reduce(Monoid::or_, r.map(Fn::eq, {s.r[0], s.r[0]}), rows.axis);
+  Value identity = r.constant(monoid == Monoid::max ? -kInf : kInf);
+  r.output(r.map(Fn::select, {any, value, identity}, {axes, axes, {}}));
+  Equation equation = s.finish();
+  equation.equality = Equality::Values; // σ × −0
+  return equation;
+}
+
 /// R1: Σ (σ × F) = σ × Σ F, Σ (F / σ) = (Σ F) / σ, σ free of the reduced index;
 /// over nothing the result is 0 whatever σ is. The range may have a condition.
 Equation factor(Random &random) {
+  if (random.below(3) == 0)
+    return extremeOfFactor(random);
   Rows rows(random);
   bool divides = random.below(2), masked = random.below(2);
   Fn fn = divides ? Fn::div : Fn::mul;

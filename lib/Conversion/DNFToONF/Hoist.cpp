@@ -1,0 +1,217 @@
+//===- Hoist.cpp - R1: what leaves a reduction ----------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/Observer.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Whether a factor is computed from results of earlier reductions, all of them
+/// maxima and minima.
+static bool readsExtremesOnly(Expr factor) {
+  SmallVector<Expr> results = outermostReductions(factor);
+  return !results.empty() && llvm::all_of(results, [](Expr result) {
+    return result->monoid == Monoid::max || result->monoid == Monoid::min;
+  });
+}
+
+/// Whether R3 repairs the sum of `body` when the maxima and minima over the same
+/// elements that it reads change.
+bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
+  StateSet states;
+  std::set<int64_t> rows;
+  walk(body, [&](Expr node) {
+    if (node->kind != ExprKind::Reduce || node->extent != e->extent || node->dependsOn(j) ||
+        exprs.open(node, j).second != present || !readsExtremesOnly(node))
+      return;
+    states.insert(node);
+    rows.insert(node->freeIndices.begin(), node->freeIndices.end());
+  });
+  // An axis that the states do not have may come to be carried by the sum.
+  SmallVector<int64_t> indices;
+  llvm::copy_if(body->freeIndices, std::back_inserter(indices),
+                [&](int64_t index) { return !rows.count(index); });
+  return rules
+      .repair(e, body, states, indices,
+              [&](Expr state) { return exprs.open(state, j).first; })
+      .valid();
+}
+
+/// Whether a factor of the terms of `e` is exp(x − max x), the maximum being of the same
+/// elements or more: its powers neither leave the range nor, beside the term where it is
+/// 1, lose anything.
+bool Derivation::isAtMostOne(Expr e, int64_t j, Expr factor, Expr present) {
+  if (!factor->isOp("math.exp") && !factor->isOp("math.exp2"))
+    return false;
+  Expr difference = factor->operands[0];
+  if (!difference->isOp("arith.subf"))
+    return false;
+  Expr most = difference->operands[1];
+  if (most->kind != ExprKind::Reduce || most->monoid != Monoid::max ||
+      most->extent != e->extent || most->dependsOn(j))
+    return false;
+  auto [body, range] = exprs.open(most, j);
+  return body == difference->operands[0] && (!range || range == present);
+}
+
+/// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
+/// range the left side is 0 whatever σ is, so the right side is guarded.
+///
+/// What is left must not leave the range of the type where the sum as written
+/// would not. A result of an earlier reduction therefore stays beside a factor
+/// that occurs twice (x²/m² overflows where (x/m)² does not), and a result made
+/// of maxima and minima stays wherever R3 repairs the sum when they change,
+/// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
+Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
+  SmallVector<FoldRules::Factor> factors = rules.factors(body), outside;
+  std::string name = exprs.boundName(e).str();
+  auto sum = [&](Expr term) {
+    return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name);
+  };
+  std::set<Expr> bases, results;
+  bool repeated = false, repeatsResult = false;
+  for (const FoldRules::Factor &factor : factors)
+    if (factor.base->dependsOn(j))
+      repeated |= !bases.insert(factor.base).second && !isAtMostOne(e, j, factor.base, present);
+    else if (!outermostReductions(factor.base).empty())
+      repeatsResult |= !results.insert(factor.base).second || factor.base->isOp("math.powf") ||
+                       readsExtremesOnly(factor.base);
+  if (!enabled("R1") || (repeated && repeatsResult))
+    return sum(body);
+  auto without = [&](llvm::function_ref<bool(Expr)> leaves) {
+    return rules.rebuildProduct(body, [&](unsigned, Expr factor) {
+      return factor->dependsOn(j) || !leaves(factor) ? factor : nullptr;
+    });
+  };
+  // Maxima and minima stay if R3 repairs what they leave behind.
+  std::function<bool(Expr)> leaves = [](Expr factor) { return !readsExtremesOnly(factor); };
+  Expr term = without(leaves);
+  if (!term || !repairable(e, j, term, present)) {
+    leaves = [](Expr) { return true; };
+    term = without(leaves);
+  }
+  llvm::copy_if(factors, std::back_inserter(outside), [&](const FoldRules::Factor &factor) {
+    return !factor.base->dependsOn(j) && leaves(factor.base);
+  });
+  if (outside.empty() || !term)
+    return sum(body);
+  // Only what is finite makes 0 of the empty sum by itself.
+  bool constantsOnly = llvm::all_of(outside, [](const FoldRules::Factor &factor) {
+    auto number = dyn_cast_or_null<FloatAttr>(factor.base->value);
+    return factor.base->kind == ExprKind::Const && number && number.getValue().isFinite() &&
+           !(factor.divides && number.getValue().isZero());
+  });
+  Expr rest = sum(term);
+  exprs.inheritName(e, rest);
+  outside.insert(outside.begin(), {rest, false});
+  Expr value = rules.product(outside, e->type);
+  Expr any = makeAny(e->extent, j, present);
+  if (!constantsOnly && any != exprs.boolean(true))
+    value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
+  if (observer)
+    observer->rewrote("R1", e, j, body, present, value);
+  return value;
+}
+
+/// R1 behind selections that read results: Σ_j ξ·(p ? σ·F : 0) = σ·Σ_j ξ·(p ? F : 0), and
+/// 0 where p holds nowhere, whatever σ is and whatever F would have been there.
+Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
+  Expr zero = exprs.floatConstant(0, e->type), picked = nullptr;
+  SmallVector<FoldRules::Factor> outside;
+  auto readsResult = [&](Expr inner) {
+    return llvm::any_of(outermostReductions(inner), [&](Expr result) { return !result->dependsOn(j); });
+  };
+  auto leaves = [&](Expr inner) {
+    return enabled("R1") && !inner->dependsOn(j) && readsResult(inner) && !readsExtremesOnly(inner);
+  };
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
+    if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
+        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) ||
+        !readsResult(choice->operands[1]))
+      return choice;
+    Expr condition = choice->operands[0], value = choice->operands[1];
+    picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
+    llvm::copy_if(rules.factors(value), std::back_inserter(outside),
+                  [&](const FoldRules::Factor &inner) { return leaves(inner.base); });
+    value = rules.rebuildProduct(
+        value, [&](unsigned, Expr inner) { return leaves(inner) ? nullptr : inner; });
+    return exprs.op(*choice->op, choice->attributes,
+                    {condition, value ? value : exprs.floatConstant(1, e->type), zero}, e->type);
+  });
+  if (!picked)
+    return hoistFactors(e, j, body, present);
+  Expr rest = hoistFactors(e, j, term, present);
+  exprs.inheritName(e, rest);
+  outside.insert(outside.begin(), {rest, false});
+  Expr any = exprs.reduce(Monoid::or_, e->extent, j, picked, present, TypeAttr(),
+                          exprs.boundName(e));
+  Expr value = exprs.op("arith.select", {any, rules.product(outside, e->type), zero}, e->type);
+  if (observer)
+    observer->rewrote("R1", e, j, body, present, value);
+  return value;
+}
+
+/// R1 for maxima and minima: max_j (c + ξ) = c + max_j ξ, max_j (c − ξ) = c − min_j ξ and
+/// max_j σ·ξ = σ·max_j ξ for σ ≥ 0, for the parts free of j that read results over the
+/// range, and for constants beside them. A rounded sum or product is monotone in ξ, so that no bit changes where such
+/// a part is added or multiplied last. Over nothing the result stays the identity.
+Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
+  bool isExtreme = e->monoid == Monoid::max || e->monoid == Monoid::min;
+  if (!enabled("R1") || !isExtreme || !isa<FloatType>(e->type))
+    return nullptr;
+  auto leaves = [&](Expr part) {
+    return !part->dependsOn(j) && llvm::any_of(outermostReductions(part), [&](Expr result) {
+      return result->extent == e->extent;
+    });
+  };
+  auto extremeOf = [&](Monoid monoid, Expr term) {
+    Expr rest = exprs.reduce(monoid, e->extent, j, term, present, e->rounds, exprs.boundName(e));
+    exprs.inheritName(e, rest);
+    Expr result = normalise(rest);
+    exprs.inheritName(rest, result);
+    return result;
+  };
+  Expr value = nullptr;
+  if (body->isOp("arith.addf") || body->isOp("arith.subf")) {
+    for (unsigned k : {0, 1}) {
+      if (!leaves(body->operands[k]) || !body->operands[1 - k]->dependsOn(j))
+        continue;
+      bool isFlipped = body->isOp("arith.subf") && k == 0;
+      Monoid other = e->monoid == Monoid::max ? Monoid::min : Monoid::max;
+      SmallVector<Expr, 2> operands{body->operands[0], body->operands[1]};
+      operands[1 - k] = extremeOf(isFlipped ? other : e->monoid, operands[1 - k]);
+      value = exprs.op(*body->op, body->attributes, operands, body->type);
+      break;
+    }
+  } else {
+    SmallVector<FoldRules::Factor> outside;
+    bool readsResult = llvm::any_of(outermostReductions(body), [&](Expr result) {
+      return result->extent == e->extent && !result->dependsOn(j);
+    });
+    auto goes = [&](Expr factor) {
+      bool isConstant = readsResult && factor->kind == ExprKind::Const;
+      return (isConstant || leaves(factor)) && rules.isNonNegative(factor);
+    };
+    llvm::copy_if(rules.factors(body), std::back_inserter(outside),
+                  [&](const FoldRules::Factor &factor) { return goes(factor.base); });
+    if (outside.empty())
+      return nullptr;
+    Expr term = rules.rebuildProduct(
+        body, [&](unsigned, Expr factor) { return goes(factor) ? nullptr : factor; });
+    if (!term || !term->dependsOn(j))
+      return nullptr;
+    outside.insert(outside.begin(), {extremeOf(e->monoid, term), false});
+    value = rules.product(outside, e->type);
+  }
+  if (!value)
+    return nullptr;
+  Expr any = makeAny(e->extent, j, present);
+  if (any != exprs.boolean(true)) {
+    Expr identity = exprs.constant(getIdentity(e->monoid, e->type), e->type);
+    value = exprs.op("arith.select", {any, value, identity}, e->type);
+  }
+  if (observer)
+    observer->rewrote("R1", e, j, body, present, value);
+  return value;
+}
