@@ -42,7 +42,7 @@ static double costOf(const Program &program, const std::vector<NodeId> &nodes,
     }
     llvm::StringRef op = node.op;
     double terms = 1;
-    if (op.contains('.') || op == "inner") {
+    if (op.contains('.') || op.starts_with("inner")) {
       const Shape &left = program.nodes[node.operands[0]].shape;
       terms = left.empty() ? 1 : double(evaluate(left.back(), sizes).value_or(1));
     } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" || op == "logsumexp") {

@@ -215,8 +215,29 @@ static std::string printFunction(const Program &program, Home home) {
          "\n}\n\n";
 }
 
+llvm::ArrayRef<OwnMonoid> moa::random::getOwnMonoids() {
+  static const OwnMonoid table[] = {
+      {"total", Kind::Float, "(x, y) identity 0 { return x + y }", "+"},
+      {"larger", Kind::Float, "(x, y) identity -inf { return max(y, x) }", "max"},
+      {"logadd", Kind::Float,
+       "(x, y) identity -inf {\n  m = max(x, y)\n"
+       "  return select(m == -inf, m, m + log(exp(x - m) + exp(y - m)))\n}",
+       "+", true},
+      {"either", Kind::Int, "(x, y) identity 0 { return x | y }", ""},
+      {"both", Kind::Int, "(x, y) identity -1 { return x & y }", ""},
+      {"parity", Kind::Int, "(x, y) identity 0 { return x ^ y }", ""},
+      {"odd", Kind::Bool, "(x, y) identity false { return x != y }", "or"},
+      {"alike", Kind::Bool, "(x, y) identity true { return x == y }", "and"}};
+  return table;
+}
+
 std::string Program::print() const {
   std::string text;
+  for (const OwnMonoid &monoid : getOwnMonoids())
+    if (llvm::any_of(reachable(), [&](NodeId id) {
+          return llvm::StringRef(nodes[id].text).contains("(" + monoid.name + ", ");
+        }))
+      text += "monoid " + monoid.name + monoid.definition + "\n";
   std::set<Home> called;
   for (NodeId id : reachable())
     if (nodes[id].callee)

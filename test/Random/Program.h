@@ -10,6 +10,7 @@
 #ifndef MOA_TEST_RANDOM_PROGRAM_H
 #define MOA_TEST_RANDOM_PROGRAM_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "lib/Support/SymExpr.h"
 #include <cstdint>
 #include <deque>
@@ -136,6 +137,18 @@ struct Program {
   /// Times each operator stands in the program.
   std::map<std::string, unsigned> counts() const;
 };
+
+/// A monoid that a program defines if it reduces with it.
+struct OwnMonoid {
+  std::string name;
+  Kind kind;
+  std::string definition;
+  /// The named monoid whose results have the same bounds; none of integers, whose bits
+  /// it combines.
+  std::string like;
+  bool onlyReal = false; ///< not in exact programs
+};
+llvm::ArrayRef<OwnMonoid> getOwnMonoids();
 
 /// "[N, 4]".
 std::string printShape(const Shape &shape);

@@ -48,11 +48,51 @@ static Kind pickKind(Generator &g) {
   return k < 7 ? Kind::Float : k < 9 ? Kind::Int : Kind::Bool;
 }
 
+/// A monoid of the program for values of a kind.
+static const OwnMonoid *pickOwnMonoid(Generator &g, Kind kind) {
+  std::vector<const OwnMonoid *> fitting;
+  for (const OwnMonoid &monoid : getOwnMonoids())
+    if (monoid.kind == kind && !(monoid.onlyReal && g.exact))
+      fitting.push_back(&monoid);
+  return fitting.empty() ? nullptr : g.oneOf(fitting);
+}
+
+static Facts reducedByOwn(Generator &g, const OwnMonoid &monoid, const Facts &term, double terms) {
+  if (!monoid.like.empty()) {
+    Facts facts = g.reduced(monoid.like, monoid.kind, term, terms);
+    if (monoid.onlyReal) {
+      facts.integral = facts.copied = false;
+      facts.infinite = true; // over nothing
+      facts.magnitude += 8;
+    }
+    return facts;
+  }
+  Facts facts = g.reduced("+", monoid.kind, term, 1);
+  facts.magnitude = 2 * facts.magnitude + 1;
+  return facts;
+}
+
+static bool reduceByOwn(Generator &g, Scope &scope, NodeId x) {
+  const Node node = g.at(x);
+  const OwnMonoid *monoid = pickOwnMonoid(g, node.kind);
+  if (!monoid)
+    return false;
+  int64_t rank = node.shape.size(), axis = g.pick(rank);
+  Shape shape = node.shape;
+  shape.erase(shape.begin() + axis);
+  Facts facts = reducedByOwn(g, *monoid, node.facts, g.boundOf(node.shape[axis]));
+  std::string place = std::to_string(g.chance(1, 3) ? axis - rank : axis);
+  return bool(g.add(scope, "reduce own", "reduce(" + monoid->name + ", #0, " + place + ")", {x},
+                    node.kind, shape, facts));
+}
+
 static bool makeReduction(Generator &g, Scope &scope) {
   Kind kind = pickKind(g);
   auto x = g.findArray(scope, kind, 1);
   if (!x)
     return false;
+  if (g.chance(1, 6))
+    return reduceByOwn(g, scope, *x);
   std::string monoid = pickMonoid(g, kind);
   if (monoid == "*" && kind == Kind::Float) {
     x = g.bounded(scope, *x, 1);
@@ -216,10 +256,15 @@ static bool makeInner(Generator &g, Scope &scope) {
   std::string monoid = pickMonoid(g, fn->to);
   if (monoid == "*" && fn->to == Kind::Float && fn->facts.magnitude > 1)
     monoid = "+";
+  const OwnMonoid *own = g.chance(1, 8) ? pickOwnMonoid(g, fn->to) : nullptr;
+  if (own)
+    monoid = own->name;
   Shape result(a.shape.begin(), a.shape.end() - 1);
   result.insert(result.end(), b.shape.begin() + 1, b.shape.end());
-  Facts facts = g.reduced(monoid, fn->to, fn->facts, g.boundOf(shape.back()));
-  return bool(g.add(scope, "inner", "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y},
+  double terms = g.boundOf(shape.back());
+  Facts facts = own ? reducedByOwn(g, *own, fn->facts, terms)
+                    : g.reduced(monoid, fn->to, fn->facts, terms);
+  return bool(g.add(scope, own ? "inner own" : "inner", "inner(" + monoid + ", " + fn->name + ", #0, #1)", {*x, *y},
                     fn->to, result, facts));
 }
 
