@@ -45,6 +45,8 @@ struct LaneIndex {
 /// flat carried index e stands at ((v / panel) · padded + e) · panel·L +
 /// (v mod panel) · L; otherwise element e at e · L, or at e if it is uniform.
 struct StateBuffer {
+  /// One of the type and the carried extents of a state, without memory.
+  static StateBuffer of(onf::AccOp acc);
   mlir::Value pointer;
   mlir::Type element;
   bool row = true, tiled = false;

@@ -63,18 +63,26 @@ std::pair<Value, Value> Emitter::hull(FoldOp fold, Value first, Value last) {
 // States
 //===----------------------------------------------------------------------===//
 
+StateBuffer StateBuffer::of(AccOp acc) {
+  StateBuffer buffer;
+  buffer.element = acc.getResult().getType();
+  if (auto array = dyn_cast<ArrayType>(buffer.element))
+    buffer.element = array.getElementType();
+  for (Attribute text : acc.getExtents()) {
+    auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
+    buffer.extents.push_back(expr ? expr->getConstant().value_or(0) : 0);
+    buffer.padded *= buffer.extents.back();
+  }
+  return buffer;
+}
+
 SmallVector<StateBuffer> Emitter::allocateStates(FoldOp fold) {
   SmallVector<StateBuffer> buffers;
   for (AccOp acc : getAccs(fold)) {
     StateBuffer buffer;
-    if (auto array = dyn_cast<ArrayType>(acc.getResult().getType())) {
-      buffer.element = array.getElementType();
+    if (isa<ArrayType>(acc.getResult().getType())) {
+      buffer = StateBuffer::of(acc);
       buffer.row = isRow(acc.getResult());
-      for (Attribute text : acc.getExtents()) {
-        auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-        buffer.extents.push_back(expr ? expr->getConstant().value_or(0) : 0);
-        buffer.padded *= buffer.extents.back();
-      }
       buffer.pointer = scratchFor(buffer.element,
                                   buffer.padded * (buffer.row ? lanes : 1));
     }

@@ -233,16 +233,7 @@ void NestEmitter::emitTileFold(FoldOp fold) {
   int64_t vectors = tiles.back() / emitter.lanes;
   SmallVector<StateBuffer> buffers;
   for (AccOp acc : getAccs(fold)) {
-    StateBuffer buffer;
-    buffer.element = acc.getResult().getType();
-    if (auto array = dyn_cast<ArrayType>(buffer.element)) {
-      buffer.element = array.getElementType();
-      for (Attribute text : acc.getExtents()) {
-        auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-        buffer.extents.push_back(expr->getConstant().value_or(0));
-        buffer.padded *= buffer.extents.back();
-      }
-    }
+    StateBuffer buffer = StateBuffer::of(acc);
     buffer.tiled = true;
     buffer.pointer = emitter.scratchFor(buffer.element,
                                         vectors * buffer.padded * emitter.lanes);

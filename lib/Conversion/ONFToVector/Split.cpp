@@ -36,15 +36,7 @@ FoldOp NestEmitter::findSplit() {
 void NestEmitter::planTotals() {
   int64_t vectors = tiles.back() / emitter.lanes;
   for (AccOp acc : getAccs(split)) {
-    StateBuffer buffer;
-    buffer.element = getElementTypeOrSelf(acc.getResult().getType());
-    if (auto array = dyn_cast<ArrayType>(buffer.element))
-      buffer.element = array.getElementType();
-    for (Attribute text : acc.getExtents()) {
-      auto expr = SymExpr::parse(cast<StringAttr>(text).getValue());
-      buffer.extents.push_back(expr->getConstant().value_or(0));
-      buffer.padded *= buffer.extents.back();
-    }
+    StateBuffer buffer = StateBuffer::of(acc);
     buffer.tiled = true;
     totals.push_back(buffer);
     offsets.push_back(partBytes);
