@@ -97,8 +97,9 @@ public:
   ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
   /// Every store, in order; an error where an address is no multi-index.
   mlir::FailureOr<std::vector<Write>> writes();
-  /// What the value of a store reads.
-  mlir::FailureOr<std::vector<Access>> of(const Write &write);
+  /// What the value of a store reads, in these names of the indices of the loops around.
+  mlir::FailureOr<std::vector<Access>> of(const Write &write,
+                                          const llvm::DenseMap<Term, Term> &rows);
 
 private:
   struct Env {
@@ -119,6 +120,7 @@ private:
   Variables &variables;
   onf::KernelOp kernel;
   Env root;
+  llvm::DenseMap<Term, Term> rows;
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, std::unique_ptr<Env>> envs;
   std::set<std::tuple<void *, Env *, Term>> visited;
   std::vector<Access> *accesses = nullptr;

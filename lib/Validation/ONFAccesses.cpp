@@ -44,7 +44,9 @@ Term ONFAccesses::termOfArgument(BlockArgument argument) {
   // Apart from the variables of the normal form, with which they are compared; and rows
   // apart from folds, since a row's index is known in a fold beside its loop.
   unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
-  return variables.get(space + depth, terms.extent(extent), name);
+  Term index = variables.get(space + depth, terms.extent(extent), name);
+  Term row = rows.lookup(index);
+  return row ? row : index;
 }
 
 /// The axis whose stride is among the factors of a product, and the other factors.
@@ -131,7 +133,13 @@ FailureOr<std::vector<Write>> ONFAccesses::writes() {
   return result;
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write) {
+FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
+                                               const DenseMap<Term, Term> &names) {
+  if (names != rows) {
+    rows = names;
+    root.values.clear();
+    envs.clear();
+  }
   std::vector<Access> result;
   accesses = &result;
   visited.clear();

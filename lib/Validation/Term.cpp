@@ -638,78 +638,68 @@ Term TermContext::cast(Term a, Type type) {
 // Substitution
 //===----------------------------------------------------------------------===//
 
-namespace {
-class Substitution {
-public:
-  Substitution(TermContext &terms, const DenseMap<Term, Term> &with)
-      : terms(terms), memo(with.begin(), with.end()) {}
+Term Substitution::of(Term term) {
+  if (isIdentity)
+    return term;
+  if (auto it = memo.find(term); it != memo.end())
+    return it->second;
+  if (term->operands.empty())
+    return term;
+  SmallVector<Term> operands;
+  bool same = true;
+  for (Term operand : term->operands) {
+    operands.push_back(of(operand));
+    same &= operands.back() == operand;
+  }
+  Term result = same ? term : rebuild(term, operands);
+  memo[term] = result;
+  return result;
+}
 
-  Term of(Term term) {
-    if (auto it = memo.find(term); it != memo.end())
-      return it->second;
-    if (term->operands.empty())
-      return term;
-    SmallVector<Term> operands;
-    bool same = true;
-    for (Term operand : term->operands) {
-      operands.push_back(of(operand));
-      same &= operands.back() == operand;
-    }
-    Term result = same ? term : rebuild(term, operands);
-    memo[term] = result;
+Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
+  switch (term->kind) {
+  case TermKind::Sum: {
+    Term result = terms->number(term->value);
+    for (auto [part, coefficient] : llvm::zip_equal(x, term->coefficients))
+      result = terms->sum(result, terms->scaled(part, coefficient));
     return result;
   }
-
-private:
-  Term rebuild(Term term, ArrayRef<Term> x) {
-    switch (term->kind) {
-    case TermKind::Sum: {
-      Term result = terms.number(term->value);
-      for (auto [part, coefficient] : llvm::zip_equal(x, term->coefficients))
-        result = terms.sum(result, terms.scaled(part, coefficient));
-      return result;
-    }
-    case TermKind::Product: {
-      Term result = terms.number(1);
-      for (Term factor : x)
-        result = terms.product(result, factor);
-      return result;
-    }
-    case TermKind::Quotient: return terms.quotient(x[0], x[1]);
-    case TermKind::Load: return terms.load(term->value, x, term->type);
-    case TermKind::NotNegative: return terms.notNegative(x[0]);
-    case TermKind::Zero: return terms.isZero(x[0]);
-    case TermKind::Not: return terms.negate(x[0]);
-    case TermKind::And:
-    case TermKind::Or: {
-      Term result = x[0];
-      for (Term part : x.drop_front())
-        result = term->is(TermKind::And) ? terms.both(result, part) : terms.either(result, part);
-      return result;
-    }
-    case TermKind::Select: return terms.select(x[0], x[1], x[2]);
-    case TermKind::Scalar:
-      if (term->name == "cast")
-        return terms.cast(x[0], term->type);
-      if (term->type.isIndex() && x.size() == 2)
-        return terms.integer(term->name, x[0], x[1]);
-      return terms.scalar(term->name, term->type, x);
-    case TermKind::Reduce: {
-      // What came in may hold reductions, so that the bound index has another number.
-      Term free = terms.index(int64_t(1) << 40);
-      DenseMap<Term, Term> open = {{term->operands[0], free}};
-      return terms.reduce(term->name, term->type, free, x[1],
-                          Substitution(terms, open).of(x[2]), Substitution(terms, open).of(x[3]));
-    }
-    case TermKind::Apply: return terms.apply(term->value, term->type, x);
-    default: return term;
-    }
+  case TermKind::Product: {
+    Term result = terms->number(1);
+    for (Term factor : x)
+      result = terms->product(result, factor);
+    return result;
   }
-
-  TermContext &terms;
-  DenseMap<Term, Term> memo;
-};
-} // namespace
+  case TermKind::Quotient: return terms->quotient(x[0], x[1]);
+  case TermKind::Load: return terms->load(term->value, x, term->type);
+  case TermKind::NotNegative: return terms->notNegative(x[0]);
+  case TermKind::Zero: return terms->isZero(x[0]);
+  case TermKind::Not: return terms->negate(x[0]);
+  case TermKind::And:
+  case TermKind::Or: {
+    Term result = x[0];
+    for (Term part : x.drop_front())
+      result = term->is(TermKind::And) ? terms->both(result, part) : terms->either(result, part);
+    return result;
+  }
+  case TermKind::Select: return terms->select(x[0], x[1], x[2]);
+  case TermKind::Scalar:
+    if (term->name == "cast")
+      return terms->cast(x[0], term->type);
+    if (term->type.isIndex() && x.size() == 2)
+      return terms->integer(term->name, x[0], x[1]);
+    return terms->scalar(term->name, term->type, x);
+  case TermKind::Reduce: {
+    // What came in may hold reductions, so that the bound index has another number.
+    Term free = terms->index(int64_t(1) << 40);
+    DenseMap<Term, Term> open = {{term->operands[0], free}};
+    return terms->reduce(term->name, term->type, free, x[1],
+                        Substitution(*terms, open).of(x[2]), Substitution(*terms, open).of(x[3]));
+  }
+  case TermKind::Apply: return terms->apply(term->value, term->type, x);
+  default: return term;
+  }
+}
 
 Term TermContext::substitute(Term term, const DenseMap<Term, Term> &with) {
   return with.empty() ? term : Substitution(*this, with).of(term);
