@@ -15,7 +15,8 @@ static constexpr unsigned maxCases = 8;
 static constexpr unsigned maxSplits = 4;
 
 GuardReader::GuardReader(onf::ForOp nest, onf::FoldOp fold)
-    : nest(nest), fold(fold), context(fold.getContext()) {}
+    : nest(nest), fold(fold), context(fold.getContext()),
+      onDemand(nest->getParentOfType<onf::KernelOp>()) {}
 
 static AffineExpr literal(int64_t value, MLIRContext *context) {
   return getAffineConstantExpr(value, context);
@@ -102,7 +103,8 @@ static bool isSameValue(Value a, Value b) {
 
 unsigned GuardReader::addSymbol(Symbol symbol) {
   for (auto [number, known] : llvm::enumerate(symbols))
-    if (symbol.value ? known.value && isSameValue(known.value, symbol.value)
+    if (symbol.value ? known.value && isSameValue(known.value, symbol.value) &&
+                           known.when == symbol.when
                      : !known.value && known.expression == symbol.expression)
       return number;
   unsigned number = symbols.size();
@@ -135,7 +137,7 @@ std::optional<AffineExpr> GuardReader::extent(StringRef text) {
                    (isSymbol ? atom->text : "(" + atom->text + ")");
       }
     // Symbols are sizes; quotients and remainders may be of either sign.
-    unsigned number = addSymbol({Value(), SymExpr::parse(product)->str(), plain, false});
+    unsigned number = addSymbol({Value(), SymExpr::parse(product)->str(), plain, false, {}});
     result = result + getAffineSymbolExpr(number, context) * coefficient;
   }
   return result;
@@ -149,6 +151,19 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
                                  builder.getStringAttr(symbol.expression));
   Value value = hoist(symbol.value, builder);
   Type index = builder.getIndexType();
+  if (!symbol.when.empty()) {
+    Value isAsked;
+    for (auto [condition, holds] : symbol.when) {
+      Value choice = hoist(condition, builder);
+      if (!holds) {
+        Value yes = arith::ConstantIntOp::create(builder, loc, 1, 1);
+        choice = arith::XOrIOp::create(builder, loc, choice, yes);
+      }
+      isAsked = isAsked ? arith::AndIOp::create(builder, loc, isAsked, choice) : choice;
+    }
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(value.getType()));
+    value = arith::SelectOp::create(builder, loc, isAsked, value, zero);
+  }
   if (value.getType().isInteger(1)) {
     Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -164,8 +179,26 @@ Value GuardReader::materialise(unsigned number, OpBuilder &builder) {
   return arith::MinSIOp::create(builder, loc, value, high);
 }
 
+/// The choices, free of both indices, under which a symbol may be computed; nothing
+/// where it may fault and some choice depends on the indices.
+std::optional<SmallVector<GuardReader::Choice, 2>> GuardReader::placesOf(Value value) {
+  SmallVector<Choice, 2> when;
+  if (path.empty() || !(onDemand.mayFault(value) || onDemand.mayDivideByZero(value)))
+    return when;
+  for (const Choice &choice : path) {
+    if (depends(choice.first) || !canHoist(choice.first))
+      return std::nullopt;
+    if (!llvm::is_contained(when, choice))
+      when.push_back(choice);
+  }
+  return when;
+}
+
 std::optional<GuardReader::Cases> GuardReader::leaf(Value value) {
   if (depends(value) || !canHoist(value))
+    return std::nullopt;
+  auto when = placesOf(value);
+  if (!when)
     return std::nullopt;
   bool isIndexOfNest = isa<BlockArgument>(value) &&
                        cast<BlockArgument>(value).getOwner()->getParentOp() == nest;
@@ -173,7 +206,8 @@ std::optional<GuardReader::Cases> GuardReader::leaf(Value value) {
   bool narrow = type && type.getWidth() < 64;
   if (!type && !value.getType().isIndex())
     return std::nullopt;
-  unsigned number = addSymbol({value, "", isIndexOfNest, !narrow && !isIndexOfNest});
+  unsigned number =
+      addSymbol({value, "", isIndexOfNest, !narrow && !isIndexOfNest, *when});
   return single(getAffineSymbolExpr(number, context));
 }
 
@@ -293,7 +327,15 @@ std::optional<GuardReader::Cases> GuardReader::selection(Operation *op) {
   auto select = dyn_cast<arith::SelectOp>(op);
   bool isMin = isa<arith::MinSIOp>(op);
   unsigned offset = select ? 1 : 0;
-  auto left = integer(op->getOperand(offset)), right = integer(op->getOperand(offset + 1));
+  auto operand = [&](unsigned k) {
+    if (select)
+      path.emplace_back(select.getCondition(), k == 0);
+    auto cases = integer(op->getOperand(offset + k));
+    if (select)
+      path.pop_back();
+    return cases;
+  };
+  auto left = operand(0), right = operand(1);
   if (!left || !right)
     return std::nullopt;
   if (select) {
@@ -397,6 +439,14 @@ std::optional<GuardReader::Cases> GuardReader::division(Value value, Operation *
 // Predicates
 //===----------------------------------------------------------------------===//
 
+/// A predicate that is asked for only where a condition holds, or does not hold.
+PredicateRef GuardReader::predicateWhere(Value condition, bool holds, Value value) {
+  path.emplace_back(condition, holds);
+  PredicateRef result = predicate(value);
+  path.pop_back();
+  return result;
+}
+
 PredicateRef GuardReader::predicate(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
@@ -405,20 +455,24 @@ PredicateRef GuardReader::predicate(Value value) {
   if (!op)
     return leafPredicate(value);
   if (isa<arith::AndIOp>(op))
-    return Predicate::conjunction(predicate(op->getOperand(0)),
-                                  predicate(op->getOperand(1)));
+    return Predicate::conjunction(
+        predicate(op->getOperand(0)),
+        predicateWhere(op->getOperand(0), true, op->getOperand(1)));
   if (isa<arith::OrIOp>(op))
-    return Predicate::disjunction(predicate(op->getOperand(0)),
-                                  predicate(op->getOperand(1)));
+    return Predicate::disjunction(
+        predicate(op->getOperand(0)),
+        predicateWhere(op->getOperand(0), false, op->getOperand(1)));
   if (isa<arith::XOrIOp>(op))
     return Predicate::exclusive(predicate(op->getOperand(0)),
                                 predicate(op->getOperand(1)));
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     PredicateRef condition = predicate(select.getCondition());
     return Predicate::disjunction(
-        Predicate::conjunction(condition, predicate(select.getTrueValue())),
-        Predicate::conjunction(Predicate::negation(condition),
-                               predicate(select.getFalseValue())));
+        Predicate::conjunction(
+            condition, predicateWhere(select.getCondition(), true, select.getTrueValue())),
+        Predicate::conjunction(
+            Predicate::negation(condition),
+            predicateWhere(select.getCondition(), false, select.getFalseValue())));
   }
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return comparison(compare);
@@ -427,10 +481,11 @@ PredicateRef GuardReader::predicate(Value value) {
 
 /// A truth value free of both indices is a symbol in {0, 1}.
 PredicateRef GuardReader::leafPredicate(Value value) {
-  if (!depends(value) && canHoist(value)) {
+  auto when = depends(value) || !canHoist(value) ? std::nullopt : placesOf(value);
+  if (when) {
     size_t before = symbols.size();
     AffineExpr symbol =
-        getAffineSymbolExpr(addSymbol({value, "", true, false}), context);
+        getAffineSymbolExpr(addSymbol({value, "", true, false, *when}), context);
     if (symbols.size() > before)
       facts.push_back(1 - symbol);
     return Predicate::nonNegative(symbol - 1);
@@ -543,7 +598,7 @@ IntervalProblem GuardReader::read(onf::GuardOp guard) {
   auto sizeOf = [&](StringRef text) {
     if (auto e = extent(text))
       return *e;
-    return getAffineSymbolExpr(addSymbol({Value(), text.str(), true, false}), context);
+    return getAffineSymbolExpr(addSymbol({Value(), text.str(), true, false, {}}), context);
   };
   if (!sizes.empty())
     problem.laneExtent = sizeOf(sizes.back());

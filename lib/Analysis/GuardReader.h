@@ -11,6 +11,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/Intervals.h"
+#include "lib/Analysis/OnDemand.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -36,14 +37,20 @@ private:
     mlir::AffineExpr value;
   };
   using Cases = llvm::SmallVector<Case, 1>;
+  /// A condition, and whether it holds.
+  using Choice = std::pair<mlir::Value, bool>;
   struct Symbol {
     mlir::Value value;      // or
     std::string expression; // an integer expression over the kernel's symbols
     bool nonNegative = false;
     bool clamp = false;
+    /// When the value may be asked for; 0 otherwise.
+    llvm::SmallVector<Choice, 2> when;
   };
 
   PredicateRef predicate(mlir::Value value);
+  PredicateRef predicateWhere(mlir::Value condition, bool holds, mlir::Value value);
+  std::optional<llvm::SmallVector<Choice, 2>> placesOf(mlir::Value value);
   PredicateRef leafPredicate(mlir::Value value);
   PredicateRef comparison(mlir::arith::CmpIOp op);
   /// A sum of signed values.
@@ -72,6 +79,8 @@ private:
   onf::ForOp nest;
   onf::FoldOp fold;
   mlir::MLIRContext *context;
+  OnDemand onDemand;
+  llvm::SmallVector<Choice> path; // what holds where the value being read is asked for
   std::vector<Symbol> symbols;
   llvm::SmallVector<mlir::AffineExpr> facts;
   llvm::DenseMap<mlir::Value, bool> dependence;

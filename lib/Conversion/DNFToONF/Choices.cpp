@@ -6,6 +6,8 @@
 //
 //   select(c, ⊕{ j : p } F, b) = select(c, ⊕{ j : p ∧ c } F, b).
 //
+// So it is with an output that is present where c holds.
+//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 
@@ -32,7 +34,7 @@ public:
     } else {
       SmallVector<Expr> operands;
       for (unsigned k = 0; k < e->operands.size(); ++k)
-        operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k))));
+        operands.push_back(restrict(e->operands[k], both(condition, choiceOf(e, k, operands))));
       if (operands != e->operands)
         result = e->kind == ExprKind::Psi
                      ? exprs.psi(e->id, operands, e->type)
@@ -60,31 +62,54 @@ private:
     return exprs.op("arith.xori", {e, exprs.boolean(true)}, e->type);
   }
 
-  /// When operand k of the operation is needed; null for always.
-  Expr choiceOf(Expr e, unsigned k) {
+  /// When operand k of the operation is needed, by the first operand as it is after
+  /// the restriction: what chooses may itself read outside. Null for always.
+  Expr choiceOf(Expr e, unsigned k, ArrayRef<Expr> before) {
     if (e->kind != ExprKind::Op || k == 0)
       return nullptr;
     if (e->isOp("arith.select"))
-      return k == 1 ? e->operands[0] : negation(e->operands[0]);
+      return k == 1 ? before[0] : negation(before[0]);
     bool isLogic = e->type.isInteger(1);
     if (isLogic && e->isOp("arith.andi"))
-      return e->operands[0];
-    return isLogic && e->isOp("arith.ori") ? negation(e->operands[0]) : nullptr;
+      return before[0];
+    return isLogic && e->isOp("arith.ori") ? negation(before[0]) : nullptr;
   }
 
   Expr restrictReduction(Expr e, Expr condition) {
     int64_t j = exprs.freshIndex(exprs.boundName(e));
     extents[j] = e->extent;
     auto [body, present] = exprs.open(e, j);
-    // A result inside that does not depend on j is a fold of the row as well.
-    Expr newBody = restrict(body, condition);
     Expr newPresent = present ? restrict(present, condition) : nullptr;
+    // A result inside that does not depend on j is a fold of the row as well; it is
+    // needed where the parts of the range hold that do not depend on j.
+    Expr newBody = restrict(body, both(condition, partOfRow(newPresent, j)));
     if (condition && (mayFault(body) || (present && mayFault(present))))
-      newPresent = both(condition, newPresent);
+      newPresent = both(without(condition, newPresent), newPresent);
     if (newBody == body && newPresent == present)
       return e;
     return exprs.reduce(e->monoid, e->extent, j, newBody, newPresent, e->rounds,
                         exprs.boundName(e), e->function);
+  }
+
+  /// The conjuncts of a condition that do not depend on j, or null.
+  Expr partOfRow(Expr condition, int64_t j) {
+    if (!condition || !condition->dependsOn(j))
+      return condition;
+    if (!condition->isOp("arith.andi"))
+      return nullptr;
+    return both(partOfRow(condition->operands[0], j), partOfRow(condition->operands[1], j));
+  }
+
+  /// The conjuncts of a condition that are none of another's, or null.
+  Expr without(Expr condition, Expr other) {
+    if (!other || condition == other)
+      return other ? nullptr : condition;
+    if (condition->isOp("arith.andi"))
+      return both(without(condition->operands[0], other), without(condition->operands[1], other));
+    if (!other->isOp("arith.andi"))
+      return condition;
+    Expr rest = without(condition, other->operands[0]);
+    return rest ? without(rest, other->operands[1]) : nullptr;
   }
 
   /// Whether an element is read that is not known to be inside its array.
@@ -136,6 +161,7 @@ private:
 } // namespace
 
 Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
-                          const std::map<int64_t, std::string> &extents, Expr e) {
-  return Choices(exprs, kernel, extents).restrict(e, nullptr);
+                          const std::map<int64_t, std::string> &extents, Expr e,
+                          Expr present) {
+  return Choices(exprs, kernel, extents).restrict(e, present);
 }

@@ -415,7 +415,9 @@ std::vector<NestPlan> Derivation::run() {
     std::map<int64_t, std::string> extents;
     for (auto [id, extent] : llvm::zip(ids, op.getDomain()))
       extents[id] = cast<StringAttr>(extent).getValue().str();
-    value = restrictChoices(exprs, kernel, extents, value);
+    if (present)
+      present = restrictChoices(exprs, kernel, extents, present);
+    value = restrictChoices(exprs, kernel, extents, value, present);
     value = exprs.replace(value, [&](Expr e) -> Expr {
       bool isOfRow = e->kind == ExprKind::Reduce &&
                      llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });

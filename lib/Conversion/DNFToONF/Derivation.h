@@ -114,9 +114,10 @@ Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr b
 
 /// Restricts the ranges of reductions in operands of selections that may not be
 /// picked, where their terms may read outside of an array. `extents` are those of
-/// the free indices of `e`.
+/// the free indices of `e`, which is needed where `present` holds (null: always).
 Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
-                     const std::map<int64_t, std::string> &extents, Expr e);
+                     const std::map<int64_t, std::string> &extents, Expr e,
+                     Expr present = nullptr);
 
 /// Writes the plans down as an onf.kernel before `kernel`.
 onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,

@@ -73,8 +73,48 @@ bool isIndexOnly(Value value) {
   return result;
 }
 
+/// How deep the reads of a value are nested in the addresses of others: 0 for indices,
+/// 1 for x[i], 2 for y[x[i]]. A divisor counts as an address.
+class ReadDepth {
+public:
+  unsigned of(Value value) {
+    auto it = memo.find(value);
+    if (it != memo.end())
+      return it->second;
+    Operation *op = value.getDefiningOp();
+    unsigned depth = op ? of(op) : 0;
+    return memo[value] = depth;
+  }
+
+private:
+  unsigned of(Operation *op) {
+    unsigned depth = 0;
+    for (Value operand : op->getOperands())
+      depth = std::max(depth, of(operand));
+    for (Region &region : op->getRegions())
+      depth = std::max(depth, ofBody(region));
+    if (isa<dnf::PsiOp>(op))
+      return depth + 1;
+    if (auto apply = dyn_cast<dnf::ApplyOp>(op))
+      if (auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr()))
+        return depth + ofBody(let.getBody());
+    if (isa<arith::FloorDivSIOp>(op))
+      return std::max(depth, of(op->getOperand(1)) + 1);
+    return depth;
+  }
+  unsigned ofBody(Region &region) {
+    unsigned depth = 0;
+    for (Value operand : region.front().getTerminator()->getOperands())
+      depth = std::max(depth, of(operand));
+    return depth;
+  }
+
+  llvm::DenseMap<Value, unsigned> memo;
+};
+
 /// A yield's condition as a chain of distinct conditions: those on indices
-/// first, which bound the range, then those that read arrays.
+/// first, which bound the range, then those that read arrays, and those whose addresses
+/// are read behind those that may say that these are inside.
 void orderConditions(dnf::YieldOp yield) {
   Value present = yield.getPresent();
   if (!present || !present.getDefiningOp<arith::AndIOp>())
@@ -87,10 +127,11 @@ void orderConditions(dnf::YieldOp yield) {
     return isBoth;
   });
   Fingerprint fingerprint;
-  llvm::stable_sort(sorted, [&](Value a, Value b) {
-    bool first = isIndexOnly(a), second = isIndexOnly(b);
-    return first != second ? first : fingerprint.of(a) < fingerprint.of(b);
-  });
+  ReadDepth reads;
+  auto key = [&](Value part) {
+    return std::tuple(!isIndexOnly(part), reads.of(part), fingerprint.of(part));
+  };
+  llvm::stable_sort(sorted, [&](Value a, Value b) { return key(a) < key(b); });
   OpBuilder builder(yield);
   Value all = sorted.front();
   for (Value part : llvm::drop_begin(sorted))

@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/Subscripts.h"
+#include "lib/Support/IndexCast.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -115,7 +116,7 @@ Value ScalarCode::convert(Value value, Type type) {
     return arith::TruncFOp::create(b, loc, type, value);
   }
   if (from.isIndex() || type.isIndex())
-    return arith::IndexCastOp::create(b, loc, type, value);
+    return castIndex(b, loc, value, type);
   if (narrowInteger(from) && narrowInteger(type)) {
     if (from.getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
       return arith::TruncIOp::create(b, loc, type, value);
@@ -289,7 +290,7 @@ Value ScalarCode::evalOp(Operation *op) {
                  value.getType().getIntOrFloatBitWidth() == 16;
     operands.push_back(widen ? convert(value, b.getF32Type()) : value);
   }
-  if (isa<arith::TruncFOp, arith::ExtFOp>(op))
+  if (isa<arith::TruncFOp, arith::ExtFOp, arith::IndexCastOp>(op))
     return convert(operands[0], op->getResult(0).getType());
   Operation *clone = b.clone(*op);
   clone->setOperands(operands);

@@ -1,6 +1,6 @@
 //===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
 #include "lib/Conversion/ONFToDevice/Tiles.h"
-#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/OnDemand.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -13,8 +13,7 @@ namespace {
 class Planner {
 public:
   Planner(ForOp nest, std::string &why)
-      : block(nest->getParentOfType<onf::KernelOp>()),
-        onDemand(nest->getParentOfType<onf::KernelOp>(), block), why(why) {
+      : onDemand(nest->getParentOfType<onf::KernelOp>()), why(why) {
     plan.nest = nest;
   }
   std::optional<TilePlan> run();
@@ -33,8 +32,7 @@ private:
 
   TilePlan plan;
   rows::Dependence deps;
-  ArgumentBlock block;
-  rows::OnDemand onDemand;
+  OnDemand onDemand;
   std::string &why;
   Type element; // of all operands
 };

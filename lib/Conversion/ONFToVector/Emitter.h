@@ -23,7 +23,7 @@
 #include "lib/Conversion/ONFToVector/ArgumentBlock.h"
 #include "lib/Conversion/ONFToVector/Build.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
-#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -103,7 +103,7 @@ public:
 
   Emitter(onf::KernelOp kernel, const ArgumentBlock &block, Dependence &deps,
           int64_t lanes)
-      : kernel(kernel), block(block), deps(deps), onDemand(kernel, block), lanes(lanes) {}
+      : kernel(kernel), block(block), deps(deps), onDemand(kernel), lanes(lanes) {}
 
   //===--- Scopes, loops and branches (Emitter.cpp) -----------------------===//
   Build at(unsigned depth) { return {stack[depth]->site->builder, loc}; }

@@ -15,7 +15,7 @@
 #define MOA_CONVERSION_ONFTOVECTOR_FOLDPLAN_H
 
 #include "lib/Conversion/ONFToVector/Dependence.h"
-#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/OnDemand.h"
 #include "llvm/ADT/MapVector.h"
 #include <optional>
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
+#include "lib/Support/IndexCast.h"
 
 using namespace mlir;
 using namespace moa;
@@ -354,7 +355,7 @@ Value Emitter::convert(Build b, Value value, Type element) {
     return arith::TruncFOp::create(b.b, loc, to, value);
   }
   if (from.isIndex() || element.isIndex())
-    return arith::IndexCastOp::create(b.b, loc, to, value);
+    return castIndex(b.b, loc, value, to);
   if (isa<IntegerType>(from) && isa<IntegerType>(element)) {
     if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
       return arith::TruncIOp::create(b.b, loc, to, value);

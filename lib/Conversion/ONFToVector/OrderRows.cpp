@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
-#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 
 using namespace mlir;
@@ -20,8 +20,7 @@ namespace {
 
 /// How many folds of the nest contract rows of this axis with what all rows share.
 unsigned countChains(onf::ForOp nest, BlockArgument axis) {
-  ArgumentBlock block(nest->getParentOfType<onf::KernelOp>());
-  rows::OnDemand onDemand(nest->getParentOfType<onf::KernelOp>(), block);
+  OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   rows::Dependence deps;
   unsigned chains = 0;
   for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {

@@ -213,9 +213,9 @@ Emitted Emitter::evalElementwise(Operation *op) {
                              isa<arith::FPToSIOp>(op));
     return remember(op->getResult(0), result, depth, known);
   }
-  if (isa<arith::TruncFOp>(op)) {
-    Value narrow = convert(b, values[0], op->getResult(0).getType());
-    return remember(op->getResult(0), narrow, depth, known);
+  if (isa<arith::TruncFOp, arith::IndexCastOp>(op)) {
+    Value converted = convert(b, values[0], op->getResult(0).getType());
+    return remember(op->getResult(0), converted, depth, known);
   }
   Operation *clone = b.b.clone(*op);
   clone->setOperands(values);

@@ -150,6 +150,21 @@ family("threshold", **index(lambda i, j, v, z: j >= v["t"]),
        extra=lambda rng, z: {"t": np.arange(z.M) + rng.integers(-2, 2, z.M)})
 
 
+def groups(rng, z):
+    """Blocks of queries belong to a group, to none (-1), or to one far outside."""
+    of_block = rng.choice([-1, 0, 1, 2, 1000000007], (z.B, z.N // 16 + 1))
+    return {"group": np.repeat(of_block, 16, 1)[:, :z.N], "limit": np.array([z.M // 3, z.M, 5])}
+
+
+def in_limit(values, z):
+    limit = np.concatenate([values["limit"], [0]])
+    of_query = limit[np.where((values["group"] < 0) | (values["group"] > 2), 3, values["group"])]
+    return (np.arange(z.M) < of_query[..., None])[:, None]
+
+
+family("limit_of_group", extra=groups, present=in_limit)
+
+
 def spans(rng, z):
     first = rng.integers(0, z.N + 1, (z.B, z.M))
     return {"first": first, "last": first + rng.integers(0, 60, (z.B, z.M))}

@@ -23,7 +23,7 @@ CLASSES = 16
 MASKS = ["causal_top_left", "causal_bottom_right", "inverse_causal", "offset_scalar", "offset_batch", "window_left",
          "sliding_window", "window_symmetric", "window_left_right", "window_per_query", "dilated", "prefix_lm",
          "document", "document_causal", "lengths", "block_diagonal", "block_causal", "longformer", "natten_1d",
-         "tiled_window_2d", "tiled_window_3d", "tree_ancestors", "threshold", "flashmask", "combined", "mask_ij",
+         "tiled_window_2d", "tiled_window_3d", "tree_ancestors", "threshold", "limit_of_group", "flashmask", "combined", "mask_ij",
          "mask_bij", "mask_bhij", "mask_b1ij", "mask_b11j"]
 
 

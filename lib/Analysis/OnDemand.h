@@ -6,28 +6,30 @@
 // may be read at any time; the others must wait for the conditions.
 //
 //===----------------------------------------------------------------------===//
-#ifndef MOA_CONVERSION_ONFTOVECTOR_ONDEMAND_H
-#define MOA_CONVERSION_ONFTOVECTOR_ONDEMAND_H
+#ifndef MOA_ANALYSIS_ONDEMAND_H
+#define MOA_ANALYSIS_ONDEMAND_H
 
-#include "lib/Conversion/ONFToVector/ArgumentBlock.h"
+#include "dialects/ONF/IR/ONF.h"
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
-namespace moa::rows {
+namespace moa {
 
 /// True if the operand is needed only where the op's first operand says so.
 bool isOnDemand(mlir::Operation *op, unsigned operand);
 
 class OnDemand {
 public:
-  OnDemand(onf::KernelOp kernel, const ArgumentBlock &block)
-      : kernel(kernel), block(block) {}
+  explicit OnDemand(onf::KernelOp kernel) : kernel(kernel) {}
   /// True if the load stays in its array for all indices of the loops around.
   bool isInBounds(onf::LoadOp load);
   /// True if a load the value or the op is computed from may not.
   bool mayFault(mlir::Value value);
   bool mayFault(mlir::Operation *op);
+  /// True if a quotient by what is neither a number nor an extent is computed for the
+  /// value, outside of folds.
+  bool mayDivideByZero(mlir::Value value);
   /// True if the op is needed whatever select, and, or choose.
   bool isAlwaysNeeded(mlir::Operation *op);
   /// True if the op may be run for every index: conditions protect no load of it.
@@ -52,12 +54,11 @@ private:
                     llvm::SmallVectorImpl<mlir::Operation *> &folds);
 
   onf::KernelOp kernel;
-  const ArgumentBlock &block;
-  llvm::DenseMap<mlir::Operation *, bool> inBounds, faults;
+  llvm::DenseMap<mlir::Operation *, bool> inBounds, faults, divisions;
   llvm::DenseSet<mlir::Operation *> needed;
   bool collected = false;
 };
 
-} // namespace moa::rows
+} // namespace moa
 
-#endif // MOA_CONVERSION_ONFTOVECTOR_ONDEMAND_H
+#endif // MOA_ANALYSIS_ONDEMAND_H

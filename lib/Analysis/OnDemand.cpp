@@ -1,5 +1,5 @@
 //===- OnDemand.cpp - which elements a kernel needs -----------------------===//
-#include "lib/Conversion/ONFToVector/OnDemand.h"
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace moa;
 
-namespace moa::rows {
+namespace moa {
 using namespace moa::onf;
 
 bool isOnDemand(Operation *op, unsigned operand) {
@@ -118,12 +118,13 @@ OnDemand::MaybeRange OnDemand::rangeOf(Value value) {
 
 bool OnDemand::computeInBounds(LoadOp load) {
   unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-  if (block.isScalar(number))
-    return true;
   auto array = cast<ArrayType>(load.getArray().getType());
+  if (array.getRank() == 0)
+    return true;
+  StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
   std::set<std::string> names;
   for (unsigned axis = 0; axis != array.getRank(); ++axis)
-    names.insert((block.getName(number) + ".s" + Twine(axis)).str());
+    names.insert((name + ".s" + Twine(axis)).str());
   std::map<std::string, Range> sums;
   auto add = [&](StringRef text, MaybeRange range) {
     auto expr = SymExpr::parse(text);
@@ -148,7 +149,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
     if (!add(cast<StringAttr>(text).getValue(), rangeOf(term)))
       return false;
   for (unsigned axis = 0; axis != array.getRank(); ++axis) {
-    Range range = sums[(block.getName(number) + ".s" + Twine(axis)).str()];
+    Range range = sums[(name + ".s" + Twine(axis)).str()];
     if (!isNonNegative(range.low) ||
         !isNonNegative(array.getExtent(axis) - SymExpr(1) - range.high))
       return false;
@@ -186,6 +187,22 @@ bool OnDemand::mayFault(Operation *op) {
         result |= mayFault(source);
   });
   return faults[op] = result;
+}
+
+bool OnDemand::mayDivideByZero(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<FoldOp>(op))
+    return false;
+  auto [entry, isNew] = divisions.try_emplace(op, false);
+  if (!isNew)
+    return entry->second;
+  bool result = llvm::any_of(op->getOperands(), [&](Value v) { return mayDivideByZero(v); });
+  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp, arith::DivUIOp,
+          arith::RemSIOp, arith::RemUIOp>(op)) {
+    Value divisor = op->getOperand(1);
+    result |= !matchPattern(divisor, m_NonZero()) && !divisor.getDefiningOp<onf::ExtentOp>();
+  }
+  return divisions[op] = result;
 }
 
 /// The extent E of a condition E > 0.
@@ -258,4 +275,4 @@ bool OnDemand::isAlwaysNeeded(Operation *op) {
   return needed.contains(op);
 }
 
-} // namespace moa::rows
+} // namespace moa
