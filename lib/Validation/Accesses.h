@@ -25,7 +25,7 @@ namespace moa::validation {
 struct Access {
   int64_t input;
   llvm::SmallVector<Term> index;
-  Term condition;
+  Term condition; ///< false of what is written, but never read
   mlir::Location place;
 };
 
@@ -49,6 +49,13 @@ void collectIndices(Term term, llvm::SetVector<Term> &indices);
 
 /// The parts of a condition that speak of nothing but these index variables.
 Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
+
+/// Visits what a selection, `and` or `or` needs, where it needs it: of a selection the
+/// operand that is picked, of the others the right operand where the left one does not
+/// decide. False of other operations.
+bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
+                 llvm::function_ref<void(mlir::Value, Term)> visit,
+                 llvm::function_ref<Term(mlir::Value)> termOf);
 
 class DNFAccesses {
 public:

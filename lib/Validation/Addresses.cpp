@@ -48,9 +48,13 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An access and the indices of reductions in it.
+/// An access, its index as it is where it is read, and the indices of reductions in it.
 struct Reading {
-  Reading(Access &access, const DenseSet<Term> &rows) : access(access) {
+  Reading(TermContext &terms, Access &access, const DenseSet<Term> &rows) : access(access) {
+    // A reduction may be computed where it is needed only.
+    for (Term &entry : access.index)
+      if (entry->height > 0)
+        entry = terms.under(entry, access.condition);
     llvm::SetVector<Term> indices;
     for (Term entry : access.index)
       collectIndices(entry, indices);
@@ -123,7 +127,7 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   TermContext &terms = state.terms;
   Matcher matcher(state);
   auto readings = [&](MutableArrayRef<Access> accesses) {
-    return llvm::map_to_vector(accesses, [&](Access &access) { return Reading(access, rows); });
+    return llvm::map_to_vector(accesses, [&](Access &access) { return Reading(terms, access, rows); });
   };
   SmallVector<Reading> wanted = readings(before), found = readings(after);
   // Most accesses are renamed in the same way, and their conditions have much in common.
@@ -148,6 +152,8 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   }
   for (const Reading &reading : wanted) {
     const Access &access = reading.access;
+    if (access.condition->isFalse())
+      continue;
     if (llvm::none_of(found, [&](const Reading &other) {
           return matcher.matches(reading, other, /*first=*/false);
         }))
@@ -156,6 +162,25 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
              << " in its normal form, but no address does";
   }
   return success();
+}
+
+/// The store of output k: there is one, and it stores every element once.
+static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
+                                  ArrayRef<Write> writes, unsigned k, std::vector<Fact> &facts) {
+  StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
+  auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
+  auto isOurs = [&](const Write &write) { return write.output == k; };
+  auto count = llvm::count_if(writes, isOurs);
+  if (count != 1)
+    return onf.emitError("output ")
+           << name << " is stored at " << count << " places, but one is right";
+  const Write &write = *llvm::find_if(writes, isOurs);
+  if (failed(checkWrite(state, write, name, type)))
+    return failure();
+  facts.push_back({Fact::Writes, Fact::Proved, name.str(),
+                   "every element is stored once, at " + textOf(state.terms, write.index),
+                   {}, write.op->getLoc()});
+  return write;
 }
 
 LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) {
@@ -168,29 +193,21 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
   if (failed(writes))
     return failure();
   for (unsigned k = 0; k < dnf.getResultTypes().size(); ++k) {
+    auto write = findWrite(*state, onf, *writes, k, facts);
+    if (failed(write))
+      return failure();
     StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
     auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
-    auto isOurs = [&](const Write &write) { return write.output == k; };
-    auto count = llvm::count_if(*writes, isOurs);
-    if (count != 1)
-      return onf.emitError("output ")
-             << name << " is stored at " << count << " places, but one is right";
-    const Write &write = *llvm::find_if(*writes, isOurs);
-    if (failed(checkWrite(*state, write, name, type)))
-      return failure();
-    facts.push_back({Fact::Writes, Fact::Proved, name.str(),
-                     "every element is stored once, at " + textOf(terms, write.index),
-                     {}, write.op->getLoc()});
     DenseSet<Term> rows;
     DenseMap<Term, Term> named;
-    for (auto [axis, index] : llvm::enumerate(write.index)) {
+    for (auto [axis, index] : llvm::enumerate(write->index)) {
       Term extent = terms.extent(type.getShape()[axis].getValue());
       Term row = state->variables.get(axis, extent, "");
       rows.insert(row);
       if (index->is(TermKind::Index))
         named[index] = row;
     }
-    auto accesses = reader.of(write, named);
+    auto accesses = reader.of(*write, named);
     if (failed(accesses) || failed(compareReads(*state, reads[k], *accesses, rows, name)))
       return failure();
     for (const Access &access : *accesses) {
@@ -201,7 +218,29 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     facts.push_back({Fact::Addresses, Fact::Proved, name.str(),
                      std::to_string(accesses->size()) +
                          " addresses are the multi-indices of the normal form",
-                     {}, write.op->getLoc()});
+                     {}, write->op->getLoc()});
+  }
+  return success();
+}
+
+LogicalResult Validator::checkBounds(onf::KernelOp onf) {
+  TypeRange inputs = TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
+  if (failed(state->open(onf, onf.getArgNames(), onf.getRequires(), inputs, onf.getResultTypes())))
+    return failure();
+  ONFAccesses reader(state->terms, state->variables, onf);
+  auto writes = reader.writes();
+  if (failed(writes))
+    return failure();
+  for (unsigned k = 0; k < onf.getResultTypes().size(); ++k) {
+    auto write = findWrite(*state, onf, *writes, k, facts);
+    if (failed(write))
+      return failure();
+    auto accesses = reader.of(*write, DenseMap<Term, Term>());
+    if (failed(accesses))
+      return failure();
+    for (const Access &access : *accesses)
+      if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
+        return failure();
   }
   return success();
 }

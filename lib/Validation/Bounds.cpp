@@ -222,6 +222,8 @@ LogicalResult Validator::checkBounds(dnf::KernelOp dnf) {
     return failure();
   for (const std::vector<Access> &accesses : state->accessesOf(dnf))
     for (const Access &access : accesses) {
+      if (access.condition->isFalse())
+        continue;
       auto type = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
       if (failed(state->checkInside(access, type, &facts)))
         return failure();

@@ -158,20 +158,10 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   if (!op || condition->isFalse() ||
       !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
     return;
-  if (isa<arith::SelectOp>(op)) {
-    visit(op->getOperand(0), env, condition);
-    Term picks = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env, terms.both(condition, picks));
-    visit(op->getOperand(2), env, terms.both(condition, terms.negate(picks)));
+  if (visitChoice(
+          terms, op, condition, [&](Value part, Term where) { visit(part, env, where); },
+          [&](Value part) { return termOf(part, env); }))
     return;
-  }
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && value.getType().isInteger(1)) {
-    visit(op->getOperand(0), env, condition);
-    Term left = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env,
-          terms.both(condition, isa<arith::AndIOp>(op) ? left : terms.negate(left)));
-    return;
-  }
   if (auto fold = dyn_cast<onf::FoldOp>(op))
     return visitState(fold, cast<OpResult>(value).getResultNumber(), env, condition);
   if (auto acc = dyn_cast<onf::AccOp>(op))

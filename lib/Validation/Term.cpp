@@ -314,19 +314,38 @@ Term TermContext::truth(bool value) {
   return unique(TermKind::Truth, value, bool_, "", {}, {});
 }
 
+/// c·select(p, x, y) + d of numbers x and y: p, and the two values.
+static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a) {
+  int64_t factor = 1, constant = 0;
+  if (a->is(TermKind::Sum) && a->operands.size() == 1) {
+    factor = a->coefficients[0], constant = a->value;
+    a = a->operands[0];
+  }
+  if (!a->is(TermKind::Select) || !a->operands[1]->is(TermKind::Number) ||
+      !a->operands[2]->is(TermKind::Number))
+    return std::nullopt;
+  auto value = [&](Term x) { return wrapAdd(wrapMul(factor, x->value), constant); };
+  return std::make_tuple(a->operands[0], value(a->operands[1]), value(a->operands[2]));
+}
+
 Term TermContext::notNegative(Term a) {
   if (a->is(TermKind::Number))
     return truth(a->value >= 0);
+  if (auto choice = choiceOfNumbers(a)) {
+    auto [p, x, y] = *choice;
+    return select(p, truth(x >= 0), truth(y >= 0));
+  }
   return unique(TermKind::NotNegative, 0, bool_, "", {}, {a});
 }
 
 Term TermContext::isZero(Term a) {
   if (a->is(TermKind::Number))
     return truth(a->value == 0);
-  // The integer that a truth value is.
-  if (a->is(TermKind::Select) && a->operands[1]->is(TermKind::Number) &&
-      a->operands[2]->is(TermKind::Number))
-    return select(a->operands[0], isZero(a->operands[1]), isZero(a->operands[2]));
+  // The integer that a truth value is, among others.
+  if (auto choice = choiceOfNumbers(a)) {
+    auto [p, x, y] = *choice;
+    return select(p, truth(x == 0), truth(y == 0));
+  }
   if (a->is(TermKind::Sum) && a->coefficients[0] < 0)
     a = scaled(a, -1);
   return unique(TermKind::Zero, 0, bool_, "", {}, {a});
@@ -624,6 +643,9 @@ Term TermContext::castInteger(Term a, Type type) {
     return a;
   if (a->is(TermKind::Number))
     return number(APInt(64, a->value, true).trunc(widthOf(type)).getSExtValue());
+  // What the wider of two truncations keeps, the narrower one sees.
+  while (a->is(TermKind::Scalar) && a->name == "wrap" && widthOf(a->type) >= widthOf(type))
+    a = a->operands[0];
   return scalar("wrap", type, {a});
 }
 
@@ -699,6 +721,15 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
   case TermKind::Apply: return terms->apply(term->value, term->type, x);
   default: return term;
   }
+}
+
+Term TermContext::under(Term term, Term condition) {
+  DenseMap<Term, Term> with;
+  for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef(condition)) {
+    with[part] = truth(true);
+    with[negate(part)] = truth(false);
+  }
+  return substitute(term, with);
 }
 
 Term TermContext::substitute(Term term, const DenseMap<Term, Term> &with) {

@@ -120,6 +120,8 @@ public:
 
   /// The term with index variables replaced; Substitution does so for many terms.
   Term substitute(Term term, const llvm::DenseMap<Term, Term> &with);
+  /// The term where a condition holds: its parts are true.
+  Term under(Term term, Term condition);
   /// Readable mathematics; inputs and index variables by their names.
   std::string str(Term term) const;
   llvm::SmallVector<std::string> inputNames;
