@@ -22,6 +22,7 @@ PASSES = [
     ("Between the levels", ["lib/Conversion/Passes.td"]),
     ("Analyses", ["lib/Analysis/Passes.td"]),
     ("Dimension lifting", ["lib/Schedule/Passes.td"]),
+    ("Validation", ["lib/Validation/Passes.td"]),
     ("Contracts of the levels", [f"dialects/{name}/Transforms/Passes.td" for name in DIALECTS]),
 ]
 

@@ -15,6 +15,7 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Passes.h"
+#include "lib/Validation/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -115,6 +116,7 @@ void registerPasses() {
   registerConversionPasses();
   registerAnalysisPasses();
   registerSchedulePasses();
+  registerValidationPasses();
   registerONFToVectorPipelines();
   registerDeviceToNVVMPipelines();
   registerPipelines();

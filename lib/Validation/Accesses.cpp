@@ -44,6 +44,24 @@ Term validation::restrictTo(TermContext &terms, Term condition,
   return kept;
 }
 
+bool validation::visitChoice(TermContext &terms, Operation *op, Term condition,
+                             llvm::function_ref<void(Value, Term)> visit,
+                             llvm::function_ref<Term(Value)> termOf) {
+  bool isSelect = isa<arith::SelectOp>(op);
+  bool isTruth = isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1);
+  if (!isSelect && !isTruth)
+    return false;
+  visit(op->getOperand(0), condition);
+  Term first = termOf(op->getOperand(0)), otherwise = terms.negate(first);
+  if (isSelect) {
+    visit(op->getOperand(1), terms.both(condition, first));
+    visit(op->getOperand(2), terms.both(condition, otherwise));
+  } else {
+    visit(op->getOperand(1), terms.both(condition, isa<arith::AndIOp>(op) ? first : otherwise));
+  }
+  return true;
+}
+
 DNFAccesses::DNFAccesses(TermContext &terms, Variables &variables, dnf::KernelOp kernel)
     : terms(terms), variables(variables), kernel(kernel) {
   for (auto let : kernel.getBody().getOps<dnf::LetOp>())
@@ -86,8 +104,7 @@ void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
 }
 
 void DNFAccesses::visit(Value value, Env &env, Term condition) {
-  if (condition->isFalse() ||
-      !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
+  if (!visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
     return;
   Operation *op = value.getDefiningOp();
   if (!op) {
@@ -97,25 +114,15 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
       visit(env.call.getIndices()[argument.getArgNumber()], *env.outer, condition);
     return;
   }
-  if (isa<arith::SelectOp>(op)) {
-    visit(op->getOperand(0), env, condition);
-    Term picks = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env, terms.both(condition, picks));
-    visit(op->getOperand(2), env, terms.both(condition, terms.negate(picks)));
+  if (visitChoice(
+          terms, op, condition, [&](Value part, Term where) { visit(part, env, where); },
+          [&](Value part) { return termOf(part, env); }))
     return;
-  }
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && value.getType().isInteger(1)) {
-    visit(op->getOperand(0), env, condition);
-    Term left = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env,
-          terms.both(condition, isa<arith::AndIOp>(op) ? left : terms.negate(left)));
-    return;
-  }
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op)) {
     // Nothing is read over an empty range.
     Term extent = terms.extent(reduce.getExtent());
     if (extent->is(TermKind::Number) && extent->value <= 0)
-      return;
+      condition = terms.truth(false);
     enter(reduce, env);
     return visitYield(reduce.getBody().front(), env, condition);
   }

@@ -25,7 +25,7 @@ namespace moa::validation {
 struct Access {
   int64_t input;
   llvm::SmallVector<Term> index;
-  Term condition;
+  Term condition; ///< false of what is written, but never read
   mlir::Location place;
 };
 
@@ -49,6 +49,13 @@ void collectIndices(Term term, llvm::SetVector<Term> &indices);
 
 /// The parts of a condition that speak of nothing but these index variables.
 Term restrictTo(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices);
+
+/// Visits what a selection, `and` or `or` needs, where it needs it: of a selection the
+/// operand that is picked, of the others the right operand where the left one does not
+/// decide. False of other operations.
+bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
+                 llvm::function_ref<void(mlir::Value, Term)> visit,
+                 llvm::function_ref<Term(mlir::Value)> termOf);
 
 class DNFAccesses {
 public:
@@ -97,8 +104,9 @@ public:
   ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
   /// Every store, in order; an error where an address is no multi-index.
   mlir::FailureOr<std::vector<Write>> writes();
-  /// What the value of a store reads.
-  mlir::FailureOr<std::vector<Access>> of(const Write &write);
+  /// What the value of a store reads, in these names of the indices of the loops around.
+  mlir::FailureOr<std::vector<Access>> of(const Write &write,
+                                          const llvm::DenseMap<Term, Term> &rows);
 
 private:
   struct Env {
@@ -119,6 +127,7 @@ private:
   Variables &variables;
   onf::KernelOp kernel;
   Env root;
+  llvm::DenseMap<Term, Term> rows;
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, std::unique_ptr<Env>> envs;
   std::set<std::tuple<void *, Env *, Term>> visited;
   std::vector<Access> *accesses = nullptr;

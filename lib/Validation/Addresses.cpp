@@ -48,101 +48,115 @@ static LogicalResult checkWrite(Validator::State &state, const Write &write, Str
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Looks for an access among others, up to the names of the indices of reductions.
+/// An access, its index as it is where it is read, and the indices of reductions in it.
+struct Reading {
+  Reading(TermContext &terms, Access &access, const DenseSet<Term> &rows) : access(access) {
+    // A reduction may be computed where it is needed only.
+    for (Term &entry : access.index)
+      if (entry->height > 0)
+        entry = terms.under(entry, access.condition);
+    llvm::SetVector<Term> indices;
+    for (Term entry : access.index)
+      collectIndices(entry, indices);
+    llvm::copy_if(indices, std::back_inserter(free),
+                  [&](Term index) { return !rows.contains(index); });
+  }
+  Access &access;
+  SmallVector<Term> free;
+};
+
+/// Compares accesses up to the names of the indices of reductions.
 class Matcher {
 public:
-  Matcher(Validator::State &state, ArrayRef<Term> rows) : state(state) {
-    rowsOf.insert_range(rows);
-  }
+  explicit Matcher(Validator::State &state) : state(state) {}
 
   /// Whether `have`, with its reduction indices renamed, is `want`. The first index of a
   /// range may stand for the index: rule R6 reads a term there.
-  bool matches(const Access &want, const Access &have, bool first) {
-    if (want.input != have.input)
+  bool matches(const Reading &want, const Reading &have, bool first) {
+    names.clear();
+    if (want.access.input != have.access.input)
       return false;
-    if (want.index == have.index)
-      return true;
-    llvm::SetVector<Term> from, to;
-    for (Term entry : have.index)
-      collectIndices(entry, from);
-    for (Term entry : want.index)
-      collectIndices(entry, to);
-    SmallVector<Term> free;
-    for (Term index : from)
-      if (!rowsOf.contains(index))
-        free.push_back(index);
-    DenseMap<Term, Term> names;
-    SmallVector<Term> targets;
-    for (Term index : to)
-      if (!rowsOf.contains(index))
-        targets.push_back(index);
-    return assign(free, targets, first, names, want, have);
+    return want.access.index == have.access.index ||
+           assign(have.free, want.free, first, want.access, have.access);
+  }
+
+  /// The names in what was matched last, of indices that are not the first ones.
+  DenseMap<Term, Term> namesBack() const {
+    DenseMap<Term, Term> back;
+    for (auto [have, want] : names)
+      if (want->is(TermKind::Index))
+        back[want] = have;
+    return back;
   }
 
 private:
-  bool assign(ArrayRef<Term> free, ArrayRef<Term> targets, bool first,
-              DenseMap<Term, Term> &names, const Access &want, const Access &have) {
+  bool assign(ArrayRef<Term> free, ArrayRef<Term> targets, bool first, const Access &want,
+              const Access &have) {
     if (free.empty())
-      return equal(names, want, have);
+      return llvm::all_of(llvm::zip_equal(want.index, have.index), [&](auto pair) {
+        auto [a, b] = pair;
+        return a == state.terms.substitute(b, names);
+      });
     for (Term target : targets) {
       if (state.variables.extentOf(target) != state.variables.extentOf(free.front()) ||
           llvm::any_of(names, [&](auto &entry) { return entry.second == target; }))
         continue;
       names[free.front()] = target;
-      if (assign(free.drop_front(), targets, first, names, want, have))
+      if (assign(free.drop_front(), targets, first, want, have))
         return true;
       names.erase(free.front());
     }
     if (!first)
       return false;
     names[free.front()] = state.terms.number(0);
-    bool found = assign(free.drop_front(), targets, first, names, want, have);
-    names.erase(free.front());
+    bool found = assign(free.drop_front(), targets, first, want, have);
+    if (!found)
+      names.erase(free.front());
     return found;
   }
 
-  bool equal(const DenseMap<Term, Term> &names, const Access &want, const Access &have) {
-    return llvm::all_of(llvm::zip_equal(want.index, have.index), [&](auto pair) {
-      auto [a, b] = pair;
-      return a == state.terms.substitute(b, names);
-    });
-  }
-
   Validator::State &state;
-  DenseSet<Term> rowsOf;
+  DenseMap<Term, Term> names;
 };
 } // namespace
 
-/// Accesses with the indices of the loops around a store named as the normal form does.
-static void nameRows(TermContext &terms, std::vector<Access> &accesses,
-                     const DenseMap<Term, Term> &rows) {
-  for (Access &access : accesses) {
-    for (Term &entry : access.index)
-      entry = terms.substitute(entry, rows);
-    access.condition = terms.substitute(access.condition, rows);
-  }
-}
-
-static LogicalResult compareReads(Validator::State &state, ArrayRef<Access> before,
-                                  ArrayRef<Access> after, ArrayRef<Term> rows, StringRef name,
-                                  Location place) {
+/// Names the indices of reductions in `after` as the normal form does.
+static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Access> before,
+                                  MutableArrayRef<Access> after, const DenseSet<Term> &rows,
+                                  StringRef name) {
   TermContext &terms = state.terms;
-  Matcher matcher(state, rows);
-  for (const Access &access : after) {
+  Matcher matcher(state);
+  auto readings = [&](MutableArrayRef<Access> accesses) {
+    return llvm::map_to_vector(accesses, [&](Access &access) { return Reading(terms, access, rows); });
+  };
+  SmallVector<Reading> wanted = readings(before), found = readings(after);
+  // Most accesses are renamed in the same way, and their conditions have much in common.
+  DenseMap<Term, Term> names;
+  Substitution renaming(terms, names);
+  for (Reading &reading : found) {
+    Access &access = reading.access;
     // `before` has the whole index where `after` may have its first value.
-    bool found = llvm::any_of(before, [&](const Access &other) {
-      return matcher.matches(access, other, /*first=*/true);
-    });
-    if (!found)
+    if (llvm::none_of(wanted, [&](const Reading &other) {
+          return matcher.matches(reading, other, /*first=*/true);
+        }))
       return emitError(access.place, "output ")
              << name << " reads " << terms.inputNames[access.input] << textOf(terms, access.index)
              << " by its address, which its normal form does not";
+    if (DenseMap<Term, Term> back = matcher.namesBack(); back != names)
+      renaming = Substitution(terms, names = std::move(back));
+    for (Term &entry : access.index)
+      entry = renaming.of(entry);
+    for (Term &index : reading.free)
+      index = renaming.of(index);
+    access.condition = renaming.of(access.condition);
   }
-  for (const Access &access : before) {
-    bool found = llvm::any_of(after, [&](const Access &other) {
-      return matcher.matches(access, other, /*first=*/false);
-    });
-    if (!found)
+  for (const Reading &reading : wanted) {
+    const Access &access = reading.access;
+    if (access.condition->isFalse())
+      continue;
+    if (llvm::none_of(found, [&](const Reading &other) {
+          return matcher.matches(reading, other, /*first=*/false);
+        }))
       return emitError(access.place, "output ")
              << name << " reads " << terms.inputNames[access.input] << textOf(terms, access.index)
              << " in its normal form, but no address does";
@@ -150,42 +164,51 @@ static LogicalResult compareReads(Validator::State &state, ArrayRef<Access> befo
   return success();
 }
 
+/// The store of output k: there is one, and it stores every element once.
+static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
+                                  ArrayRef<Write> writes, unsigned k, std::vector<Fact> &facts) {
+  StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
+  auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
+  auto isOurs = [&](const Write &write) { return write.output == k; };
+  auto count = llvm::count_if(writes, isOurs);
+  if (count != 1)
+    return onf.emitError("output ")
+           << name << " is stored at " << count << " places, but one is right";
+  const Write &write = *llvm::find_if(writes, isOurs);
+  if (failed(checkWrite(state, write, name, type)))
+    return failure();
+  facts.push_back({Fact::Writes, Fact::Proved, name.str(),
+                   "every element is stored once, at " + textOf(state.terms, write.index),
+                   {}, write.op->getLoc()});
+  return write;
+}
+
 LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) {
   if (failed(state->open(dnf)))
     return failure();
-  const auto &reads = state->accessesOf(dnf);
+  auto &reads = state->accessesOf(dnf);
   TermContext &terms = state->terms;
   ONFAccesses reader(terms, state->variables, onf);
   auto writes = reader.writes();
   if (failed(writes))
     return failure();
   for (unsigned k = 0; k < dnf.getResultTypes().size(); ++k) {
+    auto write = findWrite(*state, onf, *writes, k, facts);
+    if (failed(write))
+      return failure();
     StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
     auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
-    auto isOurs = [&](const Write &write) { return write.output == k; };
-    auto count = llvm::count_if(*writes, isOurs);
-    if (count != 1)
-      return onf.emitError("output ")
-             << name << " is stored at " << count << " places, but one is right";
-    const Write &write = *llvm::find_if(*writes, isOurs);
-    if (failed(checkWrite(*state, write, name, type)))
-      return failure();
-    facts.push_back({Fact::Writes, Fact::Proved, name.str(),
-                     "every element is stored once, at " + textOf(terms, write.index),
-                     {}, write.op->getLoc()});
-    auto accesses = reader.of(write);
-    if (failed(accesses))
-      return failure();
-    SmallVector<Term> rows;
+    DenseSet<Term> rows;
     DenseMap<Term, Term> named;
-    for (auto [axis, index] : llvm::enumerate(write.index)) {
+    for (auto [axis, index] : llvm::enumerate(write->index)) {
       Term extent = terms.extent(type.getShape()[axis].getValue());
-      rows.push_back(state->variables.get(axis, extent, ""));
+      Term row = state->variables.get(axis, extent, "");
+      rows.insert(row);
       if (index->is(TermKind::Index))
-        named[index] = rows.back();
+        named[index] = row;
     }
-    nameRows(terms, *accesses, named);
-    if (failed(compareReads(*state, reads[k], *accesses, rows, name, write.op->getLoc())))
+    auto accesses = reader.of(*write, named);
+    if (failed(accesses) || failed(compareReads(*state, reads[k], *accesses, rows, name)))
       return failure();
     for (const Access &access : *accesses) {
       auto input = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
@@ -195,7 +218,29 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
     facts.push_back({Fact::Addresses, Fact::Proved, name.str(),
                      std::to_string(accesses->size()) +
                          " addresses are the multi-indices of the normal form",
-                     {}, write.op->getLoc()});
+                     {}, write->op->getLoc()});
+  }
+  return success();
+}
+
+LogicalResult Validator::checkBounds(onf::KernelOp onf) {
+  TypeRange inputs = TypeRange(onf.getBody().getArgumentTypes()).take_front(onf.getArgNames().size());
+  if (failed(state->open(onf, onf.getArgNames(), onf.getRequires(), inputs, onf.getResultTypes())))
+    return failure();
+  ONFAccesses reader(state->terms, state->variables, onf);
+  auto writes = reader.writes();
+  if (failed(writes))
+    return failure();
+  for (unsigned k = 0; k < onf.getResultTypes().size(); ++k) {
+    auto write = findWrite(*state, onf, *writes, k, facts);
+    if (failed(write))
+      return failure();
+    auto accesses = reader.of(*write, DenseMap<Term, Term>());
+    if (failed(accesses))
+      return failure();
+    for (const Access &access : *accesses)
+      if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
+        return failure();
   }
   return success();
 }

@@ -83,7 +83,7 @@ LogicalResult Validator::State::open(dnf::KernelOp kernel) {
               kernel.getBody().getArgumentTypes(), kernel.getResultTypes());
 }
 
-const std::vector<std::vector<Access>> &Validator::State::accessesOf(dnf::KernelOp kernel) {
+std::vector<std::vector<Access>> &Validator::State::accessesOf(dnf::KernelOp kernel) {
   if (readKernel == kernel)
     return accesses;
   readKernel = kernel;
@@ -162,6 +162,9 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
   Term condition = isLoop ? terms.truth(true) : access.condition;
   if (!inside.insert({access.input, axis, index, condition}).second)
     return success();
+  // Nothing new of what holds whatever the condition is.
+  if (!facts && insideAlways.count({access.input, axis, index}))
+    return success();
   Fact fact{Fact::Bounds,
             Fact::Proved,
             terms.inputNames[access.input],
@@ -171,7 +174,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
             access.place};
   if (!isLoop) {
     std::set<std::string> lemmas, assumptions;
-    bool checked = false;
+    bool checked = false, always = true;
     Term indicesOnly = withoutArrays(terms, condition);
     for (bool below : {false, true}) {
       Term goal = below ? terms.difference(terms.difference(extent, terms.number(1)), index)
@@ -186,9 +189,12 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
           }
       if (!proof.holds)
         return refuse(access, axis, extent, condition, below), failure();
+      always &= proof.always;
       lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
       assumptions.insert(proof.assumptions.begin(), proof.assumptions.end());
     }
+    if (always)
+      insideAlways.insert({access.input, axis, index});
     fact.status = !assumptions.empty() ? Fact::Assumed
                   : checked            ? Fact::Checked
                   : lemmas.empty()     ? Fact::Proved
@@ -216,6 +222,8 @@ LogicalResult Validator::checkBounds(dnf::KernelOp dnf) {
     return failure();
   for (const std::vector<Access> &accesses : state->accessesOf(dnf))
     for (const Access &access : accesses) {
+      if (access.condition->isFalse())
+        continue;
       auto type = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
       if (failed(state->checkInside(access, type, &facts)))
         return failure();

@@ -44,7 +44,9 @@ Term ONFAccesses::termOfArgument(BlockArgument argument) {
   // Apart from the variables of the normal form, with which they are compared; and rows
   // apart from folds, since a row's index is known in a fold beside its loop.
   unsigned space = isa<onf::ForOp>(loop) ? 1u << 16 : 1u << 17;
-  return variables.get(space + depth, terms.extent(extent), name);
+  Term index = variables.get(space + depth, terms.extent(extent), name);
+  Term row = rows.lookup(index);
+  return row ? row : index;
 }
 
 /// The axis whose stride is among the factors of a product, and the other factors.
@@ -131,7 +133,13 @@ FailureOr<std::vector<Write>> ONFAccesses::writes() {
   return result;
 }
 
-FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write) {
+FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
+                                               const DenseMap<Term, Term> &names) {
+  if (names != rows) {
+    rows = names;
+    root.values.clear();
+    envs.clear();
+  }
   std::vector<Access> result;
   accesses = &result;
   visited.clear();
@@ -150,20 +158,10 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   if (!op || condition->isFalse() ||
       !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
     return;
-  if (isa<arith::SelectOp>(op)) {
-    visit(op->getOperand(0), env, condition);
-    Term picks = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env, terms.both(condition, picks));
-    visit(op->getOperand(2), env, terms.both(condition, terms.negate(picks)));
+  if (visitChoice(
+          terms, op, condition, [&](Value part, Term where) { visit(part, env, where); },
+          [&](Value part) { return termOf(part, env); }))
     return;
-  }
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && value.getType().isInteger(1)) {
-    visit(op->getOperand(0), env, condition);
-    Term left = termOf(op->getOperand(0), env);
-    visit(op->getOperand(1), env,
-          terms.both(condition, isa<arith::AndIOp>(op) ? left : terms.negate(left)));
-    return;
-  }
   if (auto fold = dyn_cast<onf::FoldOp>(op))
     return visitState(fold, cast<OpResult>(value).getResultNumber(), env, condition);
   if (auto acc = dyn_cast<onf::AccOp>(op))

@@ -23,6 +23,14 @@ static constexpr size_t maxProducts = 24;
 /// Unknowns of one proof of which something is said.
 static constexpr size_t maxUnknowns = 200;
 
+Term Prover::split(Term term) {
+  if (divided.empty())
+    return term;
+  if (!splitting)
+    splitting.emplace(Substitution(terms, divided), Substitution(terms, gone));
+  return splitting->second.of(splitting->first.of(term));
+}
+
 void Prover::addNotNegative(Term term) {
   if (Term fact = terms.notNegative(split(term)); !fact->isTrue())
     facts.push_back(fact);
@@ -40,6 +48,7 @@ void Prover::splitSymbols(Term size) {
   Term r = terms.symbol((symbol->name + "%" + Twine(c->value)).str());
   divided[symbol] = terms.sum(terms.product(c, q), r);
   gone[terms.quotient(r, c)] = terms.number(0);
+  splitting.reset();
   facts.push_back(terms.below(r, c));
 }
 
@@ -64,8 +73,30 @@ struct Prover::System {
     rows.push_back(std::move(row));
   }
 
-  /// Whether no integers satisfy all rows.
-  bool isEmpty() const {
+  /// What is known of the points that satisfy all rows.
+  enum class Points { None, NoIntegers, Some, Unknown };
+  static bool isNothing(Points points) {
+    return points == Points::None || points == Points::NoIntegers;
+  }
+
+  Points find(bool integers) const {
+    IntegerPolyhedron set = polyhedron();
+    presburger::Simplex simplex(set);
+    if (simplex.isEmpty())
+      return Points::None;
+    if (!integers)
+      return Points::Unknown;
+    if (set.isEmptyByGCDTest())
+      return Points::NoIntegers;
+    if (simplex.getSamplePointIfIntegral())
+      return Points::Some;
+    if (unknowns.size() > maxSampled)
+      return Points::Unknown;
+    return set.isIntegerEmpty() ? Points::NoIntegers : Points::Some;
+  }
+
+private:
+  IntegerPolyhedron polyhedron() const {
     DenseMap<Term, unsigned> columns;
     for (auto [k, unknown] : llvm::enumerate(unknowns))
       columns[unknown] = k;
@@ -90,11 +121,10 @@ struct Prover::System {
       }
       set.addInequality(values);
     }
-    if (presburger::Simplex(set).isEmpty() || set.isEmptyByGCDTest())
-      return true;
-    return unknowns.size() <= maxSampled && set.isIntegerEmpty();
+    return set;
   }
 
+public:
   std::vector<Row> rows;
   llvm::SetVector<Term> unknowns;
 };
@@ -170,13 +200,20 @@ struct Prover::Search {
     }
   }
 
-  /// What is known of every unknown, until nothing new comes up.
+  /// What is known of every unknown, until nothing new comes up; products where what is
+  /// known without them is not enough.
   void close(Term goal) {
     explainAll();
-    multiply(goal);
-    multiplyFacts();
-    explainAll();
-    if (harder) {
+    for (bool again : {false, true}) {
+      hasProducts = !divisors.empty() || llvm::any_of(system.unknowns, [](Term unknown) {
+        return unknown->is(TermKind::Product);
+      });
+      if (!hasProducts || again > harder)
+        return;
+      if (!again && system.find(/*integers=*/false) == System::Points::None) {
+        contradicted = true;
+        return;
+      }
       multiply(goal);
       multiplyFacts();
       explainAll();
@@ -187,7 +224,7 @@ struct Prover::Search {
       explain(system.unknowns[k]);
   }
 
-  bool refutes(unsigned &budget);
+  System::Points refute(unsigned &budget);
   void instantiate(Term load);
 
   Prover &prover;
@@ -201,7 +238,7 @@ struct Prover::Search {
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors;
   std::set<std::string> lemmas;
-  bool contradicted = false;
+  bool contradicted = false, hasProducts = false;
 
 private:
   void explain(Term unknown);
@@ -501,15 +538,21 @@ void Prover::Search::multiplyFacts() {
   }
 }
 
-/// Whether no case is possible.
-bool Prover::Search::refutes(unsigned &budget) {
-  if (contradicted || system.isEmpty())
-    return true;
-  if (choices.empty() || budget == 0)
-    return false;
+/// Looks for a case that is possible. Rational points decide whether there is a choice
+/// to make, integer ones where none is left; a point of a case is one of the whole.
+Prover::System::Points Prover::Search::refute(unsigned &budget) {
+  using Points = System::Points;
+  if (contradicted)
+    return Points::None;
+  bool isLast = choices.empty() || budget == 0;
+  Points found = system.find(/*integers=*/isLast);
+  if (isLast || found == Points::None)
+    return found;
   --budget;
   Cases cases = std::move(choices.back());
   choices.pop_back();
+  Points result = Points::None;
+  std::optional<Points> whole;
   for (const auto &truths : cases) {
     Search branch = *this;
     bool possible = true;
@@ -518,11 +561,20 @@ bool Prover::Search::refutes(unsigned &budget) {
     if (!possible)
       continue;
     branch.explainAll();
-    if (!branch.refutes(budget))
-      return false;
+    found = branch.refute(budget);
     lemmas.insert(branch.lemmas.begin(), branch.lemmas.end());
+    if (found == Points::None)
+      continue;
+    if (found == Points::Some)
+      return found;
+    // Where integers decide, they may do so without the cases.
+    if (!whole)
+      whole = system.find(/*integers=*/true);
+    if (found == Points::Unknown || System::isNothing(*whole))
+      return *whole;
+    result = Points::NoIntegers;
   }
-  return true;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -530,8 +582,9 @@ bool Prover::Search::refutes(unsigned &budget) {
 //===----------------------------------------------------------------------===//
 
 Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used,
-                     unsigned depth, bool harder) {
+                     unsigned depth, bool harder, bool &hasProducts) {
   Proof proof;
+  hasProducts = false;
   if (goal->is(TermKind::Number)) {
     proof.holds = goal->value >= 0;
     return proof;
@@ -563,10 +616,12 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
   unsigned budget = maxCases;
   if (possible && !search.contradicted) {
     search.close(goal);
-    proof.holds = search.refutes(budget);
+    proof.holds = System::isNothing(search.refute(budget));
+    hasProducts = search.hasProducts;
   } else {
     proof.holds = true;
   }
+  proof.always = proof.holds && condition->isTrue();
   proof.lemmas = std::move(search.lemmas);
   return proof;
 }
@@ -576,12 +631,26 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
   std::vector<const Assumption *> key(used.begin(), used.end());
   if (auto it = memo.find({goal, condition, key}); it != memo.end())
     return it->second;
-  Proof proof = search(goal, condition, used, depth, /*harder=*/false);
-  if (!proof.holds && depth == 0)
-    proof = search(goal, condition, used, depth, /*harder=*/true);
+  bool isPlain = depth == 0 && condition->isTrue() && used.empty(), hasProducts = false;
+  Proof proof;
+  if (isPlain)
+    std::tie(proof, hasProducts) = attemptAlways(goal);
+  else
+    proof = search(goal, condition, used, depth, /*harder=*/false, hasProducts);
+  // It is only products of which there are more.
+  if (!proof.holds && depth == 0 && hasProducts)
+    proof = search(goal, condition, used, depth, /*harder=*/true, hasProducts);
   if (depth == 0 || proof.holds)
     memo[{goal, condition, key}] = proof;
   return proof;
+}
+
+const std::pair<Proof, bool> &Prover::attemptAlways(Term goal) {
+  auto [it, isNew] = unconditional.try_emplace(goal);
+  auto &[proof, hasProducts] = it->second;
+  if (isNew)
+    proof = search(goal, terms.truth(true), {}, 0, /*harder=*/false, hasProducts);
+  return it->second;
 }
 
 /// Whether a divisor is a size whatever the indices are.
@@ -623,13 +692,8 @@ Proof Prover::prove(Term goal, Term condition) {
 
 Proof Prover::decide(Term goal, Term condition) {
   // Most conditions have nothing to do with the index: one proof for all of them.
-  if (!condition->isTrue()) {
-    auto [it, isNew] = unconditional.try_emplace(goal);
-    if (isNew)
-      it->second = search(goal, terms.truth(true), {}, 0, /*harder=*/false);
-    if (it->second.holds)
-      return it->second;
-  }
+  if (const Proof &proof = attemptAlways(goal).first; proof.holds)
+    return proof;
   Proof proof = attempt(goal, condition, {}, 0);
   if (proof.holds || assumptions.empty())
     return proof;

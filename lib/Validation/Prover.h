@@ -12,6 +12,7 @@
 
 #include "lib/Validation/Accesses.h"
 #include "llvm/ADT/DenseSet.h"
+#include <optional>
 
 namespace moa::validation {
 
@@ -25,6 +26,7 @@ struct Assumption {
 
 struct Proof {
   bool holds = false;
+  bool always = false; ///< whatever the condition is
   std::set<std::string> lemmas;
   std::set<std::string> assumptions;
 };
@@ -51,16 +53,15 @@ public:
 private:
   struct System;
   struct Search;
-  Term split(Term term) {
-    return terms.substitute(terms.substitute(term, divided), gone);
-  }
+  Term split(Term term);
   bool isSizeAlways(Term term);
   Term flatten(Term term, bool &used);
   Proof decide(Term goal, Term condition);
+  const std::pair<Proof, bool> &attemptAlways(Term goal);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
-               unsigned depth, bool harder);
+               unsigned depth, bool harder, bool &hasProducts);
 
   TermContext &terms;
   const Variables &variables;
@@ -68,7 +69,10 @@ private:
   std::vector<Assumption> assumptions;
   llvm::DenseMap<Term, std::pair<Term, bool>> flat;
   llvm::DenseMap<Term, Term> divided, gone;
-  std::map<Term, Proof> unconditional;
+  /// Those of `divided` and `gone`, one after the other, until another symbol is divided.
+  std::optional<std::pair<Substitution, Substitution>> splitting;
+  /// Without a condition and with few products; whether more products were worth a try.
+  std::map<Term, std::pair<Proof, bool>> unconditional;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
 };
 

@@ -18,7 +18,7 @@ struct Validator::State {
                            mlir::ArrayAttr resultTypes);
   mlir::LogicalResult open(dnf::KernelOp kernel);
   /// What the outputs of the normal form read, once.
-  const std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
+  std::vector<std::vector<validation::Access>> &accessesOf(dnf::KernelOp kernel);
   /// The access lies inside of its array, on every axis; facts of new ones.
   mlir::LogicalResult checkInside(const validation::Access &access, ArrayType type,
                                   std::vector<Fact> *facts);
@@ -30,6 +30,7 @@ struct Validator::State {
   mlir::Operation *readKernel = nullptr;
   std::vector<std::vector<validation::Access>> accesses;
   std::set<std::tuple<int64_t, unsigned, validation::Term, validation::Term>> inside;
+  std::set<std::tuple<int64_t, unsigned, validation::Term>> insideAlways;
   std::map<std::vector<int64_t>, bool> bijective;
 
 private:

@@ -314,19 +314,38 @@ Term TermContext::truth(bool value) {
   return unique(TermKind::Truth, value, bool_, "", {}, {});
 }
 
+/// c·select(p, x, y) + d of numbers x and y: p, and the two values.
+static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a) {
+  int64_t factor = 1, constant = 0;
+  if (a->is(TermKind::Sum) && a->operands.size() == 1) {
+    factor = a->coefficients[0], constant = a->value;
+    a = a->operands[0];
+  }
+  if (!a->is(TermKind::Select) || !a->operands[1]->is(TermKind::Number) ||
+      !a->operands[2]->is(TermKind::Number))
+    return std::nullopt;
+  auto value = [&](Term x) { return wrapAdd(wrapMul(factor, x->value), constant); };
+  return std::make_tuple(a->operands[0], value(a->operands[1]), value(a->operands[2]));
+}
+
 Term TermContext::notNegative(Term a) {
   if (a->is(TermKind::Number))
     return truth(a->value >= 0);
+  if (auto choice = choiceOfNumbers(a)) {
+    auto [p, x, y] = *choice;
+    return select(p, truth(x >= 0), truth(y >= 0));
+  }
   return unique(TermKind::NotNegative, 0, bool_, "", {}, {a});
 }
 
 Term TermContext::isZero(Term a) {
   if (a->is(TermKind::Number))
     return truth(a->value == 0);
-  // The integer that a truth value is.
-  if (a->is(TermKind::Select) && a->operands[1]->is(TermKind::Number) &&
-      a->operands[2]->is(TermKind::Number))
-    return select(a->operands[0], isZero(a->operands[1]), isZero(a->operands[2]));
+  // The integer that a truth value is, among others.
+  if (auto choice = choiceOfNumbers(a)) {
+    auto [p, x, y] = *choice;
+    return select(p, truth(x == 0), truth(y == 0));
+  }
   if (a->is(TermKind::Sum) && a->coefficients[0] < 0)
     a = scaled(a, -1);
   return unique(TermKind::Zero, 0, bool_, "", {}, {a});
@@ -624,6 +643,9 @@ Term TermContext::castInteger(Term a, Type type) {
     return a;
   if (a->is(TermKind::Number))
     return number(APInt(64, a->value, true).trunc(widthOf(type)).getSExtValue());
+  // What the wider of two truncations keeps, the narrower one sees.
+  while (a->is(TermKind::Scalar) && a->name == "wrap" && widthOf(a->type) >= widthOf(type))
+    a = a->operands[0];
   return scalar("wrap", type, {a});
 }
 
@@ -638,78 +660,77 @@ Term TermContext::cast(Term a, Type type) {
 // Substitution
 //===----------------------------------------------------------------------===//
 
-namespace {
-class Substitution {
-public:
-  Substitution(TermContext &terms, const DenseMap<Term, Term> &with)
-      : terms(terms), memo(with.begin(), with.end()) {}
+Term Substitution::of(Term term) {
+  if (isIdentity)
+    return term;
+  if (auto it = memo.find(term); it != memo.end())
+    return it->second;
+  if (term->operands.empty())
+    return term;
+  SmallVector<Term> operands;
+  bool same = true;
+  for (Term operand : term->operands) {
+    operands.push_back(of(operand));
+    same &= operands.back() == operand;
+  }
+  Term result = same ? term : rebuild(term, operands);
+  memo[term] = result;
+  return result;
+}
 
-  Term of(Term term) {
-    if (auto it = memo.find(term); it != memo.end())
-      return it->second;
-    if (term->operands.empty())
-      return term;
-    SmallVector<Term> operands;
-    bool same = true;
-    for (Term operand : term->operands) {
-      operands.push_back(of(operand));
-      same &= operands.back() == operand;
-    }
-    Term result = same ? term : rebuild(term, operands);
-    memo[term] = result;
+Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
+  switch (term->kind) {
+  case TermKind::Sum: {
+    Term result = terms->number(term->value);
+    for (auto [part, coefficient] : llvm::zip_equal(x, term->coefficients))
+      result = terms->sum(result, terms->scaled(part, coefficient));
     return result;
   }
-
-private:
-  Term rebuild(Term term, ArrayRef<Term> x) {
-    switch (term->kind) {
-    case TermKind::Sum: {
-      Term result = terms.number(term->value);
-      for (auto [part, coefficient] : llvm::zip_equal(x, term->coefficients))
-        result = terms.sum(result, terms.scaled(part, coefficient));
-      return result;
-    }
-    case TermKind::Product: {
-      Term result = terms.number(1);
-      for (Term factor : x)
-        result = terms.product(result, factor);
-      return result;
-    }
-    case TermKind::Quotient: return terms.quotient(x[0], x[1]);
-    case TermKind::Load: return terms.load(term->value, x, term->type);
-    case TermKind::NotNegative: return terms.notNegative(x[0]);
-    case TermKind::Zero: return terms.isZero(x[0]);
-    case TermKind::Not: return terms.negate(x[0]);
-    case TermKind::And:
-    case TermKind::Or: {
-      Term result = x[0];
-      for (Term part : x.drop_front())
-        result = term->is(TermKind::And) ? terms.both(result, part) : terms.either(result, part);
-      return result;
-    }
-    case TermKind::Select: return terms.select(x[0], x[1], x[2]);
-    case TermKind::Scalar:
-      if (term->name == "cast")
-        return terms.cast(x[0], term->type);
-      if (term->type.isIndex() && x.size() == 2)
-        return terms.integer(term->name, x[0], x[1]);
-      return terms.scalar(term->name, term->type, x);
-    case TermKind::Reduce: {
-      // What came in may hold reductions, so that the bound index has another number.
-      Term free = terms.index(int64_t(1) << 40);
-      DenseMap<Term, Term> open = {{term->operands[0], free}};
-      return terms.reduce(term->name, term->type, free, x[1],
-                          Substitution(terms, open).of(x[2]), Substitution(terms, open).of(x[3]));
-    }
-    case TermKind::Apply: return terms.apply(term->value, term->type, x);
-    default: return term;
-    }
+  case TermKind::Product: {
+    Term result = terms->number(1);
+    for (Term factor : x)
+      result = terms->product(result, factor);
+    return result;
   }
+  case TermKind::Quotient: return terms->quotient(x[0], x[1]);
+  case TermKind::Load: return terms->load(term->value, x, term->type);
+  case TermKind::NotNegative: return terms->notNegative(x[0]);
+  case TermKind::Zero: return terms->isZero(x[0]);
+  case TermKind::Not: return terms->negate(x[0]);
+  case TermKind::And:
+  case TermKind::Or: {
+    Term result = x[0];
+    for (Term part : x.drop_front())
+      result = term->is(TermKind::And) ? terms->both(result, part) : terms->either(result, part);
+    return result;
+  }
+  case TermKind::Select: return terms->select(x[0], x[1], x[2]);
+  case TermKind::Scalar:
+    if (term->name == "cast")
+      return terms->cast(x[0], term->type);
+    if (term->type.isIndex() && x.size() == 2)
+      return terms->integer(term->name, x[0], x[1]);
+    return terms->scalar(term->name, term->type, x);
+  case TermKind::Reduce: {
+    // What came in may hold reductions, so that the bound index has another number.
+    Term free = terms->index(int64_t(1) << 40);
+    DenseMap<Term, Term> open = {{term->operands[0], free}};
+    return terms->reduce(term->name, term->type, free, x[1],
+                        Substitution(*terms, open).of(x[2]), Substitution(*terms, open).of(x[3]));
+  }
+  case TermKind::Apply: return terms->apply(term->value, term->type, x);
+  default: return term;
+  }
+}
 
-  TermContext &terms;
-  DenseMap<Term, Term> memo;
-};
-} // namespace
+Term TermContext::under(Term term, Term condition) {
+  DenseMap<Term, Term> with;
+  for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef(condition)) {
+    with[part] = truth(true);
+    with[negate(part)] = truth(false);
+  }
+  return substitute(term, with);
+}
 
 Term TermContext::substitute(Term term, const DenseMap<Term, Term> &with) {
   return with.empty() ? term : Substitution(*this, with).of(term);

@@ -118,8 +118,10 @@ public:
               Term presence);
   Term apply(int64_t definition, mlir::Type type, llvm::ArrayRef<Term> indices);
 
-  /// The term with index variables replaced.
+  /// The term with index variables replaced; Substitution does so for many terms.
   Term substitute(Term term, const llvm::DenseMap<Term, Term> &with);
+  /// The term where a condition holds: its parts are true.
+  Term under(Term term, Term condition);
   /// Readable mathematics; inputs and index variables by their names.
   std::string str(Term term) const;
   llvm::SmallVector<std::string> inputNames;
@@ -151,6 +153,21 @@ private:
   llvm::DenseMap<Term, llvm::StringRef> indexNames;
   unsigned created = 0;
   int64_t fresh = int64_t(1) << 32;
+};
+
+/// Terms replaced in terms, which share what was found before.
+class Substitution {
+public:
+  Substitution(TermContext &terms, const llvm::DenseMap<Term, Term> &with)
+      : terms(&terms), memo(with), isIdentity(with.empty()) {}
+  Term of(Term term);
+
+private:
+  Term rebuild(Term term, llvm::ArrayRef<Term> operands);
+
+  TermContext *terms;
+  llvm::DenseMap<Term, Term> memo;
+  bool isIdentity;
 };
 
 /// The parts of an integer: coefficients of atoms and products, and a constant.

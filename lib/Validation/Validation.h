@@ -63,6 +63,8 @@ public:
   mlir::LogicalResult compareUses(KernelOp moa, dnf::KernelOp dnf);
   /// Every element that is read lies inside of its array.
   mlir::LogicalResult checkBounds(dnf::KernelOp dnf);
+  /// Every address is a multi-index inside of its array, and every output is stored once.
+  mlir::LogicalResult checkBounds(onf::KernelOp onf);
   /// onf reads the elements that dnf reads, and writes each once.
   mlir::LogicalResult compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf);
   /// The lifted kernel runs over the indices of `onf`, each once.

@@ -331,8 +331,11 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
     observer->began(result);
     config.setListener(&listener.emplace(*observer, result));
   }
+  // An operand that a folder drops may be absent (p or true is true only where p is present):
+  // operations are folded once no operand is.
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
       .enableConstantCSE(false)
+      .enableFolding(false)
       .setUseTopDownTraversal(seed % 2 == 0)
       .setMaxIterations(GreedyRewriteConfig::kNoLimit);
   // Arithmetic is folded once absence has left it: `x or true` is true only where x is
@@ -361,6 +364,11 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   if (failed(reportLeftovers(result, context)))
     return failure();
   Block &block = result.getBody().front();
+  GreedyRewriteConfig folding;
+  folding.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+      .enableConstantCSE(false);
+  if (failed(applyPatternsGreedily(result.getBody(), {}, folding)))
+    return result.emitError("arithmetic could not be folded");
   if (observer)
     observer->tidied("arithmetic folded", result);
   inlinePredicates(result);

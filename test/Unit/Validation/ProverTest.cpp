@@ -50,6 +50,49 @@ TEST_F(ProverTest, LinearBounds) {
   EXPECT_TRUE(below(i, "N").lemmas.empty());
 }
 
+TEST_F(ProverTest, TermsWhereAConditionHolds) {
+  Term i = index("N"), p = terms.below(i, terms.number(4)), q = terms.isZero(i);
+  Term a = terms.select(p, i, terms.number(7));
+  EXPECT_EQ(terms.under(a, p), i);
+  EXPECT_EQ(terms.under(a, terms.both(q, p)), i);
+  EXPECT_EQ(terms.under(a, terms.negate(p)), terms.number(7));
+  EXPECT_EQ(terms.under(a, q), a);
+}
+
+TEST_F(ProverTest, LawsOfTerms) {
+  Term i = index("N");
+  Term p = terms.below(i, terms.number(4));
+  // The integer that a truth value is, on both sides.
+  Term a = terms.select(p, terms.number(0), terms.number(3));
+  EXPECT_EQ(terms.equal(a, terms.number(0)), p);
+  EXPECT_EQ(terms.equal(terms.number(0), a), p);
+  EXPECT_EQ(terms.equal(terms.number(3), a), terms.negate(p));
+  EXPECT_EQ(terms.below(a, terms.number(2)), p);
+  // Of two truncations the narrower one counts, in either order.
+  Type i8 = IntegerType::get(&context, 8), i16 = IntegerType::get(&context, 16);
+  Term long_ = terms.load(0, {i}, terms.indexType());
+  EXPECT_EQ(terms.cast(terms.cast(long_, i16), i8), terms.cast(long_, i8));
+  EXPECT_NE(terms.cast(terms.cast(long_, i8), i16), terms.cast(long_, i16));
+}
+
+TEST_F(ProverTest, IntegersDecideACase) {
+  // Whether i is even or odd, 2·j ≠ 2·k + 1: no rational test says so.
+  Term i = index("N"), j = index("N"), k = index("N"), one = terms.number(1);
+  Term odd = terms.equal(terms.scaled(j, 2), terms.sum(terms.scaled(k, 2), one));
+  Term choice = terms.either(terms.both(odd, terms.below(i, one)),
+                             terms.both(odd, terms.below(one, i)));
+  EXPECT_TRUE(prover.prove(terms.difference(terms.number(-1), i), choice).holds);
+  EXPECT_FALSE(prover.prove(terms.difference(terms.number(-1), i),
+                            terms.either(odd, terms.below(i, one))).holds);
+}
+
+TEST_F(ProverTest, AProofMayHoldAlways) {
+  Term i = index("N"), p = terms.below(terms.number(3), i);
+  EXPECT_TRUE(below(i, "N", p).always);
+  EXPECT_FALSE(prover.prove(terms.difference(i, terms.number(4)), p).always);
+  EXPECT_TRUE(prover.prove(terms.difference(i, terms.number(4)), p).holds);
+}
+
 TEST_F(ProverTest, QuotientByANumber) {
   Term j = index("16*L");
   EXPECT_TRUE(below(terms.quotient(j, terms.number(16)), "L").holds);
