@@ -338,13 +338,7 @@ LogicalResult ConvertMoAToDNF::applyLaws(dnf::KernelOp result, PsiContext &conte
       .enableFolding(false)
       .setUseTopDownTraversal(seed % 2 == 0)
       .setMaxIterations(GreedyRewriteConfig::kNoLimit);
-  // Arithmetic is folded once absence has left it: `x or true` is true only where x is
-  // present, and x·0 is 0 only there.
-  config.enableFolding(false);
-  if (failed(applyPatternsGreedily(result.getBody(), std::move(patterns), config)))
-    return failure();
-  config.enableFolding(true);
-  return applyPatternsGreedily(result.getBody(), RewritePatternSet(&getContext()), config);
+  return applyPatternsGreedily(result.getBody(), std::move(patterns), config);
 }
 
 LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
