@@ -123,7 +123,8 @@ protected:
   std::vector<Node *> nodesOf(mlir::ValueRange values);
   /// Nodes for a block's arguments, set by their scope.
   std::vector<Node *> makeArguments(mlir::Block &block, Scope *scope);
-  llvm::Error makeConstant(mlir::Value value, int64_t number);
+  /// An expression over the symbols; one without a value is an error where it is needed.
+  void makeExtent(mlir::Value value, llvm::Expected<int64_t> number);
   template <typename NodeTy, typename... Args>
   NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
     auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);

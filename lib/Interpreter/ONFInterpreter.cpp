@@ -286,11 +286,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
   if (auto at = dyn_cast<onf::AtOp>(op))
     return buildAt(at);
   if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
-    auto value = evaluate(extent.getExpr(), strided);
-    if (!value)
-      return value.takeError();
-    if (Error error = makeConstant(extent.getResult(), *value))
-      return error;
+    makeExtent(extent.getResult(), evaluate(extent.getExpr(), strided));
     return true;
   }
   auto load = dyn_cast<onf::LoadOp>(op);
