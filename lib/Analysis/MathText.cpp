@@ -130,7 +130,8 @@ MathTerm MathPrinter::of(Value value) {
 
 MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint,
                                 StringRef extent, Value present, Value term) {
-  DenseMap<Value, MathTerm> outside = std::exchange(written, {});
+  DenseMap<Value, MathTerm> outside;
+  std::swap(outside, written);
   std::string index = name(argument, hint);
   std::string range = index + "<" + extentText(extent).text;
   if (present)
