@@ -91,6 +91,9 @@ struct ParameterInfo {
       elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64"
   std::vector<std::string> extents; ///< expressions over the symbols
   bool isOutput = false;
+  /// The declared range of integers, `low..high` of expressions over the symbols, or
+  /// nothing: low ≤ element < high.
+  std::string range;
   /// Passed by value: an input without axes.
   bool isScalar() const { return extents.empty() && !isOutput; }
 };

@@ -23,6 +23,7 @@ public:
   std::string intervals(onf::KernelOp kernel);
 
   llvm::function_ref<std::string(Operation *)> letName = nullptr;
+  llvm::function_ref<bool(Operation *)> wanted = nullptr;
 
 private:
   void printDNF(dnf::KernelOp kernel);
@@ -60,6 +61,7 @@ private:
   void printLegend();
 
   DenseMap<Value, std::string> names;
+  DenseMap<Value, MathTerm> written; // with the names of now, in this reduction
   llvm::StringSet<> reserved; // the names of the inputs
   llvm::StringMap<unsigned> taken;
   std::optional<ArrayText> arrays; // what ψ-reduction has not reduced yet
@@ -95,6 +97,7 @@ std::string MathPrinter::name(Value value, StringRef hint) {
   do
     result = count++ ? base + std::to_string(count) : base;
   while (reserved.contains(result));
+  written.clear();
   names[value] = result;
   return result;
 }
@@ -114,12 +117,21 @@ std::string MathPrinter::list(ValueRange values) {
 MathTerm MathPrinter::of(Value value) {
   if (auto it = names.find(value); it != names.end())
     return {it->second};
+  if (auto it = written.find(value); it != written.end())
+    return it->second;
   Operation *op = value.getDefiningOp();
-  return op ? ofOp(op) : MathTerm{"?"};
+  // What stands in several places may be exponentially longer than the program.
+  constexpr size_t longest = size_t(1) << 16;
+  MathTerm text = op ? ofOp(op) : MathTerm{"?"};
+  if (text.text.size() > longest)
+    text = {"…"};
+  return written[value] = text;
 }
 
 MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, StringRef hint,
                                 StringRef extent, Value present, Value term) {
+  DenseMap<Value, MathTerm> outside;
+  std::swap(outside, written);
   std::string index = name(argument, hint);
   std::string range = index + "<" + extentText(extent).text;
   if (present)
@@ -127,6 +139,7 @@ MathTerm MathPrinter::reduction(StringRef symbol, BlockArgument argument, String
   std::string text =
       symbol.str() + "{" + range + "} " + at(term, MathTerm::Product);
   --taken[hint];
+  written = std::move(outside);
   return {text, MathTerm::Sum};
 }
 
@@ -254,12 +267,16 @@ std::vector<MathDefinition> MathPrinter::definitions(dnf::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   nameIndices(body, kernel.getArgNames());
   reserve(kernel.getArgNames());
-  if (!llvm::all_of(body, [](Operation &op) { return isa<dnf::LetOp, dnf::OutputOp>(op); }))
+  std::vector<Operation *> chosen;
+  for (Operation &op : body)
+    if (isa<dnf::LetOp, dnf::OutputOp>(op) && (!wanted || wanted(&op)))
+      chosen.push_back(&op);
+  bool isReduced = llvm::all_of(body, llvm::IsaPred<dnf::LetOp, dnf::OutputOp>);
+  if (!isReduced && !chosen.empty())
     arrays.emplace(body, kernel.getArgNames());
   std::vector<MathDefinition> result;
-  for (Operation &op : body)
-    if (isa<dnf::LetOp, dnf::OutputOp>(op))
-      result.push_back(define(op, kernel));
+  for (Operation *op : chosen)
+    result.push_back(define(*op, kernel));
   return result;
 }
 
@@ -287,6 +304,7 @@ static std::string liftText(Attribute lift) {
 
 std::string MathPrinter::repair(onf::AccOp op) {
   Block &block = op.getRepair().front();
+  written.clear();
   for (auto [k, ref] : llvm::enumerate(op.getRefs())) {
     names[block.getArgument(2 * k)] = names[ref] + "⁻";
     names[block.getArgument(2 * k + 1)] = names[ref];
@@ -511,9 +529,11 @@ std::string moa::printMathematics(Operation *kernel) {
 
 std::vector<MathDefinition>
 moa::getMathDefinitions(Operation *kernel,
-                        llvm::function_ref<std::string(Operation *)> letName) {
+                        llvm::function_ref<std::string(Operation *)> letName,
+                        llvm::function_ref<bool(Operation *)> wanted) {
   MathPrinter printer;
   printer.letName = letName;
+  printer.wanted = wanted;
   return printer.definitions(cast<dnf::KernelOp>(kernel));
 }
 

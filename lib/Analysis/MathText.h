@@ -21,10 +21,12 @@ struct MathDefinition {
 };
 /// The definitions of a dnf.kernel in order, also of one that ψ-reduction is still at
 /// work on: arrays that are not reduced yet are written in the language's operators.
-/// `letName` gives the name of a dnf.let, by default its symbol.
+/// `letName` gives the name of a dnf.let, by default its symbol; `wanted` says which
+/// definitions to write, by default all. A subterm of more than 64 KiB is written as `…`.
 std::vector<MathDefinition>
 getMathDefinitions(mlir::Operation *kernel,
-                   llvm::function_ref<std::string(mlir::Operation *)> letName = nullptr);
+                   llvm::function_ref<std::string(mlir::Operation *)> letName = nullptr,
+                   llvm::function_ref<bool(mlir::Operation *)> wanted = nullptr);
 
 /// Which indices of the folds of a lifted onf.kernel a tile of rows needs, one fold a
 /// line; empty where no fold has intervals.

@@ -239,7 +239,7 @@ static Operation *kernelAt(ModuleOp module, unsigned number) {
   llvm_unreachable("no kernel of this number");
 }
 
-static KernelInfo makeInfo(const KernelSignature &signature) {
+static KernelInfo makeInfo(const KernelSignature &signature, ArrayAttr ranges) {
   KernelInfo info;
   info.name = signature.name;
   info.text = signature.getText();
@@ -253,6 +253,8 @@ static KernelInfo makeInfo(const KernelSignature &signature) {
     for (const SymExpr &extent : parameter.extents)
       entry.extents.push_back(extent.str());
     entry.isOutput = parameter.isOutput;
+    if (ranges && info.parameters.size() < ranges.size()) // of the inputs, which are first
+      entry.range = cast<StringAttr>(ranges[info.parameters.size()]).getValue().str();
     info.parameters.push_back(std::move(entry));
   }
   return info;
@@ -286,7 +288,7 @@ bool Compilation::Impl::readSignatures() {
       emitError(op.getLoc()) << llvm::toString(signature.takeError());
       return false;
     }
-    infos.push_back(makeInfo(*signature));
+    infos.push_back(makeInfo(*signature, op.getAttrOfType<ArrayAttr>(kRangesAttr)));
     signatures.push_back(std::move(*signature));
   }
   return checkEntryNames(signatures, log);

@@ -47,8 +47,12 @@ static std::string provisionalName(dnf::LetOp let) {
   return name;
 }
 
+/// Steps of a definition that are written; then its end. Every step writes the whole
+/// definition, so that a chain of thousands would be read by nobody.
+static constexpr size_t kMostSteps = 100;
+
 /// Prints all definitions and keeps what has changed; false if nothing has.
-bool PsiTrace::record(StringRef step, dnf::KernelOp op) {
+bool PsiTrace::record(StringRef step, dnf::KernelOp op, bool isEnd) {
   Kernel &kernel = kernels[op.getSymName()];
   llvm::DenseMap<Operation *, unsigned> numbers;
   for (auto &[definition, entry] : kernel.definitions)
@@ -61,8 +65,15 @@ bool PsiTrace::record(StringRef step, dnf::KernelOp op) {
     return kMark + std::to_string(it->second) + kMark;
   };
   bool changed = false;
+  auto wanted = [&](Operation *definition) {
+    auto it = kernel.definitions.find(definition);
+    if (isEnd || it == kernel.definitions.end() || it->second.lines.size() <= kMostSteps)
+      return true;
+    changed = it->second.isCut = true;
+    return false;
+  };
   // In the order of their numbers, which the first mention of a let gives it.
-  std::vector<MathDefinition> found = getMathDefinitions(op, number);
+  std::vector<MathDefinition> found = getMathDefinitions(op, number, wanted);
   llvm::sort(found, [&](const MathDefinition &a, const MathDefinition &b) {
     auto of = [&](const MathDefinition &x) {
       auto it = numbers.find(x.op);
@@ -76,7 +87,8 @@ bool PsiTrace::record(StringRef step, dnf::KernelOp op) {
     if (!entry.lines.empty() && entry.lines.back().text == definition.text)
       continue;
     changed = true;
-    entry.lines.push_back({entry.lines.empty() ? "" : step.str(), definition.text});
+    StringRef what = entry.isCut ? "…" : step;
+    entry.lines.push_back({entry.lines.empty() ? "" : what.str(), definition.text});
   }
   return changed;
 }
@@ -95,7 +107,7 @@ void PsiTrace::applied(StringRef law, dnf::KernelOp kernel) {
 void PsiTrace::tidied(StringRef what, dnf::KernelOp kernel) { record(what, kernel); }
 
 void PsiTrace::ended(dnf::KernelOp op) {
-  record("conditions in order", op);
+  record("conditions in order", op, /*isEnd=*/true);
   Kernel &kernel = kernels[op.getSymName()];
   llvm::DenseSet<Operation *> left;
   for (Operation &definition : op.getBody().front())

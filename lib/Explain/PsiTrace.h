@@ -32,6 +32,7 @@ private:
   struct Definition {
     std::string head;
     std::vector<Line> lines;
+    bool isCut = false; ///< has more steps than are kept: the last line is the end
     bool isLeft = true; ///< in the normal form
   };
   struct Kernel {
@@ -41,7 +42,7 @@ private:
     std::vector<std::string> names; ///< of lets, by their number in the text
   };
 
-  bool record(llvm::StringRef step, dnf::KernelOp kernel);
+  bool record(llvm::StringRef step, dnf::KernelOp kernel, bool isEnd = false);
   void printTally(const Kernel &kernel, llvm::raw_ostream &os) const;
   std::string resolve(llvm::StringRef text, const Kernel &kernel) const;
 

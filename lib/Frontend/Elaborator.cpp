@@ -1,6 +1,7 @@
 //===- Elaborator.cpp - kernels and expressions ---------------------------===//
 #include "lib/Frontend/Elaborator.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Quotients.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
@@ -81,7 +82,8 @@ LogicalResult Elaborator::run() {
       failed(checkUnneeded(op.getBody().front())))
     return failure();
   ReturnOp::create(builder, reporter.location(kernel.body.end), values);
-  // Constraints that slices added.
+  requireQuotients(op, signature.constraints);
+  // Constraints that slices and quotients added.
   SmallVector<StringRef> constraints(signature.constraints.begin(),
                                      signature.constraints.end());
   op.setRequiresAttr(builder.getStrArrayAttr(constraints));

@@ -416,7 +416,8 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return done(buildReduce(reduce));
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
-    return done(makeExtent(extent.getResult(), extent.getExpr(), symbols));
+    makeExtent(extent.getResult(), evaluate(extent.getExpr(), symbols));
+    return true;
   }
   if (auto where = dyn_cast<dnf::WhereOp>(op)) {
     define(where.getResult(),

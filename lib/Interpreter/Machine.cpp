@@ -58,6 +58,13 @@ struct SelectNode final : OperandNode {
   }
 };
 
+/// What has no value.
+struct FaultNode final : Node {
+  FaultNode(Scope *scope, Location loc, std::string why) : Node(scope, loc), why(std::move(why)) {}
+  Cell compute(Machine &m) override { return m.fail(loc, why); }
+  std::string why;
+};
+
 /// Logic: evaluates the right operand only where the left one does not decide.
 struct LogicNode final : OperandNode {
   LogicNode(Scope *scope, Location loc, std::vector<Node *> inputs, bool decisive)
@@ -107,17 +114,11 @@ std::vector<Node *> GraphBuilder::makeArguments(Block &block, Scope *scope) {
   return result;
 }
 
-Error GraphBuilder::makeConstant(Value value, int64_t number) {
-  define(value, make<ConstantNode>(&top, value.getLoc(), ofInt(number)));
-  return Error::success();
-}
-
-Error GraphBuilder::makeExtent(Value value, StringRef expr, const Symbols &values) {
-  auto number = evaluate(expr, values);
+void GraphBuilder::makeExtent(Value value, Expected<int64_t> number) {
   if (number)
-    return makeConstant(value, *number);
-  define(value, make<FaultNode>(&top, value.getLoc(), toString(number.takeError())));
-  return Error::success();
+    define(value, make<ConstantNode>(&top, value.getLoc(), ofInt(*number)));
+  else
+    define(value, make<FaultNode>(&top, value.getLoc(), llvm::toString(number.takeError())));
 }
 
 Error GraphBuilder::buildOp(Operation *op) {

@@ -102,14 +102,6 @@ struct ArgumentNode final : Node {
   }
 };
 
-/// A value that there is none of: an error where it is needed.
-struct FaultNode final : Node {
-  FaultNode(Scope *scope, mlir::Location loc, std::string why)
-      : Node(scope, loc), why(std::move(why)) {}
-  Cell compute(Machine &m) override { return m.fail(loc, why); }
-  std::string why;
-};
-
 /// Builds the graph of a region's scalar code. The derived builders add their
 /// dialect's ops.
 class GraphBuilder {
@@ -132,9 +124,8 @@ protected:
   std::vector<Node *> nodesOf(mlir::ValueRange values);
   /// Nodes for a block's arguments, set by their scope.
   std::vector<Node *> makeArguments(mlir::Block &block, Scope *scope);
-  llvm::Error makeConstant(mlir::Value value, int64_t number);
-  /// An expression over the symbols; a quotient by zero is an error where it is needed.
-  llvm::Error makeExtent(mlir::Value value, llvm::StringRef expr, const Symbols &values);
+  /// An expression over the symbols; one without a value is an error where it is needed.
+  void makeExtent(mlir::Value value, llvm::Expected<int64_t> number);
   template <typename NodeTy, typename... Args>
   NodeTy *make(Scope *scope, mlir::Location loc, Args &&...args) {
     auto node = std::make_unique<NodeTy>(scope, loc, std::forward<Args>(args)...);

@@ -171,9 +171,10 @@ Error MoAInterpreter::apply(ConstantOp op, Whole &out) {
 
 Error MoAInterpreter::apply(ExtentOp op, Whole &out) {
   auto value = evaluate(op.getExpr(), symbols);
-  if (!value)
-    return value.takeError();
-  out.data[0] = ofInt(*value);
+  if (value)
+    out.data[0] = ofInt(*value);
+  else // an error where something present needs it, as that of elements is
+    out.set(0, Undefined, fault(op, llvm::toString(value.takeError())));
   return Error::success();
 }
 

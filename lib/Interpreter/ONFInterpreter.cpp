@@ -286,8 +286,7 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
   if (auto at = dyn_cast<onf::AtOp>(op))
     return buildAt(at);
   if (auto extent = dyn_cast<onf::ExtentOp>(op)) {
-    if (Error error = makeExtent(extent.getResult(), extent.getExpr(), strided))
-      return error;
+    makeExtent(extent.getResult(), evaluate(extent.getExpr(), strided));
     return true;
   }
   auto load = dyn_cast<onf::LoadOp>(op);

@@ -1,6 +1,7 @@
 //===- Arguments.cpp - words of the command line as arguments -------------===//
 
 #include "Arguments.h"
+#include "lib/Support/SymExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -171,10 +172,38 @@ private:
       auto value = Value::make(info.parameters[position], (*shapes)[position]);
       if (!value)
         return value.takeError();
+      if (value->getNumElements() == 0) {
+        inputs[position] = std::make_unique<Value>(std::move(*value));
+        continue;
+      }
+      auto range = elementRange(info.parameters[position]);
+      if (!range)
+        return range.takeError();
       inputs[position] = std::make_unique<Value>(std::move(*value));
-      fillRandom(*inputs[position], *seed * 1000003 + position);
+      fillRandom(*inputs[position], *seed * 1000003 + position, range->first, range->second);
     }
     return Error::success();
+  }
+
+  /// The declared range of a parameter's elements, and 0 ≤ element < 8 of one without.
+  Expected<std::pair<int64_t, int64_t>> elementRange(const ParameterInfo &parameter) {
+    if (parameter.range.empty())
+      return std::pair<int64_t, int64_t>(0, 8);
+    auto [low, high] = StringRef(parameter.range).split("..");
+    auto value = [&](StringRef text) -> std::optional<int64_t> {
+      auto bound = SymExpr::parse(text);
+      return bound ? bound->evaluate([&](StringRef name) -> std::optional<int64_t> {
+        auto it = given.find(name.str());
+        return it == given.end() ? std::nullopt : std::optional<int64_t>(it->second);
+      })
+                   : std::nullopt;
+    };
+    auto first = value(low), end = value(high);
+    if (!first || !end || *first >= *end)
+      return createStringError(parameter.name + " : " + getTypeText(parameter) + " in " +
+                               parameter.range + ": the range is empty at these sizes, give " +
+                               parameter.name + "=FILE.npy");
+    return std::pair(*first, *end);
   }
 
   Expected<Arguments> bind() {

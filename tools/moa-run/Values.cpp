@@ -268,14 +268,20 @@ struct Generator {
 };
 } // namespace
 
-void fillRandom(Value &value, uint64_t seed) {
+void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
   Generator generator{seed};
   generator.next();
   StringRef type = value.getInfo().elementType;
   int64_t count = value.getNumElements();
-  if (type == "bool" || type.starts_with("i")) {
+  if (type == "bool") {
     for (int64_t k = 0; k < count; ++k)
-      value.set(k, double(generator.next() >> (type == "bool" ? 63 : 61)));
+      value.set(k, double(generator.next() >> 63));
+    return;
+  }
+  if (type.starts_with("i")) {
+    uint64_t size = uint64_t(high) - uint64_t(low);
+    for (int64_t k = 0; k < count; ++k)
+      value.set(k, double(low + int64_t((unsigned __int128)(generator.next()) * size >> 64)));
     return;
   }
   // Box and Muller's transform gives two numbers at a time.

@@ -58,9 +58,9 @@ std::string formatBytes(double bytes);
 llvm::Expected<Value> readValue(const ParameterInfo &info,
                                 llvm::StringRef path);
 
-/// Seeded elements: floats are standard normal, booleans even odds, integers
-/// uniform in 0 … 7.
-void fillRandom(Value &value, uint64_t seed);
+/// Seeded elements: floats are standard normal, booleans even odds, integers uniform in
+/// `low` ≤ element < `high`.
+void fillRandom(Value &value, uint64_t seed, int64_t low = 0, int64_t high = 8);
 
 /// The value of a scalar parameter from its text.
 llvm::Expected<Scalar> parseScalar(const ParameterInfo &info,

@@ -19,7 +19,7 @@ namespace {
 class Choices {
 public:
   Choices(ExprContext &exprs, dnf::KernelOp kernel, std::map<int64_t, std::string> extents)
-      : exprs(exprs), kernel(kernel), extents(std::move(extents)) {}
+      : exprs(exprs), openings(exprs), kernel(kernel), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
     if (e->operands.empty() || !e->height)
@@ -76,7 +76,8 @@ private:
   }
 
   Expr restrictReduction(Expr e, Expr condition) {
-    int64_t j = exprs.freshIndex(exprs.boundName(e));
+    int64_t j = openings.indexFor(e);
+    assert((!condition || !condition->dependsOn(j)) && "a condition of outside has the index");
     extents[j] = e->extent;
     auto [body, present] = exprs.open(e, j);
     Expr newPresent = present ? restrict(present, condition) : nullptr;
@@ -119,7 +120,7 @@ private:
       return it->second;
     bool result = false;
     if (e->kind == ExprKind::Reduce) {
-      int64_t j = exprs.freshIndex(exprs.boundName(e));
+      int64_t j = openings.indexFor(e);
       extents[j] = e->extent;
       auto [body, present] = exprs.open(e, j);
       result = mayFault(body) || (present && mayFault(present));
@@ -152,6 +153,7 @@ private:
   }
 
   ExprContext &exprs;
+  Openings openings;
   dnf::KernelOp kernel;
   std::map<int64_t, std::string> extents; // of free indices
   std::map<std::pair<Expr, Expr>, Expr> memo;

@@ -174,7 +174,7 @@ std::pair<Expr, Expr> Derivation::shareRange(Expr e, int64_t j, Expr body, Expr 
 }
 
 Expr Derivation::normaliseReduce(Expr e) {
-  int64_t j = exprs.freshIndex(exprs.boundName(e));
+  int64_t j = openings.indexFor(e);
   auto [body, present] = exprs.open(e, j);
   body = normalise(body);
   if (present)

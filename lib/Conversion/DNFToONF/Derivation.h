@@ -61,7 +61,7 @@ class Derivation {
 public:
   Derivation(ExprContext &exprs, dnf::KernelOp kernel,
              const llvm::StringSet<> &disabled, FoldObserver *observer = nullptr)
-      : exprs(exprs), rules(exprs), kernel(kernel), disabled(disabled),
+      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), disabled(disabled),
         observer(observer) {}
 
   std::vector<NestPlan> run();
@@ -102,6 +102,7 @@ private:
 
   ExprContext &exprs;
   FoldRules rules;
+  Openings openings; // of normalise()
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;

@@ -98,6 +98,8 @@ std::optional<Terms> Expansion::separate(Expr e) {
     if (!a || !b)
       return std::nullopt;
     a->append(e->isOp("arith.subf") ? negated(*b) : *b);
+    if (a->size() > 4 * kMostTerms)
+      return std::nullopt;
     return a;
   }
   if (e->isOp("arith.negf")) {
@@ -190,7 +192,10 @@ Expr Expansion::firstValue(Expr g) {
 std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   bool negative = false;
   SmallVector<FoldRules::Factor> factors;
+  constexpr size_t most = 32; // a mean has three factors and some signs
   std::function<void(Expr, bool)> go = [&](Expr e, bool divides) {
+    if (factors.size() > most)
+      return;
     if (e->isOp("arith.negf")) {
       negative = !negative;
       return go(e->operands[0], divides);
@@ -202,6 +207,8 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
     factors.push_back({e, divides});
   };
   go(h, false);
+  if (factors.size() > most)
+    return std::nullopt;
   Expr result = nullptr, count = nullptr;
   for (const FoldRules::Factor &factor : factors) {
     Expr base = factor.base;

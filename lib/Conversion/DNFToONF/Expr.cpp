@@ -54,8 +54,18 @@ Expr ExprContext::index(int64_t id) {
 }
 
 int64_t ExprContext::freshIndex(StringRef name) {
-  names.push_back(name.str());
+  names.push_back(strings.save(name));
   return names.size() - 1;
+}
+
+int64_t Openings::indexFor(Expr reduce) {
+  StringRef name = exprs.boundName(reduce);
+  SmallVector<int64_t, 1> &known = indices[{reduce->height, reduce->extent, name}];
+  auto it = llvm::find_if(known, [&](int64_t index) { return !reduce->dependsOn(index); });
+  if (it != known.end())
+    return *it;
+  known.push_back(exprs.freshIndex(name));
+  return known.back();
 }
 
 Expr ExprContext::extent(const SymExpr &value) {
@@ -185,7 +195,7 @@ Expr ExprContext::rename(Expr e, int64_t from, Expr to) {
       copy.operands.push_back(go(operand));
     Expr result = unique(std::move(copy));
     if (node->kind == ExprKind::Reduce) {
-      reduceNames.try_emplace(result, boundName(node).str());
+      reduceNames.try_emplace(result, boundName(node));
       inheritPlace(node, result);
     }
     return memo[node] = result;
@@ -211,13 +221,13 @@ Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr bod
   if (present)
     node.operands.push_back(rename(present, free, bound));
   Expr result = unique(std::move(node));
-  reduceNames.try_emplace(result, name.str());
+  reduceNames.try_emplace(result, strings.save(name));
   return result;
 }
 
 StringRef ExprContext::boundName(Expr reduce) const {
   auto it = reduceNames.find(reduce);
-  return it == reduceNames.end() ? StringRef("k") : StringRef(it->second);
+  return it == reduceNames.end() ? StringRef("k") : it->second;
 }
 
 void ExprContext::inheritPlace(Expr from, Expr to) {
@@ -246,6 +256,7 @@ std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
 
 Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
   llvm::DenseMap<Expr, Expr> memo;
+  Openings openings(*this);
   std::function<Expr(Expr)> go = [&](Expr node) -> Expr {
     if (Expr other = with(node))
       return other;
@@ -256,13 +267,12 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       return it->second;
     Expr result = node;
     if (node->kind == ExprKind::Reduce) {
-      std::string name = boundName(node).str();
-      int64_t free = freshIndex(name);
+      int64_t free = openings.indexFor(node);
       auto [body, present] = open(node, free);
       Expr newBody = go(body), newPresent = present ? go(present) : nullptr;
       if (newBody != body || newPresent != present)
         result = reduce(node->monoid, node->extent, free, newBody, newPresent,
-                        node->rounds, name, node->function);
+                        node->rounds, boundName(node), node->function);
       inheritName(node, result);
     } else {
       SmallVector<Expr> operands;
@@ -306,7 +316,7 @@ MathTerm ExprContext::term(Expr e, Terms &terms) const {
 MathTerm ExprContext::makeTerm(Expr e, Terms &terms) const {
   switch (e->kind) {
   case ExprKind::Index:
-    return {e->id >= 0 ? names[e->id] : "k" + std::to_string(-e->id)};
+    return {e->id >= 0 ? names[e->id].str() : "k" + std::to_string(-e->id)};
   case ExprKind::Extent: {
     auto extent = SymExpr::parse(e->text);
     bool atom = extent && (extent->getSymbol() || extent->getConstant());
@@ -418,7 +428,10 @@ Expr ExprImporter::operation(Operation *op, Env &env) {
   if (auto call = dyn_cast<dnf::ApplyOp>(op))
     return apply(call, env);
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op)) {
-    int64_t free = exprs.freshIndex(reduce.getName());
+    auto [index, isNew] = reductionIndices.try_emplace(op, 0);
+    if (isNew)
+      index->second = exprs.freshIndex(reduce.getName());
+    int64_t free = index->second;
     env[reduce.getBody().getArgument(0)] = exprs.index(free);
     auto [body, present] = block(reduce.getBody().front(), env);
     Expr result = exprs.reduce(reduce.getMonoid(), reduce.getExtent(), free, body, present,

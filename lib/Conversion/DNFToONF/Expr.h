@@ -15,6 +15,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/Support/Allocator.h"
+#include "llvm/Support/StringSaver.h"
 #include <deque>
 #include <set>
 
@@ -125,13 +126,32 @@ private:
   mlir::MLIRContext *context;
   llvm::FoldingSet<ExprNode> nodes;
   std::deque<ExprNode> storage;
-  std::vector<std::string> names;
-  llvm::DenseMap<Expr, std::string> reduceNames;
+  llvm::BumpPtrAllocator allocator;
+  llvm::UniqueStringSaver strings{allocator}; // names outlive every table that grows
+  std::vector<llvm::StringRef> names;
+  llvm::DenseMap<Expr, llvm::StringRef> reduceNames;
   unsigned serial = 0;
 };
 
 /// Calls `visit` on every node below `e`, once each.
 void walk(Expr e, llvm::function_ref<void(Expr)> visit);
+
+/// The free indices at which one traversal opens reductions: the same for all reductions
+/// of one height, range and name, so that what they share stays shared. With an index of
+/// its own for every opening, a cascade in which each result is read in two reductions
+/// would be walked twice at each level.
+class Openings {
+public:
+  explicit Openings(ExprContext &exprs) : exprs(exprs) {}
+  /// An index that is not free in `reduce`. A reduction inside another has another index,
+  /// since it is less high.
+  int64_t indexFor(Expr reduce);
+
+private:
+  ExprContext &exprs;
+  std::map<std::tuple<unsigned, std::string, llvm::StringRef>, llvm::SmallVector<int64_t, 1>>
+      indices;
+};
 
 /// Reductions of `value` outside any other reduction, in order.
 llvm::SmallVector<Expr> outermostReductions(Expr value);
@@ -152,6 +172,9 @@ private:
   ExprContext &exprs;
   dnf::KernelOp kernel;
   std::map<std::pair<mlir::Operation *, std::vector<Expr>>, Expr> applied;
+  /// The free index of every reduction. It is one wherever its let is applied, so that
+  /// the lets that its body applies are read once: a let is not applied in its own body.
+  llvm::DenseMap<mlir::Operation *, int64_t> reductionIndices;
 };
 
 } // namespace moa

@@ -41,8 +41,16 @@ static std::optional<double> floatValue(Expr e) {
   return std::nullopt;
 }
 
-/// e = G · H.
 Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
+  return remember<Split>(&Memo::product, e, [&] { return splitMulOf(e, states, indices); });
+}
+
+Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
+  return remember<Split>(&Memo::sum, e, [&] { return splitAddOf(e, states, indices); });
+}
+
+/// e = G · H.
+Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
   Type type = e->type;
   if (!reads(e, states))
     return {e, exprs.floatConstant(1, type)};
@@ -90,7 +98,7 @@ Split FoldRules::splitMul(Expr e, const StateSet &states, ArrayRef<int64_t> indi
 }
 
 /// e = G + H.
-Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
+Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
   Type type = e->type;
   if (!reads(e, states))
     return {e, exprs.floatConstant(0, type)};
@@ -145,6 +153,20 @@ Split FoldRules::splitAdd(Expr e, const StateSet &states, ArrayRef<int64_t> indi
 //===----------------------------------------------------------------------===//
 
 bool FoldRules::isNonNegative(Expr e) {
+  if (auto it = nonNegative.find(e); it != nonNegative.end())
+    return it->second;
+  bool result = findNonNegative(e);
+  return nonNegative[e] = result;
+}
+
+bool FoldRules::isPositive(Expr e) {
+  if (auto it = positive.find(e); it != positive.end())
+    return it->second;
+  bool result = findPositive(e);
+  return positive[e] = result;
+}
+
+bool FoldRules::findNonNegative(Expr e) {
   if (auto value = floatValue(e))
     return *value >= 0;
   if (e->isOp("math.absf") || e->isOp("math.exp") || e->isOp("math.exp2") ||
@@ -168,7 +190,7 @@ bool FoldRules::isNonNegative(Expr e) {
   return false;
 }
 
-bool FoldRules::isPositive(Expr e) {
+bool FoldRules::findPositive(Expr e) {
   if (auto value = floatValue(e))
     return *value > 0;
   if (e->isOp("math.exp") || e->isOp("math.exp2"))
@@ -195,6 +217,10 @@ static std::optional<int> flip(std::optional<int> a) {
 }
 
 FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
+  return remember<Trend>(&Memo::trends, e, [&] { return trendOf(e, states); });
+}
+
+FoldRules::Trend FoldRules::trendOf(Expr e, const StateSet &states) {
   bool nonNegative = isNonNegative(e);
   if (states.contains(e)) {
     if (e->monoid == Monoid::max)
@@ -241,8 +267,10 @@ FoldRules::Trend FoldRules::trend(Expr e, const StateSet &states) {
   return {std::nullopt, nonNegative};
 }
 
-std::optional<double>
-FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
+/// The value of one node, whose operands `operand` evaluates.
+static std::optional<double>
+evaluateNode(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf,
+             llvm::function_ref<std::optional<double>(Expr)> operand) {
   if (auto value = leaf(e))
     return value;
   if (auto value = floatValue(e))
@@ -250,8 +278,8 @@ FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf
   if (e->kind != ExprKind::Op || e->operands.empty())
     return std::nullopt;
   SmallVector<double> v;
-  for (Expr operand : e->operands) {
-    auto value = evaluate(operand, leaf);
+  for (Expr part : e->operands) {
+    auto value = operand(part);
     // Not even a product with zero is known while the other factor is not: that
     // may be infinite or NaN.
     if (!value)
@@ -274,6 +302,19 @@ FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf
   if (name == "arith.maximumf") return std::max(v[0], v[1]);
   if (name == "arith.minimumf") return std::min(v[0], v[1]);
   return std::nullopt;
+}
+
+std::optional<double>
+FoldRules::evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf) {
+  // What stands in several places is evaluated once.
+  llvm::DenseMap<Expr, std::optional<double>> memo;
+  std::function<std::optional<double>(Expr)> go = [&](Expr node) {
+    if (auto it = memo.find(node); it != memo.end())
+      return it->second;
+    std::optional<double> value = evaluateNode(node, leaf, go);
+    return memo[node] = value;
+  };
+  return go(e);
 }
 
 /// The value of `state` at which H may not be finite. The candidates are the
@@ -484,10 +525,40 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
 // Products
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// What a product consists of. One that is read twice in a product counts twice, so that
+/// of twenty lines `s = s * s` the last has a million factors: parts of more than
+/// `most` are factors themselves.
+class Product {
+public:
+  explicit Product(Expr root) : root(root) {}
+  bool isTaken(Expr e) {
+    return isProduct(e) && (e == root || count(e) <= most);
+  }
+
+private:
+  static constexpr unsigned most = 256;
+  static bool isProduct(Expr e) { return e->isOp("arith.mulf") || e->isOp("arith.divf"); }
+  unsigned count(Expr e) {
+    if (!isProduct(e))
+      return 1;
+    if (auto it = counts.find(e); it != counts.end())
+      return it->second;
+    unsigned sum = std::min(count(e->operands[0]) + count(e->operands[1]), most + 1);
+    return counts[e] = sum;
+  }
+  Expr root;
+  llvm::DenseMap<Expr, unsigned> counts;
+};
+
+} // namespace
+
 SmallVector<FoldRules::Factor> FoldRules::factors(Expr e) {
   SmallVector<Factor> result;
+  Product whole(e);
   std::function<void(Expr, bool)> go = [&](Expr node, bool divides) {
-    if (node->isOp("arith.mulf") || node->isOp("arith.divf")) {
+    if (whole.isTaken(node)) {
       go(node->operands[0], divides);
       go(node->operands[1], divides != node->isOp("arith.divf"));
       return;
@@ -513,10 +584,11 @@ Expr FoldRules::product(ArrayRef<Factor> list, Type type) {
 
 Expr FoldRules::rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with) {
   unsigned number = 0;
+  Product whole(e);
   std::function<Expr(Expr)> go = [&](Expr node) -> Expr {
-    bool over = node->isOp("arith.divf");
-    if (!over && !node->isOp("arith.mulf"))
+    if (!whole.isTaken(node))
       return with(number++, node);
+    bool over = node->isOp("arith.divf");
     Expr a = go(node->operands[0]), b = go(node->operands[1]);
     if (!b || (!a && !over))
       return b ? b : a;

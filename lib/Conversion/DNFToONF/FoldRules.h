@@ -86,10 +86,15 @@ private:
   /// not monotone; and whether the value is known not to be negative.
   struct Trend {
     std::optional<int> direction;
-    bool nonNegative;
+    bool nonNegative = false;
   };
   Trend trend(Expr e, const StateSet &states);
+  Trend trendOf(Expr e, const StateSet &states);
+  Split splitMulOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
+  Split splitAddOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
   bool isPositive(Expr e);
+  bool findNonNegative(Expr e);
+  bool findPositive(Expr e);
   std::optional<double> evaluate(Expr e, llvm::function_ref<std::optional<double>(Expr)> leaf);
   /// The one state on which `body` depends, where terms are the identity of t's
   /// monoid unless their index attains that state, a maximum or minimum.
@@ -98,7 +103,30 @@ private:
   bool vanishesAt(Expr g, Expr stateBody, double singular);
   std::optional<double> singularPoint(Expr h, Expr state, const StateSet &states);
 
+  /// What is known of a subterm while one question is answered: a term that is read twice
+  /// at each level of a chain is looked at once.
+  struct Memo {
+    llvm::DenseMap<Expr, Split> product, sum;
+    llvm::DenseMap<Expr, Trend> trends;
+  };
+  /// The answer for `e` that `table` has or `find` finds.
+  template <typename T>
+  T remember(llvm::DenseMap<Expr, T> Memo::*table, Expr e, llvm::function_ref<T()> find) {
+    Memo own;
+    bool isOutermost = !memo;
+    if (isOutermost)
+      memo = &own;
+    auto it = (memo->*table).find(e);
+    T result = it != (memo->*table).end() ? it->second : find();
+    (memo->*table)[e] = result;
+    if (isOutermost)
+      memo = nullptr;
+    return result;
+  }
+
   ExprContext &exprs;
+  Memo *memo = nullptr;
+  llvm::DenseMap<Expr, bool> nonNegative, positive;
 };
 
 } // namespace moa

@@ -34,6 +34,9 @@ public:
   }
   /// The terms of a factor; false where it is not a sum of products.
   bool separate(Expr e, SmallVectorImpl<Expr> &terms) {
+    constexpr size_t most = 64;
+    if (terms.size() > most)
+      return false;
     if (!isMixed(e)) {
       terms.push_back(e);
       return isRounded(e);

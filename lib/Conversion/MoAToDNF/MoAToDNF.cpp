@@ -233,6 +233,52 @@ void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePat
   patterns.add(std::move(pattern));
 }
 
+/// Scalar operations that an element of a result may take: beyond them the machine's code
+/// takes minutes.
+static constexpr size_t kMostOps = 10000;
+
+static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
+  return at->emitError(what)
+         << ", made of " << operators << " operators on arrays, and at most " << kMostOps
+         << " are compiled: what is read at several indices is written out at each, as `a` is in "
+            "`cat(a, a)`; read it at one index that is computed, as `a[i % N]`, or make it a "
+            "result of a kernel of its own";
+}
+
+/// An array that is not shared is written out at every index at which it is read: of
+/// twelve lines `a = cat(a, a)` an element of the last is 4,096 elements of the first.
+/// Refuses before ψ-reduction what that would not come to an end of.
+static LogicalResult checkReads(KernelOp kernel, const PsiContext &context) {
+  constexpr size_t most = 100 * kMostOps;
+  Block &body = kernel.getBody().front();
+  DenseMap<Value, size_t> size; // of an element, with what is written out in it
+  for (Operation &op : body) {
+    size_t sum = 1;
+    for (Value operand : op.getOperands())
+      sum += context.shared.contains(operand) ? 1 : size.lookup(operand);
+    if (sum > std::max(most, 100 * body.getOperations().size()))
+      return tooLarge(&op, "an element takes more than " + Twine(most) + " scalar operations",
+                      body.getOperations().size());
+    for (Value result : op.getResults())
+      size[result] = sum;
+  }
+  return success();
+}
+
+/// The same of what ψ-reduction has made.
+static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
+  for (auto output : kernel.getOps<dnf::OutputOp>()) {
+    size_t ops = 0;
+    output.walk([&](Operation *) { ++ops; });
+    StringRef name =
+        cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
+    if (ops > std::max(kMostOps, 8 * operators))
+      return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations",
+                      operators);
+  }
+  return success();
+}
+
 namespace {
 
 /// Tells an observer of every pattern that applied.
@@ -352,6 +398,9 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
     eliminateCommonSubExpressions(rewriter, dominance, kernel);
   }
   findShared(kernel.getBody().front(), context);
+  if (failed(checkReads(kernel, context)))
+    return failure();
+  size_t operators = kernel.getBody().front().getOperations().size();
   dnf::KernelOp result = open(kernel);
   if (failed(applyLaws(result, context)))
     return result.emitError("ψ-reduction did not come to an end");
@@ -377,7 +426,7 @@ LogicalResult ConvertMoAToDNF::convert(KernelOp kernel) {
   canonicalise(result);
   if (observer)
     observer->ended(result);
-  return success();
+  return checkSize(result, operators);
 }
 
 /// The body of a monoid as scalar code: the laws P1, P4 and P5 at the empty index.

@@ -1,0 +1,114 @@
+//===- Quotients.cpp - quotients of symbols that have no value ------------===//
+//
+// M/N has no value where N is 0. In a shape of the header or in a constraint that is
+// refused when the kernel is called. Other quotients that the results need in any case
+// become constraints here.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Quotients.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+
+namespace {
+
+class Quotients {
+public:
+  explicit Quotients(SmallVectorImpl<std::string> &constraints) : constraints(constraints) {}
+
+  /// What is evaluated in every call.
+  void know(const SymExpr &e) {
+    for (auto &[text, divisor] : divisors(e))
+      known.insert(divisor);
+  }
+  /// A constraint for each quotient whose divisor is not known to be evaluated.
+  void require(const SymExpr &e) {
+    for (auto &[quotient, divisor] : divisors(e))
+      if (known.insert(divisor).second)
+        constraints.push_back(quotient + " == " + quotient);
+  }
+
+private:
+  /// The quotients and remainders in an expression by something that may be 0, each with
+  /// its divisor, inner ones first.
+  static std::vector<std::pair<std::string, std::string>> divisors(const SymExpr &e) {
+    std::vector<std::pair<std::string, std::string>> result;
+    for (const auto &[monomial, coefficient] : e.getTerms())
+      for (const auto &[atom, power] : monomial) {
+        if (atom->kind == SymExpr::Atom::Kind::Symbol)
+          continue;
+        for (const SymExpr *inside : {&atom->lhs, &atom->rhs})
+          llvm::append_range(result, divisors(*inside));
+        if (!atom->rhs.getConstant())
+          result.emplace_back(atom->text, atom->rhs.str());
+      }
+    return result;
+  }
+
+  SmallVectorImpl<std::string> &constraints;
+  std::set<std::string> known;
+};
+
+} // namespace
+
+/// The operands of which an element is needed wherever one of the result is.
+static ValueRange neededOperands(Operation *op) {
+  if (auto map = dyn_cast<MapOp>(op)) {
+    bool isLogic = map.getResult().getType().getElementType().isInteger(1) &&
+                   (map.getFn() == ScalarFn::and_ || map.getFn() == ScalarFn::or_);
+    if (map.getFn() == ScalarFn::select || isLogic)
+      return map.getInputs().take_front(1);
+  }
+  if (isa<MaskOp>(op)) // its predicate
+    return op->getOperands().take_front(1);
+  return op->getOperands();
+}
+
+void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &constraints) {
+  Quotients quotients(constraints);
+  auto shape = [](Type type) {
+    SmallVector<SymExpr> extents;
+    for (unsigned k = 0; k < cast<ArrayType>(type).getRank(); ++k)
+      extents.push_back(cast<ArrayType>(type).getExtent(k));
+    return extents;
+  };
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    for (const SymExpr &extent : shape(argument.getType()))
+      quotients.know(extent);
+  for (Attribute type : kernel.getResultTypes())
+    for (const SymExpr &extent : shape(cast<TypeAttr>(type).getValue()))
+      quotients.know(extent);
+  for (const std::string &constraint : constraints) {
+    SmallVector<StringRef> sides;
+    llvm::SplitString(constraint, sides, "=!<>&");
+    for (StringRef side : sides)
+      if (auto e = SymExpr::parse(side.trim()))
+        quotients.know(*e);
+  }
+
+  // Every array that is reached has its shape; an element of it need not be needed.
+  llvm::SetVector<Operation *> reached, needed;
+  auto reach = [](llvm::SetVector<Operation *> &set, ValueRange operands) {
+    for (Value operand : operands)
+      if (Operation *op = operand.getDefiningOp())
+        set.insert(op);
+  };
+  Operation *end = kernel.getBody().front().getTerminator();
+  reach(reached, end->getOperands());
+  reach(needed, end->getOperands());
+  for (size_t k = 0; k < reached.size(); ++k)
+    reach(reached, reached[k]->getOperands());
+  for (size_t k = 0; k < needed.size(); ++k)
+    reach(needed, neededOperands(needed[k]));
+  for (Operation &op : kernel.getBody().front()) {
+    if (reached.contains(&op))
+      for (Type type : op.getResultTypes())
+        for (const SymExpr &extent : shape(type))
+          quotients.require(extent);
+    if (auto extent = dyn_cast<ExtentOp>(op); extent && needed.contains(&op))
+      if (auto e = SymExpr::parse(extent.getExpr()))
+        quotients.require(*e);
+  }
+}
