@@ -199,7 +199,8 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       return nullptr;
     Expr term = rules.rebuildProduct(
         body, [&](unsigned, Expr factor) { return goes(factor) ? nullptr : factor; });
-    if (!term || !term->dependsOn(j))
+    // The 1 of a quotient comes back.
+    if (!term || term == body || !term->dependsOn(j))
       return nullptr;
     outside.insert(outside.begin(), {extremeOf(e->monoid, term), false});
     value = rules.product(outside, e->type);
