@@ -243,6 +243,7 @@ struct Prover::Search {
 private:
   void explain(Term unknown);
   void explainQuotient(Term quotient);
+  void boundQuotient(Term quotient);
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
@@ -255,6 +256,11 @@ private:
   bool isPositive(Term divisor, Term inRange);
   bool isNotNegative(Term factor) const;
 };
+
+static bool isExtreme(Term term) {
+  return term->is(TermKind::Scalar) && term->type.isIntOrIndex() &&
+         (term->name == "min" || term->name == "max");
+}
 
 /// A polynomial without negative coefficients in symbols.
 static bool isSize(Term term) {
@@ -338,11 +344,36 @@ void Prover::Search::explainQuotient(Term quotient) {
   Term rest = terms.difference(e, terms.product(b, quotient));
   assume(terms.notNegative(rest));
   assume(terms.notNegative(terms.difference(terms.difference(b, one), rest)));
+  if (harder && depth == 0 && !b->is(TermKind::Number))
+    boundQuotient(quotient);
   // Of e ≥ 0 the quotient is not negative: what products with it need to know.
   if (depth < maxNesting && prover.attempt(e, condition, used, depth + 1).holds) {
     Term fact = terms.notNegative(quotient);
     held.insert(fact);
     system.add(quotient);
+  }
+}
+
+/// Lemma 2: an a among the factors of e with e < a·b has ⌊e/b⌋ < a.
+void Prover::Search::boundQuotient(Term quotient) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(quotient->operands[0], parts, constant);
+  Term where = condition, one = terms.number(1);
+  for (Term divisor : divisors)
+    where = terms.both(where, terms.notNegative(terms.difference(divisor, one)));
+  llvm::SetVector<Term> factors;
+  for (auto [part, coefficient] : parts)
+    if (part->is(TermKind::Product))
+      for (Term factor : part->operands)
+        if (isNotNegative(factor) && !factor->is(TermKind::Index))
+          factors.insert(factor);
+  for (Term factor : factors) {
+    Term below = terms.difference(terms.difference(factor, one), quotient);
+    if (Proof proof = prover.attempt(below, where, used, depth + 1); proof.holds) {
+      lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
+      assume(terms.notNegative(below));
+    }
   }
 }
 
@@ -387,7 +418,7 @@ void Prover::Search::explainProduct(Term product) {
     Term extent = x->is(TermKind::Index) ? extentOf(x) : nullptr;
     if (extent)
       system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
-    if (x->is(TermKind::Scalar) && (x->name == "max" || x->name == "min"))
+    if (isExtreme(x))
       for (Term operand : x->operands) {
         Term gap = terms.difference(x, operand);
         system.add(terms.product(rest, x->name == "max" ? gap : terms.scaled(gap, -1)));
@@ -404,7 +435,7 @@ void Prover::Search::explainScalar(Term scalar) {
   ArrayRef<Term> x = scalar->operands;
   if (!scalar->type.isIntOrIndex())
     return;
-  if (name == "min" || name == "max") {
+  if (isExtreme(scalar)) {
     bool isMin = name == "min";
     Cases cases;
     for (Term operand : x) {
@@ -581,6 +612,16 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
 // The prover
 //===----------------------------------------------------------------------===//
 
+/// c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
+static Term tightened(TermContext &terms, Term goal) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0, common = 0;
+  splitSum(goal, parts, constant);
+  for (auto [part, coefficient] : parts)
+    common = std::gcd(common, coefficient);
+  return common > 1 ? terms.quotient(goal, terms.number(common)) : goal;
+}
+
 Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> used,
                      unsigned depth, bool harder, bool &hasProducts) {
   Proof proof;
@@ -589,6 +630,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
     proof.holds = goal->value >= 0;
     return proof;
   }
+  goal = tightened(terms, goal);
   Search search(*this, condition, used, depth, harder);
   search.system.add(terms.difference(terms.number(-1), goal));
   bool possible = search.assume(condition);
@@ -638,11 +680,73 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
   else
     proof = search(goal, condition, used, depth, /*harder=*/false, hasProducts);
   // It is only products of which there are more.
-  if (!proof.holds && depth == 0 && hasProducts)
+  if (!proof.holds && depth == 0 && hasProducts) {
     proof = search(goal, condition, used, depth, /*harder=*/true, hasProducts);
+    if (!proof.holds)
+      proof = attemptCases(goal, condition, used);
+  }
   if (depth == 0 || proof.holds)
     memo[{goal, condition, key}] = proof;
   return proof;
+}
+
+/// A goal in which a part is a minimum, a maximum or a selection, by what the part may be:
+/// products with that are other products.
+Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption *> used) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(goal, parts, constant);
+  Proof all;
+  for (auto [part, coefficient] : parts) {
+    Term first = nullptr, x = nullptr, y = nullptr;
+    if (part->is(TermKind::Select)) {
+      first = part->operands[0], x = part->operands[1], y = part->operands[2];
+    } else if (isExtreme(part)) {
+      x = part->operands[0], y = part->operands[1];
+      first = part->name == "min" ? terms.atMost(x, y) : terms.atMost(y, x);
+    } else {
+      continue;
+    }
+    all.holds = true;
+    for (auto [value, where] : {std::pair(x, first), std::pair(y, terms.negate(first))}) {
+      Term change = terms.scaled(terms.difference(value, part), coefficient);
+      Proof one = attempt(terms.sum(goal, change), terms.both(condition, where), used, 0);
+      all.holds &= one.holds;
+      all.lemmas.insert(one.lemmas.begin(), one.lemmas.end());
+      if (!all.holds)
+        break;
+    }
+    break;
+  }
+  all.always = all.holds && condition->isTrue();
+  return all;
+}
+
+/// The goal with minima and maxima that the ranges of its indices decide.
+Term Prover::simplified(Term goal, Term condition) {
+  llvm::SetVector<Term> indices, extremes;
+  collectIndices(goal, indices);
+  for (Term index : indices)
+    if (Term extent = variables.extentOf(index))
+      condition = terms.both(condition, terms.below(index, split(extent)));
+  DenseSet<Term> seen;
+  std::function<void(Term)> visit = [&](Term term) {
+    if (!seen.insert(term).second)
+      return;
+    llvm::for_each(term->operands, visit);
+    if (isExtreme(term))
+      extremes.insert(term);
+  };
+  visit(goal);
+  DenseMap<Term, Term> with;
+  for (Term extreme : extremes)
+    for (unsigned k : {0, 1}) {
+      Term x = extreme->operands[k], y = extreme->operands[1 - k];
+      Term gap = extreme->name == "min" ? terms.difference(y, x) : terms.difference(x, y);
+      if (!with.contains(extreme) && attempt(gap, condition, {}, 1).holds)
+        with[extreme] = x;
+    }
+  return terms.substitute(goal, with);
 }
 
 const std::pair<Proof, bool> &Prover::attemptAlways(Term goal) {
@@ -685,6 +789,11 @@ Proof Prover::prove(Term goal, Term condition) {
   goal = flatten(split(goal), flattened);
   condition = flatten(split(condition), flattened);
   Proof proof = decide(goal, condition);
+  if (!proof.holds)
+    if (Term simpler = flatten(simplified(goal, condition), flattened); simpler != goal) {
+      proof = decide(simpler, condition);
+      proof.always &= condition->isTrue();
+    }
   if (flattened)
     proof.lemmas.insert("Lemma 14");
   return proof;

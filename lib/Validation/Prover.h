@@ -58,6 +58,8 @@ private:
   Term flatten(Term term, bool &used);
   Proof decide(Term goal, Term condition);
   const std::pair<Proof, bool> &attemptAlways(Term goal);
+  Proof attemptCases(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used);
+  Term simplified(Term goal, Term condition);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,

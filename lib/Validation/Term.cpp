@@ -329,12 +329,9 @@ static std::optional<std::tuple<Term, int64_t, int64_t>> choiceOfNumbers(Term a)
 }
 
 Term TermContext::notNegative(Term a) {
+  // A selection of numbers stays: an inequality of it says what it is.
   if (a->is(TermKind::Number))
     return truth(a->value >= 0);
-  if (auto choice = choiceOfNumbers(a)) {
-    auto [p, x, y] = *choice;
-    return select(p, truth(x >= 0), truth(y >= 0));
-  }
   return unique(TermKind::NotNegative, 0, bool_, "", {}, {a});
 }
 

@@ -67,7 +67,6 @@ TEST_F(ProverTest, LawsOfTerms) {
   EXPECT_EQ(terms.equal(a, terms.number(0)), p);
   EXPECT_EQ(terms.equal(terms.number(0), a), p);
   EXPECT_EQ(terms.equal(terms.number(3), a), terms.negate(p));
-  EXPECT_EQ(terms.below(a, terms.number(2)), p);
   // Of two truncations the narrower one counts, in either order.
   Type i8 = IntegerType::get(&context, 8), i16 = IntegerType::get(&context, 16);
   Term long_ = terms.load(0, {i}, terms.indexType());
@@ -91,6 +90,38 @@ TEST_F(ProverTest, AProofMayHoldAlways) {
   EXPECT_TRUE(below(i, "N", p).always);
   EXPECT_FALSE(prover.prove(terms.difference(i, terms.number(4)), p).always);
   EXPECT_TRUE(prover.prove(terms.difference(i, terms.number(4)), p).holds);
+}
+
+TEST_F(ProverTest, GoalsAreTightened) {
+  // 4·q − 4·K·p ≥ 0 is q − K·p ≥ 0, which products can show.
+  Term i = index("K*N*R"), n = terms.symbol("N"), k = terms.symbol("K");
+  Term q = terms.quotient(i, n), rest = terms.remainder(q, k);
+  EXPECT_TRUE(prover.prove(rest, terms.truth(true)).holds);
+  EXPECT_TRUE(prover.prove(terms.scaled(rest, 4), terms.truth(true)).holds);
+  EXPECT_FALSE(prover.prove(terms.difference(terms.scaled(rest, 4), terms.number(1)),
+                            terms.truth(true)).holds);
+}
+
+TEST_F(ProverTest, PartsOfAGoalByCases) {
+  Term i = index("M*N*R"), m = terms.symbol("M"), n = terms.symbol("N"), one = terms.number(1);
+  Term rest = terms.remainder(terms.quotient(i, m), n);
+  Term least = terms.integer("min", terms.difference(m, one), rest);
+  EXPECT_TRUE(prover.prove(least, terms.truth(true)).holds);
+  EXPECT_TRUE(below(least, "M").holds);
+  EXPECT_FALSE(below(least, "M - 1").holds);
+  EXPECT_FALSE(prover.prove(terms.difference(least, one), terms.truth(true)).holds);
+}
+
+TEST_F(ProverTest, QuotientsInsideOfQuotients) {
+  // m < M has max(M, 1) = M, so that (K·m)/M < K and m + M·((K·m)/M) < K·M.
+  Term i = index("M"), k = terms.symbol("K"), m = terms.symbol("M"), one = terms.number(1);
+  Term inner = terms.quotient(terms.product(k, i), terms.integer("max", m, one));
+  Term whole = terms.sum(i, terms.product(m, inner));
+  Term some = terms.below(terms.number(0), k);
+  EXPECT_TRUE(below(inner, "K", some).holds);
+  EXPECT_FALSE(below(inner, "K - 1", some).holds);
+  EXPECT_TRUE(below(terms.quotient(whole, k), "M", some).holds);
+  EXPECT_FALSE(below(terms.quotient(whole, k), "M - 1", some).holds);
 }
 
 TEST_F(ProverTest, QuotientByANumber) {
