@@ -41,6 +41,12 @@ CHAINS = {
         "+/ exp({0})",
         1.3,
     ),
+    "squares of a difference": (
+        "kernel c[N](x : f32[N]) -> y : f32 {\n  s = +/ x\n  s0 = x - s",
+        "{0} * {0}",
+        "+/ {0}",
+        1.3,
+    ),
 }
 
 
