@@ -24,6 +24,14 @@ dnf.kernel @b attributes {symbols = [], requires = [], arg_names = [],
 }
 """
 
+
+def doubled(times):
+    """cat(s, s), `times` times over: an element of y is 2**times elements of x."""
+    lines = [f"  s{k + 1} = cat(s{k}, s{k})" for k in range(times)]
+    return "\n".join([f"kernel k[N](x : f32[N]) -> y : f32[{2**times}*N] {{", "  s0 = x", *lines,
+                      f"  y = s{times}", "}"]) + "\n"
+
+
 RUN = ("moa-run", "spec.moa", "--random", "1", "N=3", "a=2", "-o", "y=out")
 CODE = ("moa-codegen", "spec.moa", "-o", "out")
 
@@ -75,6 +83,13 @@ CASES = [
      "a kernel cannot be called '_Use' in C: C reserves such names"),
     (("moa-codegen", "DLTensor.moa", "-o", "out"),
      "a kernel cannot be called 'DLTensor' in C: the header declares this name"),
+    (("moa-codegen", "doubled12.moa", "-o", "out"),
+     "an element of 'y' takes 16395 scalar operations, made of 13 operators on arrays, and at most "
+     "10000 are compiled"),
+    (("moa-codegen", "doubled30.moa", "-o", "out"),
+     "an element takes more than 1000000 scalar operations, made of 31 operators on arrays"),
+    (("moa-run", "ranged.moa", "--random", "1", "M=2", "N=0"),
+     "t : i32[M] in 0..N: the range is empty at these sizes, give t=FILE.npy"),
     (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
     (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
     (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
@@ -114,6 +129,9 @@ class Errors(unittest.TestCase):
         self.directory = directory.name
         self.files = {"spec.moa": SPEC, "two.moa": TWO, "mixed.mlir": MIXED,
                       "empty.moa": "", "empty.mlir": "module {}\n"}
+        self.files["doubled12.moa"], self.files["doubled30.moa"] = doubled(12), doubled(30)
+        self.files["ranged.moa"] = (
+            "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
         for name in ("double", "malloc", "_Use", "DLTensor"):
             self.files[name + ".moa"] = SPEC.replace("kernel k", "kernel " + name)
         for name, text in self.files.items():

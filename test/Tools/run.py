@@ -139,6 +139,17 @@ class Run(unittest.TestCase):
         np.testing.assert_array_equal(outputs[0], outputs[1])
         self.assertFalse(np.array_equal(outputs[0], outputs[2]))
 
+    def test_random_integers_are_in_their_range(self):
+        self.write("kernel r[M, N](x : f32[N], t : i32[M] in 0..N, u : i32[M] in -3..N)"
+                   " -> y : i32[M] { y = t * 100 + u }\n")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "M=400", "N=7", "-o",
+                       "y=" + self.path("y.npy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        y = np.load(self.path("y.npy"))
+        t = (y + 3) // 100
+        self.assertEqual(list(np.unique(t)), list(range(0, 7)))
+        self.assertEqual(list(np.unique(y - 100 * t)), list(range(-3, 7)))
+
     def test_too_large_an_output(self):
         self.write("kernel outer[N](x : f32[N]) -> O : f32[N, N] { O = outer(*, x, x) }")
         done = mt.tool("moa-run", self.path("scale.moa"), "--random", 1, "N=3000000")

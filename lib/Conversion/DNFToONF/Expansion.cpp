@@ -94,8 +94,9 @@ std::optional<Terms> Expansion::separate(Expr e) {
     return terms;
   };
   if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
-    auto a = part(0), b = part(1);
-    if (!a || !b)
+    auto a = part(0);
+    auto b = a ? part(1) : a; // not both where one is too large, at each level of a chain
+    if (!b)
       return std::nullopt;
     a->append(e->isOp("arith.subf") ? negated(*b) : *b);
     if (a->size() > 4 * kMostTerms)
@@ -107,8 +108,9 @@ std::optional<Terms> Expansion::separate(Expr e) {
     return a ? std::optional<Terms>(negated(*a)) : a;
   }
   if (e->isOp("arith.mulf")) {
-    auto a = part(0), b = part(1);
-    return a && b ? product(*a, *b) : std::nullopt;
+    auto a = part(0);
+    auto b = a ? part(1) : a;
+    return b ? product(*a, *b) : std::nullopt;
   }
   if (e->isOp("arith.divf") && !isMixed(e->operands[1])) {
     auto a = part(0);
