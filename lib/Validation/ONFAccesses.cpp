@@ -233,11 +233,11 @@ void ONFAccesses::visitAcc(onf::AccOp acc, Env &env, Term condition) {
 // Terms
 //===----------------------------------------------------------------------===//
 
-/// A state that refers to no other one is a reduction.
+/// A state at the end of its fold is a reduction. One that refers to others is that of
+/// the terms with their values at the end: what R3 says of a repair, and of terms that
+/// start again.
 Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
   auto fold = cast<onf::FoldOp>(acc->getParentOp());
-  if (!acc.getRefs().empty())
-    return nullptr;
   Term present = terms.truth(true);
   for (auto guard : fold.getBody().getOps<onf::GuardOp>())
     present = terms.both(present, termOf(guard.getCondition(), env));
@@ -272,13 +272,16 @@ Term ONFAccesses::termOf(Value value, Env &env) {
       result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index,
                           value.getType());
     failed |= !result;
-  } else if (!isa<onf::AccOp>(op)) {
+  } else if (auto acc = dyn_cast<onf::AccOp>(op)) {
+    if (acc.getExtents().empty())
+      result = termOfState(acc, env);
+  } else {
     SmallVector<Term> operands;
     for (Value operand : op->getOperands())
       operands.push_back(termOf(operand, env));
     result = readScalar(terms, op, operands);
   }
-  // What stands for itself: a state of a fold.
+  // What stands for itself: a state that carries axes, as a whole.
   if (!result)
     result = terms.scalar("state " + std::to_string(uintptr_t(value.getAsOpaquePointer())),
                           value.getType(), {});

@@ -444,8 +444,30 @@ Term TermContext::select(Term condition, Term a, Term b) {
   return unique(TermKind::Select, 0, a->type, "", {}, {condition, a, b});
 }
 
+/// Whether a term is the identity of a named monoid.
+static bool isIdentity(StringRef monoid, Term term) {
+  double real = 0;
+  int64_t whole = 0;
+  if (monoid == "mul") {
+    real = whole = 1;
+  } else if (monoid == "max" || monoid == "min") {
+    real = monoid == "max" ? -INFINITY : INFINITY;
+    whole = monoid == "max" ? INT64_MIN : INT64_MAX;
+  } else if (monoid != "add") {
+    return false;
+  }
+  if (term->is(TermKind::Constant))
+    return llvm::cast<FloatAttr>(term->attribute).getValueAsDouble() == real;
+  return term->is(TermKind::Number) && term->value == whole;
+}
+
 Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, Term body,
                          Term presence) {
+  // Where a term is the identity otherwise, its condition is one of the range.
+  if (body->is(TermKind::Select) && isIdentity(monoid, body->operands[2])) {
+    presence = both(presence, body->operands[0]);
+    body = body->operands[1];
+  }
   // Whether there is any element, of none.
   if (presence->isFalse() && (monoid == "or" || monoid == "and"))
     return truth(monoid == "and");

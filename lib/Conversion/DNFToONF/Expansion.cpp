@@ -21,6 +21,7 @@ namespace {
 /// One term of a sum of products: G depends on the index, H on results.
 struct Term {
   SmallVector<Expr> g, h;
+  bool isShifted = false; // g is measured from its first value
 };
 using Terms = SmallVector<Term>;
 constexpr size_t kMostTerms = 8;
@@ -38,6 +39,7 @@ private:
   bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
   std::optional<Terms> separate(Expr e);
   std::optional<Terms> product(const Terms &a, const Terms &b);
+  bool canShift(const Terms &terms);
   Terms shifted(const Terms &terms);
   Expr count();
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
@@ -73,6 +75,7 @@ std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
       Term both = x;
       both.g.append(y.g);
       both.h.append(y.h);
+      both.isShifted |= y.isShifted;
       llvm::stable_sort(both.g, [](Expr p, Expr q) { return p->serial < q->serial; });
       result.push_back(std::move(both));
     }
@@ -84,10 +87,18 @@ std::optional<Terms> Expansion::product(const Terms &a, const Terms &b) {
 /// e as a sum of products.
 std::optional<Terms> Expansion::separate(Expr e) {
   if (!readsResult(e))
-    return e->dependsOn(j) ? Terms{{{e}, {}}} : Terms{{{}, {e}}};
+    return e->dependsOn(j) ? Terms{Term{{e}, {}}} : Terms{Term{{}, {e}}};
   if (!e->dependsOn(j))
-    return Terms{{{}, {e}}};
+    return Terms{Term{{}, {e}}};
   auto part = [&](unsigned k) { return separate(e->operands[k]); };
+  // A factor that is a sum is measured from the first value before it is multiplied, for
+  // then its parts no longer cancel.
+  auto factor = [&](unsigned k) {
+    auto terms = part(k);
+    if (!terms || terms->size() < 2)
+      return terms;
+    return canShift(*terms) ? std::optional<Terms>(shifted(*terms)) : std::nullopt;
+  };
   auto negated = [&](Terms terms) {
     for (Term &term : terms)
       term.h.push_back(exprs.floatConstant(-1, type));
@@ -125,7 +136,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
     double power = cast<FloatAttr>(e->operands[1]->value).getValueAsDouble();
     if (power != 2 && power != 3 && power != 4)
       return std::nullopt;
-    auto base = part(0), result = base;
+    auto base = factor(0), result = base;
     for (int k = 1; result && k < power; ++k)
       result = product(*result, *base);
     return result;
@@ -250,6 +261,14 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
 }
 
+/// A first value that is itself a result over a range of this length would make the new
+/// sums mixed again.
+bool Expansion::canShift(const Terms &terms) {
+  return llvm::none_of(terms, [&](const Term &term) {
+    return !term.g.empty() && !term.isShifted && readsResult(firstValue(multiply(term.g)));
+  });
+}
+
 /// Σ_r G_r·H_r = Σ_r (G_r − K_r)·H_r + Σ_r K_r·H_r.
 Terms Expansion::shifted(const Terms &terms) {
   Terms result;
@@ -260,8 +279,13 @@ Terms Expansion::shifted(const Terms &terms) {
   for (const Term &term : terms) {
     if (term.g.empty())
       continue;
+    if (term.isShifted) {
+      result.push_back(term);
+      continue;
+    }
     Expr g = multiply(term.g), first = firstValue(g);
     Term moved;
+    moved.isShifted = true;
     moved.g.push_back(op("arith.subf", g, first));
     moved.h = term.h;
     result.push_back(std::move(moved));
@@ -283,7 +307,7 @@ Terms Expansion::shifted(const Terms &terms) {
   for (Expr constant : constants)
     rest = rest ? op("arith.addf", rest, constant) : constant;
   if (rest)
-    result.push_back({{}, {rest}});
+    result.push_back(Term{{}, {rest}});
   return result;
 }
 
@@ -298,7 +322,7 @@ Expr Expansion::count() {
 }
 
 Expr Expansion::run(Expr body) {
-  Terms all{{{}, {}}};
+  Terms all{Term{}};
   SmallVector<Expr> others;
   bool expanded = false;
   Expr rest = rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
@@ -322,11 +346,8 @@ Expr Expansion::run(Expr body) {
     auto terms = separate(factor.base);
     if (!terms || terms->size() < 2)
       return nullptr;
-    // A first value that is itself a result over a range of this length would make
-    // the new sums mixed again.
-    for (const Term &term : *terms)
-      if (!term.g.empty() && readsResult(firstValue(multiply(term.g))))
-        return nullptr;
+    if (!canShift(*terms))
+      return nullptr;
     auto next = product(all, shifted(*terms));
     if (!next)
       return nullptr;
