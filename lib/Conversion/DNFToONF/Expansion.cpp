@@ -119,8 +119,8 @@ std::optional<Terms> Expansion::separate(Expr e) {
     return a ? std::optional<Terms>(negated(*a)) : a;
   }
   if (e->isOp("arith.mulf")) {
-    auto a = part(0);
-    auto b = a ? part(1) : a;
+    auto a = factor(0);
+    auto b = a ? factor(1) : a;
     return b ? product(*a, *b) : std::nullopt;
   }
   if (e->isOp("arith.divf") && !isMixed(e->operands[1])) {

@@ -274,6 +274,22 @@ class Folds(mt.KernelTest):
                        "  O = -(+/ (softmax(z) * (z -@(1,0) l)))", expected, "x : T[N, M]",
                        lengths=(67, 300), bound={"f32": 4e-6, "f64": 1e-13})
 
+    def test_powers_of_distances_far_from_the_origin(self):
+        """However the square is written, what is left has nothing of the mean's size."""
+        def expected(x):
+            d = x - x.mean(-1, keepdims=True)
+            p = weights(x)
+            e = x - (p * x).sum(-1, keepdims=True)
+            return {"a": (d ** 2).mean(-1), "b": (d ** 4).mean(-1), "c": (d * d - 0.25).mean(-1),
+                    "e": (p * e * e).sum(-1)}
+
+        spec = rows("d = x -@(1,0) mean(x)\n  p = softmax(x)\n  a = mean(pow(d, 2))\n  b = mean(pow(d, 4))\n"
+                    "  c = mean(d * d - 0.25)\n  e = +/ (p * pow(x -@(1,0) (+/ (p * x)), 2))",
+                    results="a : T[N], b : T[N], c : T[N], e : T[N]")
+        for shift in (0.0, 50.0, 1000.0):
+            self.run_case(spec, expected, lengths=(67, 300), shift=shift,
+                          bound={"f32": 4e-6, "f64": 1e-12})
+
     def test_power_of_run_time(self):
         """Provably positive, it separates: (|x|/m)^p = |x|^p·(1/m)^p."""
         spec = rows("m = max/ abs(x)\n  q = max(p, 1)\n"
