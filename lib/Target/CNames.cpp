@@ -20,7 +20,7 @@ bool isReservedWord(llvm::StringRef name) {
       "struct",   "switch",   "template",  "this",     "throw",     "true",
       "try",      "typedef",  "typeid",    "typename", "union",     "unsigned",
       "using",    "virtual",  "void",      "volatile", "wchar_t",   "while",
-      "xor",      "xor_eq"};
+      "xor",      "xor_eq",   "NULL"};
   return words.contains(name);
 }
 

@@ -1,8 +1,8 @@
 # RUN: %python %s
-"""Every phrase of every message has a test that shows it.
+"""Every phrase of the messages about a specification has a test that shows it.
 
-A phrase is a string literal of at least two words in the sources of the dialects,
-of the front end and of the tools: messages are made of such literals and of values.
+A phrase is a string literal of at least two words in the sources of the dialects
+and of the front end (those of the tools are in test/Tools/errors.py): messages are made of such literals and of values.
 A phrase without a test, in the tests of its area, is listed, and fails.
 """
 import os

@@ -90,6 +90,8 @@ CASES = [
      "an element takes more than 1000000 scalar operations, made of 31 operators on arrays"),
     (("moa-run", "ranged.moa", "--random", "1", "M=2", "N=0"),
      "t : i32[M] in 0..N: the range is empty at these sizes, give t=FILE.npy"),
+    (("moa-run", "chosen.moa", "--random", "1", "N=4", "c=7"),
+     "c is 7, outside of its declared range 0..N, which is 0..4 here"),
     (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
     (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
     (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
@@ -132,6 +134,7 @@ class Errors(unittest.TestCase):
         self.files["doubled12.moa"], self.files["doubled30.moa"] = doubled(12), doubled(30)
         self.files["ranged.moa"] = (
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
+        self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
         for name in ("double", "malloc", "_Use", "DLTensor"):
             self.files[name + ".moa"] = SPEC.replace("kernel k", "kernel " + name)
         for name, text in self.files.items():

@@ -185,37 +185,94 @@ private:
     return Error::success();
   }
 
-  /// The declared range of a parameter's elements, and 0 ≤ element < 8 of one without.
-  Expected<std::pair<int64_t, int64_t>> elementRange(const ParameterInfo &parameter) {
-    if (parameter.range.empty())
-      return std::pair<int64_t, int64_t>(0, 8);
+  using Symbols = std::map<std::string, int64_t>;
+
+  /// The ends of a parameter's declared range; none where a symbol has no value.
+  static std::optional<std::pair<int64_t, int64_t>> rangeOf(const ParameterInfo &parameter,
+                                                            const Symbols &symbols) {
     auto [low, high] = StringRef(parameter.range).split("..");
     auto value = [&](StringRef text) -> std::optional<int64_t> {
       auto bound = SymExpr::parse(text);
       return bound ? bound->evaluate([&](StringRef name) -> std::optional<int64_t> {
-        auto it = given.find(name.str());
-        return it == given.end() ? std::nullopt : std::optional<int64_t>(it->second);
+        auto it = symbols.find(name.str());
+        return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
       })
                    : std::nullopt;
     };
     auto first = value(low), end = value(high);
-    if (!first || !end || *first >= *end)
+    if (!first || !end)
+      return std::nullopt;
+    return std::pair(*first, *end);
+  }
+
+  /// The range of what is drawn: the declared one, and 0 ≤ element < 8 without.
+  Expected<std::pair<int64_t, int64_t>> elementRange(const ParameterInfo &parameter) {
+    if (parameter.range.empty())
+      return std::pair<int64_t, int64_t>(0, 8);
+    auto range = rangeOf(parameter, given);
+    if (!range || range->first >= range->second)
       return createStringError(parameter.name + " : " + getTypeText(parameter) + " in " +
                                parameter.range + ": the range is empty at these sizes, give " +
                                parameter.name + "=FILE.npy");
-    return std::pair(*first, *end);
+    return *range;
+  }
+
+  /// Elements in their declared range: code trusts them, and would read outside of arrays.
+  Error checkRange(const Value &value, const Symbols &symbols) {
+    const ParameterInfo &parameter = value.getInfo();
+    auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
+    for (int64_t k = 0; range && k < value.getNumElements(); ++k) {
+      double element = value.get(k);
+      if (element >= double(range->first) && element < double(range->second))
+        continue;
+      std::string index;
+      int64_t rest = k;
+      for (int64_t extent : llvm::reverse(value.getShape())) {
+        index = std::to_string(rest % extent) + (index.empty() ? "" : ", ") + index;
+        rest /= extent;
+      }
+      return outside(parameter, (index.empty() ? "" : "[" + index + "]"), element, *range);
+    }
+    return Error::success();
+  }
+
+  static Error outside(const ParameterInfo &parameter, const std::string &index, double element,
+                       std::pair<int64_t, int64_t> range) {
+    return createStringError(parameter.name + index + " is " + std::to_string(int64_t(element)) +
+                             ", outside of its declared range " + parameter.range +
+                             ", which is " + std::to_string(range.first) + ".." +
+                             std::to_string(range.second) + " here");
+  }
+
+  Error checkScalars(const Symbols &symbols) {
+    size_t next = 0;
+    for (const ParameterInfo &parameter : info.parameters) {
+      if (!parameter.isScalar())
+        continue;
+      double value = getRounded(parameter, result.scalars[next++]);
+      auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
+      if (range && !(value >= double(range->first) && value < double(range->second)))
+        return outside(parameter, "", value, *range);
+    }
+    return Error::success();
   }
 
   Expected<Arguments> bind() {
     std::vector<std::vector<int64_t>> shapes;
-    for (std::unique_ptr<Value> &input : inputs) {
+    for (std::unique_ptr<Value> &input : inputs)
       shapes.push_back(input ? input->getShape() : std::vector<int64_t>());
-      if (input)
-        result.arrays.push_back(std::move(*input));
-    }
     auto symbols = unit.bindSymbols(info.name, shapes, given);
     if (!symbols)
       return fromUnit();
+    if (Error error = checkScalars(*symbols))
+      return error;
+    for (std::unique_ptr<Value> &input : inputs) {
+      if (!input)
+        continue;
+      if (Error error = checkRange(*input, *symbols))
+        return error;
+      result.arrays.push_back(std::move(*input));
+    }
     result.symbols = *symbols;
     auto all = unit.shapes(info.name, *symbols);
     if (!all)

@@ -472,6 +472,34 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   acc.pass = pass + 1;
 }
 
+/// R2 for states that could run earlier than others over their range: a pass whose
+/// results nothing needs before a later pass over the same range joins it.
+void Derivation::delayStates(NestPlan &nest) {
+  auto isSameRange = [](const AccPlan &a, const AccPlan &b) {
+    return a.reduce->extent == b.reduce->extent && a.present == b.present;
+  };
+  for (auto &first : nest.accs) {
+    SmallVector<AccPlan *> group;
+    unsigned later = first->pass;
+    for (auto &acc : nest.accs)
+      if (isSameRange(*acc, *first)) {
+        if (acc->pass == first->pass)
+          group.push_back(acc.get());
+        else if (acc->pass > first->pass)
+          later = later == first->pass ? acc->pass : std::min(later, acc->pass);
+      }
+    bool isNeeded = llvm::any_of(nest.accs, [&](auto &acc) {
+      return acc->pass <= later && !llvm::is_contained(group, acc.get()) &&
+             llvm::any_of(group, [&](AccPlan *member) {
+               return llvm::is_contained(acc->deps, member->reduce);
+             });
+    });
+    if (later > first->pass && !isNeeded)
+      for (AccPlan *member : group)
+        member->pass = later;
+  }
+}
+
 void Derivation::planFolds(NestPlan &nest) {
   collectReductions(nest);
   llvm::DenseSet<Expr> members;
@@ -504,6 +532,8 @@ void Derivation::planFolds(NestPlan &nest) {
     }
   }
   bool pair = enabled("R2");
+  if (pair)
+    delayStates(nest);
   for (auto &acc : nest.accs) {
     auto fold = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
       return pair && f.pass == acc->pass && f.extent == acc->reduce->extent &&

@@ -98,6 +98,7 @@ private:
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
+  void delayStates(NestPlan &nest);
   void remark(const AccPlan &acc);
 
   ExprContext &exprs;

@@ -141,8 +141,8 @@ bool resolve(Message &m, Array &a, int device) {
   REFUSE_IF(span.code || next.code, MOA_OVERFLOW, "%s: the array exceeds 64 bits", a.name);
   REFUSE_IF(!t->data, MOA_NULL_DATA, "%s: data is NULL, but the array is not empty", a.name);
   const auto [type, id] = t->device;
-  const bool is_known_type = type == 2 || type == 13;
-  REJECT_IF(!is_known_type, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got device type %d", type);
+  const bool is_cuda = type == 2 || type == 13;
+  REJECT_IF(!is_cuda, MOA_DEVICE, "expects memory of a CUDA device (type 2), but got device type %d", type);
   REJECT_IF(type == 2 && id != device, MOA_DEVICE, "is on device %d, but device %d is current", id, device);
   a.begin = (char *)t->data + t->byte_offset, a.span = span.value;
   const bool is_aligned = uintptr_t(a.begin) % uintptr_t(a.bytes) == 0;
