@@ -79,6 +79,10 @@ std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
     env.values[argument] = variables.get(k, extent, name);
   }
   env.depth = output.getDomain().size();
+  // An output without elements reads none.
+  for (BlockArgument argument : output.getBody().getArguments())
+    if (variables.isEmpty(env.values[argument]))
+      return result;
   visitYield(output.getBody().front(), env, terms.truth(true));
   return result;
 }

@@ -37,6 +37,11 @@ public:
   Term get(unsigned depth, Term extent, llvm::StringRef name);
   /// The extent of a variable, or null.
   Term extentOf(Term variable) const { return extents.lookup(variable); }
+  /// Whether the variable has no value, its extent being the number 0.
+  bool isEmpty(Term variable) const {
+    Term extent = extentOf(variable);
+    return extent && extent->is(TermKind::Number) && extent->value <= 0;
+  }
 
 private:
   TermContext &terms;

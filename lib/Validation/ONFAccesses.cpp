@@ -143,6 +143,9 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   std::vector<Access> result;
   accesses = &result;
   visited.clear();
+  // A store that never runs reads nothing.
+  if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
+    return result;
   visit(cast<onf::StoreOp>(write.op).getValue(), root, terms.truth(true));
   if (failed)
     return failure();
