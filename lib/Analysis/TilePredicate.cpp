@@ -153,7 +153,6 @@ static std::optional<int64_t> literalOf(Value value) {
   return number && std::abs(*number) <= kMaxLiteral ? number : std::nullopt;
 }
 
-/// Whether a value is below 2^48 in size, in plain sight.
 bool TilePredicate::isSmall(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
   if (!op || literalOf(value) || isa<onf::ExtentOp>(op))

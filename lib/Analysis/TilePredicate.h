@@ -72,6 +72,9 @@ public:
   /// The predicate over a tile of at least one row and one index, in ops of arith.
   TileTruth emit(const Tile &tile) const;
 
+  /// Whether a value is below 2^48 in size, in plain sight.
+  static bool isSmall(mlir::Value value, unsigned depth = 6);
+
   /// Numbers beyond ±2^48 are bounds at infinity: `low` becomes −2^56 or at most 2^48,
   /// `high` 2^56 or at least −2^48. Ranges of terms must have gone through this, so that
   /// no sum of theirs overflows; extents are below 2^48.
@@ -92,7 +95,6 @@ private:
 
   unsigned sidesOf(mlir::Value value);
   bool readsMemory(mlir::Value value);
-  bool isSmall(mlir::Value value, unsigned depth = 6);
   std::optional<std::pair<mlir::Value, mlir::Value>> remainderOf(mlir::Value value);
   bool flatten(mlir::Value value, int64_t factor, Sum &sum);
   NumberRef number(mlir::Value value);

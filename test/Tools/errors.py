@@ -92,6 +92,8 @@ CASES = [
      "t : i32[M] in 0..N: the range is empty at these sizes, give t=FILE.npy"),
     (("moa-run", "chosen.moa", "--random", "1", "N=4", "c=7"),
      "c is 7, outside of its declared range 0..N, which is 0..4 here"),
+    (("moa-run", "wide.moa", "--random", "1", "N=4", "c=9223372036854775807", "--check"),
+     "c holds an integer of 2^53 or more in size, which the interpreters, whose numbers are float64, do not have"),
     (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
     (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
     (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
@@ -134,6 +136,7 @@ class Errors(unittest.TestCase):
         self.files["doubled12.moa"], self.files["doubled30.moa"] = doubled(12), doubled(30)
         self.files["ranged.moa"] = (
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
+        self.files["wide.moa"] = "kernel k[N](x : f32[N], c : i64) -> y : i64[N] { y = [i] c - i }\n"
         self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
         for name in ("double", "malloc", "_Use", "DLTensor"):
             self.files[name + ".moa"] = SPEC.replace("kernel k", "kernel " + name)

@@ -4,6 +4,7 @@
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -33,6 +34,22 @@ Arguments::getReferences(const KernelInfo &info) const {
       references.push_back(arrays[array++].getReference());
   }
   return references;
+}
+
+Error Arguments::checkForInterpreters(const KernelInfo &info) const {
+  std::vector<ReferenceArray> references = getReferences(info);
+  size_t next = 0;
+  for (const ParameterInfo &parameter : info.parameters) {
+    if (parameter.isOutput)
+      continue;
+    const ReferenceArray &array = references[next++];
+    if (parameter.elementType == "i64" &&
+        llvm::any_of(array.data, [](double x) { return std::fabs(x) >= 0x1p53; }))
+      return createStringError(parameter.name + " holds an integer of 2^53 or more in size, which " +
+                               "the interpreters, whose numbers are float64, do not have; run it " +
+                               "for the CPU without --check");
+  }
+  return Error::success();
 }
 
 static int64_t getBytes(const std::vector<Value> &values) {

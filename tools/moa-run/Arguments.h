@@ -18,6 +18,9 @@ struct Arguments {
   std::vector<const DLTensor *> getTensors();
   /// The inputs in the user's order, scalars as the kernel sees them.
   std::vector<ReferenceArray> getReferences(const KernelInfo &info) const;
+  /// An error where an integer is too large for the interpreters, which take and give
+  /// numbers as float64.
+  llvm::Error checkForInterpreters(const KernelInfo &info) const;
   int64_t getInputBytes() const;
   int64_t getOutputBytes() const;
 

@@ -330,6 +330,9 @@ Error Run::run() {
       return made.takeError();
     arguments = std::move(*made);
   }
+  if (target != "cpu" || check.getNumOccurrences())
+    if (Error error = arguments.checkForInterpreters(info))
+      return error;
   if (Error error = target == "cpu" ? runCompiled() : runInterpreter())
     return error;
   if (Error error = writeOutputs())

@@ -83,6 +83,16 @@ private:
 };
 } // namespace
 
+/// Sums of values below 2^48, and multiples of theirs by literals.
+static bool isSmallSum(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+    return isSmallSum(op->getOperand(0)) && isSmallSum(op->getOperand(1));
+  if (isa_and_nonnull<arith::MulIOp>(op) && matchPattern(op->getOperand(1), m_Constant()))
+    return isSmallSum(op->getOperand(0));
+  return TilePredicate::isSmall(value);
+}
+
 /// The keys of the tile from `first` on that each row sees. Where comparisons bound
 /// the key, this is an interval of positions in the tile, found once per row and
 /// counted from the thread's first element; what is left of the guard is evaluated at
@@ -107,8 +117,16 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
     auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
     Value keys = code.index(plan.shape.keys), zero = code.index(0), one = code.index(1);
     Value lower = zero, upper = least(keys, sub(code.symbol(plan.fold.getExtent()), first));
+    // What may be as large as 64 bits hold ends far outside of every tile, not behind them.
+    auto limited = [&](Value side) {
+      Value value = code.eval(side);
+      if (isSmallSum(side))
+        return value;
+      constexpr int64_t far = int64_t(1) << 56;
+      return least(most(value, code.index(-far)), code.index(far));
+    };
     for (const Guard::Bound &bound : guard.bounds) {
-      Value at = sub(code.eval(bound.right), code.eval(bound.left));
+      Value at = sub(limited(bound.right), limited(bound.left));
       Predicate p = bound.predicate;
       Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
                          ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
