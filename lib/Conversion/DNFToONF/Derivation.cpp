@@ -420,14 +420,30 @@ void Derivation::collectReductions(NestPlan &nest) {
     addReduction(nest, reduce);
 }
 
-void Derivation::remark(const AccPlan &acc) {
+/// Where a state was written, and what it is called there.
+std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
   auto found = exprs.places.find(acc.reduce);
   Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
   auto named = dyn_cast<NameLoc>(place);
-  emitRemark(place) << "'" << (named ? named.getName().str() : acc.name)
-                    << "' takes another pass over '" << acc.reduce->extent
+  return {place, named ? named.getName().str() : acc.name};
+}
+
+void Derivation::remark(const AccPlan &acc) {
+  auto [place, name] = placeOf(acc);
+  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
                     << "': " << acc.repair.reason << ", blocked by "
                     << exprs.str(acc.repair.blocked);
+}
+
+/// Two passes over one extent that could run at once but for where their terms are.
+void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
+  auto rangeOf = [&](const AccPlan &a) {
+    return a.present ? "where " + exprs.str(a.present) : std::string("everywhere");
+  };
+  auto [place, name] = placeOf(acc);
+  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
+                    << "': its terms are present " << rangeOf(acc) << ", those of '"
+                    << placeOf(other).second << "' " << rangeOf(other);
 }
 
 /// The first pass in which `acc` can run: after everything it reads, or
@@ -539,7 +555,16 @@ void Derivation::planFolds(NestPlan &nest) {
       return pair && f.pass == acc->pass && f.extent == acc->reduce->extent &&
              f.present == acc->present;
     });
-    if (fold == nest.folds.end())
+    bool isNew = fold == nest.folds.end();
+    if (isNew && pair && !quiet && acc->reduce->monoid != Monoid::or_) {
+      auto other = llvm::find_if(nest.folds, [&](const FoldPlan &f) {
+        return f.pass == acc->pass && f.extent == acc->reduce->extent &&
+               f.accs.front()->reduce->monoid != Monoid::or_;
+      });
+      if (other != nest.folds.end())
+        remarkOnRange(*acc, *other->accs.front());
+    }
+    if (isNew)
       fold = nest.folds.insert(nest.folds.end(),
                                {acc->pass, acc->reduce->extent, acc->present,
                                 nest.foldIndex[acc->reduce->extent], {}});

@@ -100,6 +100,8 @@ private:
   void assignPass(NestPlan &nest, AccPlan &acc);
   void delayStates(NestPlan &nest);
   void remark(const AccPlan &acc);
+  void remarkOnRange(const AccPlan &acc, const AccPlan &other);
+  std::pair<mlir::Location, std::string> placeOf(const AccPlan &acc);
 
   ExprContext &exprs;
   FoldRules rules;
