@@ -83,9 +83,10 @@ public:
               1;
     return std::fma(value, up ? roundoff : -roundoff, value); // 1 + 2^-53 is 1
   }
-  /// The same for a step of a sum or product of floats.
+  /// The same for a step of a sum or product of floats, or of a function of the user's.
   Cell movedStep(Monoid monoid, Form form, Cell cell, const Node &node, uint64_t step) const {
-    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul);
+    bool rounds = form.isFloat() && (monoid == Monoid::add || monoid == Monoid::mul ||
+                                     monoid == Monoid::user);
     return rounds ? ofFloat(moved(cell.f, node, step)) : cell;
   }
 

@@ -26,7 +26,7 @@ static std::optional<int64_t> evaluate(const SymExpr &expr, const Sizes &sizes) 
 
 /// What the elements of all outputs cost at these sizes, in elements that are read or
 /// computed, where every use computes its operand again, as normal forms without
-/// intermediate arrays may. Calls count as one operation on their arguments.
+/// intermediate arrays may. Calls count as one reduction of their arguments.
 static double costOf(const Program &program, const std::vector<NodeId> &nodes,
                      const Sizes &sizes) {
   std::map<NodeId, double> counts, costs; // elements, and the cost of one
@@ -47,8 +47,11 @@ static double costOf(const Program &program, const std::vector<NodeId> &nodes,
       terms = left.empty() ? 1 : double(evaluate(left.back(), sizes).value_or(1));
     } else if (op.ends_with("/") || op.starts_with("reduce ") || op == "mean" || op == "logsumexp") {
       terms = std::max(1.0, most / std::max(count, 1.0));
-    } else if (op == "softmax") {
-      terms = 4; // the sums of a row serve all its elements
+    } else if (op == "softmax" || node.callee) {
+      // What a row shares is shared by its elements only where they are asked for by rows.
+      for (NodeId operand : node.operands)
+        if (const Shape &shape = program.nodes[operand].shape; !shape.empty())
+          terms = std::max(terms, double(evaluate(shape.back(), sizes).value_or(1)));
     }
     cost += terms * operands;
   }
