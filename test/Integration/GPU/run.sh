@@ -25,7 +25,9 @@ emit)
   for test in $tests; do
     MOA_TEST_TARGET=record "$python" "$test" >/dev/null 2>&1 || { echo "failed on this CPU: $test"; status=1; }
   done
-  echo "$(find "$directory" -name '*.cu' | wc -l) kernels in $directory"
+  count=$(find "$directory" -name '*.cu' | wc -l)
+  echo "$count kernels in $directory"
+  [ "$count" -gt 0 ] || status=1
   exit $status
   ;;
 test) ;;
