@@ -132,6 +132,9 @@ public:
   mlir::Value identityOf(onf::AccOp acc, mlir::Type type);
   /// state ⊕ term.
   mlir::Value combine(onf::AccOp acc, mlir::Value state, mlir::Value term);
+  /// The factor of a repair whose references go from `olds` to `news`.
+  mlir::Value repairFactor(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds,
+                           llvm::ArrayRef<mlir::Value> news);
   /// factor ⊗ state where `apply`, else the state.
   mlir::Value repaired(onf::AccOp acc, mlir::Value state, mlir::Value factor,
                        mlir::Value apply);

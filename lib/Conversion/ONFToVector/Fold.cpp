@@ -116,7 +116,6 @@ private:
   Values initialValues();
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args, Value present);
-  Value repairFactor(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news);
   void stepCarried(unsigned k, Value factor, Value apply, Value ok);
   bool splits(AccOp acc);
   Values startBlocks(Values inits);
@@ -183,19 +182,6 @@ void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   nest(0, e.here().index(0));
 }
 
-Value FoldEmitter::repairFactor(AccOp acc, ArrayRef<Value> olds,
-                                ArrayRef<Value> news) {
-  Value factor;
-  e.scoped([&](Scope &scope) {
-    for (unsigned k = 0; k != olds.size(); ++k) {
-      scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
-      scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
-    }
-    factor = e.value(getYielded(acc.getRepair()));
-  });
-  return factor;
-}
-
 /// (apply ? factor ⊗ old : old) ⊕ F where ok, old elsewhere. Null conditions
 /// are true; a null factor is the identity.
 Value FoldEmitter::advance(AccOp acc, bool row, Value old, Value factor,
@@ -240,7 +226,7 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
   if (acc.getRefs().empty())
     return {Value(), Value(), ok};
   Value apply = b.both(b.both(before[state.started], changed), ok);
-  return {match(repairFactor(acc, olds, news), state.row), apply, ok};
+  return {match(e.repairFactor(acc, olds, news), state.row), apply, ok};
 }
 
 void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {

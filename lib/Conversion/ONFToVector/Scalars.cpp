@@ -72,6 +72,18 @@ Value Emitter::combine(AccOp acc, Value state, Value term) {
   return isRow ? here().splat(result, lanes) : result;
 }
 
+Value Emitter::repairFactor(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news) {
+  Value factor;
+  scoped([&](Scope &scope) {
+    for (unsigned k = 0; k != olds.size(); ++k) {
+      scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
+      scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
+    }
+    factor = value(getYielded(acc.getRepair()));
+  });
+  return factor;
+}
+
 Value Emitter::repaired(AccOp acc, Value state, Value factor, Value apply) {
   Build b = here();
   if (acc.getCombine() == ScalarFn::select)

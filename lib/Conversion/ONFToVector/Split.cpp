@@ -123,15 +123,7 @@ Merge::Side Merge::sideOf(AccOp acc, ArrayRef<Value> olds) {
     news.push_back(after[number]);
     changed = e.here().either(changed, e.here().differs(old, news.back()));
   }
-  Value factor;
-  e.scoped([&](Scope &scope) {
-    for (unsigned k = 0; k != olds.size(); ++k) {
-      scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
-      scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
-    }
-    factor = e.value(getYielded(acc.getRepair()));
-  });
-  return {e.here().splat(factor, e.lanes), changed};
+  return {e.here().splat(e.repairFactor(acc, olds, news), e.lanes), changed};
 }
 
 /// c(state). The identity stays what it is whatever c is: a reference without
