@@ -36,7 +36,7 @@ def describe(tensor):
     """DLPack's descriptor of a tensor on the current device."""
     n = tensor.dim()
     code = {torch.bfloat16: 4}.get(tensor.dtype, 2)
-    code = 0 if tensor.dtype == torch.int32 else code
+    code = {torch.int32: 0, torch.bool: 6}.get(tensor.dtype, code)
     return DLTensor(tensor.data_ptr(), 2, tensor.device.index or 0, n, code,
                     8 * tensor.element_size(), 1, (ctypes.c_int64 * n)(*tensor.shape),
                     (ctypes.c_int64 * n)(*tensor.stride()), 0)
@@ -65,13 +65,53 @@ class Kernel:
             raise RuntimeError(f"the kernel refused: code {code}")
 
 
+def truths(shape, share=0.5):
+    return torch.rand(shape, device="cuda") < share
+
+
+def documents_of(n):
+    """Whether two of n tokens are of one document."""
+    numbers = truths((n,), 1 / DOCUMENT).cumsum(0)
+    return numbers[:, None] == numbers[None]
+
+
+def tree(n):
+    """The ancestors of n drafted tokens, each behind one of the eight before it."""
+    ancestors = torch.eye(n, dtype=torch.bool)
+    for token in range(1, n):
+        ancestors[token] |= ancestors[max(0, token - random.randrange(1, 9))]
+    return ancestors.cuda()
+
+
+# Masks that are read at every pair: the kernel, the array it reads, and which element of it
+# tells of batch entry b, head h, row i and key j.
+MASKS = {
+    "mask_documents": ("mask_ij", lambda b, h, n, m: documents_of(n), lambda a, b, h, i, j: a[i, j]),
+    "mask_half": ("mask_ij", lambda b, h, n, m: truths((n, m)), lambda a, b, h, i, j: a[i, j]),
+    "mask_half_bh": ("mask_bhij", lambda b, h, n, m: truths((b, h, n, m)), lambda a, b, h, i, j: a[b, h, i, j]),
+    "block_sparse": ("block_sparse", lambda b, h, n, m: truths((b, h, n // 64, m // 64), 0.125),
+                     lambda a, b, h, i, j: a[b, h, i // 64, j // 64]),
+}
+
+
 class Case:
     """One form at one shape: our arguments, its peers, its meaning."""
 
-    def __init__(self, form, b, h, n, d):
-        self.form, self.shape = form, (b, h, n, d)
-        self.q, self.k, self.v = (torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
-                                  for _ in range(3))
+    def __init__(self, form, b, h, n, d, m=None):
+        self.form, self.shape, self.keys = form, (b, h, n, d), m or n
+        self.q = torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
+        self.k, self.v = (torch.randn(b, h, self.keys, d, device="cuda", dtype=torch.bfloat16)
+                          for _ in range(2))
+        self.kernel = {"softcap": "softcapped"}.get(form, form)
+        self.seen = None  # of batch entry, head, row and key, where the form is a mask
+        if form in MASKS:
+            self.kernel, array, seen = MASKS[form]
+            made = self.array = array(b, h, n, self.keys)
+            self.seen = lambda b, h, i, j: seen(made, b, h, i, j)
+        elif form == "tree_ancestors":
+            past, ancestors = self.keys - n, tree(n)
+            self.array = ancestors
+            self.seen = lambda b, h, i, j: (j < past) | ancestors[i, (j - past).clamp(0)]
         self.scale = d ** -0.5
         # Documents of random lengths, DOCUMENT tokens on average.
         starts = torch.rand(b, n, device="cuda") < 1 / DOCUMENT
@@ -83,6 +123,8 @@ class Case:
 
     def inputs(self):
         scale = ctypes.c_float(self.scale)
+        if self.seen:
+            return [self.q, self.k, self.v, scale, self.array]
         extra = {"alibi": [self.slopes, scale], "softcap": [scale, ctypes.c_float(CAP)],
                  "sliding_window": [scale, ctypes.c_int32(WINDOW)],
                  "document": [self.documents, scale]}
@@ -106,6 +148,10 @@ class Case:
         score = {"alibi": lambda s, b, h, i, j: s + slopes[h] * (j - i),
                  "softcap": lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)}.get(self.form)
         mask = None
+        if self.seen:
+            b, h, n = self.shape[:3]
+            shared = self.kernel in ("mask_ij", "tree_ancestors")
+            mask = create_block_mask(self.seen, None if shared else b, None if shared else h, n, self.keys)
         if self.form == "document":
             b, n = self.shape[0], self.shape[2]
             documents = self.documents
@@ -122,7 +168,11 @@ class Case:
         n = self.shape[2]
         rows = torch.tensor(sorted(random.sample(range(n), 32)), device="cuda")
         s = (self.q[:, :, rows].double() @ self.k.double().transpose(-1, -2)) * self.scale
-        i, j = rows[:, None], torch.arange(n, device="cuda")[None]
+        i, j = rows[:, None], torch.arange(self.keys, device="cuda")[None]
+        if self.seen:
+            b, h = (torch.arange(size, device="cuda") for size in self.shape[:2])
+            seen = self.seen(b[:, None, None, None], h[:, None, None], i, j)
+            s = s.masked_fill(~seen, float("-inf"))
         if self.form == "alibi":
             s = s + self.slopes.double()[:, None, None] * (j - i)
         if self.form == "softcap":
@@ -132,13 +182,17 @@ class Case:
             s = s.masked_fill((d[:, rows, None] != d[:, None, :])[:, None], float("-inf"))
         if self.causal():
             s = s.masked_fill(~self.visible(i, j), float("-inf"))
-        want = torch.softmax(s, -1) @ self.v.double()
+        want = torch.softmax(s, -1).nan_to_num() @ self.v.double()  # 0 where a row sees nothing
         return ((output[:, :, rows].double() - want).norm() / want.norm()).item()
 
     def flops(self):
         """Of the scores that are seen."""
         b, h, n, d = self.shape
-        area = n * n
+        area = n * self.keys
+        if self.seen:
+            i, j = torch.arange(n, device="cuda")[:, None], torch.arange(self.keys, device="cuda")[None]
+            return 4 * d * sum(int(self.seen(torch.tensor(x), torch.tensor(y), i, j).sum())
+                               for x in range(b) for y in range(h))
         if self.form == "document":
             sizes = [torch.bincount(of.long()).double() for of in self.documents]
             return 4 * h * d * sum(float((s * s).sum()) for s in sizes)
@@ -177,7 +231,10 @@ CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
          ("sliding_window", 2, 16, 8192, 128),
          ("alibi", 2, 32, 8192, 64), ("softcap", 2, 32, 8192, 64),
          ("sliding_window", 2, 32, 8192, 64),
-         ("document", 2, 16, 8192, 128), ("document", 2, 32, 8192, 64)]
+         ("document", 2, 16, 8192, 128), ("document", 2, 32, 8192, 64),
+         ("mask_documents", 2, 16, 8192, 128), ("mask_half", 2, 16, 8192, 128),
+         ("mask_half_bh", 2, 16, 8192, 128), ("block_sparse", 2, 16, 8192, 128),
+         ("tree_ancestors", 8, 32, 64, 128, 8192 + 64)]
 
 
 def main():
@@ -190,18 +247,18 @@ def main():
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version(), flush=True)
-    for form, b, h, n, d in CASES:
+    for form, b, h, n, d, *m in CASES:
         if options.forms and form not in options.forms.split(","):
             continue
-        case = Case(form, b, h, n, d)
+        case = Case(form, b, h, n, d, *m)
         variants, errors = {}, []
         for directory in options.directories:
-            path = os.path.join(directory, f"{form}-{d}.so")
+            file = case.kernel if case.seen else form
+            path = os.path.join(directory, f"{file}-{d}.so")
             if not os.path.exists(path):
                 continue
             output = torch.full_like(case.q, float("nan"))
-            name = "softcapped" if form == "softcap" else form
-            kernel = Kernel(path, name, case.inputs(), output)
+            kernel = Kernel(path, case.kernel, case.inputs(), output)
             kernel()
             torch.cuda.synchronize()
             errors.append(f"{case.error(output):.2e}")
@@ -209,13 +266,14 @@ def main():
             variants[label] = kernel
         variants.update(case.peers())
         times = measure(variants, options.rounds, options.gap)
+        flops = case.flops()
         base = "cuDNN" if "cuDNN" in times else "Flex"
         print(f"{form} bf16 ({b}, {h}, {n}, {d}): error {' '.join(errors)}")
         for name, values in times.items():
             ratio = sorted(c / t for c, t in zip(times[base], values))
             q1, q2, q3 = statistics.quantiles(ratio, n=4)
             median = statistics.median(values)
-            print(f"  {name:6} {median:8.3f} ms {case.flops() / median * 1e-9:7.1f} TFLOP/s   "
+            print(f"  {name:6} {median:8.3f} ms {flops / median * 1e-9:7.1f} TFLOP/s   "
                   f"{q2:.3f} x {base} (quartiles {q1:.3f} .. {q3:.3f})", flush=True)
 
 

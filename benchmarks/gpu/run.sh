@@ -29,6 +29,10 @@ emit)
     "$codegen" "$root/test/Families/document.moa" --set T=bf16 --set "D=$width" --target=cuda \
       -o "$directory/document-$width.cu"
   done
+  for form in mask_ij mask_bhij block_sparse tree_ancestors; do
+    "$codegen" "$root/test/Families/$form.moa" --set T=bf16 --set D=128 --target=cuda \
+      -o "$directory/$form-128.cu"
+  done
   ;;
 run)
   compile() {

@@ -140,6 +140,19 @@ bool TilePredicate::readsMemory(Value value) {
   return reads[value] = result;
 }
 
+/// Whether a value is computed from a fold, or from what cannot be evaluated for itself.
+bool TilePredicate::needsFold(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !nest->isProperAncestor(op))
+    return false;
+  auto found = folded.find(value);
+  if (found != folded.end())
+    return found->second;
+  bool result = isa<onf::AccOp, onf::AtOp>(op) || op->getNumRegions() != 0 ||
+                llvm::any_of(op->getOperands(), [&](Value v) { return needsFold(v); });
+  return folded[value] = result;
+}
+
 static bool isWide(Value value) {
   auto type = dyn_cast<IntegerType>(value.getType());
   return value.getType().isIndex() || (type && type.getWidth() == 64);
@@ -396,8 +409,10 @@ TruthRef TilePredicate::truth(Value value) {
   }
   bool isOneSided = of == Rows || of == Indices;
   TruthRef result = isOneSided && readsMemory(value) ? nullptr : structureOfTruth(value);
-  if (result || !isOneSided)
+  if (result || !isOneSided) {
+    readsPairs |= !result && readsMemory(value);
     return result;
+  }
   Truth node{Truth::Term};
   node.number = term({{{value, 1}}, of == Rows});
   return std::make_shared<Truth>(node);
@@ -430,8 +445,12 @@ TruthRef TilePredicate::structureOfTruth(Value value) {
 }
 
 TilePredicate::TilePredicate(onf::ForOp nest, onf::FoldOp fold) : nest(nest), fold(fold) {
-  for (auto guard : fold.getBody().getOps<onf::GuardOp>())
-    root = truth(guard.getCondition());
+  for (auto op : fold.getBody().getOps<onf::GuardOp>())
+    guard = op.getCondition();
+  if (!guard)
+    return;
+  root = truth(guard);
+  readsPairs &= !needsFold(guard);
   // The terms that are left.
   std::function<void(const TruthRef &)> visitTruth;
   std::function<void(const NumberRef &)> visit = [&](const NumberRef &node) {

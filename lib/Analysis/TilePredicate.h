@@ -12,6 +12,9 @@
 // workspace is proportional to the numbers of tiles. A term is as large as can be: of
 // i + w[i] ≥ j the whole left side is one, so that its range is exact.
 //
+// What reads memory at every pair of a row and an index, as an array of truths, has no
+// such numbers: of it nothing is known here, and `needsPairs` says so.
+//
 // Comparisons are read as signs of sums Σ c·x, whose parts of one side are taken
 // together; max(x, y) ≤ z is x ≤ z and y ≤ z.
 //
@@ -55,6 +58,10 @@ public:
   TilePredicate(onf::ForOp nest, onf::FoldOp fold);
 
   bool tells() const { return root != nullptr; }
+  /// Whether a part of the guard reads memory at pairs of a row and an index, so that only
+  /// its evaluation at them tells more, and can be evaluated anywhere: it asks for no fold.
+  bool needsPairs() const { return readsPairs; }
+  mlir::Value getGuard() const { return guard; }
   /// The terms whose ranges `emit` needs.
   llvm::ArrayRef<TileTerm> getTerms() const { return terms; }
   /// Whether a value is the same for all rows and indices of a nest and its fold.
@@ -95,6 +102,7 @@ private:
 
   unsigned sidesOf(mlir::Value value);
   bool readsMemory(mlir::Value value);
+  bool needsFold(mlir::Value value);
   std::optional<std::pair<mlir::Value, mlir::Value>> remainderOf(mlir::Value value);
   bool flatten(mlir::Value value, int64_t factor, Sum &sum);
   NumberRef number(mlir::Value value);
@@ -109,9 +117,11 @@ private:
   onf::ForOp nest;
   onf::FoldOp fold;
   llvm::DenseMap<mlir::Value, unsigned> sides;
-  llvm::DenseMap<mlir::Value, bool> reads;
+  llvm::DenseMap<mlir::Value, bool> reads, folded;
   std::vector<TileTerm> terms;
   TruthRef root;
+  mlir::Value guard; // null: there is none
+  bool readsPairs = false;
 };
 
 } // namespace moa

@@ -4,6 +4,7 @@
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Target/GPU/Launch.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -32,6 +33,8 @@ struct KernelReport {
   std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
   std::vector<std::string> sharedBytes; ///< of nests that are split over cores
+  std::vector<gpu::WorkspaceArray> arrays; ///< of a GPU's workspace
+  bool isForGPU = false;
   std::string schedule;
   std::vector<Fact> facts;
 };
@@ -82,9 +85,15 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
-  // A kernel for a GPU has no scratch memory.
-  if (!unit.options.architecture.empty())
+  // A kernel for a GPU has no scratch memory, but what it computes for whole tiles.
+  report.isForGPU = !unit.options.architecture.empty();
+  if (report.isForGPU) {
+    Operation *program = unit.getKernelOp(report.name, Level::Device);
+    if (!program)
+      return std::nullopt;
+    report.arrays = gpu::getWorkspace(cast<device::ProgramOp>(program));
     return report;
+  }
   ModuleOp module = unit.getKernelModule(index, Level::Vector);
   if (!module)
     return std::nullopt;
@@ -158,7 +167,12 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
     os << "  " << found.name << ": each element " << found.times.str() << " times, "
        << found.where << "\n";
   printFacts(os, report.facts);
-  os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
+  if (report.isForGPU)
+    os << "\nworkspace: " << gpu::getWorkspaceBytes(report.arrays).str() << " bytes\n";
+  else
+    os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
+  for (const gpu::WorkspaceArray &array : report.arrays)
+    os << "  " << array.name << ": " << array.bytes.str() << "\n";
   for (const std::string &text : report.sharedBytes)
     os << "  and for parts of the range, " << text << "\n";
   if (!report.schedule.empty())
@@ -242,6 +256,8 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"facts", toJSON(report.facts)},
       {"workspace_bytes_per_thread", report.scratchBytes},
       {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
+  if (report.isForGPU)
+    object["workspace_bytes"] = gpu::getWorkspaceBytes(report.arrays).str();
   if (report.movement)
     object["data_movement"] = report.movement->toJSON(symbols);
   if (!report.schedule.empty())

@@ -66,9 +66,11 @@ LogicalResult ProgramOp::verify() {
     if (arg.getType() != cast<TypeAttr>(type).getValue())
       return emitOpError("expects outputs and a workspace of the declared types (C2), but got ")
              << arg.getType();
-  for (BlockArgument arg : block.getArguments().drop_front(inputs + outputs))
-    if (!cast<ArrayType>(arg.getType()).getElementType().isInteger(64))
-      return emitOpError("expects elements of i64 in the workspace (C4), but got ") << arg.getType();
+  for (BlockArgument arg : block.getArguments().drop_front(inputs + outputs)) {
+    Type element = cast<ArrayType>(arg.getType()).getElementType();
+    if (!element.isInteger(64) && !element.isInteger(8))
+      return emitOpError("expects elements of i64 or i8 in the workspace (C4), but got ") << arg.getType();
+  }
   for (Operation &op : block)
     if (!isa<KernelOp>(op))
       return op.emitOpError("expects only device.kernel in a program (C3)");

@@ -44,6 +44,9 @@ struct Ring {
   mlir::Value tiles, full, empty;
 };
 
+/// ⌈extent / size⌉.
+SymExpr tilesOf(const SymExpr &extent, int64_t size);
+
 class TileKernel {
 public:
   TileKernel(const TilePlan &plan, device::ProgramOp program, unsigned number)
@@ -86,7 +89,9 @@ private:
     SymExpr tiles;
   };
   void findPredicate();
+  std::string freshName(llvm::StringRef wish);
   void makeRanges();
+  mlir::Value flatPlace(ScalarCode &code, const Range &range, mlir::Value tile);
   mlir::Value rangePlace(ScalarCode &code, const Range &range, mlir::Value tile);
   TileRange loadRange(ScalarCode &code, const Range &range, mlir::Value tile);
   void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
@@ -94,6 +99,17 @@ private:
   void clampLoads(ScalarCode &code);
   void collectTiles(ScalarCode &code);
   mlir::Value listedTile(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
+
+  //===--- The table of tiles, from pairs (TileTable.cpp) -----------------===//
+  SymExpr tilesPerColumn();
+  void makeTable();
+  mlir::Value tablePlace(ScalarCode &code, mlir::Value strip);
+  TileTruth readTable(ScalarCode &code, mlir::Value tile);
+  Values evaluatePairs(ScalarCode &code, mlir::Value first);
+  Values joinSeen(ScalarCode &code, mlir::ValueRange x, mlir::ValueRange y);
+  Values addPairs(ScalarCode &code, mlir::Value first, mlir::ValueRange olds);
+  Values addTile(ScalarCode &code, mlir::Value tile, mlir::ValueRange olds);
+  void emitTable(const mlir::IRMapping &arrays);
 
   //===--- A consumer -----------------------------------------------------===//
   /// The elements of a fragment: a value per row, per row and lane that holds a
@@ -324,6 +340,8 @@ private:
   std::optional<TilePredicate> predicate;
   std::vector<Range> ranges; // of the predicate's terms
   llvm::SmallVector<unsigned> rangeAxes;
+  bool hasFewValues = false; // the kernel being written has registers for addresses
+  Range table; // a number per 16 rows and column; without array if there is none
   mlir::Value partialTiles, fullTiles, numListed, listedEnd;
 };
 

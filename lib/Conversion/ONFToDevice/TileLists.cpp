@@ -21,7 +21,7 @@ static constexpr int64_t kRoom = 2048;
 /// Threads per block of the kernel of ranges.
 static constexpr int64_t kRangeThreads = 32;
 
-static SymExpr tilesOf(const SymExpr &extent, int64_t size) {
+SymExpr tilesOf(const SymExpr &extent, int64_t size) {
   return SymExpr::floorDiv(extent + SymExpr(size - 1), SymExpr(size));
 }
 
@@ -29,6 +29,8 @@ static SymExpr tilesOf(const SymExpr &extent, int64_t size) {
 static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   TilePredicate predicate(plan.nest, plan.fold);
   auto pieces = plan.fold.getPieces();
+  if (predicate.needsPairs())
+    return predicate;
   if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1))
     return std::nullopt;
   return predicate;
@@ -48,16 +50,17 @@ static SmallVector<unsigned> axesOf(const TileTerm &term, ForOp nest) {
 
 void TileKernel::findPredicate() { predicate = readPredicate(plan); }
 
+/// A name for an array of the workspace that nothing else has.
+std::string TileKernel::freshName(StringRef wish) {
+  SmallVector<StringRef> taken = program.getAllNames();
+  std::string name = wish.str();
+  for (unsigned k = 2; llvm::is_contained(taken, name); ++k)
+    name = (wish + "_" + Twine(k)).str();
+  return name;
+}
+
 /// An array of the workspace for each term: two numbers per tile.
 void TileKernel::makeRanges() {
-  SmallVector<StringRef> taken = program.getAllNames();
-  std::set<std::string> names(taken.begin(), taken.end());
-  auto nameOf = [&](StringRef side) {
-    std::string wish = side.str() + "_range", name = wish;
-    for (unsigned k = 2; !names.insert(name).second; ++k)
-      name = wish + "_" + std::to_string(k);
-    return name;
-  };
   for (const TileTerm &term : predicate->getTerms()) {
     Range range;
     range.axes = axesOf(term, plan.nest);
@@ -72,13 +75,13 @@ void TileKernel::makeRanges() {
     auto type = ArrayType::get(b.getContext(), extents, b.getI64Type());
     StringRef side = term.ofRow ? cast<StringAttr>(plan.nest.getNames().getValue().back()).getValue()
                                 : plan.fold.getName();
-    range.array = program.addWorkspace(nameOf(side), type);
+    range.array = program.addWorkspace(freshName((side + "_range").str()), type);
     ranges.push_back(std::move(range));
   }
 }
 
-/// Where the lower number of a tile stands in a term's array.
-Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
+/// Where a tile stands in an array over these axes and the tiles.
+Value TileKernel::flatPlace(ScalarCode &code, const Range &range, Value tile) {
   Value flat;
   for (unsigned axis : range.axes) {
     Value index = code.eval(plan.nest.getBody().getArgument(axis));
@@ -90,7 +93,12 @@ Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
   if (flat)
     flat = b.createOrFold<arith::AddIOp>(
         code.loc, b.createOrFold<arith::MulIOp>(code.loc, flat, code.symbol(range.tiles.str())), tile);
-  return b.createOrFold<arith::MulIOp>(code.loc, flat ? flat : tile, code.index(2));
+  return flat ? flat : tile;
+}
+
+/// Where the lower number of a tile stands in a term's array.
+Value TileKernel::rangePlace(ScalarCode &code, const Range &range, Value tile) {
+  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, range, tile), code.index(2));
 }
 
 TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile) {
@@ -259,10 +267,12 @@ void TileKernel::collectTiles(ScalarCode &code) {
   listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, room).getResult();
   Value all = statesRead ? hasAllRows(code) : Value();
   SmallVector<TileRange> found(ranges.size());
-  Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
-  for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
-    if (term.ofRow)
-      found[k] = loadRange(code, ranges[k], rowTile);
+  if (!table.array) {
+    Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
+    for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
+      if (term.ofRow)
+        found[k] = loadRange(code, ranges[k], rowTile);
+  }
   Type list = device::MembersType::get(b.getContext(), kRoom), index = b.getIndexType();
   auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list}, TypeRange{index, index},
                                            firstTile, listedEnd);
@@ -279,11 +289,16 @@ void TileKernel::collectTiles(ScalarCode &code) {
     Value end = arith::AddIOp::create(b, code.named("end"), first, size);
     Value last = arith::SubIOp::create(b, code.named("last"),
                                        arith::MinSIOp::create(b, code.loc, end, keys), code.index(1));
-    for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
-      if (!term.ofRow)
-        found[k] = loadRange(code, ranges[k], tile);
-    TileTruth truth = predicate->emit({b, code.loc, [&](Value value) { return code.eval(value); },
-                                       {firstRow, lastRow}, {first, last}, found});
+    TileTruth truth;
+    if (table.array) {
+      truth = readTable(code, tile);
+    } else {
+      for (auto [k, term] : llvm::enumerate(predicate->getTerms()))
+        if (!term.ofRow)
+          found[k] = loadRange(code, ranges[k], tile);
+      truth = predicate->emit({b, code.loc, [&](Value value) { return code.eval(value); },
+                               {firstRow, lastRow}, {first, last}, found});
+    }
     auto inverse = [&](Value x) {
       return b.createOrFold<arith::XOrIOp>(code.loc, x, code.constant(b.getBoolAttr(true)));
     };
@@ -314,7 +329,7 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
   };
   Value full, partial;
   if (!masked || !*masked) {
-    Value place = arith::SubIOp::create(b, code.loc, position, numMasked);
+    Value place = arith::SubIOp::create(b, code.loc, position, device::KeptOp::create(b, numMasked.getLoc(), numMasked));
     if (!masked)
       place = arith::MaxSIOp::create(b, code.loc, place, code.index(0));
     full = member(fullTiles, place);
@@ -322,9 +337,11 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
   if (!masked || *masked) {
     partial = member(partialTiles, position);
     if (listedEnd != endTile) {
-      Value rest = arith::SubIOp::create(b, code.loc, position, numListed);
-      Value behind = arith::AddIOp::create(b, code.loc, listedEnd, rest);
-      Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, numListed);
+      // Seldom needed, so that both stay out of the registers.
+      Value count = device::KeptOp::create(b, numListed.getLoc(), numListed);
+      Value rest = arith::SubIOp::create(b, code.loc, position, count);
+      Value behind = arith::AddIOp::create(b, code.loc, device::KeptOp::create(b, listedEnd.getLoc(), listedEnd), rest);
+      Value isListed = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, count);
       partial = arith::SelectOp::create(b, code.named("tile"), isListed, partial, behind);
     }
   }

@@ -44,7 +44,7 @@ Values TileKernel::map(ScalarCode &code, StringRef name, ValueRange inputs, Over
   device::YieldOp::create(b, code.loc, values);
   code.close();
   eraseUnused(op);
-  if (over.kind == Over::Tile) {
+  if (over.kind == Over::Tile && !hasFewValues) {
     hideStrides(code, op);
     hideConditions(code, op);
     moveToRows(code, op);

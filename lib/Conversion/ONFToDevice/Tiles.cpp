@@ -327,7 +327,11 @@ LogicalResult TileKernel::run() {
   findPredicate();
   if (predicate) {
     makeRanges();
+    if (predicate->needsPairs())
+      makeTable();
     emitRanges(arrays);
+    if (table.array)
+      emitTable(arrays);
   }
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
   SymExpr blocks = *SymExpr::parse(tiles());

@@ -119,14 +119,18 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   std::vector<WorkspaceArray> list;
   SymExpr offset;
   SmallVector<StringRef> names = program.getAllNames();
-  for (BlockArgument array : program.getBody().getArguments()) {
-    if (!program.isWorkspace(array))
-      continue;
+  SmallVector<BlockArgument> arrays(llvm::make_filter_range(
+      program.getBody().getArguments(), [&](BlockArgument array) { return program.isWorkspace(array); }));
+  auto widthOf = [](BlockArgument array) {
+    return cast<ArrayType>(array.getType()).getElementType().getIntOrFloatBitWidth();
+  };
+  llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
+  for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
-    SymExpr bytes(int64_t(type.getElementType().getIntOrFloatBitWidth() / 8));
+    SymExpr bytes(int64_t(widthOf(array) / 8));
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       bytes = bytes * type.getExtent(axis);
-    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), offset, bytes});
+    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), widthOf(array), offset, bytes});
     offset = offset + bytes;
   }
   return list;

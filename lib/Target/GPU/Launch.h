@@ -59,15 +59,17 @@ struct Launch {
   std::vector<mlir::Value> kept;
 };
 
-/// An array of a program's workspace: its number among the program's arguments, where
-/// it starts and how many bytes it has.
+/// An array of a program's workspace: its number among the program's arguments, the bits
+/// of an element, where it starts and how many bytes it has.
 struct WorkspaceArray {
   unsigned number = 0;
   std::string name;
+  unsigned width = 0;
   SymExpr offset, bytes;
 };
 
-/// The arrays of the workspace one behind the other.
+/// The arrays of the workspace one behind the other, those of wider elements first, so that
+/// all of them are aligned.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
 /// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

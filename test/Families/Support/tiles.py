@@ -43,6 +43,23 @@ def tree(z):
     return {"A": ancestors}
 
 
+def blocks(z):
+    """Tiles of 64 keys of which all, some or none are seen, by turns of 192 rows."""
+    row, key = np.arange(z["N"])[:, None] // 192, np.arange(z["M"])[None] // 64
+    kind = (row + key) % 3
+    return {"keep": (kind == 0) | ((kind == 1) & (rng().random((z["N"], z["M"])) < 0.5))}
+
+
+def stripes(z):
+    """More tiles than a table has columns: neighbours share one."""
+    return {"keep": np.broadcast_to(np.arange(z["M"]) // 128 % 4 == 1, (z["N"], z["M"]))}
+
+
+def named_blocks(z):
+    shape = (z["B"], z["H"], -(-z["N"] // 64), -(-z["M"] // 64))
+    return {"block": rng().random(shape) < 0.2}
+
+
 def tokens(z):
     made = rng()
     return {"g": made.random((z["B"], z["N"])) < 0.004, "w": 20}
@@ -50,6 +67,7 @@ def tokens(z):
 
 LONE = {"B": 2, "H": 2, "N": 700}
 PAIR = {"B": 2, "H": 2, "N": 330, "M": 610}
+LONG = {"B": 1, "H": 1, "N": 20, "M": 520 * 64 + 200}
 # Name, sizes, arrays, and by how much more than the exact numbers is visited and masked.
 CASES = [
     # Affine masks: intervals.
@@ -72,8 +90,11 @@ CASES = [
     ("document_causal", PAIR, segments(PAIR), 0, 0),
     ("longformer", LONE, tokens(LONE), 0, 0),
     ("threshold", PAIR, {"t": np.where(np.arange(610) // 128 % 2, 0, 9999)}, 0, 0),
-    # What reads memory at every pair of row and key is not known of tiles.
-    ("tree_ancestors", {"B": 1, "H": 2, "N": 330, "M": 610}, tree({"N": 330}), 6, 6),
+    # What reads memory at every pair of row and key: a table of tiles.
+    ("tree_ancestors", {"B": 1, "H": 2, "N": 330, "M": 610}, tree({"N": 330}), 0, 0),
+    ("mask_ij", PAIR, blocks(PAIR), 0, 0),
+    ("mask_ij", LONG, stripes(LONG), 0, 0),
+    ("block_sparse", PAIR, named_blocks(PAIR), 0, 0),
 ]
 
 

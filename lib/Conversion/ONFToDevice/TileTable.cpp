@@ -1,0 +1,238 @@
+//===- TileTable.cpp - what a guard says of tiles, from its pairs ----------===//
+//
+// Of a guard that reads memory at every pair of a row and a key, as an array of truths
+// or the ancestors in a tree, ranges tell nothing. A kernel of its own, launched before,
+// evaluates it at the pairs of every tile of which ranges leave it open, and leaves a
+// number per 16 rows and tile of keys in the workspace: whether it holds somewhere
+// there, and whether it fails somewhere. So the block's lists of tiles are exact.
+//
+// The table has the same number of columns for any number of keys, so that it is
+// proportional to the rows alone; where there are more tiles, a column stands for
+// several neighbours.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/TileKernel.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace moa::tiles {
+
+/// Columns of the table: 65,536 keys in tiles of 128 have one each.
+static constexpr int64_t kColumns = 520;
+/// Rows of one number: what a warp holds of a fragment.
+static constexpr int64_t kStrip = 16;
+/// Rows and threads of a block: a warpgroup's.
+static constexpr int64_t kRows = 64, kThreads = 128;
+/// Columns that a warp evaluates at once.
+static constexpr int64_t kStep = 16;
+/// Bits of a number.
+static constexpr int64_t kHolds = 1, kFails = 2;
+
+/// The axes of the nest, but the last, that the guard is a function of.
+static SmallVector<unsigned> axesOf(Value guard, ForOp nest) {
+  rows::Dependence deps;
+  SmallVector<unsigned> axes;
+  for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
+    if (deps.on(guard, nest.getBody().getArgument(axis)))
+      axes.push_back(axis);
+  return axes;
+}
+
+SymExpr TileKernel::tilesPerColumn() {
+  SymExpr tiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
+  return SymExpr::floorDiv(tiles, SymExpr(kColumns)) + SymExpr(1);
+}
+
+void TileKernel::makeTable() {
+  table.axes = axesOf(predicate->getGuard(), plan.nest);
+  table.tiles = tilesOf(*SymExpr::parse(extent(plan.nest.getExtents().size() - 1)), kStrip);
+  SmallVector<SymExpr> extents;
+  for (unsigned axis : table.axes)
+    extents.push_back(*SymExpr::parse(extent(axis)));
+  extents.push_back(table.tiles);
+  extents.push_back(SymExpr(kColumns));
+  auto type = ArrayType::get(b.getContext(), extents, b.getI8Type());
+  table.array = program.addWorkspace(freshName("seen_tiles"), type);
+}
+
+/// The place of a strip's first column.
+Value TileKernel::tablePlace(ScalarCode &code, Value strip) {
+  return b.createOrFold<arith::MulIOp>(code.loc, flatPlace(code, table, strip), code.index(kColumns));
+}
+
+/// Whether the guard holds nowhere, and everywhere, in the block's rows and a tile.
+TileTruth TileKernel::readTable(ScalarCode &code, Value tile) {
+  Value column = arith::DivUIOp::create(b, code.named("column"), tile, code.symbol(tilesPerColumn().str()));
+  Value strip = arith::DivUIOp::create(b, code.named("strip"), firstRow, code.index(kStrip));
+  Value last = arith::DivUIOp::create(b, code.loc, lastRow, code.index(kStrip));
+  Value bits;
+  for (int64_t k = 0; k != plan.shape.rows() / kStrip; ++k) {
+    Value next = arith::MinSIOp::create(
+        b, code.loc, b.createOrFold<arith::AddIOp>(code.loc, strip, code.index(k)), last);
+    Value place = b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, next), column);
+    Value number = code.convert(device::LoadOp::create(b, code.loc, b.getI8Type(), table.array, place),
+                                b.getI32Type());
+    bits = bits ? arith::OrIOp::create(b, code.named("seen"), bits, number).getResult() : number;
+  }
+  auto lacks = [&](int64_t bit) -> Value {
+    Value masked = arith::AndIOp::create(b, code.loc, bits, code.constant(b.getI32IntegerAttr(bit)));
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, masked,
+                                 code.constant(b.getI32IntegerAttr(0)));
+  };
+  return {lacks(kHolds), lacks(kFails)};
+}
+
+/// For each row and lane, whether the guard holds, and fails, at some of the keys from
+/// `first` on. Rows and keys behind the last stand for the last.
+Values TileKernel::evaluatePairs(ScalarCode &code, Value first) {
+  Type truth = b.getI1Type();
+  Values seen = map(code, "seen", {}, Over::tile(kStep), {truth, truth},
+                    [&](ValueRange, ValueRange at) {
+    Value row = b.createOrFold<arith::AddIOp>(code.loc, firstRow, at[0]);
+    Value key = b.createOrFold<arith::AddIOp>(code.loc, first, at[1]);
+    Value lastKey = arith::SubIOp::create(b, code.loc, code.symbol(plan.fold.getExtent()), code.index(1));
+    code.bind(plan.nest.getBody().getArguments().back(),
+              arith::MinSIOp::create(b, code.named("row"), row, lastRow));
+    code.bind(plan.fold.getBody().getArgument(0), arith::MinSIOp::create(b, code.named("key"), key, lastKey));
+    Value holds = code.eval(predicate->getGuard());
+    Value fails = arith::XOrIOp::create(b, code.loc, holds, code.constant(b.getBoolAttr(true)));
+    return Values{holds, fails};
+  });
+  for (Value &side : seen)
+    side = device::ReduceOp::create(b, code.named("seen"), typeOver(Over::parts(), truth),
+                                    MonoidAttr::get(b.getContext(), Monoid::or_), side);
+  return seen;
+}
+
+/// x ∨ y of what is seen.
+Values TileKernel::joinSeen(ScalarCode &code, ValueRange x, ValueRange y) {
+  Values inputs(x);
+  llvm::append_range(inputs, y);
+  return map(code, "seen", inputs, Over::parts(), {b.getI1Type(), b.getI1Type()},
+             [&](ValueRange in, ValueRange) {
+    auto either = [&](Value p, Value q) -> Value { return arith::OrIOp::create(b, code.loc, p, q); };
+    return Values{either(in[0], in[2]), either(in[1], in[3])};
+  });
+}
+
+/// The pairs of a tile, a few columns at a time; a warp that has seen the guard hold and
+/// fail knows all that it is to know.
+Values TileKernel::addPairs(ScalarCode &code, Value first, ValueRange olds) {
+  Value steps = code.index(plan.shape.keys / kStep);
+  return code.loop(code.index(0), steps, olds, {"step", "holds", "fails"}, [&](Value step, ValueRange seen) {
+    Values known;
+    for (Value side : seen)
+      known.push_back(device::AnyOp::create(b, code.named("any"), side));
+    Value open = map(code, "open", known, Over::parts(), {b.getI1Type()}, [&](ValueRange in, ValueRange) {
+      Value both = arith::AndIOp::create(b, code.loc, in[0], in[1]);
+      return Values{arith::XOrIOp::create(b, code.loc, both, code.constant(b.getBoolAttr(true)))};
+    })[0];
+    return ifAny(code, open, seen, [&] {
+      Value start = arith::AddIOp::create(b, code.named("start"), first,
+                                          arith::MulIOp::create(b, code.loc, step, code.index(kStep)));
+      return joinSeen(code, seen, evaluatePairs(code, start));
+    });
+  });
+}
+
+/// What the rows of the block see of one tile, added to what they see of those before.
+Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
+  Value keys = code.symbol(plan.fold.getExtent());
+  Value first = arith::MulIOp::create(b, code.named("first"), tile, code.index(plan.shape.keys));
+  if (!predicate->tells())
+    return addPairs(code, first, olds);
+  // What ranges say of the tile needs none of its pairs.
+  clampLoads(code);
+  Value end = arith::MinSIOp::create(
+      b, code.loc, arith::AddIOp::create(b, code.loc, first, code.index(plan.shape.keys)), keys);
+  Value lastKey = arith::SubIOp::create(b, code.named("last"), end, code.index(1));
+  SmallVector<TileRange> found;
+  Value rowTile = arith::DivUIOp::create(b, code.loc, firstRow, code.index(plan.shape.rows()));
+  for (auto [term, range] : llvm::zip_equal(predicate->getTerms(), ranges))
+    found.push_back(loadRange(code, range, term.ofRow ? rowTile : tile));
+  TileTruth truth = predicate->emit({b, code.loc, [&](Value value) { return code.eval(value); },
+                                     {firstRow, lastRow}, {first, lastKey}, found});
+  code.clampsLoads = false;
+  Value isKnown = b.createOrFold<arith::OrIOp>(code.named("is_known"), truth.never, truth.always);
+  Values types(olds);
+  return code.branch(isKnown, ValueRange(types).getTypes(), [&] {
+    auto fill = [&](Value value) -> Value {
+      return device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()), value);
+    };
+    return joinSeen(code, olds, {fill(truth.always), fill(truth.never)});
+  }, [&] { return addPairs(code, first, olds); });
+}
+
+/// A warpgroup per 64 rows and column of the table, for every index of the axes that the
+/// guard is a function of.
+void TileKernel::emitTable(const IRMapping &arrays) {
+  hasFewValues = true;
+  unsigned last = plan.nest.getExtents().size() - 1;
+  SymExpr keyTiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
+  SymExpr perColumn = tilesPerColumn();
+  SymExpr columns = SymExpr::floorDiv(keyTiles + perColumn - SymExpr(1), perColumn);
+  SymExpr rowBlocks = tilesOf(*SymExpr::parse(extent(last)), kRows);
+  SymExpr blocks = rowBlocks * columns;
+  for (unsigned axis : table.axes)
+    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  OpBuilder::InsertionGuard guard(b);
+  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_tiles";
+  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), kThreads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  ScalarCode code(b, arrays);
+  code.loc = plan.nest.getLoc();
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  auto digit = [&](Value radix, StringRef name) -> Value {
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
+    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
+    return result;
+  };
+  Value column = digit(code.symbol(columns.str()), "column");
+  Value rowBlock = table.axes.empty() ? rest : digit(code.symbol(rowBlocks.str()), "block");
+  for (unsigned k = table.axes.size(); k-- > 0;) {
+    StringRef axis = cast<StringAttr>(plan.nest.getNames()[table.axes[k]]).getValue();
+    code.bind(plan.nest.getBody().getArgument(table.axes[k]),
+              k == 0 ? rest : digit(code.symbol(extent(table.axes[k])), axis));
+  }
+  Value rowsEnd = code.symbol(extent(last));
+  firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
+  lastRow = arith::MinSIOp::create(
+      b, code.named("last_row"), arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1)),
+      arith::SubIOp::create(b, code.loc, rowsEnd, code.index(1)));
+  Value count = code.symbol(perColumn.str());
+  Value from = arith::MulIOp::create(b, code.named("from"), column, count);
+  Value to = arith::MinSIOp::create(b, code.named("to"),
+                                    arith::AddIOp::create(b, code.loc, from, count),
+                                    code.symbol(keyTiles.str()));
+  Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
+                                         code.constant(b.getBoolAttr(false)));
+  Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
+                          [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
+  for (Value &side : seen)
+    side = device::AnyOp::create(b, code.named("any"), side);
+  // The first of a warp's elements writes for all of them.
+  map(code, "", seen, Over::parts(), {}, [&](ValueRange in, ValueRange at) {
+    Value row = arith::AddIOp::create(b, code.loc, firstRow, at[0]);
+    auto isZero = [&](Value x) -> Value {
+      return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
+    };
+    Value writes = code.both(isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
+    writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
+    code.when(writes, [&] {
+      auto bit = [&](Value condition, int64_t number) -> Value {
+        return arith::SelectOp::create(b, code.loc, condition, code.constant(b.getI8IntegerAttr(number)),
+                                       code.constant(b.getI8IntegerAttr(0)));
+      };
+      Value bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), bit(in[1], kFails));
+      Value strip = arith::DivUIOp::create(b, code.loc, row, code.index(kStrip));
+      device::StoreOp::create(b, code.loc, bits, table.array,
+                              b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
+    });
+    return Values();
+  });
+  hasFewValues = false;
+}
+
+} // namespace moa::tiles
