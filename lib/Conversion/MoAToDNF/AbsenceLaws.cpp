@@ -73,29 +73,8 @@ struct AbsentPointwise final : RewritePattern {
   }
 };
 
-/// A2: (a where q) where p = a where p ∧ q, and an absent condition is absence.
-struct AbsentWhere final : OpRewritePattern<dnf::WhereOp> {
-  AbsentWhere(MLIRContext *context, PsiContext &)
-      : OpRewritePattern(context, 3) {}
-
-  LogicalResult matchAndRewrite(dnf::WhereOp op,
-                                PatternRewriter &rewriter) const final {
-    auto inner = op.getValue().getDefiningOp<dnf::WhereOp>();
-    auto condition = op.getCondition().getDefiningOp<dnf::WhereOp>();
-    if (!inner && !condition)
-      return failure();
-    Value p = op.getCondition(), value = op.getValue();
-    if (condition)
-      p = conjunction(rewriter, op.getLoc(), condition.getCondition(),
-                      condition.getValue());
-    if (inner) {
-      p = conjunction(rewriter, op.getLoc(), p, inner.getCondition());
-      value = inner.getValue();
-    }
-    rewriter.replaceOpWithNewOp<dnf::WhereOp>(op, p, value);
-    return success();
-  }
-};
+// A2: AbsentValue and AbsentCondition.
+#include "lib/Conversion/MoAToDNF/AbsenceLaws.inc"
 
 /// A3, A4: ⊕ over j of (a where p) = ⊕ over {j | p} of a; an output element yielded as
 /// a where p is present if p; and an absent condition is absence. ParentTy says
@@ -277,7 +256,10 @@ std::vector<std::string> moa::detail::absenceLawNames() {
 
 void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &context) {
   addIfEnabled<AbsentPointwise>(patterns, context, "absent-pointwise");
-  addIfEnabled<AbsentWhere>(patterns, context, "absent-where");
+  if (context.enabled("absent-where")) {
+    addLaw(patterns, std::make_unique<AbsentValue>(patterns.getContext()), "absent-where");
+    addLaw(patterns, std::make_unique<AbsentCondition>(patterns.getContext()), "absent-where");
+  }
   addIfEnabled<AbsentYield<dnf::ReduceOp>>(patterns, context, "absent-reduce");
   addIfEnabled<AbsentYield<dnf::OutputOp>>(patterns, context, "absent-output");
   addIfEnabled<AbsentLet>(patterns, context, "absent-let");
