@@ -176,7 +176,7 @@ bool ScalarCode::isCostly(Value value) {
 
 Value ScalarCode::choose(Value condition, Value yes, Value no) {
   Value c = eval(condition);
-  if (!isCostly(yes) && !isCostly(no)) {
+  if (eager || (!isCostly(yes) && !isCostly(no))) {
     Value x = eval(yes), y = eval(no);
     return arith::SelectOp::create(b, loc, c, x, y);
   }
@@ -269,7 +269,7 @@ Value ScalarCode::evalOp(Operation *op) {
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return choose(select.getCondition(), select.getTrueValue(), select.getFalseValue());
   if (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1) &&
-      isCostly(op->getOperand(1))) {
+      !eager && isCostly(op->getOperand(1))) {
     bool isAnd = isa<arith::AndIOp>(op);
     Value left = eval(op->getOperand(0));
     auto right = [&] { return Values{eval(op->getOperand(1))}; };

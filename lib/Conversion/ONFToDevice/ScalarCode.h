@@ -71,6 +71,8 @@ public:
   /// Loads outside of their arrays read the nearest element, and 0 where an array has
   /// none. These indices are not negative and below their extents.
   bool clampsLoads = false;
+  /// Operands are evaluated whether they are needed or not; loads must be clamped.
+  bool eager = false;
   llvm::DenseMap<mlir::Value, SymExpr> indices;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;

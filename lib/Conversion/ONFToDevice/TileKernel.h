@@ -290,11 +290,15 @@ private:
     bool isWord = false;
   };
   Presence findPresence(ScalarCode &code, mlir::Value first);
+  bool canClamp(mlir::Value condition);
+  int64_t columnsAtOnce(const Presence &presence);
+  void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
   Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first);
   mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
   mlir::Value isPresent(ScalarCode &code, const Presence &presence,
-                        mlir::ValueRange bounds, mlir::Value column);
+                        mlir::ValueRange bounds, mlir::Value column,
+                        mlir::Value start = mlir::Value());
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep,
                       mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);

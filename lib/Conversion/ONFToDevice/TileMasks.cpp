@@ -1,5 +1,8 @@
 //===- TileMasks.cpp - which keys of a tile the rows see -------------------===//
+#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -157,25 +160,102 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
   return guard.rest.empty() ? presence : readPresence(code, presence, first);
 }
 
+/// Whether a condition can be evaluated where the guard does not ask for it, with loads
+/// of the nearest elements.
+bool TileKernel::canClamp(Value condition) {
+  Operation *op = condition.getDefiningOp();
+  if (!op || !plan.nest->isProperAncestor(op))
+    return true;
+  auto load = dyn_cast<LoadOp>(op);
+  if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))
+    return false;
+  return (load || isPure(op)) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return canClamp(operand); });
+}
+
+/// Binds the row and the key of an element of the columns from `start` on; those behind
+/// the last to the last.
+void TileKernel::bindNearest(ScalarCode &code, ValueRange at, Value first, Value start) {
+  if (start)
+    first = arith::AddIOp::create(b, code.loc, first, start);
+  Value row = arith::AddIOp::create(b, code.loc, rowBase, at[0]);
+  auto last = [&](StringRef extent) -> Value {
+    return arith::SubIOp::create(b, code.loc, code.symbol(extent), code.index(1));
+  };
+  code.bind(plan.nest.getBody().getArguments().back(),
+            arith::MinSIOp::create(b, code.loc, row, last(extent(plan.nest.getExtents().size() - 1))));
+  Value left = arith::SubIOp::create(b, code.loc, last(plan.fold.getExtent()), first);
+  Value size = arith::MinSIOp::create(b, code.loc, left, code.index(plan.shape.keys - 1));
+  auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), x); };
+  Value place = arith::MinSIOp::create(b, code.loc, narrow(at[1]), narrow(size));
+  place = arith::IndexCastOp::create(b, code.loc, b.getIndexType(), place);
+  code.bind(plan.fold.getBody().getArgument(0), arith::AddIOp::create(b, code.loc, first, place));
+}
+
+/// How many columns' conditions a thread evaluates at once, where nothing has to protect
+/// their loads: as registers are left beside the sums and the scores. The bounds are what
+/// ptxas 13.0 keeps without spilling. 0: one behind the other.
+int64_t TileKernel::columnsAtOnce(const Presence &presence) {
+  if (!llvm::all_of(presence.rest, [&](Value condition) { return canClamp(condition); }))
+    return 0;
+  int64_t left = plan.shape.consumerRegisters - int64_t(plan.folded.scores.size()) * plan.shape.keys / 2;
+  for (const Carrier &carrier : plan.folded.carriers)
+    left -= padded(carrier.extents[0]) / 2;
+  return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
+}
+
 /// The bits of what a guard says of elements one by one, which may read memory: it is
 /// evaluated once per element, and what is known of it does not stay in a register of its
-/// own.
+/// own. Where no load needs the protection of other conditions, those of all columns, or
+/// of a few, are in flight at once, as many as there are registers for.
 TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
                                               Value first) {
-  int64_t columns = plan.shape.keys / typeOver(Over::parts(), b.getI1Type()).getShape()[1];
-  Type word = columns <= 32 ? b.getI32Type() : b.getI64Type();
-  assert(columns <= 64 && "a tile has at most 256 keys");
+  int64_t lanes = typeOver(Over::parts(), b.getI1Type()).getShape()[1];
+  Type word = plan.shape.keys / lanes <= 32 ? b.getI32Type() : b.getI64Type();
+  assert(plan.shape.keys / lanes <= 64 && "a tile has at most 256 keys");
   auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
-  Value bits = map(code, "bit", presence.bounds, Over::tile(plan.shape.keys), {word},
-                   [&](ValueRange in, ValueRange at) {
-    bindElement(code, at, first);
-    Value present = isPresent(code, presence, in, at[1]);
-    Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
-    Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
-    return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
-  })[0];
-  Value words = device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
-                                         MonoidAttr::get(b.getContext(), Monoid::add), bits);
+  auto bitsOf = [&](int64_t columns, Value start, llvm::function_ref<void(ValueRange)> bind) -> Value {
+    Value bits = map(code, "bit", presence.bounds, Over::tile(columns), {word},
+                     [&](ValueRange in, ValueRange at) {
+      bind(at);
+      Value present = isPresent(code, presence, in, at[1], start);
+      Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
+      Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
+      return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
+    })[0];
+    return device::ReduceOp::create(b, code.named("bits"), typeOver(Over::parts(), word),
+                                    MonoidAttr::get(b.getContext(), Monoid::add), bits);
+  };
+  int64_t columns = columnsAtOnce(presence);
+  auto bitsAtOnce = [&](Value start) {
+    bool clamped = code.clampsLoads;
+    Value bits = bitsOf(columns, start, [&](ValueRange at) {
+      bindNearest(code, at, first, start);
+      clampLoads(code);
+      code.eager = true;
+    });
+    code.clampsLoads = clamped;
+    code.eager = false;
+    return bits;
+  };
+  Value words;
+  if (columns == plan.shape.keys) {
+    words = bitsAtOnce(Value());
+  } else if (columns > 0) {
+    Value none = device::FillOp::create(b, code.named("words"), typeOver(Over::parts(), word), number(0));
+    words = code.loop(code.index(0), code.index(plan.shape.keys / columns), none, {"step", "words"},
+                      [&](Value step, ValueRange olds) {
+      Value start = arith::MulIOp::create(b, code.named("start"), step, code.index(columns));
+      return map(code, "words", {olds[0], bitsAtOnce(start)}, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
+        Value place = arith::MulIOp::create(b, code.loc, step, code.index(columns / lanes));
+        Value moved = arith::ShLIOp::create(b, code.loc, in[1],
+                                            arith::IndexCastOp::create(b, code.loc, word, place));
+        return Values{arith::OrIOp::create(b, code.loc, in[0], moved)};
+      });
+    })[0];
+  } else {
+    words = bitsOf(plan.shape.keys, Value(), [&](ValueRange at) { bindElement(code, at, first); });
+  }
   words = map(code, "visible", words, Over::parts(), {word}, [&](ValueRange in, ValueRange) {
     return Values{device::OpaqueOp::create(b, code.loc, in[0])};
   })[0];
@@ -209,9 +289,10 @@ int64_t TileKernel::laneStride() {
   return 0;
 }
 
-/// Whether the row sees the key, from what `findPresence` has found for the row.
+/// Whether the row sees the key, from what `findPresence` has found for the row. Columns
+/// count from `start` on, if that is given.
 Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRange bounds,
-                            Value column) {
+                            Value column, Value start) {
   if (presence.isWord) {
     Type word = bounds[0].getType();
     auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
@@ -222,6 +303,9 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   }
   Value position = arith::IndexCastOp::create(
       b, code.loc, b.getI32Type(), device::ThreadOffsetOp::create(b, code.loc, column));
+  if (start)
+    position = arith::AddIOp::create(b, code.loc, position,
+                                     arith::IndexCastOp::create(b, code.loc, b.getI32Type(), start));
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
     return arith::CmpIOp::create(b, code.loc, predicate, position, bound);
   };
@@ -229,7 +313,7 @@ Value TileKernel::isPresent(ScalarCode &code, const Presence &presence, ValueRan
   if (bounds.size() > 1)
     present = code.both(present, compare(arith::CmpIPredicate::sge, bounds[1]));
   for (Value condition : presence.rest) {
-    if (!code.isCostly(condition)) {
+    if (code.eager || !code.isCostly(condition)) {
       present = code.both(present, code.eval(condition));
       continue;
     }
