@@ -21,7 +21,7 @@ static constexpr unsigned maxSampled = 24;
 static constexpr size_t maxFactors = 12;
 /// Quotients that a goal gets rid of, and the sizes of all systems that are solved for that.
 static constexpr unsigned maxQuotients = 3;
-static constexpr int64_t maxWork = 1 << 20;
+static constexpr int64_t maxWork = 1 << 25;
 /// Facts that are multiplied.
 static constexpr size_t maxProducts = 24;
 /// Unknowns of one proof of which something is said.
@@ -69,6 +69,8 @@ struct Prover::System {
   };
 
   void add(Term sum, bool isEquality = false) {
+    if (!(isEquality ? zeros : sums).insert(sum).second)
+      return;
     Row row;
     row.isEquality = isEquality;
     splitSum(sum, row.parts, row.constant);
@@ -76,6 +78,9 @@ struct Prover::System {
       unknowns.insert(part);
     rows.push_back(std::move(row));
   }
+
+  /// What it takes to solve, in no unit.
+  int64_t getSize() const { return rows.size() * rows.size() * unknowns.size(); }
 
   /// What is known of the points that satisfy all rows.
   enum class Points { None, NoIntegers, Some, Unknown };
@@ -131,6 +136,9 @@ private:
 public:
   std::vector<Row> rows;
   llvm::SetVector<Term> unknowns;
+
+private:
+  DenseSet<Term> sums, zeros;
 };
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +265,7 @@ private:
   }
   void multiply(Term goal);
   void multiplyFacts();
-  void multiplyPairs();
+  void multiplyPairs(const DenseSet<Term> &known);
   bool isPositive(Term divisor, Term inRange);
   bool isNotNegative(Term factor) const;
 };
@@ -538,13 +546,24 @@ void Prover::Search::multiply(Term goal) {
     system.add(terms.product(negated, factor));
 }
 
+/// Whether all products in a sum are among the known ones.
+static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(sum, parts, constant);
+  return llvm::all_of(parts, [&](auto &part) {
+    return !part.first->is(TermKind::Product) || known.contains(part.first);
+  });
+}
+
 /// Lemma 12 for facts: f ≥ 0 with a part x gives f·r ≥ 0 for the other factors r of a
 /// product with x.
 void Prover::Search::multiplyFacts() {
-  SmallVector<Term> products, rows;
+  SmallVector<Term> products;
   for (Term unknown : system.unknowns)
     if (unknown->is(TermKind::Product))
       products.push_back(unknown);
+  DenseSet<Term> known(products.begin(), products.end());
   llvm::SetVector<std::pair<Term, Term>> pairs;
   for (Term fact : held) {
     if (!fact->is(TermKind::NotNegative))
@@ -568,21 +587,26 @@ void Prover::Search::multiplyFacts() {
         pairs.insert({rest, fact->operands[0]});
       }
   }
-  for (auto [rest, fact] : pairs.getArrayRef().take_front(harder ? 8 * maxProducts : maxProducts)) {
+  SmallVector<std::pair<Term, Term>> sorted(pairs.begin(), pairs.end());
+  size_t most = harder ? 8 * maxProducts : maxProducts;
+  if (harder && prover.isLast) {
+    most = 3 * maxProducts;
+    llvm::stable_sort(sorted, [&](auto &a, auto &b) {
+      return hasNothingNew(terms.product(a.first, a.second), known) &&
+             !hasNothingNew(terms.product(b.first, b.second), known);
+    });
+  }
+  for (auto [rest, fact] : ArrayRef(sorted).take_front(most)) {
     system.add(terms.product(rest, fact));
     lemmas.insert("Lemma 12");
   }
   if (harder && prover.isLast)
-    multiplyPairs();
+    multiplyPairs(known);
 }
 
 /// Lemma 12 for two facts: f ≥ 0 and g ≥ 0 give f·g ≥ 0, where something is said of its
 /// products already.
-void Prover::Search::multiplyPairs() {
-  DenseSet<Term> products;
-  for (Term unknown : system.unknowns)
-    if (unknown->is(TermKind::Product))
-      products.insert(unknown);
+void Prover::Search::multiplyPairs(const DenseSet<Term> &known) {
   SmallVector<Term> linear;
   for (Term fact : held) {
     if (!fact->is(TermKind::NotNegative) || !fact->operands[0]->is(TermKind::Sum) ||
@@ -595,14 +619,8 @@ void Prover::Search::multiplyPairs() {
   size_t budget = 2 * maxProducts;
   for (auto [k, f] : llvm::enumerate(linear))
     for (Term g : ArrayRef<Term>(linear).take_front(k + 1)) {
-      SmallVector<std::pair<Term, int64_t>> parts;
-      int64_t constant = 0;
       Term both = terms.product(f, g);
-      splitSum(both, parts, constant);
-      auto isNew = [&](auto &part) {
-        return part.first->is(TermKind::Product) && !products.contains(part.first);
-      };
-      if (budget == 0 || llvm::any_of(parts, isNew))
+      if (budget == 0 || !hasNothingNew(both, known))
         continue;
       --budget;
       system.add(both);
@@ -617,7 +635,7 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
   if (contradicted)
     return Points::None;
   bool isLast = choices.empty() || budget == 0;
-  if (prover.isLast && (prover.work -= system.rows.size() * system.unknowns.size()) < 0)
+  if (prover.isLast && (prover.work -= system.getSize()) < 0)
     return Points::Unknown;
   Points found = system.find(/*integers=*/isLast);
   if (isLast || found == Points::None)
@@ -741,18 +759,28 @@ Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption 
   splitSum(goal, parts, constant);
   Proof all;
   for (auto [part, coefficient] : parts) {
-    Term first = nullptr, x = nullptr, y = nullptr;
-    if (part->is(TermKind::Select)) {
-      first = part->operands[0], x = part->operands[1], y = part->operands[2];
-    } else if (isExtreme(part)) {
-      x = part->operands[0], y = part->operands[1];
-      first = part->name == "min" ? terms.atMost(x, y) : terms.atMost(y, x);
+    Term first = nullptr, x = nullptr, y = nullptr, others = terms.number(1), choice = part;
+    if (part->is(TermKind::Product)) {
+      auto *it = llvm::find_if(part->operands, isExtreme);
+      if (!isLast || it == part->operands.end())
+        continue;
+      choice = *it;
+      for (const Term &factor : part->operands)
+        if (&factor != it)
+          others = terms.product(others, factor);
+    }
+    if (choice->is(TermKind::Select)) {
+      first = choice->operands[0], x = choice->operands[1], y = choice->operands[2];
+    } else if (isExtreme(choice)) {
+      x = choice->operands[0], y = choice->operands[1];
+      first = choice->name == "min" ? terms.atMost(x, y) : terms.atMost(y, x);
     } else {
       continue;
     }
     all.holds = true;
     for (auto [value, where] : {std::pair(x, first), std::pair(y, terms.negate(first))}) {
-      Term change = terms.scaled(terms.difference(value, part), coefficient);
+      Term change = terms.product(others, terms.difference(value, choice));
+      change = terms.scaled(change, coefficient);
       Proof one = attempt(terms.sum(goal, change), terms.both(condition, where), used, 0);
       all.holds &= one.holds;
       all.lemmas.insert(one.lemmas.begin(), one.lemmas.end());
@@ -830,7 +858,7 @@ Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
         if (it == part->operands.end())
           continue;
         quotient = *it;
-        for (Term factor : part->operands)
+        for (const Term &factor : part->operands)
           if (&factor != it)
             others = terms.product(others, factor);
       }
@@ -917,10 +945,10 @@ Proof Prover::prove(Term goal, Term condition) {
     return proof;
   }
   // A remainder is one of what is divided, not of what that is a quotient of.
-  if (flattened && (proof = decide(whole, where)).holds)
-    return proof;
   llvm::SaveAndRestore last(isLast, true);
   work = maxWork;
+  if (flattened && (proof = decide(whole, where)).holds)
+    return proof;
   for (Term other : {simplified(goal, condition), simplified(whole, where)}) {
     proof = withoutQuotients(other, inRanges(other, other == goal ? condition : where), maxQuotients);
     if (proof.holds) {
