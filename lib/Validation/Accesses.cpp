@@ -7,6 +7,9 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::validation;
 
+/// Conditions of one value beyond which only what they have in common is kept.
+static constexpr size_t maxConditions = 16;
+
 Term Variables::get(unsigned depth, Term extent, StringRef name) {
   Term &entry = made[{depth, extent}];
   if (!entry) {
@@ -62,17 +65,130 @@ bool validation::visitChoice(TermContext &terms, Operation *op, Term condition,
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// Values to visit
+//===----------------------------------------------------------------------===//
+
+Agenda::Agenda(TermContext &terms, Operation *kernel) : terms(terms) {
+  kernel->walk([&](Operation *op) { positions.try_emplace(op, positions.size()); });
+}
+
+Agenda::Place Agenda::placeOf(Value value, unsigned env) const {
+  auto result = cast<OpResult>(value);
+  return {positions.lookup(result.getOwner()), env, result.getResultNumber()};
+}
+
+static ArrayRef<Term> partsOf(const Term &condition) {
+  if (condition->isTrue())
+    return {};
+  return condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition);
+}
+
+static bool isBefore(Term a, Term b) { return a->id < b->id; }
+
+/// Whether a condition follows from its parts.
+static bool implies(Term condition, Term other) {
+  ArrayRef<Term> have = partsOf(condition), want = partsOf(other);
+  return condition->isFalse() ||
+         std::includes(have.begin(), have.end(), want.begin(), want.end(), isBefore);
+}
+
+static Term inCommon(TermContext &terms, Term a, Term b) {
+  Term result = terms.truth(true);
+  for (Term part : partsOf(a))
+    if (implies(b, part))
+      result = terms.both(result, part);
+  return result;
+}
+
+/// p ∧ q ∨ p ∧ ¬q = p
+static bool resolve(TermContext &terms, Term a, Term b, Term &both) {
+  ArrayRef<Term> x = partsOf(a), y = partsOf(b);
+  if (x.size() != y.size())
+    return false;
+  SmallVector<Term> mine, other;
+  std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(mine), isBefore);
+  std::set_difference(y.begin(), y.end(), x.begin(), x.end(), std::back_inserter(other), isBefore);
+  if (mine.size() != 1 || terms.negate(mine[0]) != other[0])
+    return false;
+  both = inCommon(terms, a, b);
+  return true;
+}
+
+/// Joins a condition with others; false where it follows from one of them.
+bool Agenda::merge(SmallVectorImpl<Term> &conditions, Term &condition) {
+  for (size_t k = 0; k < conditions.size();) {
+    Term other = conditions[k], both;
+    if (implies(condition, other))
+      return false;
+    bool joins = resolve(terms, condition, other, both);
+    if (!joins && !implies(other, condition)) {
+      ++k;
+      continue;
+    }
+    conditions.erase(conditions.begin() + k);
+    if (joins) {
+      condition = both;
+      k = 0;
+    }
+  }
+  return true;
+}
+
+void Agenda::add(Value value, unsigned env, Term condition) {
+  Place place = placeOf(value, env);
+  Entry &entry = entries[place];
+  entry.value = value;
+  if (llvm::any_of(entry.done, [&](Term done) { return implies(condition, done); }) ||
+      !merge(entry.conditions, condition))
+    return;
+  if (entry.conditions.size() == maxConditions) {
+    for (Term other : entry.conditions)
+      condition = inCommon(terms, condition, other);
+    entry.conditions.clear();
+  }
+  entry.conditions.push_back(condition);
+  waiting.insert(place);
+}
+
+Agenda::Item Agenda::next() {
+  Place place = *waiting.rbegin();
+  waiting.erase(place);
+  Entry &entry = entries[place];
+  Item item{entry.value, std::get<1>(place), std::move(entry.conditions)};
+  entry.done.append(item.conditions.begin(), item.conditions.end());
+  entry.conditions.clear();
+  return item;
+}
+
+std::vector<Access> validation::inOrder(std::vector<std::pair<Agenda::Place, Access>> &accesses) {
+  llvm::stable_sort(accesses, [](auto &a, auto &b) { return a.first < b.first; });
+  std::vector<Access> result;
+  for (auto &[place, access] : accesses)
+    result.push_back(std::move(access));
+  accesses.clear();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The normal form
+//===----------------------------------------------------------------------===//
+
 DNFAccesses::DNFAccesses(TermContext &terms, Variables &variables, dnf::KernelOp kernel)
-    : terms(terms), variables(variables), kernel(kernel) {
+    : terms(terms), variables(variables), kernel(kernel), agenda(terms, kernel) {
   for (auto let : kernel.getBody().getOps<dnf::LetOp>())
     lets[let.getSymName()] = let;
 }
 
+DNFAccesses::Env &DNFAccesses::makeEnv() {
+  Env &env = *envs.emplace_back(std::make_unique<Env>());
+  env.number = envs.size() - 1;
+  return env;
+}
+
 std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
-  std::vector<Access> result;
-  accesses = &result;
-  visited.clear();
-  Env &env = *outputs.emplace_back(std::make_unique<Env>());
+  agenda.clear();
+  Env &env = makeEnv();
   for (auto [k, argument] : llvm::enumerate(output.getBody().getArguments())) {
     Term extent = terms.extent(cast<StringAttr>(output.getDomain()[k]).getValue());
     StringRef name = cast<StringAttr>(output.getNames()[k]).getValue();
@@ -82,18 +198,23 @@ std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
   // An output without elements reads none.
   for (BlockArgument argument : output.getBody().getArguments())
     if (variables.isEmpty(env.values[argument]))
-      return result;
-  visitYield(output.getBody().front(), env, terms.truth(true));
-  return result;
+      return {};
+  needYield(output.getBody().front(), env, terms.truth(true));
+  while (!agenda.isEmpty()) {
+    Agenda::Item item = agenda.next();
+    for (Term condition : item.conditions)
+      visit(item.value, *envs[item.env], condition);
+  }
+  return inOrder(accesses);
 }
 
-void DNFAccesses::visitYield(Block &block, Env &env, Term condition) {
+void DNFAccesses::needYield(Block &block, Env &env, Term condition) {
   auto yield = cast<dnf::YieldOp>(block.getTerminator());
   if (Value present = yield.getPresent()) {
-    visit(present, env, condition);
+    need(present, env, condition);
     condition = terms.both(condition, termOf(present, env));
   }
-  visit(yield.getValue(), env, condition);
+  need(yield.getValue(), env, condition);
 }
 
 void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
@@ -107,19 +228,19 @@ void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
   env.values[index] = variables.get(depth, terms.extent(op.getExtent()), op.getName());
 }
 
+void DNFAccesses::need(Value value, Env &env, Term condition) {
+  if (value.getDefiningOp())
+    return agenda.add(value, env.number, condition);
+  // The index of a let is computed where the let is applied.
+  auto argument = cast<BlockArgument>(value);
+  if (env.outer && isa<dnf::LetOp>(argument.getOwner()->getParentOp()))
+    need(env.call.getIndices()[argument.getArgNumber()], *env.outer, condition);
+}
+
 void DNFAccesses::visit(Value value, Env &env, Term condition) {
-  if (!visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
-    return;
   Operation *op = value.getDefiningOp();
-  if (!op) {
-    // The index of a let is computed where the let is applied.
-    auto argument = cast<BlockArgument>(value);
-    if (env.outer && isa<dnf::LetOp>(argument.getOwner()->getParentOp()))
-      visit(env.call.getIndices()[argument.getArgNumber()], *env.outer, condition);
-    return;
-  }
   if (visitChoice(
-          terms, op, condition, [&](Value part, Term where) { visit(part, env, where); },
+          terms, op, condition, [&](Value part, Term where) { need(part, env, where); },
           [&](Value part) { return termOf(part, env); }))
     return;
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op)) {
@@ -128,27 +249,28 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
     if (extent->is(TermKind::Number) && extent->value <= 0)
       condition = terms.truth(false);
     enter(reduce, env);
-    return visitYield(reduce.getBody().front(), env, condition);
+    return needYield(reduce.getBody().front(), env, condition);
   }
   if (auto apply = dyn_cast<dnf::ApplyOp>(op))
     return visitApply(apply, env, condition);
   for (Value operand : op->getOperands())
     if (!isa<ArrayType>(operand.getType()))
-      visit(operand, env, condition);
+      need(operand, env, condition);
   if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
     SmallVector<Term> index;
     for (Value entry : psi.getIndices())
       index.push_back(termOf(entry, env));
-    accesses->push_back({cast<BlockArgument>(psi.getArray()).getArgNumber(), index, condition,
-                         psi.getLoc()});
+    accesses.push_back({agenda.placeOf(value, env.number),
+                        {cast<BlockArgument>(psi.getArray()).getArgNumber(), index, condition,
+                         psi.getLoc()}});
   }
 }
 
 DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &arguments,
                                        unsigned depth) {
-  std::unique_ptr<Env> &env = envs[{let, arguments, depth}];
+  Env *&env = applications[{let, arguments, depth}];
   if (!env) {
-    env = std::make_unique<Env>();
+    env = &makeEnv();
     env->depth = depth;
     for (auto [argument, term] : llvm::zip_equal(let.getBody().getArguments(), arguments))
       env->values[argument] = term;
@@ -178,7 +300,7 @@ void DNFAccesses::visitApply(dnf::ApplyOp op, Env &env, Term condition) {
     inner.outer = &env;
     inner.call = op;
   }
-  visitYield(let.getBody().front(), inner, restrictTo(terms, condition, mentioned));
+  needYield(let.getBody().front(), inner, restrictTo(terms, condition, mentioned));
 }
 
 Term DNFAccesses::termOfReduce(dnf::ReduceOp op, Env &env) {

@@ -62,6 +62,45 @@ bool visitChoice(TermContext &terms, mlir::Operation *op, Term condition,
                  llvm::function_ref<void(mlir::Value, Term)> visit,
                  llvm::function_ref<Term(mlir::Value)> termOf);
 
+/// What is still to be visited: values in environments, which are numbers here, under the
+/// conditions where they are needed. The last one of the program comes first: whoever needs
+/// a value stands behind it, so that all of its conditions are known when its turn comes, and
+/// it is visited once for each that is left of them. Conditions are sets of parts; one with
+/// all parts of another one is implied by it, two that differ in one part and its negation
+/// are what they have in common, and of very many only that is kept, which is less than each.
+class Agenda {
+public:
+  Agenda(TermContext &terms, mlir::Operation *kernel);
+  void add(mlir::Value value, unsigned env, Term condition);
+  bool isEmpty() const { return waiting.empty(); }
+  struct Item {
+    mlir::Value value;
+    unsigned env;
+    llvm::SmallVector<Term> conditions;
+  };
+  Item next();
+  /// Forgets what was visited.
+  void clear() { entries.clear(), waiting.clear(); }
+  /// Where a value stands in the program, in its environment.
+  using Place = std::tuple<unsigned, unsigned, unsigned>;
+  Place placeOf(mlir::Value value, unsigned env) const;
+
+private:
+  struct Entry {
+    mlir::Value value;
+    llvm::SmallVector<Term> conditions, done;
+  };
+  bool merge(llvm::SmallVectorImpl<Term> &conditions, Term &condition);
+
+  TermContext &terms;
+  llvm::DenseMap<mlir::Operation *, unsigned> positions;
+  std::map<Place, Entry> entries;
+  std::set<Place> waiting;
+};
+
+/// Accesses as they stand in the program.
+std::vector<Access> inOrder(std::vector<std::pair<Agenda::Place, Access>> &accesses);
+
 class DNFAccesses {
 public:
   DNFAccesses(TermContext &terms, Variables &variables, dnf::KernelOp kernel);
@@ -71,13 +110,15 @@ public:
 private:
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
-    unsigned depth = 0;
+    unsigned depth = 0, number = 0;
     /// Of a let: where it is applied, for the indices that it uses.
     dnf::ApplyOp call;
     Env *outer = nullptr;
   };
   using Arguments = std::vector<Term>;
-  void visitYield(mlir::Block &block, Env &env, Term condition);
+  Env &makeEnv();
+  void need(mlir::Value value, Env &env, Term condition);
+  void needYield(mlir::Block &block, Env &env, Term condition);
   void visit(mlir::Value value, Env &env, Term condition);
   void visitApply(dnf::ApplyOp op, Env &env, Term condition);
   Term termOf(mlir::Value value, Env &env);
@@ -88,11 +129,11 @@ private:
   TermContext &terms;
   Variables &variables;
   dnf::KernelOp kernel;
+  Agenda agenda;
   llvm::StringMap<dnf::LetOp> lets;
-  std::map<std::tuple<mlir::Operation *, Arguments, unsigned>, std::unique_ptr<Env>> envs;
-  std::vector<std::unique_ptr<Env>> outputs;
-  std::set<std::tuple<void *, Env *, Term>> visited;
-  std::vector<Access> *accesses = nullptr;
+  std::map<std::tuple<mlir::Operation *, Arguments, unsigned>, Env *> applications;
+  std::vector<std::unique_ptr<Env>> envs;
+  std::vector<std::pair<Agenda::Place, Access>> accesses;
 };
 
 /// An element that the operational level writes: the index on every axis.
@@ -114,28 +155,38 @@ public:
                                           const llvm::DenseMap<Term, Term> &rows);
 
 private:
+  /// Values inside of a state that carries axes, at one element of it; or those outside of
+  /// all such states.
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
+    unsigned number = 0;
+    onf::AccOp acc;
+    Env *outer = nullptr;
   };
+  Env &makeEnv(onf::AccOp acc, Env *outer);
+  static Env &homeOf(mlir::Region *region, Env &env);
+  void need(mlir::Value value, Env &env, Term condition);
   void visit(mlir::Value value, Env &env, Term condition);
   void visitState(onf::FoldOp fold, unsigned number, Env &env, Term condition);
   void visitAcc(onf::AccOp acc, Env &env, Term condition);
   Env &carried(onf::AccOp acc, Env &env, llvm::ArrayRef<Term> indices);
   Term termOf(mlir::Value value, Env &env);
+  Term compute(mlir::Value value, Env &env);
   Term termOfState(onf::AccOp acc, Env &env);
   Term termOfArgument(mlir::BlockArgument argument);
   template <typename OpT>
   mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
   unsigned depthOf(mlir::Operation *loop);
+  void forget();
 
   TermContext &terms;
   Variables &variables;
   onf::KernelOp kernel;
-  Env root;
+  Agenda agenda;
   llvm::DenseMap<Term, Term> rows;
-  std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, std::unique_ptr<Env>> envs;
-  std::set<std::tuple<void *, Env *, Term>> visited;
-  std::vector<Access> *accesses = nullptr;
+  std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
+  std::vector<std::unique_ptr<Env>> envs;
+  std::vector<std::pair<Agenda::Place, Access>> accesses;
   bool failed = false;
 };
 

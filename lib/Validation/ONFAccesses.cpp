@@ -8,7 +8,31 @@ using namespace moa;
 using namespace moa::validation;
 
 ONFAccesses::ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel)
-    : terms(terms), variables(variables), kernel(kernel) {}
+    : terms(terms), variables(variables), kernel(kernel), agenda(terms, kernel) {
+  forget();
+}
+
+void ONFAccesses::forget() {
+  elements.clear();
+  envs.clear();
+  makeEnv({}, nullptr);
+}
+
+ONFAccesses::Env &ONFAccesses::makeEnv(onf::AccOp acc, Env *outer) {
+  Env &env = *envs.emplace_back(std::make_unique<Env>());
+  env.number = envs.size() - 1;
+  env.acc = acc;
+  env.outer = outer;
+  return env;
+}
+
+/// The environment of what stands in a region: that of the innermost state around it.
+ONFAccesses::Env &ONFAccesses::homeOf(Region *region, Env &env) {
+  Env *home = &env;
+  while (home->outer && !home->acc.getValue().isAncestor(region))
+    home = home->outer;
+  return *home;
+}
 
 //===----------------------------------------------------------------------===//
 // Addresses
@@ -117,7 +141,7 @@ FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
 FailureOr<std::vector<Write>> ONFAccesses::writes() {
   std::vector<Write> result;
   WalkResult walked = kernel.getBody().walk([&](onf::StoreOp store) {
-    auto index = multiIndex(store, root);
+    auto index = multiIndex(store, *envs.front());
     if (mlir::failed(index))
       return WalkResult::interrupt();
     unsigned inputs = kernel.getArgNames().size();
@@ -137,32 +161,37 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
                                                const DenseMap<Term, Term> &names) {
   if (names != rows) {
     rows = names;
-    root.values.clear();
-    envs.clear();
+    forget();
   }
-  std::vector<Access> result;
-  accesses = &result;
-  visited.clear();
+  agenda.clear();
+  accesses.clear();
   // A store that never runs reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
-    return result;
-  visit(cast<onf::StoreOp>(write.op).getValue(), root, terms.truth(true));
+    return std::vector<Access>();
+  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), terms.truth(true));
+  while (!agenda.isEmpty()) {
+    Agenda::Item item = agenda.next();
+    for (Term condition : item.conditions)
+      visit(item.value, *envs[item.env], condition);
+  }
   if (failed)
     return failure();
-  return result;
+  return inOrder(accesses);
 }
 
 static onf::AccOp accOf(onf::FoldOp fold, unsigned number) {
   return fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
 }
 
+void ONFAccesses::need(Value value, Env &env, Term condition) {
+  if (value.getDefiningOp() && !condition->isFalse())
+    agenda.add(value, homeOf(value.getParentRegion(), env).number, condition);
+}
+
 void ONFAccesses::visit(Value value, Env &env, Term condition) {
   Operation *op = value.getDefiningOp();
-  if (!op || condition->isFalse() ||
-      !visited.insert({value.getAsOpaquePointer(), &env, condition}).second)
-    return;
   if (visitChoice(
-          terms, op, condition, [&](Value part, Term where) { visit(part, env, where); },
+          terms, op, condition, [&](Value part, Term where) { need(part, env, where); },
           [&](Value part) { return termOf(part, env); }))
     return;
   if (auto fold = dyn_cast<onf::FoldOp>(op))
@@ -172,7 +201,7 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   if (auto at = dyn_cast<onf::AtOp>(op)) {
     SmallVector<Term> indices;
     for (Value index : at.getIndices()) {
-      visit(index, env, condition);
+      need(index, env, condition);
       indices.push_back(termOf(index, env));
     }
     auto fold = at.getState().getDefiningOp<onf::FoldOp>();
@@ -181,31 +210,27 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
   }
   for (Value operand : op->getOperands())
     if (!isa<ArrayType>(operand.getType()))
-      visit(operand, env, condition);
+      need(operand, env, condition);
   if (auto load = dyn_cast<onf::LoadOp>(op)) {
     auto index = multiIndex(load, env);
     if (mlir::failed(index)) {
       failed = true;
       return;
     }
-    accesses->push_back({cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
-                         load.getLoc()});
+    accesses.push_back({agenda.placeOf(value, env.number),
+                        {cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
+                         load.getLoc()}});
   }
 }
 
 /// The environment in which a state's carried axes have these indices.
 ONFAccesses::Env &ONFAccesses::carried(onf::AccOp acc, Env &env, ArrayRef<Term> indices) {
-  std::unique_ptr<Env> &entry =
-      envs[{acc, &env, std::vector<Term>(indices.begin(), indices.end())}];
+  Env &outer = homeOf(acc->getParentRegion(), env);
+  Env *&entry = elements[{acc, &outer, std::vector<Term>(indices.begin(), indices.end())}];
   if (!entry) {
-    entry = std::make_unique<Env>(env);
+    entry = &makeEnv(acc, &outer);
     for (auto [argument, index] : llvm::zip_equal(acc.getValue().getArguments(), indices))
       entry->values[argument] = index;
-    // What was computed inside at other indices stays outside.
-    acc.getValue().walk([&](Operation *inner) {
-      for (Value result : inner->getResults())
-        entry->values.erase(result);
-    });
   }
   return *entry;
 }
@@ -215,21 +240,21 @@ void ONFAccesses::visitState(onf::FoldOp fold, unsigned number, Env &env, Term c
   if (extent->is(TermKind::Number) && extent->value <= 0)
     return;
   for (auto guard : fold.getBody().getOps<onf::GuardOp>()) {
-    visit(guard.getCondition(), env, condition);
+    need(guard.getCondition(), env, condition);
     condition = terms.both(condition, termOf(guard.getCondition(), env));
   }
-  visitAcc(accOf(fold, number), env, condition);
+  // Of this environment, though the state stands outside of its own elements.
+  if (!condition->isFalse())
+    agenda.add(accOf(fold, number).getResult(), env.number, condition);
 }
 
 void ONFAccesses::visitAcc(onf::AccOp acc, Env &env, Term condition) {
-  if (condition->isFalse() || !visited.insert({acc.getOperation(), &env, condition}).second)
-    return;
   for (Value ref : acc.getRefs())
-    visit(ref, env, condition);
+    need(ref, env, condition);
   for (Region *region : {&acc.getValue(), &acc.getRepair()})
     if (!region->empty())
       for (Value value : region->front().getTerminator()->getOperands())
-        visit(value, env, condition);
+        need(value, env, condition);
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,8 +277,14 @@ Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
 }
 
 Term ONFAccesses::termOf(Value value, Env &env) {
-  if (Term known = env.values.lookup(value))
+  Env &home = homeOf(value.getParentRegion(), env);
+  if (Term known = home.values.lookup(value))
     return known;
+  Term result = compute(value, home);
+  return home.values[value] = result;
+}
+
+Term ONFAccesses::compute(Value value, Env &env) {
   Term result = nullptr;
   Operation *op = value.getDefiningOp();
   if (!op) {
@@ -288,5 +319,5 @@ Term ONFAccesses::termOf(Value value, Env &env) {
   if (!result)
     result = terms.scalar("state " + std::to_string(uintptr_t(value.getAsOpaquePointer())),
                           value.getType(), {});
-  return env.values[value] = result;
+  return result;
 }

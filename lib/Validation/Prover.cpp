@@ -4,6 +4,7 @@
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <numeric>
 
 using namespace mlir;
@@ -18,6 +19,9 @@ static constexpr unsigned maxCases = 64, maxNesting = 3;
 static constexpr unsigned maxSampled = 24;
 /// Factors by which a goal is multiplied.
 static constexpr size_t maxFactors = 12;
+/// Quotients that a goal gets rid of, and the sizes of all systems that are solved for that.
+static constexpr unsigned maxQuotients = 3;
+static constexpr int64_t maxWork = 1 << 25;
 /// Facts that are multiplied.
 static constexpr size_t maxProducts = 24;
 /// Unknowns of one proof of which something is said.
@@ -65,6 +69,8 @@ struct Prover::System {
   };
 
   void add(Term sum, bool isEquality = false) {
+    if (!(isEquality ? zeros : sums).insert(sum).second)
+      return;
     Row row;
     row.isEquality = isEquality;
     splitSum(sum, row.parts, row.constant);
@@ -72,6 +78,9 @@ struct Prover::System {
       unknowns.insert(part);
     rows.push_back(std::move(row));
   }
+
+  /// What it takes to solve, in no unit.
+  int64_t getSize() const { return rows.size() * rows.size() * unknowns.size(); }
 
   /// What is known of the points that satisfy all rows.
   enum class Points { None, NoIntegers, Some, Unknown };
@@ -127,6 +136,9 @@ private:
 public:
   std::vector<Row> rows;
   llvm::SetVector<Term> unknowns;
+
+private:
+  DenseSet<Term> sums, zeros;
 };
 
 //===----------------------------------------------------------------------===//
@@ -253,6 +265,7 @@ private:
   }
   void multiply(Term goal);
   void multiplyFacts();
+  void multiplyPairs(const DenseSet<Term> &known);
   bool isPositive(Term divisor, Term inRange);
   bool isNotNegative(Term factor) const;
 };
@@ -533,13 +546,24 @@ void Prover::Search::multiply(Term goal) {
     system.add(terms.product(negated, factor));
 }
 
+/// Whether all products in a sum are among the known ones.
+static bool hasNothingNew(Term sum, const DenseSet<Term> &known) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(sum, parts, constant);
+  return llvm::all_of(parts, [&](auto &part) {
+    return !part.first->is(TermKind::Product) || known.contains(part.first);
+  });
+}
+
 /// Lemma 12 for facts: f ≥ 0 with a part x gives f·r ≥ 0 for the other factors r of a
 /// product with x.
 void Prover::Search::multiplyFacts() {
-  SmallVector<Term> products, rows;
+  SmallVector<Term> products;
   for (Term unknown : system.unknowns)
     if (unknown->is(TermKind::Product))
       products.push_back(unknown);
+  DenseSet<Term> known(products.begin(), products.end());
   llvm::SetVector<std::pair<Term, Term>> pairs;
   for (Term fact : held) {
     if (!fact->is(TermKind::NotNegative))
@@ -563,10 +587,45 @@ void Prover::Search::multiplyFacts() {
         pairs.insert({rest, fact->operands[0]});
       }
   }
-  for (auto [rest, fact] : pairs.getArrayRef().take_front(harder ? 8 * maxProducts : maxProducts)) {
+  SmallVector<std::pair<Term, Term>> sorted(pairs.begin(), pairs.end());
+  size_t most = harder ? 8 * maxProducts : maxProducts;
+  if (harder && prover.isLast) {
+    most = 3 * maxProducts;
+    llvm::stable_sort(sorted, [&](auto &a, auto &b) {
+      return hasNothingNew(terms.product(a.first, a.second), known) &&
+             !hasNothingNew(terms.product(b.first, b.second), known);
+    });
+  }
+  for (auto [rest, fact] : ArrayRef(sorted).take_front(most)) {
     system.add(terms.product(rest, fact));
     lemmas.insert("Lemma 12");
   }
+  if (harder && prover.isLast)
+    multiplyPairs(known);
+}
+
+/// Lemma 12 for two facts: f ≥ 0 and g ≥ 0 give f·g ≥ 0, where something is said of its
+/// products already.
+void Prover::Search::multiplyPairs(const DenseSet<Term> &known) {
+  SmallVector<Term> linear;
+  for (Term fact : held) {
+    if (!fact->is(TermKind::NotNegative) || !fact->operands[0]->is(TermKind::Sum) ||
+        fact->operands[0]->operands.size() > 3)
+      continue;
+    if (llvm::none_of(fact->operands[0]->operands,
+                      [](Term part) { return part->is(TermKind::Product); }))
+      linear.push_back(fact->operands[0]);
+  }
+  size_t budget = 2 * maxProducts;
+  for (auto [k, f] : llvm::enumerate(linear))
+    for (Term g : ArrayRef<Term>(linear).take_front(k + 1)) {
+      Term both = terms.product(f, g);
+      if (budget == 0 || !hasNothingNew(both, known))
+        continue;
+      --budget;
+      system.add(both);
+      lemmas.insert("Lemma 12");
+    }
 }
 
 /// Looks for a case that is possible. Rational points decide whether there is a choice
@@ -576,6 +635,8 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
   if (contradicted)
     return Points::None;
   bool isLast = choices.empty() || budget == 0;
+  if (prover.isLast && (prover.work -= system.getSize()) < 0)
+    return Points::Unknown;
   Points found = system.find(/*integers=*/isLast);
   if (isLast || found == Points::None)
     return found;
@@ -671,7 +732,7 @@ Proof Prover::search(Term goal, Term condition, ArrayRef<const Assumption *> use
 Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> used,
                       unsigned depth) {
   std::vector<const Assumption *> key(used.begin(), used.end());
-  if (auto it = memo.find({goal, condition, key}); it != memo.end())
+  if (auto it = memo.find({goal, condition, key, isLast}); it != memo.end())
     return it->second;
   bool isPlain = depth == 0 && condition->isTrue() && used.empty(), hasProducts = false;
   Proof proof;
@@ -686,7 +747,7 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
       proof = attemptCases(goal, condition, used);
   }
   if (depth == 0 || proof.holds)
-    memo[{goal, condition, key}] = proof;
+    memo[{goal, condition, key, isLast}] = proof;
   return proof;
 }
 
@@ -698,18 +759,28 @@ Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption 
   splitSum(goal, parts, constant);
   Proof all;
   for (auto [part, coefficient] : parts) {
-    Term first = nullptr, x = nullptr, y = nullptr;
-    if (part->is(TermKind::Select)) {
-      first = part->operands[0], x = part->operands[1], y = part->operands[2];
-    } else if (isExtreme(part)) {
-      x = part->operands[0], y = part->operands[1];
-      first = part->name == "min" ? terms.atMost(x, y) : terms.atMost(y, x);
+    Term first = nullptr, x = nullptr, y = nullptr, others = terms.number(1), choice = part;
+    if (part->is(TermKind::Product)) {
+      auto *it = llvm::find_if(part->operands, isExtreme);
+      if (!isLast || it == part->operands.end())
+        continue;
+      choice = *it;
+      for (const Term &factor : part->operands)
+        if (&factor != it)
+          others = terms.product(others, factor);
+    }
+    if (choice->is(TermKind::Select)) {
+      first = choice->operands[0], x = choice->operands[1], y = choice->operands[2];
+    } else if (isExtreme(choice)) {
+      x = choice->operands[0], y = choice->operands[1];
+      first = choice->name == "min" ? terms.atMost(x, y) : terms.atMost(y, x);
     } else {
       continue;
     }
     all.holds = true;
     for (auto [value, where] : {std::pair(x, first), std::pair(y, terms.negate(first))}) {
-      Term change = terms.scaled(terms.difference(value, part), coefficient);
+      Term change = terms.product(others, terms.difference(value, choice));
+      change = terms.scaled(change, coefficient);
       Proof one = attempt(terms.sum(goal, change), terms.both(condition, where), used, 0);
       all.holds &= one.holds;
       all.lemmas.insert(one.lemmas.begin(), one.lemmas.end());
@@ -722,13 +793,20 @@ Proof Prover::attemptCases(Term goal, Term condition, ArrayRef<const Assumption 
   return all;
 }
 
-/// The goal with minima and maxima that the ranges of its indices decide.
-Term Prover::simplified(Term goal, Term condition) {
-  llvm::SetVector<Term> indices, extremes;
+/// A condition, and that the indices of a goal are in their ranges.
+Term Prover::inRanges(Term goal, Term condition) {
+  llvm::SetVector<Term> indices;
   collectIndices(goal, indices);
   for (Term index : indices)
     if (Term extent = variables.extentOf(index))
       condition = terms.both(condition, terms.below(index, split(extent)));
+  return condition;
+}
+
+/// The goal with minima and maxima that the ranges of its indices decide.
+Term Prover::simplified(Term goal, Term condition) {
+  llvm::SetVector<Term> extremes;
+  condition = inRanges(goal, condition);
   DenseSet<Term> seen;
   std::function<void(Term)> visit = [&](Term term) {
     if (!seen.insert(term).second)
@@ -747,6 +825,72 @@ Term Prover::simplified(Term goal, Term condition) {
         with[extreme] = x;
     }
   return terms.substitute(goal, with);
+}
+
+/// Whether b ≥ 1, for a product by its factors.
+bool Prover::isPositive(Term divisor, Term condition, std::set<std::string> &lemmas) {
+  auto shown = [&](Term x) {
+    Proof proof = attempt(terms.difference(x, terms.number(1)), condition, {}, 1);
+    if (proof.holds)
+      lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
+    return proof.holds;
+  };
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(divisor, parts, constant);
+  if (parts.size() == 1 && constant == 0 && parts[0].second > 0 &&
+      parts[0].first->is(TermKind::Product) && llvm::all_of(parts[0].first->operands, shown))
+    return true;
+  return shown(divisor);
+}
+
+/// Lemma 15: for b ≥ 1, t ≤ ⌊e/b⌋ ⇔ b·t ≤ e and ⌊e/b⌋ ≤ t ⇔ e ≤ b·t + b − 1; and for c ≥ 0,
+/// c·(e − b + 1) ≤ b·c·⌊e/b⌋ ≤ c·e. So a goal need not speak of its quotients.
+Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(goal, parts, constant);
+  for (bool exact : {true, false})
+    for (auto [part, coefficient] : parts) {
+      Term quotient = part, others = terms.number(1);
+      if (part->is(TermKind::Product)) {
+        auto *it = llvm::find_if(part->operands, [](Term x) { return x->is(TermKind::Quotient); });
+        if (it == part->operands.end())
+          continue;
+        quotient = *it;
+        for (const Term &factor : part->operands)
+          if (&factor != it)
+            others = terms.product(others, factor);
+      }
+      bool isOne = quotient == part && (coefficient == 1 || coefficient == -1);
+      if (!quotient->is(TermKind::Quotient) || isOne != exact)
+        continue;
+      Term e = quotient->operands[0], b = quotient->operands[1];
+      Proof proof;
+      if (work < 0)
+        return proof;
+      if (!isPositive(b, condition, proof.lemmas))
+        continue;
+      if (!others->is(TermKind::Number) && !attempt(others, condition, {}, 1).holds)
+        continue;
+      Term rest = terms.product(b, terms.difference(goal, terms.scaled(part, coefficient)));
+      Term gap = terms.difference(b, terms.number(1));
+      if (exact)
+        rest = coefficient > 0 ? rest : terms.sum(rest, gap);
+      else if (coefficient > 0)
+        e = terms.difference(e, gap);
+      Term simpler = terms.sum(rest, terms.scaled(terms.product(others, e), coefficient));
+      Proof inner = attempt(simpler, condition, {}, 0);
+      if (!inner.holds && depth > 0)
+        inner = withoutQuotients(simpler, condition, depth - 1);
+      if (!inner.holds)
+        continue;
+      proof.holds = true;
+      proof.lemmas.insert(inner.lemmas.begin(), inner.lemmas.end());
+      proof.lemmas.insert("Lemma 15");
+      return proof;
+    }
+  return {};
 }
 
 const std::pair<Proof, bool> &Prover::attemptAlways(Term goal) {
@@ -785,17 +929,35 @@ Term Prover::flatten(Term term, bool &used) {
 }
 
 Proof Prover::prove(Term goal, Term condition) {
+  Term whole = split(goal), where = split(condition);
   bool flattened = false;
-  goal = flatten(split(goal), flattened);
-  condition = flatten(split(condition), flattened);
+  goal = flatten(whole, flattened);
+  condition = flatten(where, flattened);
   Proof proof = decide(goal, condition);
   if (!proof.holds)
     if (Term simpler = flatten(simplified(goal, condition), flattened); simpler != goal) {
       proof = decide(simpler, condition);
       proof.always &= condition->isTrue();
     }
-  if (flattened)
-    proof.lemmas.insert("Lemma 14");
+  if (proof.holds) {
+    if (flattened)
+      proof.lemmas.insert("Lemma 14");
+    return proof;
+  }
+  // A remainder is one of what is divided, not of what that is a quotient of.
+  llvm::SaveAndRestore last(isLast, true);
+  work = maxWork;
+  if (flattened && (proof = decide(whole, where)).holds)
+    return proof;
+  for (Term other : {simplified(goal, condition), simplified(whole, where)}) {
+    proof = withoutQuotients(other, inRanges(other, other == goal ? condition : where), maxQuotients);
+    if (proof.holds) {
+      proof.always = condition->isTrue();
+      if (flattened)
+        proof.lemmas.insert("Lemma 14");
+      return proof;
+    }
+  }
   return proof;
 }
 

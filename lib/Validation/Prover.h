@@ -59,7 +59,10 @@ private:
   Proof decide(Term goal, Term condition);
   const std::pair<Proof, bool> &attemptAlways(Term goal);
   Proof attemptCases(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used);
+  Term inRanges(Term goal, Term condition);
   Term simplified(Term goal, Term condition);
+  Proof withoutQuotients(Term goal, Term condition, unsigned depth);
+  bool isPositive(Term divisor, Term condition, std::set<std::string> &lemmas);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
@@ -75,7 +78,10 @@ private:
   std::optional<std::pair<Substitution, Substitution>> splitting;
   /// Without a condition and with few products; whether more products were worth a try.
   std::map<Term, std::pair<Proof, bool>> unconditional;
-  std::map<std::tuple<Term, Term, std::vector<const Assumption *>>, Proof> memo;
+  std::map<std::tuple<Term, Term, std::vector<const Assumption *>, bool>, Proof> memo;
+  /// The last means are tried: products of two facts, while there is work left for them.
+  bool isLast = false;
+  int64_t work = 0;
 };
 
 } // namespace moa::validation

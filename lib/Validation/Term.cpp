@@ -473,9 +473,13 @@ Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, T
     return truth(monoid == "and");
   unsigned height = std::max(body->height, presence->height) + 1;
   Term bound = this->index(-int64_t(height));
-  DenseMap<Term, Term> with = {{index, bound}};
-  return unique(TermKind::Reduce, 0, canonical(type), monoid, {},
-                {bound, extent, substitute(body, with), substitute(presence, with)});
+  if (index != bound) {
+    DenseMap<Term, Term> with = {{index, bound}};
+    Substitution binding(*this, with);
+    body = binding.of(body);
+    presence = binding.of(presence);
+  }
+  return unique(TermKind::Reduce, 0, canonical(type), monoid, {}, {bound, extent, body, presence});
 }
 
 Term TermContext::apply(int64_t definition, Type type, ArrayRef<Term> indices) {
@@ -679,6 +683,10 @@ Term TermContext::cast(Term a, Type type) {
 // Substitution
 //===----------------------------------------------------------------------===//
 
+Substitution::Substitution(TermContext &terms, const DenseMap<Term, Term> &with)
+    : terms(&terms), memo(with), isIdentity(with.empty()),
+      grows(llvm::any_of(with, [](auto &entry) { return entry.second->height > entry.first->height; })) {}
+
 Term Substitution::of(Term term) {
   if (isIdentity)
     return term;
@@ -686,6 +694,8 @@ Term Substitution::of(Term term) {
     return it->second;
   if (term->operands.empty())
     return term;
+  if (grows && term->is(TermKind::Reduce))
+    return memo[term] = ofReduce(term);
   SmallVector<Term> operands;
   bool same = true;
   for (Term operand : term->operands) {
@@ -695,6 +705,29 @@ Term Substitution::of(Term term) {
   Term result = same ? term : rebuild(term, operands);
   memo[term] = result;
   return result;
+}
+
+/// Whether anything of a term is replaced.
+bool Substitution::touches(Term term) {
+  if (auto it = memo.find(term); it != memo.end())
+    return it->second != term;
+  auto [it, isNew] = touched.try_emplace(term, false);
+  if (!isNew)
+    return it->second;
+  bool found = llvm::any_of(term->operands, [&](Term part) { return touches(part); });
+  return touched[term] = found;
+}
+
+/// What comes in may hold reductions as high as this one, whose bound indices have its
+/// number: its own index is free meanwhile, by a name that no reduction inside has.
+Term Substitution::ofReduce(Term term) {
+  if (!touches(term))
+    return term;
+  Term free = terms->index((int64_t(1) << 40) + term->height);
+  DenseMap<Term, Term> open = {{term->operands[0], free}};
+  Substitution opening(*terms, open);
+  Term body = of(opening.of(term->operands[2])), presence = of(opening.of(term->operands[3]));
+  return terms->reduce(term->name, term->type, free, of(term->operands[1]), body, presence);
 }
 
 Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
@@ -730,13 +763,8 @@ Term Substitution::rebuild(Term term, ArrayRef<Term> x) {
     if (term->type.isIndex() && x.size() == 2)
       return terms->integer(term->name, x[0], x[1]);
     return terms->scalar(term->name, term->type, x);
-  case TermKind::Reduce: {
-    // What came in may hold reductions, so that the bound index has another number.
-    Term free = terms->index(int64_t(1) << 40);
-    DenseMap<Term, Term> open = {{term->operands[0], free}};
-    return terms->reduce(term->name, term->type, free, x[1],
-                        Substitution(*terms, open).of(x[2]), Substitution(*terms, open).of(x[3]));
-  }
+  // No reduction inside has become as high as this one, so that its index may stay bound.
+  case TermKind::Reduce: return terms->reduce(term->name, term->type, x[0], x[1], x[2], x[3]);
   case TermKind::Apply: return terms->apply(term->value, term->type, x);
   default: return term;
   }

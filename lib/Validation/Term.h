@@ -155,19 +155,24 @@ private:
   int64_t fresh = int64_t(1) << 32;
 };
 
-/// Terms replaced in terms, which share what was found before.
+/// Terms replaced in terms, which share what was found before. The index of a reduction
+/// stays bound while its body is rewritten, so that a term is visited once however its
+/// reductions nest; only where a replacement holds more of them than what it stands for is
+/// the index freed first, lest it be captured.
 class Substitution {
 public:
-  Substitution(TermContext &terms, const llvm::DenseMap<Term, Term> &with)
-      : terms(&terms), memo(with), isIdentity(with.empty()) {}
+  Substitution(TermContext &terms, const llvm::DenseMap<Term, Term> &with);
   Term of(Term term);
 
 private:
   Term rebuild(Term term, llvm::ArrayRef<Term> operands);
+  Term ofReduce(Term term);
+  bool touches(Term term);
 
   TermContext *terms;
   llvm::DenseMap<Term, Term> memo;
-  bool isIdentity;
+  llvm::DenseMap<Term, bool> touched;
+  bool isIdentity, grows;
 };
 
 /// The parts of an integer: coefficients of atoms and products, and a constant.

@@ -124,6 +124,38 @@ TEST_F(ProverTest, QuotientsInsideOfQuotients) {
   EXPECT_FALSE(below(terms.quotient(whole, k), "M - 1", some).holds);
 }
 
+TEST_F(ProverTest, GoalsWithoutTheirQuotientsAreLemma15) {
+  // ⌊(M − 2)·i / max(N, 1)⌋ + 2 < M: (M − 2)·i ≤ N·(M − 3) + N − 1, of (M − 3)·(N − 1 − i) ≥ 0.
+  Term i = index("N"), one = terms.number(1), two = terms.number(2);
+  Term n = terms.symbol("N"), m = terms.symbol("M");
+  Term scaled = terms.quotient(terms.product(terms.difference(m, two), i),
+                               terms.integer("max", n, one));
+  Proof proof = below(terms.sum(scaled, two), "M", read("M >= 3"));
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 15"));
+  EXPECT_FALSE(below(terms.sum(scaled, two), "M", read("M >= 2")).holds);
+  EXPECT_FALSE(below(terms.sum(scaled, terms.number(3)), "M", read("M >= 3")).holds);
+}
+
+TEST_F(ProverTest, QuotientsInProductsAreLemma15) {
+  // ⌊N·⌊i/M⌋ / M⌋ < N of i < M·M, for N ≥ 1.
+  Term i = index("M*M"), n = terms.symbol("N"), m = terms.symbol("M");
+  Term scaled = terms.quotient(terms.product(n, terms.quotient(i, m)), m);
+  EXPECT_TRUE(below(scaled, "N", read("N >= 1")).holds);
+  EXPECT_FALSE(below(scaled, "N - 1", read("N >= 1")).holds);
+  EXPECT_FALSE(below(scaled, "N").holds);
+}
+
+TEST_F(ProverTest, RemaindersOfQuotients) {
+  // ⌊⌊i/N⌋/K⌋ mod M, whose quotient by M is one of i by N·K·M.
+  Term i = index("N*K*M*L"), n = terms.symbol("N"), k = terms.symbol("K"), m = terms.symbol("M");
+  Term digit = terms.remainder(terms.quotient(terms.quotient(i, n), k), m);
+  EXPECT_TRUE(prover.prove(digit, terms.truth(true)).holds);
+  EXPECT_TRUE(below(digit, "M").holds);
+  EXPECT_FALSE(below(digit, "M - 1").holds);
+  EXPECT_FALSE(prover.prove(terms.difference(digit, terms.number(1)), terms.truth(true)).holds);
+}
+
 TEST_F(ProverTest, QuotientByANumber) {
   Term j = index("16*L");
   EXPECT_TRUE(below(terms.quotient(j, terms.number(16)), "L").holds);
