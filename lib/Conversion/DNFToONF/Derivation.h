@@ -79,6 +79,10 @@ private:
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
   bool isAtMostOne(Expr e, int64_t j, Expr factor, Expr present);
+  Expr expose(Expr e, int64_t j, Expr body, Expr present);
+  Expr hoistFromProduct(Expr e, int64_t j, Expr body, Expr present);
+  Expr mapExtreme(Expr e, int64_t j, Expr body, Expr present);
+  Expr compareExtreme(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
@@ -112,6 +116,14 @@ private:
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };
+
+/// Whether a factor is computed from results of earlier reductions, all of them
+/// maxima and minima.
+bool readsExtremesOnly(Expr factor);
+
+/// How many elements a range has, as a float: Σ 1, or the extent where there is no condition.
+Expr makeCount(ExprContext &exprs, llvm::StringRef extent, int64_t index, Expr present,
+               mlir::Type type);
 
 /// R6: the sum of `body` at index `j` over a range without conditions, as a sum of
 /// products of sums that read no result over the range and of what reads none of

@@ -41,7 +41,6 @@ private:
   std::optional<Terms> product(const Terms &a, const Terms &b);
   bool canShift(const Terms &terms);
   Terms shifted(const Terms &terms);
-  Expr count();
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
   Expr firstValue(Expr g);
   Expr multiply(ArrayRef<Expr> factors);
@@ -311,16 +310,6 @@ Terms Expansion::shifted(const Terms &terms) {
   return result;
 }
 
-/// Σ 1, the extent as a float.
-Expr Expansion::count() {
-  auto extent = SymExpr::parse(sum->extent);
-  if (auto n = extent->getConstant())
-    return exprs.floatConstant(static_cast<double>(*n), type);
-  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)},
-                       IntegerType::get(exprs.getContext(), 64));
-  return exprs.op("arith.sitofp", {wide}, type);
-}
-
 Expr Expansion::run(Expr body) {
   Terms all{Term{}};
   SmallVector<Expr> others;
@@ -369,7 +358,7 @@ Expr Expansion::run(Expr body) {
   for (auto &[g, h] : coefficients) {
     bool isOne = g->kind == ExprKind::Const;
     Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
-    Expr part = count();
+    Expr part = makeCount(exprs, sum->extent, j, nullptr, type);
     if (rest || !isOne) {
       part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(),
                           exprs.boundName(sum));

@@ -76,6 +76,15 @@ public:
   /// lists them, replaced by what `with` gives for it; null leaves it out.
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
+  /// What is homogeneous of degree one (a root: one half) in these operands at once,
+  /// f(σ·x, σ·y) = σ·f(x, y); none where it is not.
+  struct Homogeneous {
+    llvm::SmallVector<unsigned, 2> operands;
+    bool ofSigned = false; // for σ < 0 as well, by |σ| of an absolute value
+    bool first = false;    // the first operand is a condition
+  };
+  Homogeneous homogeneous(Expr e);
+
   bool reads(Expr e, const StateSet &states);
   /// Whether the value is known not to be negative, wherever it is a number.
   bool isNonNegative(Expr e);
@@ -91,6 +100,7 @@ private:
   Trend trend(Expr e, const StateSet &states);
   Trend trendOf(Expr e, const StateSet &states);
   Split splitMulOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
+  Split splitHomogeneous(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
   Split splitAddOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
   bool isPositive(Expr e);
   bool findNonNegative(Expr e);
