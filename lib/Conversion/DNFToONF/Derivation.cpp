@@ -110,7 +110,7 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
 /// R6, where it costs no work for each element of a further axis: the sums that it
 /// makes depend on no index but those of the results that the sum reads.
 Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
-  if (!enabled("R6") || present || e->rounds)
+  if (!enabled("R6") || e->rounds || (present && !enabled("R3")))
     return nullptr;
   std::set<int64_t> known{j};
   for (Expr result : outermostReductions(body))
@@ -118,11 +118,11 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
       known.insert(result->freeIndices.begin(), result->freeIndices.end());
   if (!llvm::all_of(body->freeIndices, [&](int64_t index) { return known.count(index); }))
     return nullptr;
-  Expr value = expandSum(exprs, rules, e, j, body);
+  Expr value = expandSum(exprs, rules, e, j, body, present);
   if (!value)
     return nullptr;
   value = normalise(value);
-  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
+  if (Expr any = makeAny(e->extent, j, present); any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
   if (observer)
     observer->rewrote("R6", e, j, body, present, value);
@@ -503,7 +503,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
     acc.repair = rules.repair(acc.reduce, acc.body, acc.states, indices,
                               [&](Expr state) { return planOf(state).body; });
   }
-  if (acc.repair.valid() && enabled("R3"))
+  if (enabled("R3") && (acc.repair.valid() || shift(nest, acc)))
     return;
   if (!acc.repair.valid() && !quiet)
     remark(acc);

@@ -102,6 +102,7 @@ private:
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
+  bool shift(NestPlan &nest, AccPlan &acc);
   void delayStates(NestPlan &nest);
   void remark(const AccPlan &acc);
   void remarkOnRange(const AccPlan &acc, const AccPlan &other);
@@ -125,10 +126,14 @@ bool readsExtremesOnly(Expr factor);
 Expr makeCount(ExprContext &exprs, llvm::StringRef extent, int64_t index, Expr present,
                mlir::Type type);
 
-/// R6: the sum of `body` at index `j` over a range without conditions, as a sum of
-/// products of sums that read no result over the range and of what reads none of
+/// Whether `e`, at index `j`, is a distance from the largest or smallest such element of
+/// the range: x − max x.
+bool isDistance(ExprContext &exprs, Expr e, llvm::StringRef extent, int64_t j, Expr present);
+
+/// R6: the sum of `body` at index `j` over a range, as a sum of products of sums that read no result over the range and of what reads none of
 /// its indices; null where `body` does not separate, or needs no expansion.
-Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body);
+Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body,
+               Expr present);
 
 /// Restricts the ranges of reductions in operands of selections that may not be
 /// picked, where their terms may read outside of an array. `extents` are those of

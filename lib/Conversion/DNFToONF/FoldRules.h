@@ -35,6 +35,9 @@ struct Repair {
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
   bool resets = false;
+  /// What is added to the sum, of the states before and after, where H is not used.
+  using State = llvm::function_ref<Expr(Expr)>;
+  std::function<Expr(State before, State after)> shift;
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;
