@@ -340,6 +340,8 @@ Expr Expansion::run(Expr body) {
     if (!isMixed(factor.base))
       continue;
     if (rules.splitMul(factor.base, states, {j})) { // R3's business
+      if (present)
+        return nullptr; // it scales, where the sums of distances are moved
       rest = rest ? op(factor.divides ? "arith.divf" : "arith.mulf", rest, factor.base)
                   : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base)
                                     : factor.base);

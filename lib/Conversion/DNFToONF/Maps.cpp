@@ -241,7 +241,7 @@ Expr Derivation::compareExtreme(Expr e, int64_t j, Expr body, Expr present) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Maxima and minima stay, as in hoistFactors: beside them a product is kept in range.
+/// Σ u instead of Π e^u leaves the range no sooner. A σ leaves terms that are at most 1.
 Expr Derivation::hoistFromProduct(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || e->monoid != Monoid::mul || !isa<FloatType>(e->type) || e->rounds)
     return nullptr;
@@ -263,6 +263,12 @@ Expr Derivation::hoistFromProduct(Expr e, int64_t j, Expr body, Expr present) {
                               : factor.base->operands[0]);
   }
   if (outside.empty() && exponents.empty())
+    return nullptr;
+  // Without σ a product of many may leave the range where it does not beside it.
+  bool areAtMostOne = llvm::all_of(rules.factors(body), [&](const FoldRules::Factor &factor) {
+    return !factor.base->dependsOn(j) || (!factor.divides && isAtMostOne(e, j, factor.base, present));
+  });
+  if (!outside.empty() && !areAtMostOne)
     return nullptr;
   Expr term = rules.rebuildProduct(body, [&](unsigned, Expr factor) {
     return goes(factor) || isPower(factor) ? nullptr : factor;
