@@ -456,8 +456,11 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
+  std::string reason = acc.repair.reason;
+  if (int64_t more = costs.lookup(acc.reduce))
+    reason = "in one pass each row would hold " + std::to_string(more) + " states more";
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
-                    << "': " << acc.repair.reason << ", blocked by "
+                    << "': " << reason << ", blocked by "
                     << exprs.str(acc.repair.blocked);
 }
 

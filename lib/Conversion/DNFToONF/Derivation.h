@@ -116,6 +116,8 @@ private:
   FoldObserver *observer;
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
+  /// By how many states a row would grow if a sum came apart to save a pass.
+  llvm::DenseMap<Expr, int64_t> costs;
 };
 
 /// Whether a factor is computed from results of earlier reductions, all of them

@@ -73,8 +73,13 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Expr exponent = e->operands[1];
     auto power = floatValue(exponent);
     bool isWhole = power && *power == std::floor(*power);
-    if (!isWhole && (reads(exponent, states) || !free(exponent, indices) || !isPositive(exponent)))
-      return blockedBy(e);
+    bool isOfRow = !reads(exponent, states) && free(exponent, indices);
+    if (!isWhole && (!isOfRow || !isPositive(exponent))) {
+      Split split = blockedBy(e);
+      if (isOfRow)
+        split.reason = "its exponent is not known to be positive";
+      return split;
+    }
     Split a = parts(0);
     if (a && !isWhole && !(isNonNegative(a.g) && isNonNegative(a.h)))
       return blockedBy(e);
@@ -532,7 +537,7 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
                           stringifyMonoid(t->monoid).str());
   Split split = splitMul(body, states, indices);
   if (!split)
-    return fail(split.blocked, "it does not separate the index from earlier results");
+    return fail(split.blocked, split.reason.str());
   result.g = split.g;
   result.h = split.h;
   for (Expr state : states)

@@ -24,6 +24,7 @@ using StateSet = llvm::SmallSetVector<Expr, 4>;
 struct Split {
   Expr g = nullptr, h = nullptr;
   Expr blocked = nullptr;
+  llvm::StringRef reason = "it does not separate the index from earlier results";
   explicit operator bool() const { return g != nullptr; }
 };
 

@@ -129,10 +129,12 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
     if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
         !choice->operands[0]->dependsOn(j) || !readsResult(choice->operands[1]))
       return choice;
-    // A condition that reads results may be no state of their pass: it must pay.
-    if (readsResult(choice->operands[0]) &&
-        llvm::none_of(rules.factors(choice->operands[1]),
-                      [&](const FoldRules::Factor &inner) { return leaves(inner.base); }))
+    // A condition that reads results is a state of their pass if an extreme decides it.
+    Expr decides = choice->operands[0];
+    bool isState = readsExtremesOnly(decides) && llvm::any_of(rules.factors(choice->operands[1]), [&](auto &inner) {
+      return leaves(inner.base);
+    });
+    if (readsResult(decides) && !isState)
       return choice;
     Expr condition = choice->operands[0], value = choice->operands[1];
     picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;

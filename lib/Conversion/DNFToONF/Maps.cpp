@@ -142,7 +142,7 @@ static std::optional<Comparison> readComparison(Expr e, int64_t j) {
   return Comparison{side, isGreater == (side == 0), predicate % 2 == 0};
 }
 
-/// ∨ (ξ > σ ∧ q) and ∧ (ξ ≤ σ): ξ without results of the range, or a chain of monotone
+/// ∨ (ξ > σ ∧ q) and ∧ (ξ ≤ σ ∨ q): ξ without results of the range, or a chain of monotone
 /// functions of what is. A NaN satisfies no comparison: a disjunction does not see it,
 /// a conjunction is false by it, as the extreme then is NaN.
 Expr Derivation::compareExtreme(Expr e, int64_t j, Expr body, Expr present) {
@@ -167,16 +167,16 @@ Expr Derivation::compareExtreme(Expr e, int64_t j, Expr body, Expr present) {
       observer->rewrote("R1", e, j, body, present, value);
     return value;
   }
-  // One comparison reads results; of a disjunction the conditions beside it do not.
+  // One comparison reads results; the conditions beside it do not.
   Expr compared = nullptr, beside = nullptr;
   bool isOne = true;
   std::function<void(Expr)> sort = [&](Expr part) {
-    if (isAny && part->isOp("arith.andi")) {
+    if (part->isOp(isAny ? "arith.andi" : "arith.ori")) {
       sort(part->operands[0]);
       return sort(part->operands[1]);
     }
     if (resultsOver(e, j, part).empty()) {
-      beside = both(beside, part);
+      beside = beside ? exprs.op(isAny ? "arith.andi" : "arith.ori", {beside, part}, truth) : part;
       return;
     }
     isOne &= !compared;
@@ -201,7 +201,7 @@ Expr Derivation::compareExtreme(Expr e, int64_t j, Expr body, Expr present) {
   if (!inner->type.isIntOrFloat() || inner->type.isInteger(1))
     return nullptr;
   bool isFloat = isa<FloatType>(inner->type);
-  Expr picked = beside;
+  Expr picked = beside && !isAny ? negated(beside) : beside;
   if (isAny && isFloat) {
     auto ordered = NamedAttribute(StringAttr::get(exprs.getContext(), "predicate"),
                                   IntegerAttr::get(IntegerType::get(exprs.getContext(), 64), 7));

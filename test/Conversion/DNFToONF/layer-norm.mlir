@@ -7,7 +7,7 @@
 // The product does not: expanding it would take another product for each element. 1/σ
 // leaves it by R1. Without both the mean, the variance and the product are three passes.
 
-// CHECK: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by x[n, m] − c.add/M{{$}}
+// CHECK: remark: 'o' takes another pass over 'M': in one pass each row would hold 4 states more, blocked by x[n, m] − c.add/M{{$}}
 // CHECK-COUNT-2: onf.fold "m" in "M"
 // CHECK-NOT: onf.fold
 
