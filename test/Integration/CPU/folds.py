@@ -52,7 +52,8 @@ class Folds(mt.KernelTest):
                         continue
                     shape = [extents.get(e) or int(e) for e in p.extents]
                     inputs[p.name] = (rng.integers(0, 1 << 20, shape).astype(np.int32)
-                                      if p.kind == "i32" else rng.standard_normal(shape) + shift)
+                                      if p.kind == "i32" else rng.random(shape) < 0.6
+                                      if p.kind == "bool" else rng.standard_normal(shape) + shift)
                 wanted = expected(**kernel.seen_by_kernel(inputs))
                 found = kernel.results(inputs, {k: v.shape for k, v in wanted.items()})
                 for name, value in wanted.items():
@@ -371,6 +372,157 @@ class Folds(mt.KernelTest):
     def test_absolute_deviation_takes_another_pass(self):
         spec = rows("O = +/ abs(x -@(1,0) mean(x))")
         self.run_case(spec, lambda x: {"O": abs(x - x.mean(-1, keepdims=True)).sum(-1)}, passes=2)
+
+    MASKED = ("n = +/ mask(k, [i < N, j < M] 1.0)\n  p = mask(k, x)\n"
+              "  c = p -@(1,0) ((+/ p) / n)\n")
+
+    def masked_distances(self, x, k):
+        n = k.sum(-1)
+        return n, np.where(k, x - (np.where(k, x, 0).sum(-1) / n)[:, None], 0)
+
+    def test_masked_variance(self):
+        """Moments about the largest present element, which they follow when it grows."""
+        def expected(x, k):
+            n, c = self.masked_distances(x, k)
+            return {"O": (c ** 2).sum(-1) / n}
+
+        spec = rows(self.MASKED + "  O = (+/ (c * c)) / n", "x : T[N, M], k : bool[N, M]")
+        for shift in (0.0, 1e3, 1e4):
+            self.run_case(spec, expected, lengths=(20, 67, 300), shift=shift,
+                          bound={"f32": 8e-6, "f64": 1e-13})
+        # In parts, or one element after the other.
+        self.run_case(spec, expected, lengths=(4500,), shift=1e3, bound={"f32": 5e-5, "f64": 1e-13})
+
+    def test_masked_moments_and_covariance(self):
+        def expected(x, y, k):
+            n, c = self.masked_distances(x, k)
+            d = self.masked_distances(y, k)[1]
+            return {"O": (c ** 4).sum(-1) / n, "w": (abs(y) * c ** 2).sum(-1) / n,
+                    "v": ((c + d) * (c - d)).sum(-1) / n + (c * d).sum(-1) / n + 3}
+
+        spec = rows(self.MASKED + "  q = mask(k, y)\n  d = q -@(1,0) ((+/ q) / n)\n"
+                    "  O = (+/ pow(c, 4)) / n\n  w = (+/ (abs(y) * c * c)) / n\n"
+                    "  v = (+/ (c * c)) / n - (+/ (d * d)) / n + (+/ (c * d)) / n + 3",
+                    "x : T[N, M], y : T[N, M], k : bool[N, M]", "O : T[N], w : T[N], v : T[N]")
+        for shift in (0.0, 100.0):
+            self.run_case(spec, expected, lengths=(67, 300), shift=shift,
+                          bound={"f32": 2e-5, "f64": 1e-12})
+
+    def test_masked_variance_beside_weights(self):
+        """The largest element is that of the softmax; every state is one of its fold."""
+        def expected(Q, K, V):
+            s = Q @ K.T / 4
+            k = np.arange(s.shape[1]) <= 3 * np.arange(N)[:, None] + 1
+            n, c = self.masked_distances(s, k)
+            return {"O": weights(np.where(k, s, -np.inf)) @ V, "v": (c ** 2).sum(-1) / n}
+
+        keep = "[i, j] j <= 3 * i + 1"
+        spec = rows(f"S = mask({keep}, {self.SCORES})\n  O = softmax(S) +.* V\n"
+                    f"  n = +/ mask({keep}, [i < N, j < M] 1.0)\n  c = S -@(1,0) ((+/ S) / n)\n"
+                    "  v = (+/ (c * c)) / n", "Q : T[N, 16], K : T[M, 16], V : T[M, 16]",
+                    "O : T[N, 16], v : T[N]")
+        self.run_case(spec, expected, lengths=(67, 300), bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_masked_variance_of_few_elements(self):
+        """Of none, of one (first, last), of equal ones, of infinities; what is absent is not read."""
+        spec = rows(self.MASKED + "  O = select([i] n[i] > 0, (+/ (c * c)) / n, -1)",
+                    "x : T[N, M], k : bool[N, M]")
+        for kind in ("f32", "f64"):
+            kernel = mt.make_kernel(spec, T=kind)
+            for m in (0, 1, 9, 4500):
+                rng = np.random.default_rng(m)
+                x, k = rng.standard_normal((6, m)), np.zeros((6, m), bool)
+                wanted = np.full(6, -1.0)
+                if m:
+                    x[:4] = np.nan
+                    k[1, 0] = k[2, -1] = True
+                    x[1, 0] = x[2, -1] = 1e4
+                    k[3:] = True
+                    x[3] = 7
+                    x[4, m // 2] = -np.inf
+                    x[5, m // 3] = np.inf
+                    wanted[1:] = [0, 0, 0, np.nan, np.nan]
+                found = kernel.results({"x": x, "k": k}, {"O": (6,)})["O"]
+                np.testing.assert_array_equal(found, wanted, f"{kind} {m}")
+
+    def test_functions_of_weights(self):
+        """What normalises a term leaves powers, roots, absolute values, extremes and selections."""
+        def expected(x, y, k):
+            p, q = weights(x), weights(y)
+            return {"a": (p ** 3).sum(-1), "b": (p ** 2.5).sum(-1), "c": np.sqrt(p * q).sum(-1),
+                    "d": abs(p * y).sum(-1), "e": np.maximum(p * y, 0).sum(-1),
+                    "f": np.where(k, p, q).sum(-1), "g": np.where(k, p, p * y).sum(-1),
+                    "h": abs(p * y).max(-1)}
+
+        spec = rows("p = softmax(x)\n  q = softmax(y)\n  a = +/ pow(p, 3)\n  b = +/ pow(p, 2.5)\n"
+                    "  c = +/ sqrt(p * q)\n  d = +/ abs(p * y)\n"
+                    "  e = +/ max(p * y, [i < N, j < M] 0.0)\n  f = +/ select(k, p, q)\n"
+                    "  g = +/ select(k, p, p * y)\n  h = max/ abs(p * y)",
+                    "x : T[N, M], y : T[N, M], k : bool[N, M]",
+                    ", ".join(f"{name} : T[N]" for name in "abcdefgh"))
+        for shift in (0.0, 500.0):
+            self.run_case(spec, expected, shift=shift, bound={"f32": 4e-6, "f64": 1e-12})
+
+    def test_weight_of_the_largest(self):
+        def expected(x):
+            top = x == x.max(-1, keepdims=True)
+            return {"O": np.where(top, weights(x), 0).sum(-1)}
+
+        spec = rows("m = max/ x\n  O = +/ mask([i, j] x[i, j] == m[i], softmax(x))")
+        self.run_case(spec, expected)
+        self.run_case(spec, expected, shift=500.0)
+
+    def test_products_of_weights(self):
+        spec = rows("O = */ softmax(x)\n  v = */ softmax(0.5 * y)",
+                    "x : T[N, M], y : T[N, M]", "O : T[N], v : T[N]")
+        for shift in (0.0, 30.0):
+            self.run_case(spec, lambda x, y: {"O": weights(x).prod(-1), "v": weights(y / 2).prod(-1)},
+                          lengths=(1, 2, 9), shift=shift, bound={"f32": 2e-5, "f64": 1e-13})
+
+    def test_largest_deviations(self):
+        """Monotone functions leave extremes: max |x - mean| = max(max x - mean, mean - min x)."""
+        def expected(x):
+            c = x - x.mean(-1, keepdims=True)
+            s = np.sqrt((c * c).mean(-1, keepdims=True) + 0.25)
+            return {"a": abs(c).max(-1), "b": abs(c / s).max(-1), "c": np.tanh(-c / s).max(-1),
+                    "d": np.floor(4 * c).min(-1)}
+
+        spec = rows("z = x -@(1,0) mean(x)\n  s = sqrt(mean(z * z) + 0.25)\n  a = max/ abs(z)\n"
+                    "  b = max/ abs(z /@(1,0) s)\n  c = max/ tanh(-(z /@(1,0) s))\n  d = min/ floor(4 * z)",
+                    results="a : T[N], b : T[N], c : T[N], d : T[N]")
+        self.run_case(spec, expected, bound={"f32": 4e-6, "f64": 1e-13})
+
+    def test_comparisons_with_results(self):
+        """or/ (x > c) is max/ x > c, for NaN, infinities and nothing as well."""
+        spec = rows("c = max/ z\n  m = mean(z)\n  a = or/ (x > [i, _] c[i])\n"
+                    "  t = x -@(1,0) m\n  b = or/ (t >= 1)\n  d = and/ (x <= [i, _] c[i])\n"
+                    "  e = and/ (k or ([i, j] -c[i] < x[i, j]))\n  f = or/ (k and (x < [i, _] m[i]))",
+                    "x : T[N, M], z : T[N, M], k : bool[N, M]",
+                    ", ".join(f"{name} : bool[N]" for name in "abdef"))
+        for kind in ("f32", "f64"):
+            kernel = mt.make_kernel(spec, T=kind)
+            if mt.TARGET == "cpu":
+                self.assert_passes(spec, kind, 1)
+            for m in (0, 1, 3, 67):
+                rng = np.random.default_rng(m)
+                x, z = np.round(rng.standard_normal((2, 9, m)), 1)
+                k = rng.random((9, m)) < 0.5
+                if m:
+                    x[0], x[1], x[2] = np.nan, np.inf, -np.inf
+                    x[3, 0], x[4, 0], x[5, -1] = np.nan, -np.inf, np.nan
+                    x[6] = z[6].max()
+                    k[7], k[8] = True, False
+                seen = kernel.seen_by_kernel({"x": x, "z": z, "k": k})
+                x, z = seen["x"], seen["z"]
+                with np.errstate(all="ignore"):
+                    c = z.max(-1, keepdims=True, initial=-np.inf)
+                    mean = (z.sum(-1) / m if m else np.full(9, np.nan))[:, None]
+                    wanted = {"a": (x > c).any(-1), "b": (x - mean >= 1).any(-1),
+                              "d": (x <= c).all(-1), "e": (k | (-c < x)).all(-1),
+                              "f": (k & (x < mean)).any(-1)}
+                found = kernel.results({"x": x, "z": z, "k": k}, {n: (9,) for n in wanted})
+                for name, value in wanted.items():
+                    np.testing.assert_array_equal(found[name].astype(bool), value, f"{kind} {m} {name}")
 
     def test_norms(self):
         spec = rows("m = max/ abs(x)\n  O = m * pow(+/ pow(abs(x) /@(1,0) m, 3), 1 / 3.0)")
