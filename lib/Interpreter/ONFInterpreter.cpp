@@ -1,6 +1,7 @@
 //===- ONFInterpreter.cpp - loops, folds and flat addresses ---------------===//
 #include "lib/Interpreter/ONFNodes.h"
 #include "lib/Interpreter/UserMonoid.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <optional>
 
 using namespace mlir;
@@ -42,8 +43,7 @@ public:
                  const KernelInputs &inputs, const InterpretOptions &options)
       : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
         options(options) {
-    state.roundoff = options.roundoff;
-    state.roundoffSeed = options.roundoffSeed;
+    state.setRoundings(options);
   }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
@@ -55,6 +55,7 @@ private:
   Error buildStatement(Operation *op, Nest &nest);
   Error buildFold(onf::FoldOp op);
   Error buildAcc(onf::AccOp op, AccState *acc);
+  void roundOperands(onf::AccOp op, AccState *acc);
   Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
                     Node *&result);
   Expected<bool> buildAt(onf::AtOp op);
@@ -216,9 +217,37 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   if (Error error =
           buildRegion(op.getValue(), acc->valueScope, acc->indices, acc->value))
     return error;
+  if (options.roundsOperands && op.getOperandType() && acc->form.isFloat())
+    roundOperands(op, acc);
   if (op.getRepair().empty())
     return Error::success();
   return buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor);
+}
+
+/// Whether a value is an element of an input as it was read, perhaps widened.
+static bool isElement(Value value) {
+  while (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    value = widened.getIn();
+  return bool(value.getDefiningOp<onf::LoadOp>());
+}
+
+/// F is a product, or a quotient x / y, which is the product of x and 1 / y: what is no
+/// element of an input is rounded to the acc's type.
+void ONFInterpreter::roundOperands(onf::AccOp op, AccState *acc) {
+  Value term = cast<onf::YieldOp>(op.getValue().front().getTerminator()).getValues()[0];
+  auto type = dyn_cast<FloatType>(*op.getOperandType());
+  Operation *product = term.getDefiningOp();
+  if (!type || type.getWidth() >= 64 || !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(product))
+    return;
+  Value x = product->getOperand(0), y = product->getOperand(1);
+  bool divides = isa<arith::DivFOp>(product);
+  auto rounded = [&](Value operand, bool isRead) -> FloatType {
+    return isRead || type.getWidth() >= operand.getType().getIntOrFloatBitWidth() ? FloatType()
+                                                                                  : type;
+  };
+  acc->value = make<RoundedProduct>(
+      acc->value->scope, op.getLoc(), RoundedProduct::Factor{nodeOf(x), rounded(x, isElement(x))},
+      RoundedProduct::Factor{nodeOf(y), rounded(y, !divides && isElement(y))}, divides);
 }
 
 Error ONFInterpreter::buildFold(onf::FoldOp op) {

@@ -1,9 +1,10 @@
 # RUN: %python %s
-"""Every phrase of the messages about a specification has a test that shows it.
+"""Every phrase of the messages to users has a test that shows it.
 
-A phrase is a string literal of at least two words in the sources of the dialects
-and of the front end (those of the tools are in test/Tools/errors.py): messages are made of such literals and of values.
-A phrase without a test, in the tests of its area, is listed, and fails.
+A phrase is a string literal of at least two words in the sources of the dialects,
+of the front end, of the library and of the tools, less the texts of --help: messages
+are made of such literals and of values. A phrase without a test, in the tests of its
+area, is listed, and fails.
 """
 import os
 import pathlib
@@ -16,6 +17,8 @@ ROOT = pathlib.Path(os.environ.get("MOA_SOURCE_ROOT",
 AREAS = {
     "dialects": ["Dialects", "Schedule", "Conversion", "Interpreter", "Unit"],
     "lib/Frontend": ["Frontend", "Unit/Frontend", "Tools"],
+    "lib/Compiler": ["Tools", "Unit/Compiler", "Integration/CPU", "Target"],
+    "tools": ["Tools", "Unit/Tools"],
 }
 SUFFIXES = {".mlir", ".moa", ".test", ".cpp", ".py", ".txt"}
 # Guards that no input reaches, and why.
@@ -24,6 +27,8 @@ UNREACHED = {
         "layouts of equal extents whose warps start alike hold the same elements",
     "expected an array expression": "the parser and the resolver leave none of these",
 }
+# What --help shows of an option.
+HELP = r'cl::(?:value_)?desc\(\s*(?:"(?:[^"\\\n]|\\.)*"\s*)+\)'
 TOKEN = re.compile(r'R"\w*\(.*?\)\w*"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|\'(?:[^\'\\\n]|\\.)\'', re.S)
 PHRASE = re.compile(r"\w[\w']*[,;:]? +\S")
 
@@ -51,7 +56,7 @@ def literals(text):
 
 def phrases(path):
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r"^#include.*$|\bassert\([^;]*;|llvm_unreachable\([^;]*;",
+    text = re.sub(r"^#include.*$|\bassert\([^;]*;|llvm_unreachable\([^;]*;|" + HELP,
                   lambda m: "\n" * m.group(0).count("\n"), text, flags=re.M)
     for line, literal in literals(text):
         if PHRASE.search(literal.strip()):
@@ -74,7 +79,7 @@ def main():
     missing, count = [], 0
     for area, folders in AREAS.items():
         tests = shown(folders)
-        for path in sorted((ROOT / area).rglob("*.cpp")):
+        for path in sorted(p for p in (ROOT / area).rglob("*") if p.suffix in {".cpp", ".h"}):
             for line, phrase in phrases(path):
                 count += 1
                 if phrase not in tests and phrase not in UNREACHED:
