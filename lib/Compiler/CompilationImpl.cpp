@@ -466,9 +466,11 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     return nullptr;
   std::unique_ptr<llvm::Module> ir;
   timed("translate", [&] {
-    if (auto made = take(cpu::translate(module, llvmContext, *target,
-                                        signatures[kernel], packed)))
+    auto made = cpu::translate(module, llvmContext, *target, signatures[kernel], packed);
+    if (made)
       ir = std::move(*made);
+    else
+      kernelAt(*modules[entry], kernel)->emitError() << llvm::toString(made.takeError());
     return bool(ir);
   });
   if (!ir)

@@ -63,6 +63,10 @@ CASES = [
      "llvm, device and math"),
     (CODE + ("--report=xml",), "--report is text or json, not 'xml'"),
     (CODE + ("--report=text", "--at", "N=-1"), "--at takes SYMBOL=VALUE, not 'N=-1'"),
+    (CODE + ("--report=text", "--at", "N=x"),
+     "--at takes SYMBOL=VALUE, not 'N=x'; a size is an integer from 0 to 2^63 - 1"),
+    (CODE + ("--report=text", "--at", "N=1", "--at", "N=2"), "--at gives 'N' two sizes"),
+    (CODE + ("--report=text", "--at", "Q=1"), "moa-codegen: error: no kernel has a symbol 'Q'"),
     (CODE + ("--set", "D"), "expects a setting NAME=VALUE, but got 'D'"),
     (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
     (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
@@ -116,6 +120,11 @@ CASES = [
     (RUN + ("--target=device", "--interleaving=18446744073709551616"),
      "--interleaving takes a number from 0 to 2^64 - 1, not '18446744073709551616'"),
     (("moa-run",), "there is no specification to run; moa-run --help says what it takes"),
+    (RUN + ("--target=device", "--repeat=2"),
+     "--repeat times compiled code; --target=device is an interpreter"),
+    (RUN + ("--target=reference", "--schedule=spec.moa"),
+     "--schedule applies to compiled code and to --target=device; --target=reference interprets the "
+     "specification"),
     (RUN + ("--check=few",), "--check takes a number of rows from 1, or 'all', not 'few'"),
     (RUN + ("--schedule=print",),
      "--schedule takes a file; moa-codegen --schedule=print writes one"),
@@ -146,6 +155,11 @@ CASES = [
      "'-3' is no value of the symbol N; a size is an integer from 0 to 2^63 - 1"),
     (("moa-run", "spec.moa", "--random", "1", "N=9223372036854775807", "a=2"),
      ", which this machine's memory cannot hold"),
+    (("moa-run", "spec.moa", "--random", "1", "N=3", "a=1e39"),
+     "a : f32: 1e39 is beyond the range of this type; an infinity is 'inf'"),
+    (("moa-run", "many.moa"), "x7 : f32[N] and 32 more have no value; give x0=FILE.npy"),
+    (("moa-run", "many.moa", "--random", "1", "N=3"),
+     "many.moa:1:8: error: kernel 'k' has 41 array parameters; the limit is 32"),
     (("moa-run", "spec.moa", "x=none.npy", "a=2"), "x: none.npy: No such file or directory"),
     (("moa-run", "spec.moa", "x=.", "a=2"), "x: .: this is a directory"),
 ]
@@ -164,6 +178,8 @@ class Errors(unittest.TestCase):
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
         self.files["wide.moa"] = "kernel k[N](x : f32[N], c : i64) -> y : i64[N] { y = [i] c - i }\n"
         self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
+        self.files["many.moa"] = "kernel k[N](" + ", ".join(
+            f"x{k} : f32[N]" for k in range(40)) + ") -> y : f32[N] { y = x0 }\n"
         self.files["sum.moa"] = (
             "kernel k[N, M](x : f32[N, M], z : f32[M, N + M]) -> y : f32 { y = +/ (+/ x) }\n")
         np.save(os.path.join(self.directory, "shape.npy"), np.ones((3, 5), np.float32))

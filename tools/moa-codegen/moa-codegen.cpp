@@ -124,11 +124,14 @@ static bool readSymbols(std::map<std::string, int64_t> &symbols) {
   for (const std::string &word : atList) {
     auto [name, text] = StringRef(word).split('=');
     int64_t value = 0;
-    if (text.getAsInteger(10, value) || value < 0) {
-      fail("--at takes SYMBOL=VALUE, not '" + word + "'");
+    if (name.empty() || text.getAsInteger(10, value) || value < 0) {
+      fail("--at takes SYMBOL=VALUE, not '" + word + "'; a size is an integer from 0 to 2^63 - 1");
       return false;
     }
-    symbols[name.str()] = value;
+    if (!symbols.emplace(name.str(), value).second) {
+      fail("--at gives '" + name + "' two sizes");
+      return false;
+    }
   }
   return true;
 }

@@ -196,11 +196,13 @@ private:
           lacks.push_back({"the symbol " + symbol, symbol + "=SIZE"});
     if (lacks.empty())
       return Error::success();
+    constexpr size_t shown = 8;
     auto list = [&](auto part, const char *separator) {
       std::vector<std::string> texts;
-      for (const Lack &lack : lacks)
+      for (const Lack &lack : ArrayRef(lacks).take_front(shown))
         texts.push_back(lack.*part);
-      return join(texts, separator);
+      std::string rest = std::to_string(lacks.size() - texts.size());
+      return join(texts, separator) + (lacks.size() > shown ? " and " + rest + " more" : "");
     };
     return createStringError(list(&Lack::what, ", ") +
                              (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +

@@ -338,6 +338,10 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   double value = std::strtod(copy.c_str(), &end);
   if (copy.empty() || *end)
     return refuse();
+  bool isNumber = llvm::any_of(text, [](char c) { return isDigit(c); });
+  if (isNumber && std::isinf(cantFail(Value::make(info, {})).getRounded(value)))
+    return createStringError(info.name + " : " + info.elementType + ": " + text +
+                             " is beyond the range of this type; an infinity is 'inf'");
   return Scalar(value);
 }
 

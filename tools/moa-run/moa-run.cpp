@@ -413,6 +413,11 @@ int main(int argc, char **argv) {
                 "'; there are cpu, reference and device");
   if (interleaving.getNumOccurrences() && target != "device")
     return fail("--interleaving applies to --target=device only");
+  if (!schedule.empty() && target == "reference")
+    return fail("--schedule applies to compiled code and to --target=device; --target=reference "
+                "interprets the specification");
+  if (repeat.getNumOccurrences() && target != "cpu")
+    return fail("--repeat times compiled code; --target=" + target + " is an interpreter");
   if (input.empty())
     return fail("there is no specification to run; moa-run --help says what it takes");
   auto numbers = readNumbers();
