@@ -47,6 +47,9 @@ public:
   }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
+  /// Whether the row that writes an element of the sample was not found by its address, as
+  /// that of a catenation; there is no result then.
+  bool missesRow = false;
 
 private:
   Expected<bool> buildSpecial(Operation *op) override;
@@ -450,9 +453,10 @@ Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
     }
     if (machine.failed)
       return machine.takeError();
-    if (!memory.isWritten(address))
-      return makeError("no row of the kernel was found to write element " +
-                       indexText(index) + " of '" + memory.getName() + "'");
+    if (!memory.isWritten(address)) {
+      missesRow = true;
+      return std::vector<Array>();
+    }
     elements.data.push_back(memory.read(address));
   }
   elements.shape = {static_cast<int64_t>(elements.data.size())};
@@ -479,6 +483,23 @@ Expected<std::vector<Array>>
 moa::interp::interpretONF(Operation *op, const Kernel &kernel, const Symbols &symbols,
                           const KernelInputs &inputs, const InterpretOptions &options,
                           const Sample *sample) {
-  return ONFInterpreter(kernel, symbols, inputs, options)
-      .run(cast<onf::KernelOp>(op), sample);
+  auto kernelOp = cast<onf::KernelOp>(op);
+  ONFInterpreter interpreter(kernel, symbols, inputs, options);
+  auto result = interpreter.run(kernelOp, sample);
+  if (!interpreter.missesRow)
+    return result;
+  llvm::cantFail(std::move(result));
+  auto outputs = ONFInterpreter(kernel, symbols, inputs, options).run(kernelOp, nullptr);
+  if (!outputs)
+    return outputs;
+  const Array &whole = (*outputs)[sample->output];
+  Array elements;
+  for (const std::vector<int64_t> &index : sample->indices) {
+    int64_t linear = 0;
+    for (auto [i, extent] : llvm::zip_equal(index, whole.shape))
+      linear = linear * extent + i;
+    elements.data.push_back(whole.data[linear]);
+  }
+  elements.shape = {static_cast<int64_t>(elements.data.size())};
+  return std::vector<Array>{std::move(elements)};
 }

@@ -72,6 +72,10 @@ CASES = [
     (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
     (CODE + ("--disable-rule=R99",), "R99"),
     (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value"),
+    (CODE + ("--schedule=empty.moa",),
+     "empty.moa: the file is empty; --schedule=print of moa-codegen writes a schedule"),
+    (("moa-codegen", "spec.moa", "--target=cubin", "-o", "out", "--header", "out.h"),
+     "machine code of a GPU has no entry points for C; --header goes with --target=cpu, cuda and ptx"),
     (CODE + ("--schedule=none.json",), "none.json: No such file or directory"),
     # moa-codegen: files
     (("moa-codegen", "none.moa", "-o", "out"), "moa-codegen: error: none.moa: No such file or directory"),
@@ -103,7 +107,8 @@ CASES = [
     (("moa-run", "chosen.moa", "--random", "1", "N=4", "c=7"),
      "c is 7, outside of its declared range 0..N, which is 0..4 here"),
     (("moa-run", "wide.moa", "--random", "1", "N=4", "c=9223372036854775807", "--check"),
-     "c holds an integer of 2^53 or more in size, which the interpreters, whose numbers are float64, do not have"),
+     "c holds an integer of 2^53 or more in size, which the interpreters, whose numbers are float64, "
+     "do not have; run it for the CPU without --check"),
     (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
     (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
     (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
