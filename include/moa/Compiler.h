@@ -171,6 +171,22 @@ struct ReferenceArray {
   std::vector<double> data;
 };
 
+/// Roundings that the reference interpreter makes below the moa level; as it stands, none.
+struct Roundings {
+  Roundings(double relative = 0, uint64_t seed = 0) : relative(relative), seed(seed) {}
+  /// Every computed float is moved relatively by this, up or down as a hash with `seed`
+  /// decides (Monte Carlo arithmetic): how far the result moves tells how much of an
+  /// error is the problem's conditioning.
+  double relative;
+  uint64_t seed;
+  /// On the levels from ONF on, computed operands of contractions are rounded to the type
+  /// that code rounds them to: to nearest if `seed` is 0, else at random, up or down.
+  bool operands = false;
+  /// Computed floats have the range of f32: what is beyond is infinite, and what is below
+  /// its least number is 0.
+  bool singleRange = false;
+};
+
 /// Time spent in one stage of the compilation.
 struct StageTime {
   std::string stage;
@@ -205,8 +221,8 @@ public:
   Level inputLevel() const;
   const std::vector<Diagnostic> &diagnostics() const;
   /// The diagnostics as text: file, line, column, the source line and a caret.
-  /// Remarks are left out unless asked for.
-  std::string renderDiagnostics(bool remarks = false) const;
+  /// Remarks are left out unless asked for. `program` stands in front of what has no place.
+  std::string renderDiagnostics(bool remarks = false, const std::string &program = "") const;
 
   /// The kernels of the specification, in order.
   const std::vector<KernelInfo> &kernels() const;
@@ -258,22 +274,18 @@ public:
          const std::map<std::string, int64_t> &symbols);
   /// All outputs by the reference interpreter on a level up to Lifted. `inputs`
   /// has one array per input parameter, scalars included; `symbols` gives the
-  /// values that no input's shape determines, and may give others. Below the
-  /// moa level every computed float is moved relatively by `roundoff`, up or
-  /// down as a hash with `roundoffSeed` decides (Monte Carlo arithmetic): how far
-  /// the result moves tells how much of an error is the problem's conditioning.
+  /// values that no input's shape determines, and may give others.
   std::optional<std::vector<ReferenceArray>>
   evaluate(const std::string &kernel, Level level,
-           const std::vector<ReferenceArray> &inputs, double roundoff = 0,
-           const std::map<std::string, int64_t> &symbols = {},
-           uint64_t roundoffSeed = 0);
+           const std::vector<ReferenceArray> &inputs, const Roundings &roundings = {},
+           const std::map<std::string, int64_t> &symbols = {});
   /// Chosen elements of one output; cheap for single rows of large problems on
   /// the levels DNF and ONF.
   std::optional<std::vector<double>>
   evaluateElements(const std::string &kernel, Level level,
                    const std::vector<ReferenceArray> &inputs, unsigned output,
                    const std::vector<std::vector<int64_t>> &indices,
-                   double roundoff = 0,
+                   const Roundings &roundings = {},
                    const std::map<std::string, int64_t> &symbols = {});
   /// All outputs of the kernel's program of level Device, run on this CPU with one
   /// agent per warpgroup and in the types of the machine; an error where the

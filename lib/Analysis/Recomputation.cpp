@@ -1,6 +1,7 @@
 //===- Recomputation.cpp - reductions that the loops compute again --------===//
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Analysis/Passes.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -211,7 +212,7 @@ struct RemarkRecomputationPass final
     getOperation()->walk([](onf::KernelOp kernel) {
       for (const Recomputed &found : findRecomputed(kernel))
         mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
-                                    << found.times.str() << " times, " << found.where;
+                                    << shorten(found.times.str()) << " times, " << shorten(found.where);
     });
     markAllAnalysesPreserved();
   }

@@ -231,8 +231,7 @@ bool Compilation::Impl::findEntryLevel() {
   });
 }
 
-/// A kernel of any level by its number; monoids do not count.
-static Operation *kernelAt(ModuleOp module, unsigned number) {
+Operation *kernelAt(ModuleOp module, unsigned number) {
   for (Operation &op : *module.getBody())
     if (!isa<MonoidOp>(op) && number-- == 0)
       return &op;
@@ -459,7 +458,7 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
   Unit &unit = units[kernel];
   if (unit.ir[packed])
     return unit.ir[packed].get();
-  if (!checkEntryName(signatures[kernel], log))
+  if (!checkEntryName(kernel))
     return nullptr;
   ModuleOp module = getKernelModule(kernel, Level::LLVM);
   llvm::TargetMachine *target = module ? getMachine(packed) : nullptr;
@@ -467,9 +466,11 @@ llvm::Module *Compilation::Impl::getLLVM(unsigned kernel, bool packed) {
     return nullptr;
   std::unique_ptr<llvm::Module> ir;
   timed("translate", [&] {
-    if (auto made = take(cpu::translate(module, llvmContext, *target,
-                                        signatures[kernel], packed)))
+    auto made = cpu::translate(module, llvmContext, *target, signatures[kernel], packed);
+    if (made)
       ir = std::move(*made);
+    else
+      kernelAt(*modules[entry], kernel)->emitError() << llvm::toString(made.takeError());
     return bool(ir);
   });
   if (!ir)

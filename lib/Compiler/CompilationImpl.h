@@ -104,6 +104,8 @@ struct Compilation::Impl {
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
 
+  /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
+  bool checkEntryName(unsigned kernel);
   /// The comment that opens the text for a GPU: the specification, what was set and
   /// is moved, and the normal forms.
   std::optional<std::string> makeNotes(std::optional<std::string> forms);
@@ -144,8 +146,8 @@ private:
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
 
-/// Whether C can call a kernel of this name; an error if not (EntryNames.cpp).
-bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log);
+/// A kernel of any level by its number; monoids do not count.
+mlir::Operation *kernelAt(mlir::ModuleOp module, unsigned number);
 
 /// The report of one compilation (Report.cpp).
 std::optional<std::string>

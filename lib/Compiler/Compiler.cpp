@@ -76,8 +76,8 @@ Level Compilation::inputLevel() const { return impl->getEntryLevel(); }
 const std::vector<Diagnostic> &Compilation::diagnostics() const {
   return impl->log.get();
 }
-std::string Compilation::renderDiagnostics(bool remarks) const {
-  return impl->log.render(remarks);
+std::string Compilation::renderDiagnostics(bool remarks, const std::string &program) const {
+  return impl->log.render(remarks, program);
 }
 const std::vector<KernelInfo> &Compilation::kernels() const {
   return impl->infos;
@@ -162,10 +162,10 @@ std::optional<std::string> Compilation::header() {
   if (!impl->isOpen())
     return std::nullopt;
   std::string guard = "MOA_KERNELS";
-  for (const KernelSignature &signature : impl->signatures) {
-    if (!checkEntryName(signature, impl->log))
+  for (unsigned k = 0; k < impl->signatures.size(); ++k) {
+    if (!impl->checkEntryName(k))
       return std::nullopt;
-    guard += "_" + llvm::StringRef(signature.name).upper();
+    guard += "_" + llvm::StringRef(impl->signatures[k].name).upper();
   }
   guard += "_H";
   if (!impl->options.architecture.empty())

@@ -136,11 +136,13 @@ static std::string showLine(StringRef line, unsigned column) {
   return text + (end < line.size() ? "…\n" : "\n") + indent + "^\n";
 }
 
-void DiagnosticLog::render(std::string &text,
-                           const Diagnostic &diagnostic) const {
+void DiagnosticLog::render(std::string &text, const Diagnostic &diagnostic,
+                           StringRef program) const {
   if (diagnostic.line)
     text += diagnostic.file + ":" + utostr(diagnostic.line) + ":" +
             utostr(diagnostic.column) + ": ";
+  else if (!program.empty())
+    text += program.str() + ": ";
   text += getLabel(diagnostic.severity) + diagnostic.message + "\n";
   auto source = sources.find(diagnostic.file);
   if (diagnostic.line && source != sources.end())
@@ -148,14 +150,14 @@ void DiagnosticLog::render(std::string &text,
             getLine(source->second, diagnostic.line))
       text += showLine(*line, diagnostic.column);
   for (const Diagnostic &note : diagnostic.notes)
-    render(text, note);
+    render(text, note, program);
 }
 
-std::string DiagnosticLog::render(bool remarks) const {
+std::string DiagnosticLog::render(bool remarks, StringRef program) const {
   std::string text;
   for (const Diagnostic &diagnostic : list)
     if (remarks || diagnostic.severity != Severity::Remark)
-      render(text, diagnostic);
+      render(text, diagnostic, program);
   return text;
 }
 

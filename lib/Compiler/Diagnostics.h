@@ -26,10 +26,10 @@ public:
   /// Whether the compilation has ended.
   bool hasErrors() const { return errors > 0; }
   const std::vector<Diagnostic> &get() const { return list; }
-  std::string render(bool remarks) const;
+  std::string render(bool remarks, llvm::StringRef program) const;
 
 private:
-  void render(std::string &text, const Diagnostic &diagnostic) const;
+  void render(std::string &text, const Diagnostic &diagnostic, llvm::StringRef program) const;
   std::vector<Diagnostic> list;
   std::map<std::string, std::string> sources;
   unsigned errors = 0;

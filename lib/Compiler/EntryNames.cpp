@@ -36,8 +36,8 @@ static bool isImplementationName(llvm::StringRef name) {
          (name[1] == '_' || llvm::isUpper(name[1]));
 }
 
-bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log) {
-  llvm::StringRef name = signature.name;
+bool Compilation::Impl::checkEntryName(unsigned kernel) {
+  llvm::StringRef name = signatures[kernel].name;
   const char *why = isReservedWord(name) ? "it is a word of C or C++"
                     : isDeclared(name)        ? "the header declares this name"
                     : isLibraryFunction(name)
@@ -45,7 +45,8 @@ bool checkEntryName(const KernelSignature &signature, DiagnosticLog &log) {
                     : isImplementationName(name) ? "C reserves such names"
                                                  : nullptr;
   if (why)
-    log.addError("a kernel cannot be called '" + name + "' in C: " + why);
+    kernelAt(*modules[entry], kernel)->emitError()
+        << "a kernel cannot be called '" << name << "' in C: " << why << "; give it another name";
   return !why;
 }
 

@@ -15,6 +15,15 @@ static KernelInputs makeInputs(const std::vector<ReferenceArray> &arrays,
   return inputs;
 }
 
+static InterpretOptions makeOptions(const Roundings &roundings) {
+  InterpretOptions options;
+  options.roundoff = roundings.relative;
+  options.roundoffSeed = roundings.seed;
+  options.roundsOperands = roundings.operands;
+  options.hasSingleRange = roundings.singleRange;
+  return options;
+}
+
 /// The op the symbols are read from: the highest level there is.
 static mlir::Operation *getTopOp(Compilation::Impl &impl,
                                  const std::string &kernel) {
@@ -73,17 +82,13 @@ Compilation::shapes(const std::string &kernel,
 std::optional<std::vector<ReferenceArray>>
 Compilation::evaluate(const std::string &kernel, Level level,
                       const std::vector<ReferenceArray> &inputs,
-                      double roundoff,
-                      const std::map<std::string, int64_t> &symbols,
-                      uint64_t roundoffSeed) {
+                      const Roundings &roundings,
+                      const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op =
       impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
-  InterpretOptions options;
-  options.roundoff = roundoff;
-  options.roundoffSeed = roundoffSeed;
-  auto arrays =
-      op ? impl->answer(interpret(op, makeInputs(inputs, symbols), options))
-         : std::nullopt;
+  auto arrays = op ? impl->answer(interpret(op, makeInputs(inputs, symbols),
+                                            makeOptions(roundings)))
+                   : std::nullopt;
   if (!arrays)
     return std::nullopt;
   return makeResults(std::move(*arrays));
@@ -113,16 +118,14 @@ Compilation::runDevice(const std::string &kernel,
 std::optional<std::vector<double>> Compilation::evaluateElements(
     const std::string &kernel, Level level,
     const std::vector<ReferenceArray> &inputs, unsigned output,
-    const std::vector<std::vector<int64_t>> &indices, double roundoff,
+    const std::vector<std::vector<int64_t>> &indices, const Roundings &roundings,
     const std::map<std::string, int64_t> &symbols) {
   mlir::Operation *op =
       impl->isOpen() ? impl->getKernelOp(kernel, level) : nullptr;
   if (!op)
     return std::nullopt;
-  InterpretOptions options;
-  options.roundoff = roundoff;
   return impl->answer(interpretElements(op, makeInputs(inputs, symbols), output,
-                                        indices, options));
+                                        indices, makeOptions(roundings)));
 }
 
 } // namespace moa

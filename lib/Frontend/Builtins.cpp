@@ -1,6 +1,9 @@
 //===- Builtins.cpp - functions that the language defines itself ----------===//
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Reporter.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -83,6 +86,38 @@ Type frontend::getElementType(MLIRContext *context, StringRef name) {
   if (name == "f16")
     return builder.getF16Type();
   return Type();
+}
+
+/// The type that other languages call so, or "".
+static StringRef getOwnType(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name.trim('_'))
+      .Cases({"double", "float64", "fp64", "F64"}, "f64")
+      .Cases({"single", "float32", "fp32", "F32"}, "f32")
+      .Cases({"half", "float16", "fp16", "F16"}, "f16")
+      .Cases({"bfloat", "bfloat16", "BF16"}, "bf16")
+      .Cases({"boolean", "i1", "int1"}, "bool")
+      .Cases({"char", "int8", "int8_t", "s8"}, "i8")
+      .Cases({"short", "int16", "int16_t", "s16"}, "i16")
+      .Cases({"integer", "int32", "int32_t", "s32"}, "i32")
+      .Cases({"long", "int64", "int64_t", "s64"}, "i64")
+      .Default("");
+}
+
+bool frontend::isForeignType(StringRef name) {
+  if (!getOwnType(name).empty())
+    return true;
+  static const llvm::Regex pattern("^(f|fp|bf|float|tf|i|int|s|u|uint)[0-9]+(_?e[0-9]+m[0-9]+[a-z]*|_t)?$");
+  return pattern.match(name);
+}
+
+std::string frontend::getTypeHint(StringRef name, ArrayRef<std::string> parameters) {
+  if (StringRef own = getOwnType(name); !own.empty())
+    return ("; write '" + own + "'").str();
+  std::vector<std::string> types = {"f64", "f32", "bf16", "f16", "bool", "i8", "i16", "i32", "i64"};
+  types.insert(types.end(), parameters.begin(), parameters.end());
+  // A type of another width is no misspelling.
+  std::string text = isForeignType(name) ? "" : didYouMean(name, types);
+  return text + "; the types are " + llvm::join(types, ", ");
 }
 
 std::string frontend::getTypeText(Type type) {

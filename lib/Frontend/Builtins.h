@@ -45,6 +45,11 @@ mlir::Type getElementType(mlir::MLIRContext *context, llvm::StringRef name);
 /// The name of an element type in the language.
 std::string getTypeText(mlir::Type type);
 
+/// Whether a name that is no type reads like one of another language: `float32`, `f8`, `u16`.
+bool isForeignType(llvm::StringRef name);
+/// What the language has instead of a type that it lacks: "; write 'f32'", or the list.
+std::string getTypeHint(llvm::StringRef name, llvm::ArrayRef<std::string> parameters = {});
+
 } // namespace moa::frontend
 
 #endif // MOA_FRONTEND_BUILTINS_H

@@ -155,6 +155,11 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       error(op) << "there is no operator '**'; a power is 'pow(x, y)'";
       return nullptr;
     }
+    if ((op.is("&") || op.is("|")) && peek().is(op.text)) {
+      error(op) << "there is no operator '" << op.text << op.text << "'; logic is '"
+                << (op.is("&") ? "and" : "or") << "', and '" << op.text << "' is for bits";
+      return nullptr;
+    }
     bool isInner = op.kind == Token::InnerProduct;
     auto expr = std::make_unique<Expr>(
         isInner ? ExprKind::Inner : ExprKind::Binary, op.loc);
@@ -248,11 +253,19 @@ ExprPtr ExprParser::parseReduction() {
 // Postfix and primary expressions
 //===----------------------------------------------------------------------===//
 
+/// ':' among subscripts is a range elsewhere.
+LogicalResult ExprParser::refuseSlice(const Token &colon) {
+  return error(colon) << "subscripts are no ranges: '_' takes a whole axis, and elements a to "
+                         "b - 1 of an axis are 'drop(take(x, b, axis), a, axis)'";
+}
+
 LogicalResult ExprParser::parseSubscripts(Expr &index) {
   Token open = next();
   if (peek().is("]"))
     return error(peek()) << "expected a subscript; '_' takes a whole axis";
   do {
+    if (peek().is(":"))
+      return refuseSlice(peek());
     if (peek().is("_")) {
       auto whole = std::make_unique<Expr>(ExprKind::Wildcard, next().loc);
       index.args.push_back(std::move(whole));
@@ -261,6 +274,8 @@ LogicalResult ExprParser::parseSubscripts(Expr &index) {
     index.args.push_back(parseExpr());
     if (!index.args.back())
       return failure();
+    if (peek().is(":"))
+      return refuseSlice(peek());
   } while (eat(","));
   return close("]", open);
 }

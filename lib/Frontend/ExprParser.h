@@ -45,6 +45,7 @@ private:
   ExprPtr parseFunctionRef();
   ExprPtr parseBracket();
   ExprPtr makeIndexForm(ExprPtr list);
+  mlir::LogicalResult refuseSlice(const Token &colon);
   mlir::LogicalResult parseSubscripts(Expr &index);
   mlir::LogicalResult parseRanks(Expr &expr);
   mlir::LogicalResult refuseProduct(const Token &at);

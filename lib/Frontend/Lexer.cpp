@@ -269,6 +269,13 @@ LogicalResult Lexer::lexPunctuation() {
   if (bad == ".")
     return error
            << "unexpected '.'; an inner product is one token such as '+.*'";
+  if (bad == "?")
+    return error << "unexpected '?'; a choice is 'select(p, x, y)'";
+  if (bad == "#")
+    return error << "unexpected '#'; a comment starts with '//'";
+  if (bad == "\"" || bad == "'")
+    return error << "unexpected " << bad << "; there are no texts, and a transposition is "
+                                            "'transpose(x)'";
   if (bad == "!")
     return error << "unexpected '!'; negation is 'not'";
   return error << "unexpected character '"

@@ -45,6 +45,7 @@ private:
   LogicalResult declareFunctions();
   LogicalResult resolveFunction(unsigned index);
   LogicalResult resolveKernel(KernelDecl &kernel);
+  LogicalResult refuseParameters(const Expr &constraint, const KernelDecl &kernel);
   LogicalResult resolveHeader(KernelDecl &kernel, Names &names);
   LogicalResult resolveBody(Body &body, Names &names,
                             ArrayRef<std::string> results);
@@ -199,7 +200,7 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
           return failure();
     }
   for (ExprPtr &constraint : kernel.constraints)
-    if (failed(resolve(*constraint, names)))
+    if (failed(refuseParameters(*constraint, kernel)) || failed(resolve(*constraint, names)))
       return failure();
   for (auto [k, param] : llvm::enumerate(kernel.params)) {
     if (failed(declare(names, param.name, param.loc)))
@@ -210,6 +211,30 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
     if (failed(resolve(*assumption, names)))
       return failure();
   return success();
+}
+
+/// A constraint is decided by the shapes of a call, before anything is read.
+LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDecl &kernel) {
+  for (const ExprPtr &part : constraint.args)
+    if (part && failed(refuseParameters(*part, kernel)))
+      return failure();
+  if (constraint.kind != ExprKind::Name)
+    return success();
+  auto param = llvm::find_if(
+      kernel.params, [&](const ArrayDecl &array) { return array.name == constraint.name; });
+  if (param == kernel.params.end())
+    return success();
+  std::string indices;
+  for (size_t k = 0; k < param->shape.size(); ++k)
+    indices += (k ? ", i" : "i") + std::to_string(k);
+  auto error = reporter.error(constraint.loc)
+               << "'" << param->name
+               << "' is a parameter, and a constraint compares symbols, which are sizes";
+  if (indices.empty())
+    return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
+                 << param->name << " > 0'";
+  return error << "; what the caller promises about integers is said by 'assume', as in 'assume ["
+               << indices << "] " << param->name << "[" << indices << "] > 0'";
 }
 
 LogicalResult Resolver::resolveKernel(KernelDecl &kernel) {
@@ -529,6 +554,9 @@ LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {
   if (StringRef own = getOwnSpelling(expr.name); !own.empty())
     return reporter.error(expr.loc)
            << "unknown function '" << expr.name << "'; write " << own;
+  if (isForeignType(expr.name))
+    return reporter.error(expr.loc)
+           << "unknown element type '" << expr.name << "'" << getTypeHint(expr.name);
   std::vector<std::string> candidates = getBuiltinNames();
   for (const auto &table : functions)
     for (const auto &entry : table)

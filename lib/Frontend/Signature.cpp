@@ -2,6 +2,8 @@
 #include "lib/Frontend/Signature.h"
 #include "lib/Frontend/Assumption.h"
 #include "lib/Frontend/Builtins.h"
+#include "mlir/Analysis/Presburger/IntegerRelation.h"
+#include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -9,6 +11,20 @@ using namespace moa;
 using namespace moa::frontend;
 
 namespace {
+/// What constraints leave of all values of the symbols: a superset, in which every product
+/// of symbols is a variable of its own, and so is a quotient or a remainder.
+class SizeSet {
+public:
+  /// Adds `a` fn `b`; false if nothing is left.
+  bool restrict(ScalarFn fn, const SymExpr &a, const SymExpr &b);
+
+private:
+  void addVariable(const SymExpr::Monomial &monomial);
+
+  presburger::IntegerPolyhedron set{presburger::PresburgerSpace::getSetSpace(0)};
+  std::map<SymExpr::Monomial, unsigned, SymExpr::MonomialLess> variables;
+};
+
 class SignatureBuilder {
 public:
   SignatureBuilder(const KernelDecl &kernel, const Settings &settings,
@@ -33,8 +49,52 @@ private:
   const Settings &settings;
   const Reporter &reporter;
   Signature result;
+  SizeSet sizes; // that the constraints leave
 };
 } // namespace
+
+/// Sizes are 0 or more, and a remainder by a number is less than that.
+void SizeSet::addVariable(const SymExpr::Monomial &monomial) {
+  using presburger::BoundType;
+  if (monomial.empty() || !variables.try_emplace(monomial, variables.size()).second)
+    return;
+  unsigned position = set.appendVar(presburger::VarKind::SetDim);
+  if (llvm::all_of(monomial, [](const auto &factor) {
+        return factor.first->kind == SymExpr::Atom::Kind::Symbol;
+      }))
+    set.addBound(BoundType::LB, position, 0);
+  const SymExpr::Atom &first = *monomial.front().first;
+  if (monomial.size() > 1 || monomial.front().second > 1 ||
+      first.kind != SymExpr::Atom::Kind::Mod)
+    return;
+  if (auto divisor = first.rhs.getConstant(); divisor && *divisor > 0) {
+    set.addBound(BoundType::LB, position, 0);
+    set.addBound(BoundType::UB, position, *divisor - 1);
+  }
+}
+
+bool SizeSet::restrict(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
+  if (fn == ScalarFn::ne)
+    return true;
+  for (const SymExpr *side : {&a, &b})
+    for (const auto &[monomial, coefficient] : side->getTerms())
+      addVariable(monomial);
+  // The sign of a − b: b − a − 1 >= 0 for <, and so on.
+  bool isLess = fn == ScalarFn::lt || fn == ScalarFn::le;
+  SmallVector<llvm::DynamicAPInt> row(variables.size() + 1, llvm::DynamicAPInt(0));
+  for (auto [side, isAdded] : {std::pair(&a, !isLess), std::pair(&b, isLess)})
+    for (const auto &[monomial, coefficient] : side->getTerms()) {
+      unsigned position = monomial.empty() ? variables.size() : variables.at(monomial);
+      row[position] += isAdded ? llvm::DynamicAPInt(coefficient) : -llvm::DynamicAPInt(coefficient);
+    }
+  if (fn == ScalarFn::lt || fn == ScalarFn::gt)
+    row.back() -= llvm::DynamicAPInt(1);
+  if (fn == ScalarFn::eq)
+    set.addEquality(row);
+  else
+    set.addInequality(row);
+  return !set.isEmptyByGCDTest() && !presburger::Simplex(set).isEmpty();
+}
 
 FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel,
                                                 const Settings &settings,
@@ -163,14 +223,11 @@ FailureOr<Type> SignatureBuilder::lookupType(const TypeName &name) {
   Type type = getElementType(reporter.getContext(), name.name);
   if (type && !isa<IndexType>(type))
     return type;
-  std::vector<std::string> candidates = {"f64", "f32", "bf16", "f16", "bool",
-                                         "i8",  "i16", "i32",  "i64"};
+  std::vector<std::string> parameters;
   for (const auto &entry : result.types)
-    candidates.push_back(entry.first);
+    parameters.push_back(entry.first);
   reporter.error(name.loc) << "unknown element type '" << name.name << "'"
-                           << didYouMean(name.name, candidates)
-                           << "; the types are "
-                           << llvm::join(candidates, ", ");
+                           << getTypeHint(name.name, parameters);
   return failure();
 }
 
@@ -293,12 +350,20 @@ LogicalResult SignatureBuilder::addConstraint(const Expr &expr) {
     return failure();
   std::string text = a->str() + " " + expr.name + " " + b->str();
   auto ca = a->getConstant(), cb = b->getConstant();
-  if (!ca || !cb)
-    result.constraints.push_back(text);
-  else if (!holds(expr.fn, *ca, *cb))
+  if (ca && cb && !holds(expr.fn, *ca, *cb))
     return reporter.error(expr.loc)
            << "the constraint does not hold: " << text << valuesText(expr);
-  return success();
+  if (ca && cb)
+    return success();
+  auto earlier = llvm::join(result.constraints, ", ");
+  result.constraints.push_back(text);
+  if (sizes.restrict(expr.fn, *a, *b))
+    return success();
+  auto error = reporter.error(expr.loc)
+               << "no sizes satisfy the constraint " << text;
+  if (!earlier.empty())
+    error << " together with " << earlier;
+  return error << "; sizes are integers from 0 on";
 }
 
 LogicalResult SignatureBuilder::addAssumption(const Expr &expr) {

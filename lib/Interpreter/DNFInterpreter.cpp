@@ -245,8 +245,7 @@ public:
   DNFInterpreter(const Kernel &kernel, const Symbols &symbols,
                  const KernelInputs &inputs, const InterpretOptions &options)
       : GraphBuilder(kernel, symbols, state), inputs(inputs), options(options) {
-    state.roundoff = options.roundoff;
-    state.roundoffSeed = options.roundoffSeed;
+    state.setRoundings(options);
   }
 
   Expected<std::vector<Array>> run(dnf::KernelOp op, const Sample *sample);

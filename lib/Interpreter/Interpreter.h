@@ -10,6 +10,7 @@
 #ifndef MOA_INTERPRETER_INTERPRETER_H
 #define MOA_INTERPRETER_INTERPRETER_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -51,6 +52,13 @@ struct InterpretOptions {
   double roundoff = 0;
   /// Another value gives other directions.
   uint64_t roundoffSeed = 0;
+  /// onf: the computed operands of an acc that rounds them are rounded to its type as
+  /// compiled folds do it: to nearest for a `roundoffSeed` of 0, else to one of the two
+  /// neighbours, the more likely the nearer it is.
+  bool roundsOperands = false;
+  /// dnf, onf: computed floats have the range of f32: what is beyond is infinite, and what
+  /// is below its least number is 0.
+  bool hasSingleRange = false;
   /// dnf: where set, receives per input and element whether it was read.
   std::vector<std::vector<bool>> *reads = nullptr;
 };
@@ -88,6 +96,10 @@ outputShapes(mlir::Operation *kernel,
 /// `value` rounded to a float type, to nearest with ties to even; overflow
 /// gives an infinity. f64 and types that are no floats leave it unchanged.
 double roundTo(double value, mlir::Type type);
+
+/// `value` rounded to one of its two neighbours in a float type that is narrower than
+/// f64, the nearer ones more often, as `hash` decides.
+double roundAtRandom(double value, mlir::FloatType type, uint64_t hash);
 
 } // namespace moa
 

@@ -73,9 +73,21 @@ public:
   /// See InterpretOptions.
   double roundoff = 0;
   uint64_t roundoffSeed = 0;
+  bool hasSingleRange = false;
+  void setRoundings(const InterpretOptions &options) {
+    roundoff = options.roundoff;
+    roundoffSeed = options.roundoffSeed;
+    hasSingleRange = options.hasSingleRange;
+  }
   /// A float that the node just computed, moved by the roundoff. The node counts: a
   /// value that is computed in two places is rounded in two ways.
   double moved(double value, const Node &node, uint64_t step = 0) const {
+    if (hasSingleRange && std::isfinite(value)) {
+      if (std::fabs(value) > std::numeric_limits<float>::max())
+        return std::copysign(std::numeric_limits<double>::infinity(), value);
+      if (std::fabs(value) < std::numeric_limits<float>::denorm_min())
+        return std::copysign(0.0, value);
+    }
     if (roundoff == 0)
       return value;
     bool up = llvm::hash_combine(node.number, step, llvm::bit_cast<uint64_t>(value),

@@ -1,6 +1,7 @@
 //===- ONFInterpreter.cpp - loops, folds and flat addresses ---------------===//
 #include "lib/Interpreter/ONFNodes.h"
 #include "lib/Interpreter/UserMonoid.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <optional>
 
 using namespace mlir;
@@ -42,11 +43,13 @@ public:
                  const KernelInputs &inputs, const InterpretOptions &options)
       : GraphBuilder(kernel, strided, state), strided(symbols), inputs(inputs),
         options(options) {
-    state.roundoff = options.roundoff;
-    state.roundoffSeed = options.roundoffSeed;
+    state.setRoundings(options);
   }
 
   Expected<std::vector<Array>> run(onf::KernelOp op, const Sample *sample);
+  /// Whether the row that writes an element of the sample was not found by its address, as
+  /// that of a catenation; there is no result then.
+  bool missesRow = false;
 
 private:
   Expected<bool> buildSpecial(Operation *op) override;
@@ -55,6 +58,7 @@ private:
   Error buildStatement(Operation *op, Nest &nest);
   Error buildFold(onf::FoldOp op);
   Error buildAcc(onf::AccOp op, AccState *acc);
+  void roundOperands(onf::AccOp op, AccState *acc);
   Error buildRegion(Region &region, Scope *&scope, std::vector<Node *> &arguments,
                     Node *&result);
   Expected<bool> buildAt(onf::AtOp op);
@@ -216,9 +220,37 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
   if (Error error =
           buildRegion(op.getValue(), acc->valueScope, acc->indices, acc->value))
     return error;
+  if (options.roundsOperands && op.getOperandType() && acc->form.isFloat())
+    roundOperands(op, acc);
   if (op.getRepair().empty())
     return Error::success();
   return buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor);
+}
+
+/// Whether a value is an element of an input as it was read, perhaps widened.
+static bool isElement(Value value) {
+  while (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    value = widened.getIn();
+  return bool(value.getDefiningOp<onf::LoadOp>());
+}
+
+/// F is a product, or a quotient x / y, which is the product of x and 1 / y: what is no
+/// element of an input is rounded to the acc's type.
+void ONFInterpreter::roundOperands(onf::AccOp op, AccState *acc) {
+  Value term = cast<onf::YieldOp>(op.getValue().front().getTerminator()).getValues()[0];
+  auto type = dyn_cast<FloatType>(*op.getOperandType());
+  Operation *product = term.getDefiningOp();
+  if (!type || type.getWidth() >= 64 || !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(product))
+    return;
+  Value x = product->getOperand(0), y = product->getOperand(1);
+  bool divides = isa<arith::DivFOp>(product);
+  auto rounded = [&](Value operand, bool isRead) -> FloatType {
+    return isRead || type.getWidth() >= operand.getType().getIntOrFloatBitWidth() ? FloatType()
+                                                                                  : type;
+  };
+  acc->value = make<RoundedProduct>(
+      acc->value->scope, op.getLoc(), RoundedProduct::Factor{nodeOf(x), rounded(x, isElement(x))},
+      RoundedProduct::Factor{nodeOf(y), rounded(y, !divides && isElement(y))}, divides);
 }
 
 Error ONFInterpreter::buildFold(onf::FoldOp op) {
@@ -421,9 +453,10 @@ Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
     }
     if (machine.failed)
       return machine.takeError();
-    if (!memory.isWritten(address))
-      return makeError("no row of the kernel was found to write element " +
-                       indexText(index) + " of '" + memory.getName() + "'");
+    if (!memory.isWritten(address)) {
+      missesRow = true;
+      return std::vector<Array>();
+    }
     elements.data.push_back(memory.read(address));
   }
   elements.shape = {static_cast<int64_t>(elements.data.size())};
@@ -450,6 +483,23 @@ Expected<std::vector<Array>>
 moa::interp::interpretONF(Operation *op, const Kernel &kernel, const Symbols &symbols,
                           const KernelInputs &inputs, const InterpretOptions &options,
                           const Sample *sample) {
-  return ONFInterpreter(kernel, symbols, inputs, options)
-      .run(cast<onf::KernelOp>(op), sample);
+  auto kernelOp = cast<onf::KernelOp>(op);
+  ONFInterpreter interpreter(kernel, symbols, inputs, options);
+  auto result = interpreter.run(kernelOp, sample);
+  if (!interpreter.missesRow)
+    return result;
+  llvm::cantFail(std::move(result));
+  auto outputs = ONFInterpreter(kernel, symbols, inputs, options).run(kernelOp, nullptr);
+  if (!outputs)
+    return outputs;
+  const Array &whole = (*outputs)[sample->output];
+  Array elements;
+  for (const std::vector<int64_t> &index : sample->indices) {
+    int64_t linear = 0;
+    for (auto [i, extent] : llvm::zip_equal(index, whole.shape))
+      linear = linear * extent + i;
+    elements.data.push_back(whole.data[linear]);
+  }
+  elements.shape = {static_cast<int64_t>(elements.data.size())};
+  return std::vector<Array>{std::move(elements)};
 }

@@ -35,6 +35,20 @@ Cell AtNode::compute(Machine &m) {
   return acc.state[linear];
 }
 
+Cell RoundedProduct::compute(Machine &m) {
+  auto round = [&](const Factor &factor, double value) {
+    if (!factor.type)
+      return value;
+    if (m.roundoffSeed == 0)
+      return roundTo(value, factor.type);
+    return roundAtRandom(value, factor.type,
+                         llvm::hash_combine(factor.node->number, llvm::bit_cast<uint64_t>(value),
+                                            m.roundoffSeed));
+  };
+  double left = m.get(x.node).f, right = m.get(y.node).f;
+  return ofFloat(m.moved(round(x, left) * round(y, divides ? 1 / right : right), *this));
+}
+
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,19 @@ struct LoadNode final : Node {
   Address address;
 };
 
+/// The product x · y, or x · (1 / y), with operands that are rounded where they have a type.
+struct RoundedProduct final : Node {
+  struct Factor {
+    Node *node;
+    mlir::FloatType type;
+  };
+  RoundedProduct(Scope *scope, mlir::Location loc, Factor x, Factor y, bool divides)
+      : Node(scope, loc), x(x), y(y), divides(divides) {}
+  Cell compute(Machine &m) override;
+  Factor x, y;
+  bool divides;
+};
+
 /// The state of one acc, with the current value while its fold runs. As a node
 /// it is the value of a scalar state including the current index.
 struct AccState final : Node {

@@ -69,7 +69,9 @@ std::optional<Cell> moa::interp::ofAttribute(Attribute attr) {
   return std::nullopt;
 }
 
-double moa::roundTo(double value, Type type) {
+/// A float cut to a type's precision and range: `round` makes an integer of the multiple of
+/// the last place that a number is.
+static double cutTo(double value, Type type, llvm::function_ref<double(double)> round) {
   auto format = dyn_cast<FloatType>(type);
   if (!format || format.isF64() || !std::isfinite(value) || value == 0)
     return value;
@@ -79,11 +81,21 @@ double moa::roundTo(double value, Type type) {
   int highest = llvm::APFloat::semanticsMaxExponent(semantics);
   int exponent = std::max(std::ilogb(value), lowest);
   int quantum = exponent - (precision - 1);
-  // Exact scaling by a power of two; nearbyint rounds ties to even.
-  double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  // Exact scaling by a power of two.
+  double rounded = std::ldexp(round(std::ldexp(value, -quantum)), quantum);
   if (std::fabs(rounded) >= std::ldexp(1.0, highest + 1))
     return std::copysign(std::numeric_limits<double>::infinity(), value);
   return rounded;
+}
+
+double moa::roundTo(double value, Type type) {
+  // Ties to even.
+  return cutTo(value, type, [](double x) { return std::nearbyint(x); });
+}
+
+double moa::roundAtRandom(double value, FloatType type, uint64_t hash) {
+  double threshold = double(hash >> 11) * 0x1p-53; // in [0, 1)
+  return cutTo(value, type, [&](double x) { return std::floor(x + threshold); });
 }
 
 //===----------------------------------------------------------------------===//

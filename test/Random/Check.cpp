@@ -205,8 +205,8 @@ private:
   void addSample(size_t output, const ReferenceArray &expected, bool isCode, unsigned sample,
                  std::vector<double> &bounds) {
     for (Level level : {Level::DNF, Level::ONF}) {
-      auto moved = unit.evaluate(unit.kernels()[0].name, level, inputs, getRoundoff(isCode),
-                                 symbols, sample + 1);
+      auto moved = unit.evaluate(unit.kernels()[0].name, level, inputs,
+                                 Roundings(getRoundoff(isCode), sample + 1), symbols);
       if (!moved)
         continue;
       for (size_t k = 0; k < bounds.size(); ++k) {

@@ -5,6 +5,8 @@ import os
 import tempfile
 import unittest
 
+import numpy as np
+
 import moa_testing as mt
 
 SPEC = """kernel k[N; D = 4](x : f32[N, D], a : f32) -> y : f32[N, D] { y = a * x }
@@ -47,6 +49,9 @@ CASES = [
     (("moa-opt", "spec.moa", "--nonsense"), "moa-opt: Unknown command line argument '--nonsense'"),
     # moa-codegen: flags
     (CODE + ("--nonsense",), "moa-codegen: Unknown command line argument '--nonsense'"),
+    (("moa-codegen",),
+     "moa-codegen: error: there is no specification to compile; moa-codegen --help says what it takes"),
+    (CODE + ("two.moa",), "moa-codegen: error: takes one specification, but got spec.moa, two.moa"),
     (("moa-codegen", "spec.moa"), "moa-codegen: error: nothing to write; give -o, --header, --emit, "
      "--explain, --report or --schedule=print"),
     (CODE + ("--target=vax",), "there is no target 'vax'; there are cpu, cuda, ptx and cubin"),
@@ -58,14 +63,22 @@ CASES = [
      "llvm, device and math"),
     (CODE + ("--report=xml",), "--report is text or json, not 'xml'"),
     (CODE + ("--report=text", "--at", "N=-1"), "--at takes SYMBOL=VALUE, not 'N=-1'"),
+    (CODE + ("--report=text", "--at", "N=x"),
+     "--at takes SYMBOL=VALUE, not 'N=x'; a size is an integer from 0 to 2^63 - 1"),
+    (CODE + ("--report=text", "--at", "N=1", "--at", "N=2"), "--at gives 'N' two sizes"),
+    (CODE + ("--report=text", "--at", "Q=1"), "moa-codegen: error: no kernel has a symbol 'Q'"),
     (CODE + ("--set", "D"), "expects a setting NAME=VALUE, but got 'D'"),
     (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
     (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
     (CODE + ("--disable-rule=R99",), "R99"),
     (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value"),
+    (CODE + ("--schedule=empty.moa",),
+     "empty.moa: the file is empty; --schedule=print of moa-codegen writes a schedule"),
+    (("moa-codegen", "spec.moa", "--target=cubin", "-o", "out", "--header", "out.h"),
+     "machine code of a GPU has no entry points for C; --header goes with --target=cpu, cuda and ptx"),
     (CODE + ("--schedule=none.json",), "none.json: No such file or directory"),
     # moa-codegen: files
-    (("moa-codegen", "none.moa", "-o", "out"), "none.moa: No such file or directory"),
+    (("moa-codegen", "none.moa", "-o", "out"), "moa-codegen: error: none.moa: No such file or directory"),
     (("moa-codegen", ".", "-o", "out"), ".: this is a directory"),
     (("moa-codegen", "bytes.moa", "-o", "out"),
      "bytes.moa: the text is not UTF-8; the first malformed byte is at offset 2"),
@@ -76,7 +89,8 @@ CASES = [
     (("moa-codegen", "mixed.mlir", "--set", "D=3", "-o", "out"),
      "settings apply to specifications only, not to"),
     (("moa-codegen", "double.moa", "-o", "out"),
-     "a kernel cannot be called 'double' in C: it is a word of C or C++"),
+     "double.moa:1:8: error: a kernel cannot be called 'double' in C: it is a word of C or C++; give "
+     "it another name"),
     (("moa-codegen", "malloc.moa", "-o", "out"),
      "a kernel cannot be called 'malloc' in C: it is a function of a C library"),
     (("moa-codegen", "_Use.moa", "-o", "out"),
@@ -93,7 +107,8 @@ CASES = [
     (("moa-run", "chosen.moa", "--random", "1", "N=4", "c=7"),
      "c is 7, outside of its declared range 0..N, which is 0..4 here"),
     (("moa-run", "wide.moa", "--random", "1", "N=4", "c=9223372036854775807", "--check"),
-     "c holds an integer of 2^53 or more in size, which the interpreters, whose numbers are float64, do not have"),
+     "c holds an integer of 2^53 or more in size, which the interpreters, whose numbers are float64, "
+     "do not have; run it for the CPU without --check"),
     (("moa-codegen", "spec.moa", "-o", "no/out"), "cannot write no/out: No such file or directory"),
     (("moa-codegen", "spec.moa", "-o", "."), "cannot write .: this is a directory"),
     (("moa-codegen", "spec.moa", "-o", "spec.moa"), "cannot write spec.moa: this file is an input"),
@@ -103,8 +118,18 @@ CASES = [
     (RUN + ("--nonsense",), "moa-run: Unknown command line argument '--nonsense'"),
     (RUN + ("--target=vax",), "there is no target 'vax'; there are cpu, reference and device"),
     (RUN + ("--interleaving=3",), "--interleaving applies to --target=device only"),
-    (RUN + ("--repeat=0",), "--repeat takes a number from 1"),
-    (RUN + ("--repeat=-1",), "for the --repeat option: '-1' value invalid"),
+    (RUN + ("--repeat=0",), "--repeat takes a number from 1 to 4294967295, not '0'"),
+    (RUN + ("--repeat=-1",), "--repeat takes a number from 1 to 4294967295, not '-1'"),
+    (RUN + ("--repeat=4294967296",), "--repeat takes a number from 1 to 4294967295, not '4294967296'"),
+    (("moa-run", "spec.moa", "--random=x"), "--random takes a number from 0 to 2^64 - 1, not 'x'"),
+    (RUN + ("--target=device", "--interleaving=18446744073709551616"),
+     "--interleaving takes a number from 0 to 2^64 - 1, not '18446744073709551616'"),
+    (("moa-run",), "there is no specification to run; moa-run --help says what it takes"),
+    (RUN + ("--target=device", "--repeat=2"),
+     "--repeat times compiled code; --target=device is an interpreter"),
+    (RUN + ("--target=reference", "--schedule=spec.moa"),
+     "--schedule applies to compiled code and to --target=device; --target=reference interprets the "
+     "specification"),
     (RUN + ("--check=few",), "--check takes a number of rows from 1, or 'all', not 'few'"),
     (RUN + ("--schedule=print",),
      "--schedule takes a file; moa-codegen --schedule=print writes one"),
@@ -114,12 +139,32 @@ CASES = [
     (RUN + ("-o", "z=out2"), "kernel 'k' has no output 'z': k(x : f32[N, 4], a : f32) -> "),
     (("moa-run", "two.moa", "--random", "1", "N=3"), "choose a kernel; there are k, l"),
     # moa-run: files and values
-    (("moa-run", "none.moa"), "none.moa: No such file or directory"),
-    (("moa-run", "spec.moa", "N=3", "a=2"), "x : f32[N, 4]"),
+    (("moa-run", "none.moa"), "moa-run: error: none.moa: No such file or directory"),
+    (("moa-run", "spec.moa", "N=3", "a=2"),
+     "x : f32[N, 4] has no value; give x=FILE.npy, or --random SEED for arrays"),
+    (("moa-run", "spec.moa"), "x : f32[N, 4], a : f32 have no value; give x=FILE.npy a=VALUE, or "
+     "--random SEED for arrays"),
+    (("moa-run", "spec.moa", "--random", "1"),
+     "a : f32, the symbol N have no value; give a=VALUE N=SIZE"),
+    (("moa-run", "spec.moa", "x=shape.npy", "a=2"),
+     "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared; where this is a compile-time "
+     "constant, --set NAME=5 changes it"),
+    (("moa-run", "spec.moa", "x=shape.npy", "a=2", "N=7"),
+     "x: shape.npy: axis 0 of 'x' has extent 3, but 'N' is 7, as given"),
+    (("moa-run", "sum.moa", "x=shape.npy", "z=shape.npy"),
+     "z: shape.npy: axis 0 of 'z' has extent 3, but 'M' is 5, as x of shape.npy has it"),
+    (("moa-run", "sum.moa", "x=shape.npy", "z=square.npy"),
+     "z: square.npy: axis 1 of 'z' has extent 5, but 'M + N' is 8 with M = 5, as x of shape.npy has "
+     "it; N = 3, as x of shape.npy has it"),
     (("moa-run", "spec.moa", "N=-3", "a=2"),
      "'-3' is no value of the symbol N; a size is an integer from 0 to 2^63 - 1"),
     (("moa-run", "spec.moa", "--random", "1", "N=9223372036854775807", "a=2"),
      ", which this machine's memory cannot hold"),
+    (("moa-run", "spec.moa", "--random", "1", "N=3", "a=1e39"),
+     "a : f32: 1e39 is beyond the range of this type; an infinity is 'inf'"),
+    (("moa-run", "many.moa"), "x7 : f32[N] and 32 more have no value; give x0=FILE.npy"),
+    (("moa-run", "many.moa", "--random", "1", "N=3"),
+     "many.moa:1:8: error: kernel 'k' has 41 array parameters; the limit is 32"),
     (("moa-run", "spec.moa", "x=none.npy", "a=2"), "x: none.npy: No such file or directory"),
     (("moa-run", "spec.moa", "x=.", "a=2"), "x: .: this is a directory"),
 ]
@@ -138,6 +183,12 @@ class Errors(unittest.TestCase):
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
         self.files["wide.moa"] = "kernel k[N](x : f32[N], c : i64) -> y : i64[N] { y = [i] c - i }\n"
         self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
+        self.files["many.moa"] = "kernel k[N](" + ", ".join(
+            f"x{k} : f32[N]" for k in range(40)) + ") -> y : f32[N] { y = x0 }\n"
+        self.files["sum.moa"] = (
+            "kernel k[N, M](x : f32[N, M], z : f32[M, N + M]) -> y : f32 { y = +/ (+/ x) }\n")
+        np.save(os.path.join(self.directory, "shape.npy"), np.ones((3, 5), np.float32))
+        np.save(os.path.join(self.directory, "square.npy"), np.ones((5, 5), np.float32))
         for name in ("double", "malloc", "_Use", "DLTensor"):
             self.files[name + ".moa"] = SPEC.replace("kernel k", "kernel " + name)
         for name, text in self.files.items():

@@ -322,7 +322,8 @@ class Run(unittest.TestCase):
             self.assertEqual(done.returncode, 1, words)
             self.assertIn(message, done.stderr)
         done = mt.tool("moa-run", self.path("scale.moa"), "k=1", "a=1")
-        self.assertIn("give x=FILE.npy, or --random SEED", done.stderr)
+        self.assertIn("x : f32[N, M], keep : bool[M] have no value; give x=FILE.npy keep=FILE.npy, "
+                      "or --random SEED for arrays", done.stderr)
 
 
 if __name__ == "__main__":

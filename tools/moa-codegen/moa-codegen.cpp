@@ -9,6 +9,7 @@
 #include "moa/Compiler.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
@@ -19,9 +20,8 @@ using namespace llvm;
 
 static cl::OptionCategory category("moa-codegen options");
 
-static cl::opt<std::string> input(cl::Positional, cl::Required,
-                                  cl::desc("<specification>"),
-                                  cl::cat(category));
+static cl::list<std::string> inputs(cl::Positional, cl::desc("<specification>"),
+                                    cl::cat(category));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::desc("Where the code goes; - for "
                                             "standard output"),
@@ -89,6 +89,10 @@ static int fail(const Twine &message) {
 
 /// Flags that cannot be used, or contradict each other.
 static std::optional<std::string> checkFlags() {
+  if (inputs.size() != 1)
+    return inputs.empty() ? std::string("there is no specification to compile; moa-codegen "
+                                        "--help says what it takes")
+                          : "takes one specification, but got " + join(inputs, ", ");
   static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
   if (!is_contained(targets, target))
     return "there is no target '" + target + "'; there are cpu, cuda, ptx and cubin";
@@ -120,11 +124,14 @@ static bool readSymbols(std::map<std::string, int64_t> &symbols) {
   for (const std::string &word : atList) {
     auto [name, text] = StringRef(word).split('=');
     int64_t value = 0;
-    if (text.getAsInteger(10, value) || value < 0) {
-      fail("--at takes SYMBOL=VALUE, not '" + word + "'");
+    if (name.empty() || text.getAsInteger(10, value) || value < 0) {
+      fail("--at takes SYMBOL=VALUE, not '" + word + "'; a size is an integer from 0 to 2^63 - 1");
       return false;
     }
-    symbols[name.str()] = value;
+    if (!symbols.emplace(name.str(), value).second) {
+      fail("--at gives '" + name + "' two sizes");
+      return false;
+    }
   }
   return true;
 }
@@ -197,7 +204,7 @@ static bool makeArtefacts(moa::Compilation &unit,
 
 static Error write(const std::vector<Artefact> &artefacts) {
   moa::OutputFiles files;
-  files.protect(input);
+  files.protect(inputs.front());
   if (!schedule.empty() && schedule != "print")
     files.protect(schedule);
   for (const Artefact &artefact : artefacts)
@@ -234,10 +241,10 @@ int main(int argc, char **argv) {
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));
-  moa::Compilation unit = moa::Compiler(options).compileFile(input);
+  moa::Compilation unit = moa::Compiler(options).compileFile(inputs.front());
   std::vector<Artefact> artefacts;
   bool made = unit.ok() && makeArtefacts(unit, artefacts) && unit.ok();
-  errs() << unit.renderDiagnostics(remarks);
+  errs() << unit.renderDiagnostics(remarks, "moa-codegen");
   if (!made)
     return 1;
   if (timing)

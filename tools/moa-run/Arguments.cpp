@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
+#include <set>
 
 using namespace llvm;
 
@@ -89,6 +90,10 @@ public:
       return error;
     if (Error error = readGiven())
       return error;
+    if (Error error = refuseMissing())
+      return error;
+    if (Error error = checkExtents())
+      return error;
     if (!missing.empty())
       if (Error error = makeMissing())
         return error;
@@ -96,6 +101,12 @@ public:
   }
 
 private:
+  using Symbols = std::map<std::string, int64_t>;
+  /// Something without a value, and what gives it one.
+  struct Lack {
+    std::string what, remedy;
+  };
+
   Error fromUnit() { return createStringError(""); }
 
   /// A number or a word may be meant for a parameter of compile time.
@@ -131,6 +142,7 @@ private:
                                  "' is no value of the symbol " + symbol +
                                  "; a size is an integer from 0 to 2^63 - 1");
       given[symbol] = value;
+      origins[symbol] = "as given";
     }
     return Error::success();
   }
@@ -144,14 +156,11 @@ private:
       auto word = words.find(parameter.name);
       inputs.push_back(nullptr);
       if (word == words.end()) {
+        if (!parameter.isScalar())
+          missing.push_back(inputs.size() - 1);
         if (parameter.isScalar() || !seed)
-          return createStringError(
-              parameter.name + " : " + getTypeText(parameter) +
-              (parameter.isScalar() ? " has no value; give "
-                                    : " is missing; give ") +
-              parameter.name + "=" +
-              (parameter.isScalar() ? "VALUE" : "FILE.npy, or --random SEED"));
-        missing.push_back(inputs.size() - 1);
+          lacks.push_back({parameter.name + " : " + getTypeText(parameter),
+                           parameter.name + (parameter.isScalar() ? "=VALUE" : "=FILE.npy")});
       } else if (parameter.isScalar()) {
         auto scalar = parseScalar(parameter, word->second);
         if (!scalar)
@@ -162,7 +171,7 @@ private:
         auto value = readValue(parameter, word->second);
         if (!value)
           return value.takeError();
-        addExtents(*value);
+        addExtents(*value, word->second);
         inputs.back() = std::make_unique<Value>(std::move(*value));
       }
     }
@@ -170,18 +179,77 @@ private:
   }
 
   /// Symbols that stand alone as an extent of a given array.
-  void addExtents(const Value &value) {
+  void addExtents(const Value &value, const std::string &file) {
     const std::vector<std::string> &extents = value.getInfo().extents;
     for (size_t axis = 0; axis < extents.size(); ++axis)
-      if (is_contained(info.symbols, extents[axis]))
-        given.emplace(extents[axis], value.getShape()[axis]);
+      if (is_contained(info.symbols, extents[axis]) &&
+          given.emplace(extents[axis], value.getShape()[axis]).second)
+        origins[extents[axis]] = "as " + value.getInfo().name + " of " + file + " has it";
+  }
+
+  /// Everything that has no value, in one message.
+  Error refuseMissing() {
+    bool needsFiles = !missing.empty() && !seed;
+    if (!missing.empty() && seed)
+      for (const std::string &symbol : info.symbols)
+        if (!given.count(symbol))
+          lacks.push_back({"the symbol " + symbol, symbol + "=SIZE"});
+    if (lacks.empty())
+      return Error::success();
+    constexpr size_t shown = 8;
+    auto list = [&](auto part, const char *separator) {
+      std::vector<std::string> texts;
+      for (const Lack &lack : ArrayRef(lacks).take_front(shown))
+        texts.push_back(lack.*part);
+      std::string rest = std::to_string(lacks.size() - texts.size());
+      return join(texts, separator) + (lacks.size() > shown ? " and " + rest + " more" : "");
+    };
+    return createStringError(list(&Lack::what, ", ") +
+                             (lacks.size() == 1 ? " has no value; give " : " have no value; give ") +
+                             list(&Lack::remedy, " ") +
+                             (needsFiles ? ", or --random SEED for arrays" : ""));
+  }
+
+  /// Extents of arrays from files agree with the symbols, as far as they are known, and with
+  /// the declared numbers.
+  Error checkExtents() {
+    for (const std::unique_ptr<Value> &input : inputs) {
+      if (!input)
+        continue;
+      const ParameterInfo &parameter = input->getInfo();
+      for (size_t axis = 0; axis < parameter.extents.size(); ++axis) {
+        const std::string &extent = parameter.extents[axis];
+        auto expected = evaluate(extent, given);
+        if (!expected || *expected == input->getShape()[axis])
+          continue;
+        std::string message = parameter.name + ": " + words.at(parameter.name) + ": axis " +
+                              std::to_string(axis) + " of '" + parameter.name + "' has extent " +
+                              std::to_string(input->getShape()[axis]) + ", but '" + extent + "' ";
+        if (is_contained(info.symbols, extent))
+          return createStringError(message + "is " + std::to_string(*expected) + ", " +
+                                   origins[extent]);
+        if (StringRef(extent).getAsInteger(10, *expected))
+          return createStringError(message + "is " + std::to_string(*expected) + getOrigins(extent));
+        return createStringError(message + "is declared; where this is a compile-time constant, "
+                                           "--set NAME=" +
+                                 std::to_string(input->getShape()[axis]) + " changes it");
+      }
+    }
+    return Error::success();
+  }
+
+  /// " with N = 3, as given": where the symbols of an extent come from.
+  std::string getOrigins(const std::string &extent) {
+    std::set<std::string> names;
+    SymExpr::parse(extent)->collectSymbols(names);
+    std::string text;
+    for (const std::string &name : names)
+      text += (text.empty() ? " with " : "; ") + name + " = " + std::to_string(given[name]) + ", " +
+              origins[name];
+    return text;
   }
 
   Error makeMissing() {
-    for (const std::string &symbol : info.symbols)
-      if (!given.count(symbol))
-        return createStringError("the symbol " + symbol +
-                                 " has no value; give " + symbol + "=SIZE");
     auto shapes = unit.shapes(info.name, given);
     if (!shapes)
       return fromUnit();
@@ -202,21 +270,22 @@ private:
     return Error::success();
   }
 
-  using Symbols = std::map<std::string, int64_t>;
+  /// An expression over the symbols; nothing where one has no value.
+  static std::optional<int64_t> evaluate(StringRef text, const Symbols &symbols) {
+    auto expression = SymExpr::parse(text);
+    if (!expression)
+      return std::nullopt;
+    return expression->evaluate([&](StringRef name) -> std::optional<int64_t> {
+      auto it = symbols.find(name.str());
+      return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
+    });
+  }
 
   /// The ends of a parameter's declared range; none where a symbol has no value.
   static std::optional<std::pair<int64_t, int64_t>> rangeOf(const ParameterInfo &parameter,
                                                             const Symbols &symbols) {
     auto [low, high] = StringRef(parameter.range).split("..");
-    auto value = [&](StringRef text) -> std::optional<int64_t> {
-      auto bound = SymExpr::parse(text);
-      return bound ? bound->evaluate([&](StringRef name) -> std::optional<int64_t> {
-        auto it = symbols.find(name.str());
-        return it == symbols.end() ? std::nullopt : std::optional<int64_t>(it->second);
-      })
-                   : std::nullopt;
-    };
-    auto first = value(low), end = value(high);
+    auto first = evaluate(low, symbols), end = evaluate(high, symbols);
     if (!first || !end)
       return std::nullopt;
     return std::pair(*first, *end);
@@ -243,11 +312,8 @@ private:
       if (element >= double(range->first) && element < double(range->second))
         continue;
       std::string index;
-      int64_t rest = k;
-      for (int64_t extent : llvm::reverse(value.getShape())) {
-        index = std::to_string(rest % extent) + (index.empty() ? "" : ", ") + index;
-        rest /= extent;
-      }
+      for (int64_t i : value.getIndex(k))
+        index += (index.empty() ? "" : ", ") + std::to_string(i);
       return outside(parameter, (index.empty() ? "" : "[" + index + "]"), element, *range);
     }
     return Error::success();
@@ -311,6 +377,8 @@ private:
   std::map<std::string, int64_t> given;
   std::vector<std::unique_ptr<Value>> inputs;
   std::vector<size_t> missing;
+  std::vector<Lack> lacks;
+  std::map<std::string, std::string> origins; // of the values of symbols
   Arguments result;
 };
 } // namespace

@@ -4,7 +4,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -29,42 +32,33 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output) {
 }
 
 namespace {
-/// Adds up differences.
-class Comparison {
+/// Adds up differences of finite numbers.
+class Distance {
 public:
   void add(double found, double expected) {
-    if (!std::isfinite(found) || !std::isfinite(expected)) {
-      bool same = std::isnan(expected) ? std::isnan(found) : found == expected;
-      mismatch |= !same;
-      return;
-    }
     double difference = std::fabs(found - expected);
     maximum = std::max(maximum, difference);
     differences += difference * difference;
     norm += expected * expected;
   }
-  void finish(OutputError &error) const {
-    error.maximum = maximum;
-    error.mismatch = mismatch;
-    error.relative = differences == 0 ? 0 : std::sqrt(differences / norm);
-  }
+  double getMaximum() const { return maximum; }
+  double getRelative() const { return differences == 0 ? 0 : std::sqrt(differences / norm); }
 
 private:
   double maximum = 0, differences = 0, norm = 0;
-  bool mismatch = false;
 };
 } // namespace
 
 /// The relative L2 distance of two lists where both are finite.
 static double getDistance(llvm::ArrayRef<double> found, llvm::ArrayRef<double> expected) {
-  Comparison comparison;
+  Distance distance;
   for (auto [x, y] : llvm::zip_equal(found, expected))
     if (std::isfinite(x) && std::isfinite(y))
-      comparison.add(x, y);
-  OutputError error;
-  comparison.finish(error);
-  return error.relative;
+      distance.add(x, y);
+  return distance.getRelative();
 }
+
+static constexpr double kSingle = 0x1p-24;
 
 /// The unit roundoff of what scores and statistics are computed in: f64 if an
 /// input is f64, else f32.
@@ -72,7 +66,7 @@ static double getRoundoff(const KernelInfo &info) {
   for (const ParameterInfo &parameter : info.parameters)
     if (!parameter.isOutput && parameter.elementType == "f64")
       return 0x1p-53;
-  return 0x1p-24;
+  return kSingle;
 }
 
 /// The rows to compare, ascending.
@@ -104,125 +98,249 @@ static std::vector<int64_t> chooseColumns(int64_t width) {
   return columns;
 }
 
-/// The multi-indices of elements of one row.
-static std::vector<std::vector<int64_t>>
-getIndices(const std::vector<int64_t> &shape, int64_t row,
-           llvm::ArrayRef<int64_t> columns) {
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t axis = int64_t(shape.size()) - 2; axis >= 0; --axis) {
-    index[axis] = row % shape[axis];
-    row /= shape[axis];
+namespace {
+/// The comparison of one output: which of its elements are compared, what the interpreter
+/// has for them, and, where they differ, why.
+class OutputCheck {
+public:
+  OutputCheck(Compilation &unit, const KernelInfo &info, const std::vector<ReferenceArray> &inputs,
+              const SymbolValues &symbols, const Value &output, unsigned position)
+      : unit(unit), info(info), inputs(inputs), symbols(symbols), output(output),
+        position(position) {
+    const std::vector<int64_t> &shape = output.getShape();
+    width = shape.empty() ? 1 : shape.back();
+    error.name = output.getInfo().name;
+    error.tolerance = getTolerance(info, output.getInfo());
+    error.allRows = width ? output.getNumElements() / width : 0;
   }
-  std::vector<std::vector<int64_t>> indices;
-  for (int64_t k : columns) {
-    if (!shape.empty())
-      index.back() = k;
-    indices.push_back(index);
-  }
-  return indices;
-}
 
-static std::optional<OutputError>
-checkRows(Compilation &unit, const KernelInfo &info,
-          const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
-          const Value &output, unsigned position, int64_t rows,
-          std::mt19937_64 &generator) {
+  /// `rows` of them, or all if it is 0. Empty after an error of the interpreter.
+  std::optional<OutputError> run(int64_t rows, std::mt19937_64 &generator);
+
+private:
+  std::optional<std::vector<double>> evaluate(Level level, const Roundings &roundings,
+                                              llvm::StringRef what) const;
+  void choose(int64_t rows, std::mt19937_64 &generator);
+  void compare();
+  bool measureOperands();
+  bool measureConditioning();
+  bool findTies();
+  bool explainMismatch();
+  double getFound(size_t k) const { return output.get(elements[k]); }
+  double getRoundoff() const { return moa::getRoundoff(info); }
+
+  Compilation &unit;
+  const KernelInfo &info;
+  const std::vector<ReferenceArray> &inputs;
+  const SymbolValues &symbols;
+  const Value &output;
+  unsigned position;
+  int64_t width;
+  bool isWhole = false;
+  std::vector<int64_t> elements; // that are compared, by their position in the array
+  std::vector<double> expected;
+  std::vector<bool> isTie; // of elements; empty where none was looked for
   OutputError error;
-  error.name = output.getInfo().name;
-  error.tolerance = getTolerance(info, output.getInfo());
-  const std::vector<int64_t> &shape = output.getShape();
-  int64_t width = shape.empty() ? 1 : shape.back();
-  error.allRows = width ? output.getNumElements() / width : 0;
-  std::vector<int64_t> chosen = chooseRows(error.allRows, rows, generator);
-  std::vector<int64_t> columns = chooseColumns(width);
-  // Every call of the interpreter takes the inputs anew, so rows go in batches.
-  auto evaluate = [&](double roundoff, llvm::StringRef what)
-      -> std::optional<std::vector<double>> {
-    Progress progress(what.str() + error.name);
-    std::vector<double> values;
-    int64_t done = 0;
-    for (llvm::ArrayRef<int64_t> rest = chosen; !rest.empty();) {
-      llvm::ArrayRef<int64_t> batch = rest.take_front(16);
-      rest = rest.drop_front(batch.size());
-      std::vector<std::vector<int64_t>> indices;
-      for (int64_t row : batch)
-        llvm::append_range(indices, getIndices(shape, row, columns));
-      auto some = unit.evaluateElements(info.name, Level::DNF, inputs, position,
-                                        indices, roundoff, symbols);
-      if (!some)
-        return std::nullopt;
-      llvm::append_range(values, *some);
-      done += int64_t(batch.size());
-      progress.advance(done, int64_t(chosen.size()));
-    }
-    return values;
-  };
-  auto expected = evaluate(0, "checking ");
-  if (!expected)
-    return std::nullopt;
+};
+} // namespace
+
+void OutputCheck::choose(int64_t rows, std::mt19937_64 &generator) {
+  isWhole = rows == 0;
+  std::vector<int64_t> columns;
+  if (isWhole)
+    for (int64_t k = 0; k < width; ++k)
+      columns.push_back(k);
+  else
+    columns = chooseColumns(width);
+  std::vector<int64_t> chosen =
+      chooseRows(error.allRows, isWhole ? error.allRows : rows, generator);
   error.rows = int64_t(chosen.size());
-  Comparison comparison;
-  for (size_t k = 0; k < expected->size(); ++k)
-    comparison.add(output.get(chosen[k / columns.size()] * width +
-                              columns[k % columns.size()]),
-                   (*expected)[k]);
-  comparison.finish(error);
-  if (error.relative > error.tolerance && error.tolerance > 0) {
-    auto moved = evaluate(getRoundoff(info), "conditioning of ");
-    if (!moved)
-      return std::nullopt;
-    error.conditioning = getDistance(*moved, *expected);
-  }
-  return error;
+  for (int64_t row : chosen)
+    for (int64_t column : columns)
+      elements.push_back(row * width + column);
 }
 
-/// Every element, on the moa level.
-static std::optional<std::vector<OutputError>>
-checkAll(Compilation &unit, const KernelInfo &info,
-         const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
-         const std::vector<Value> &outputs) {
-  Progress progress("running the interpreter");
-  auto expected = unit.evaluate(info.name, Level::MoA, inputs, 0, symbols);
-  if (!expected)
-    return std::nullopt;
-  std::vector<OutputError> errors;
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    OutputError error;
-    error.name = outputs[k].getInfo().name;
-    error.tolerance = getTolerance(info, outputs[k].getInfo());
-    const std::vector<int64_t> &shape = outputs[k].getShape();
-    int64_t width = shape.empty() ? 1 : shape.back();
-    error.rows = error.allRows =
-        width ? outputs[k].getNumElements() / width : 0;
-    Comparison comparison;
-    for (int64_t i = 0; i < outputs[k].getNumElements(); ++i)
-      comparison.add(outputs[k].get(i), (*expected)[k].data[i]);
-    comparison.finish(error);
-    errors.push_back(error);
+/// What the interpreter has for the elements; empty after an error.
+std::optional<std::vector<double>> OutputCheck::evaluate(Level level, const Roundings &roundings,
+                                                         llvm::StringRef what) const {
+  Progress progress(what.str() + error.name);
+  if (isWhole) {
+    auto outputs = unit.evaluate(info.name, level, inputs, roundings, symbols);
+    if (!outputs)
+      return std::nullopt;
+    return std::move((*outputs)[position].data);
   }
-  if (llvm::all_of(errors, [](const OutputError &error) {
-        return error.relative <= error.tolerance || error.tolerance == 0;
-      }))
-    return errors;
-  auto moved = unit.evaluate(info.name, Level::DNF, inputs, getRoundoff(info), symbols);
-  if (!moved)
+  // Every call of the interpreter takes the inputs anew, so rows go in batches.
+  std::vector<double> values;
+  size_t batch = 16 * std::max<size_t>(1, error.rows ? elements.size() / error.rows : 1);
+  for (llvm::ArrayRef<int64_t> rest = elements; !rest.empty();) {
+    llvm::ArrayRef<int64_t> some = rest.take_front(batch);
+    rest = rest.drop_front(some.size());
+    std::vector<std::vector<int64_t>> indices;
+    for (int64_t element : some)
+      indices.push_back(output.getIndex(element));
+    auto got = unit.evaluateElements(info.name, level, inputs, position, indices, roundings,
+                                     symbols);
+    if (!got)
+      return std::nullopt;
+    llvm::append_range(values, *got);
+    progress.advance(int64_t(values.size()), int64_t(elements.size()));
+  }
+  return values;
+}
+
+void OutputCheck::compare() {
+  Distance distance;
+  error.mismatch = false;
+  for (size_t k = 0; k < elements.size(); ++k) {
+    double found = getFound(k);
+    if (!isTie.empty() && isTie[k])
+      continue;
+    if (std::isfinite(found) && std::isfinite(expected[k]))
+      distance.add(found, expected[k]);
+    else if (!(std::isnan(expected[k]) ? std::isnan(found) : found == expected[k]))
+      error.mismatch = true;
+  }
+  error.maximum = distance.getMaximum();
+  error.relative = distance.getRelative();
+}
+
+/// How far the roundings of operands that the language asks for move the result: between the
+/// operational normal form with and without them, so that a wrong form widens no bound.
+bool OutputCheck::measureOperands() {
+  constexpr uint64_t samples = 4; // to nearest, and at random
+  auto exact = evaluate(Level::ONF, {}, "operands of ");
+  if (!exact)
+    return false;
+  for (uint64_t seed = 0; seed < samples; ++seed) {
+    Roundings roundings(0, seed);
+    roundings.operands = true;
+    auto rounded = evaluate(Level::ONF, roundings, "operands of ");
+    if (!rounded)
+      return false;
+    double distance = getDistance(*rounded, *exact);
+    if (distance == 0)
+      break; // nothing is rounded
+    error.operands = std::max(error.operands, distance);
+  }
+  return true;
+}
+
+bool OutputCheck::measureConditioning() {
+  auto moved = evaluate(Level::DNF, Roundings(getRoundoff()), "conditioning of ");
+  if (moved)
+    error.conditioning = getDistance(*moved, expected);
+  return moved.has_value();
+}
+
+/// Elements without a tolerance, integers and booleans, that differ where roundings of the
+/// floats they come from decide: what was found is between the values that the normal
+/// forms have under such roundings.
+bool OutputCheck::findTies() {
+  constexpr uint64_t samples = 16;
+  std::vector<double> low = expected, high = expected;
+  auto widen = [&](const std::vector<double> &values, llvm::ArrayRef<double> exact) {
+    for (size_t k = 0; k < values.size(); ++k)
+      if (exact[k] == expected[k]) {
+        low[k] = std::min(low[k], values[k]);
+        high[k] = std::max(high[k], values[k]);
+      }
+  };
+  for (uint64_t seed = 0; seed < samples; ++seed) {
+    auto moved = evaluate(Level::DNF, Roundings(kRoundings * getRoundoff(), seed), "ties of ");
+    if (!moved)
+      return false;
+    widen(*moved, expected);
+  }
+  auto exact = evaluate(Level::ONF, {}, "ties of ");
+  if (!exact)
+    return false;
+  for (uint64_t seed = 0; seed < samples; ++seed) {
+    Roundings roundings(0, seed);
+    roundings.operands = true;
+    auto rounded = evaluate(Level::ONF, roundings, "ties of ");
+    if (!rounded)
+      return false;
+    if (*rounded == *exact)
+      break; // nothing is rounded
+    widen(*rounded, *exact);
+  }
+  isTie.assign(elements.size(), false);
+  for (size_t k = 0; k < elements.size(); ++k)
+    isTie[k] = getFound(k) != expected[k] && low[k] <= getFound(k) && getFound(k) <= high[k];
+  error.ties = llvm::count(isTie, true);
+  compare();
+  return true;
+}
+
+static std::string getText(double value) {
+  if (std::isnan(value))
+    return "NaN";
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g", value);
+  return text;
+}
+
+/// Where a NaN or an infinity stands at a wrong place, and whether values that leave the
+/// range of f32 explain all of them.
+bool OutputCheck::explainMismatch() {
+  Roundings roundings;
+  roundings.singleRange = getRoundoff() == kSingle;
+  auto limited = evaluate(Level::ONF, roundings, "range of ");
+  if (!limited)
+    return false;
+  bool leavesRange = roundings.singleRange;
+  for (size_t k = 0; k < elements.size(); ++k) {
+    double found = getFound(k);
+    if (found == expected[k] || (std::isfinite(found) && std::isfinite(expected[k])) ||
+        (std::isnan(found) && std::isnan(expected[k])))
+      continue;
+    leavesRange &= !std::isfinite((*limited)[k]) && std::isfinite(expected[k]);
+    if (!error.note.empty())
+      continue;
+    std::string index;
+    for (int64_t i : output.getIndex(elements[k]))
+      index += (index.empty() ? "[" : ", ") + std::to_string(i);
+    error.note = error.name + index + (index.empty() ? "" : "]") + " is " + getText(found) +
+                 ", and " + getText(expected[k]) + " in the reference";
+  }
+  if (leavesRange)
+    error.note += "; a value on the way there leaves the range of f32, 1.4e-45 to 3.4e+38";
+  return true;
+}
+
+std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &generator) {
+  choose(rows, generator);
+  auto values = evaluate(isWhole ? Level::MoA : Level::DNF, {},
+                         isWhole ? "running the interpreter for " : "checking ");
+  if (!values)
     return std::nullopt;
-  for (auto [k, error] : llvm::enumerate(errors))
-    if (error.relative > error.tolerance && error.tolerance > 0)
-      error.conditioning = getDistance((*moved)[k].data, (*expected)[k].data);
-  return errors;
+  expected = std::move(*values);
+  // Results are rounded once, and beyond the range of their type that is an infinity.
+  if (error.tolerance > 0)
+    for (double &value : expected)
+      if (std::isfinite(value) && !std::isfinite(output.getRounded(value)))
+        value = output.getRounded(value);
+  compare();
+  if (error.mismatch && !explainMismatch())
+    return std::nullopt;
+  if (error.relative <= error.tolerance)
+    return error;
+  if (error.tolerance == 0 ? !findTies() : !measureOperands())
+    return std::nullopt;
+  if (error.tolerance > 0 && error.relative > error.getBound() && !measureConditioning())
+    return std::nullopt;
+  return error;
 }
 
 std::optional<std::vector<OutputError>>
 checkOutputs(Compilation &unit, const KernelInfo &info,
              const std::vector<ReferenceArray> &inputs, const SymbolValues &symbols,
              const std::vector<Value> &outputs, int64_t rows, uint64_t seed) {
-  if (rows == 0)
-    return checkAll(unit, info, inputs, symbols, outputs);
   std::mt19937_64 generator(seed);
   std::vector<OutputError> errors;
   for (size_t k = 0; k < outputs.size(); ++k) {
-    auto error = checkRows(unit, info, inputs, symbols, outputs[k], k, rows, generator);
+    auto error = OutputCheck(unit, info, inputs, symbols, outputs[k], k).run(rows, generator);
     if (!error)
       return std::nullopt;
     errors.push_back(*error);

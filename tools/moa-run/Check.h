@@ -10,26 +10,37 @@ namespace moa {
 
 using SymbolValues = std::map<std::string, int64_t>;
 
+/// Roundings that a machine may make where the interpreter makes one.
+constexpr double kRoundings = 4;
+
 /// How far one output is from the interpreter's.
 struct OutputError {
   std::string name;
   int64_t rows = 0, allRows = 0; ///< compared, and how many there are
   double maximum = 0;            ///< of |x − reference|
   double relative = 0;           ///< L2 norm of the difference over the norm
-  double tolerance = 0;          ///< on `relative`
+  double tolerance = 0;          ///< on `relative`, of the element types
+  /// How far the result moves, relatively, when computed operands of contractions are
+  /// rounded as the language says; measured only where `relative` exceeds `tolerance`.
+  double operands = 0;
   /// How far the reference itself moves, relatively, when each of its scalar
   /// operations is off by one rounding of the type that scores and statistics
-  /// are computed in; measured only where `relative` exceeds `tolerance`.
+  /// are computed in; measured only where `relative` exceeds the bound.
   double conditioning = 0;
-  /// A NaN or an infinity that only one side has, or the wrong one.
+  /// Elements, integers or booleans, that differ where a rounding of the floats that they
+  /// come from decides; they are no part of `relative`.
+  int64_t ties = 0;
+  /// A NaN or an infinity that only one side has, or the wrong one; `note` says where.
   bool mismatch = false;
+  std::string note;
+  double getBound() const { return tolerance + operands; }
   /// True where an error beyond the tolerance is within four roundings per
   /// operation: the problem amplifies rounding so far that no evaluation in that
   /// type does better. It fails nevertheless; this says where to look.
   bool illConditioned() const {
-    return relative > tolerance && relative <= 4 * conditioning;
+    return relative > getBound() && relative <= kRoundings * conditioning;
   }
-  bool ok() const { return !mismatch && relative <= tolerance; }
+  bool ok() const { return !mismatch && relative <= getBound(); }
 };
 
 /// Relative L2 error an output may have: that of the coarsest float type among
@@ -39,8 +50,8 @@ double getTolerance(const KernelInfo &info, const ParameterInfo &output);
 /// Compares every output with the interpreter on the denotational normal form:
 /// `rows` rows (all leading axes fixed) chosen by `seed`, the first and the
 /// last among them, or all rows when `rows` is 0 (then on the moa level). Where
-/// an output misses its tolerance, the interpreter runs again in Monte Carlo
-/// arithmetic to tell the kernel's error from the problem's conditioning. Empty
+/// an output misses its tolerance, the interpreter runs again with rounded operands, and in
+/// Monte Carlo arithmetic to tell the kernel's error from the problem's conditioning. Empty
 /// after an error of the interpreter, which is in the unit's diagnostics.
 std::optional<std::vector<OutputError>>
 checkOutputs(Compilation &unit, const KernelInfo &info,

@@ -168,6 +168,22 @@ void Value::set(int64_t index, double value) {
   storeElement(storage.npy, data.get() + index * storage.size, value);
 }
 
+double Value::getRounded(double value) const {
+  Storage storage = getStorage(info.elementType);
+  char memory[sizeof(double)];
+  storeElement(storage.npy, memory, value);
+  return loadElement(storage.npy, memory);
+}
+
+std::vector<int64_t> Value::getIndex(int64_t element) const {
+  std::vector<int64_t> index(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = element % shape[axis];
+    element /= shape[axis];
+  }
+  return index;
+}
+
 DLTensor Value::getTensor() {
   Storage storage = getStorage(info.elementType);
   DLTensor tensor = {};
@@ -322,6 +338,10 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
   double value = std::strtod(copy.c_str(), &end);
   if (copy.empty() || *end)
     return refuse();
+  bool isNumber = llvm::any_of(text, [](char c) { return isDigit(c); });
+  if (isNumber && std::isinf(cantFail(Value::make(info, {})).getRounded(value)))
+    return createStringError(info.name + " : " + info.elementType + ": " + text +
+                             " is beyond the range of this type; an infinity is 'inf'");
   return Scalar(value);
 }
 

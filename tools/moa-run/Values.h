@@ -29,6 +29,11 @@ public:
   double get(int64_t index) const;
   void set(int64_t index, double value);
 
+  /// What an element holds of a value.
+  double getRounded(double value) const;
+  /// The multi-index of an element.
+  std::vector<int64_t> getIndex(int64_t element) const;
+
   /// The descriptor; it borrows from this value.
   DLTensor getTensor();
   ReferenceArray getReference() const;

@@ -7,6 +7,7 @@
 #include "Arguments.h"
 #include "Check.h"
 #include "lib/Support/OutputFiles.h"
+#include "tools/Numbers.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,7 +23,7 @@ using namespace llvm;
 
 static cl::OptionCategory category("moa-run options");
 
-static cl::opt<std::string> input(cl::Positional, cl::Required,
+static cl::opt<std::string> input(cl::Positional,
                                   cl::desc("<specification>"),
                                   cl::cat(category));
 static cl::list<std::string>
@@ -41,7 +42,7 @@ static cl::opt<std::string>
     kernelName("kernel", cl::value_desc("name"),
                cl::desc("The kernel to run, where there are several"),
                cl::cat(category));
-static cl::opt<uint64_t>
+static cl::opt<std::string>
     randomSeed("random", cl::value_desc("seed"),
                cl::desc("Make the arrays that are not given: floats are "
                         "standard normal, integers 0 to 7"),
@@ -51,18 +52,18 @@ static cl::opt<std::string>
           cl::desc("Compare sampled rows (16) or all with the interpreter; "
                    "fail beyond the tolerance of the element types"),
           cl::cat(category));
-static cl::opt<unsigned> repeat("repeat", cl::init(1), cl::value_desc("n"),
-                                cl::desc("Time n runs after one to warm up, "
-                                         "show their median; default: one "
-                                         "run"),
-                                cl::cat(category));
+static cl::opt<std::string> repeat("repeat", cl::init("1"), cl::value_desc("n"),
+                                   cl::desc("Time n runs after one to warm up, "
+                                            "show their median; default: one "
+                                            "run"),
+                                   cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::init("cpu"), cl::value_desc("cpu|reference|device"),
            cl::desc("Run compiled code, the interpreter of the specification, or "
                     "the program for a GPU on this CPU, with checks"),
            cl::cat(category));
-static cl::opt<uint64_t>
-    interleaving("interleaving", cl::init(0), cl::value_desc("seed"),
+static cl::opt<std::string>
+    interleaving("interleaving", cl::init("0"), cl::value_desc("seed"),
                  cl::desc("With --target=device: let the warpgroups and copies of a "
                           "block take turns in a random order; 0: each as far as it "
                           "gets"),
@@ -100,11 +101,41 @@ Expected<int64_t> getCheckedRows() {
   return rows;
 }
 
+/// The numbers that flags give.
+struct Numbers {
+  int64_t checkedRows = 0;
+  uint64_t seed = 0, repeat = 1, interleaving = 0;
+};
+
+Expected<Numbers> readNumbers() {
+  Numbers numbers;
+  auto rows = getCheckedRows();
+  if (!rows)
+    return rows.takeError();
+  numbers.checkedRows = *rows;
+  struct Option {
+    const cl::opt<std::string> &text;
+    uint64_t &value;
+    uint64_t low, high;
+  };
+  for (const Option &option : {Option{randomSeed, numbers.seed, 0, UINT64_MAX},
+                               Option{repeat, numbers.repeat, 1, UINT32_MAX},
+                               Option{interleaving, numbers.interleaving, 0, UINT64_MAX}}) {
+    if (!option.text.getNumOccurrences())
+      continue;
+    auto value = moa::readNumber(option.text.ArgStr, option.text, option.low, option.high);
+    if (!value)
+      return value.takeError();
+    option.value = *value;
+  }
+  return numbers;
+}
+
 /// One run of the tool, after the flags are known to be sound.
 class Run {
 public:
-  Run(moa::Compilation unit, int64_t checkedRows)
-      : unit(std::move(unit)), checkedRows(checkedRows) {}
+  Run(moa::Compilation unit, const Numbers &numbers)
+      : unit(std::move(unit)), numbers(numbers), checkedRows(numbers.checkedRows) {}
   int execute();
 
 private:
@@ -116,12 +147,14 @@ private:
   Error runCompiled();
   Error runInterpreter();
   Error checkResults(bool &good);
-  Error writeOutputs();
+  /// Adds the outputs to `out`; before they exist, only to see that it can be done.
+  Error addOutputs(moa::OutputFiles &out, bool exist);
   void printCompileTimes(double load);
   void printSpeed(double first, std::vector<double> times);
   Error unitError() { return createStringError(""); }
 
   moa::Compilation unit;
+  Numbers numbers;
   int64_t checkedRows;
   moa::KernelInfo info;
   moa::Words files;
@@ -225,7 +258,7 @@ Error Run::runCompiled() {
   double first = 0;
   {
     moa::Progress progress("running");
-    unsigned more = repeat > 1 ? unsigned(repeat) : 0;
+    unsigned more = numbers.repeat > 1 ? unsigned(numbers.repeat) : 0;
     for (unsigned k = 0; k <= more; ++k) {
       start = Clock::now();
       std::string message;
@@ -249,9 +282,9 @@ Error Run::runInterpreter() {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, interleaving, &tiles)
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles)
                   : unit.evaluate(info.name, moa::Level::MoA, inputs,
-                                  /*roundoff=*/0, arguments.symbols);
+                                  {}, arguments.symbols);
   }
   if (!results)
     return unitError();
@@ -272,39 +305,44 @@ Error Run::checkResults(bool &good) {
   auto errors =
       moa::checkOutputs(unit, info, arguments.getReferences(info),
                                   arguments.symbols, arguments.outputs,
-                                  checkedRows, randomSeed + 1);
+                                  checkedRows, numbers.seed + 1);
   if (!errors)
     return unitError();
   for (const moa::OutputError &error : *errors) {
     good &= error.ok();
     outs() << "check    " << error.name << ": " << error.rows << " of "
            << error.allRows << " rows, largest error "
-           << format("%.2e, relative L2 error %.2e (bound %.0e)", error.maximum,
+           << format("%.2e, relative L2 error %.2e (bound %.0e", error.maximum,
                      error.relative, error.tolerance);
+    if (error.operands > 0)
+      outs() << format(" and %.1e of rounded operands", error.operands);
+    outs() << ")";
+    if (error.ties > 0)
+      outs() << "; " << error.ties << " more where a rounding decides";
     if (error.conditioning > 0)
       outs() << format("; one rounding per operation moves the reference by %.1e",
                        error.conditioning);
     if (error.illConditioned())
       outs() << ": ill-conditioned";
-    outs() << (error.mismatch ? ", NaN or infinity at the wrong place" : "")
+    outs() << (error.mismatch ? ", NaN or infinity at the wrong place: " : "") << error.note
            << (error.ok() ? "\n" : ": FAILED\n");
   }
   return Error::success();
 }
 
-Error Run::writeOutputs() {
-  moa::OutputFiles out;
+Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
   out.protect(input);
   out.protect(schedule);
   for (const std::string &word : wordList)
     out.protect(StringRef(word).split('=').second);
-  for (const moa::Value &output : arguments.outputs) {
-    auto file = files.find(output.getInfo().name);
-    if (file != files.end())
-      if (Error error = out.add(file->second, output.getNpy()))
-        return error;
+  for (const auto &[name, path] : files) {
+    auto output = find_if(arguments.outputs, [&name = name](const moa::Value &value) {
+      return value.getInfo().name == name;
+    });
+    if (Error error = out.add(path, exist ? output->getNpy() : ""))
+      return error;
   }
-  return out.commit();
+  return Error::success();
 }
 
 Error Run::run() {
@@ -320,9 +358,14 @@ Error Run::run() {
       moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
     return words.takeError();
+  {
+    moa::OutputFiles none;
+    if (Error error = addOutputs(none, /*exist=*/false))
+      return error;
+  }
   std::optional<uint64_t> seed;
   if (randomSeed.getNumOccurrences())
-    seed = randomSeed;
+    seed = numbers.seed;
   {
     moa::Progress progress("preparing the arrays");
     auto made = moa::makeArguments(unit, info, *words, seed);
@@ -335,7 +378,10 @@ Error Run::run() {
       return error;
   if (Error error = target == "cpu" ? runCompiled() : runInterpreter())
     return error;
-  if (Error error = writeOutputs())
+  moa::OutputFiles out;
+  if (Error error = addOutputs(out, /*exist=*/true))
+    return error;
+  if (Error error = out.commit())
     return error;
   bool good = true;
   if (check.getNumOccurrences())
@@ -350,7 +396,7 @@ int Run::execute() {
   Error error = run();
   bool failed = bool(error);
   std::string message = toString(std::move(error));
-  errs() << unit.renderDiagnostics();
+  errs() << unit.renderDiagnostics(/*remarks=*/false, "moa-run");
   if (!message.empty())
     fail(message);
   return failed;
@@ -367,11 +413,16 @@ int main(int argc, char **argv) {
                 "'; there are cpu, reference and device");
   if (interleaving.getNumOccurrences() && target != "device")
     return fail("--interleaving applies to --target=device only");
-  if (repeat == 0)
-    return fail("--repeat takes a number from 1");
-  auto checkedRows = getCheckedRows();
-  if (!checkedRows)
-    return fail(toString(checkedRows.takeError()));
+  if (!schedule.empty() && target == "reference")
+    return fail("--schedule applies to compiled code and to --target=device; --target=reference "
+                "interprets the specification");
+  if (repeat.getNumOccurrences() && target != "cpu")
+    return fail("--repeat times compiled code; --target=" + target + " is an interpreter");
+  if (input.empty())
+    return fail("there is no specification to run; moa-run --help says what it takes");
+  auto numbers = readNumbers();
+  if (!numbers)
+    return fail(toString(numbers.takeError()));
   moa::CompilerOptions options;
   options.settings.assign(settings.begin(), settings.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
@@ -380,5 +431,5 @@ int main(int argc, char **argv) {
   if (!schedule.empty())
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));
-  return Run(moa::Compiler(options).compileFile(input), *checkedRows).execute();
+  return Run(moa::Compiler(options).compileFile(input), *numbers).execute();
 }

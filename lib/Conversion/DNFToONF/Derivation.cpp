@@ -2,6 +2,7 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -461,13 +462,13 @@ void Derivation::remark(const AccPlan &acc) {
     reason = "in one pass each row would hold " + std::to_string(more) + " states more";
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
                     << "': " << reason << ", blocked by "
-                    << exprs.str(acc.repair.blocked);
+                    << shorten(exprs.str(acc.repair.blocked));
 }
 
 /// Two passes over one extent that could run at once but for where their terms are.
 void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
   auto rangeOf = [&](const AccPlan &a) {
-    return a.present ? "where " + exprs.str(a.present) : std::string("everywhere");
+    return a.present ? "where " + shorten(exprs.str(a.present)) : std::string("everywhere");
   };
   auto [place, name] = placeOf(acc);
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent

@@ -9,6 +9,12 @@ namespace moa::cuda {
 // Beyond this an expression is cut and a part of it named.
 static constexpr size_t kLongExpression = 96;
 
+/// False where an extent of the nest is the number 0: places in it have no meaning.
+static bool startsBlocks(device::KernelOp kernel) {
+  auto blocks = SymExpr::parse(kernel.getBlocks());
+  return !blocks || !blocks->isZero();
+}
+
 llvm::Expected<KernelText> KernelPrinter::print() {
   depth = 1;
   pushScope();
@@ -17,6 +23,10 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     map.name = fresh(names.of(map.array) + "_tiles");
   for (const Outline &outline : outlines)
     used.insert(outline.name);
+  if (!startsBlocks(kernel)) {
+    write("// All that this kernel writes is empty, and no block of it starts.");
+    return KernelText{launch, printSignature() + body + "}\n"};
+  }
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());
@@ -293,8 +303,8 @@ std::string KernelPrinter::element(Value local, OperandRange indices) {
 void KernelPrinter::printLocal(memref::AllocaOp local) {
   std::string name = freshState(wishFor(local.getResult(), "local"));
   std::string text = getValueType(local.getType().getElementType()).str() + " " + name;
-  for (int64_t extent : local.getType().getShape())
-    text += "[" + std::to_string(extent) + "]";
+  for (int64_t extent : local.getType().getShape()) // C++ has no array without elements
+    text += "[" + std::to_string(std::max<int64_t>(extent, 1)) + "]";
   write(text + ";");
   values[local.getResult()] = {name};
 }
@@ -403,7 +413,9 @@ llvm::Expected<std::vector<KernelText>> printKernels(device::ProgramOp program,
     FragmentStorage storage(kernel);
     // Loops that are written as one need no functions for what they share.
     for (bool merges : {true, false}) {
-      std::vector<Outline> outlines = findOutlines(kernel, storage, /*acrossPhases=*/!merges);
+      std::vector<Outline> outlines;
+      if (startsBlocks(kernel))
+        outlines = findOutlines(kernel, storage, /*acrossPhases=*/!merges);
       Helpers needed = helpers;
       std::string functions;
       for (size_t k = outlines.size(); k-- > 0;) {

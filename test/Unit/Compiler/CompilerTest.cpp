@@ -3,6 +3,7 @@
 #include "moa/Compiler.h"
 #include "gmock/gmock.h"
 #include <cmath>
+#include <cstdlib>
 
 using namespace moa;
 using testing::HasSubstr;
@@ -198,6 +199,9 @@ TEST(Compiler, BadOptionsAreErrors) {
   options = {};
   options.processor = "no-such-cpu";
   EXPECT_THAT(message(options), HasSubstr("no-such-cpu"));
+  options = {};
+  options.optimization = 4;
+  EXPECT_THAT(message(options), HasSubstr("expects an optimization from 0 to 3, but got 4"));
 }
 
 TEST(Compiler, SettingsSpecialise) {
@@ -255,7 +259,8 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   isOneMoreError(bool(unit.load("none")));
   isOneMoreError(bool(unit.flops("none", {})));
   isOneMoreError(bool(unit.explain()));
-  EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("CompilerOptions::explain"));
+  EXPECT_EQ(unit.diagnostics().back().message,
+            "the derivation was not recorded; set CompilerOptions::explain");
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"Q", 1}})));
   isOneMoreError(bool(unit.report(ReportFormat::Text, {{"N", 1}})));
   EXPECT_THAT(unit.diagnostics().back().message, HasSubstr("none of M"));
@@ -267,6 +272,8 @@ TEST(Compiler, AQuestionThatHasNoAnswerLeavesTheCompilationOpen) {
   Compilation lower =
       Compiler().compileText(*unit.print(Level::ONF), "onf.mlir");
   EXPECT_FALSE(lower.print(Level::DNF));
+  EXPECT_EQ(lower.diagnostics().back().message,
+            "the input stands below the level dnf: it is at the level onf");
   EXPECT_TRUE(lower.print(Level::Lifted)) << lower.renderDiagnostics();
 }
 
@@ -276,6 +283,8 @@ TEST(Compiler, EveryQuestionToAFailedCompilationAddsAnError) {
   auto isOneMoreError = [&](bool answered) {
     EXPECT_FALSE(answered);
     EXPECT_EQ(unit.diagnostics().size(), ++count);
+    EXPECT_EQ(unit.diagnostics().back().message,
+              "there is no answer: the compilation has failed");
   };
   isOneMoreError(bool(unit.print(Level::MoA)));
   isOneMoreError(bool(unit.print(Level::LLVM)));
@@ -359,6 +368,133 @@ TEST(Compiler, IntegerResultsWrapAtTheirWidth) {
       EXPECT_EQ((*outputs)[1].data, (std::vector<double>{-1}));
     }
   }
+}
+
+TEST(Compiler, QuestionsNameTheirKernel) {
+  Compilation unit = Compiler().compileText(kTwoKernels);
+  EXPECT_FALSE(unit.shapes("", {{"N", 3}}));
+  EXPECT_EQ(unit.diagnostics().back().message, "a kernel must be named; there are first, second");
+}
+
+TEST(Compiler, ShapesNeedSizes) {
+  Compilation unit = Compiler().compileText(
+      "kernel k[N, M](x : f32[N, M]) -> y : f32[N - 5] { y = drop(+/ x, 5) }", "k.moa");
+  ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
+  EXPECT_FALSE(unit.shapes("k", {{"N", 3}, {"M", 1}}));
+  EXPECT_EQ(unit.diagnostics().back().message,
+            "y : f32[N - 5]: the extent N - 5 = -2 is negative");
+  EXPECT_FALSE(unit.shapes("k", {{"N", 3}}));
+  EXPECT_EQ(unit.diagnostics().back().message, "x : f32[N, M]: the extent M has no value");
+}
+
+TEST(Compiler, CallsHaveAllArguments) {
+  Compilation unit = Compiler().compileText(kRowSums);
+  std::optional<Kernel> kernel = unit.load();
+  ASSERT_TRUE(kernel) << unit.renderDiagnostics();
+  std::string message;
+  EXPECT_NE((*kernel)({}, {}, &message), 0);
+  EXPECT_EQ(message, "expects 3 arrays, but got 0");
+  std::vector<float> x(8), s(2), top(2);
+  Tensor tx(x.data(), {2, 4}), ts(s.data(), {2}), tt(top.data(), {2});
+  EXPECT_NE((*kernel)({&tx.tensor, &ts.tensor, &tt.tensor}, {}, &message), 0);
+  EXPECT_EQ(message, "expects 1 scalars, but got 0");
+}
+
+TEST(Compiler, WhatIsLiftedHasItsSchedule) {
+  Compilation unit = Compiler().compileText(kRowSums);
+  std::optional<std::string> text = unit.print(Level::Lifted);
+  ASSERT_TRUE(text) << unit.renderDiagnostics();
+  Compilation lifted = Compiler().compileText(*text, "lifted.mlir");
+  ASSERT_TRUE(lifted.ok()) << lifted.renderDiagnostics();
+  EXPECT_FALSE(lifted.schedule());
+  EXPECT_EQ(lifted.diagnostics().back().message,
+            "the input is lifted already; there is no schedule to print");
+  CompilerOptions options;
+  options.schedule = *unit.schedule();
+  Compilation again = Compiler(options).compileText(*text, "lifted.mlir");
+  EXPECT_EQ(again.diagnostics().back().message,
+            "schedule: lifted.mlir is lifted already; a schedule applies to the levels above");
+}
+
+// Where code was inlined, the place of the call stands first.
+TEST(Compiler, ACallIsShownBeforeWhatItCalls) {
+  Compilation unit = Compiler().compileText(
+      "module {\n  func.func @f() { return } "
+      "loc(callsite(\"called.moa\":1:2 at \"caller.moa\":3:4))\n}\n",
+      "f.mlir");
+  std::string text = unit.renderDiagnostics();
+  EXPECT_THAT(text, testing::StartsWith("caller.moa:3:4: error: expects kernels of moa, dnf or onf"));
+  EXPECT_THAT(text, HasSubstr("\ncalled.moa:1:2: note: in what is called here\n"));
+}
+
+// Messages without a place are the tool's.
+TEST(Compiler, AProgramNamesItselfWhereThereIsNoPlace) {
+  Compilation unit = Compiler().compileFile("none.moa");
+  EXPECT_EQ(unit.renderDiagnostics(), "error: none.moa: No such file or directory\n");
+  EXPECT_EQ(unit.renderDiagnostics(false, "tool"),
+            "tool: error: none.moa: No such file or directory\n");
+  Compilation wrong = Compiler().compileText("kernel", "k.moa");
+  EXPECT_EQ(wrong.renderDiagnostics(), wrong.renderDiagnostics(false, "tool"));
+}
+
+static Compilation compileExample(const std::string &name, CompilerOptions options) {
+  const char *root = std::getenv("MOA_SOURCE_ROOT");
+  return Compiler(options).compileFile(std::string(root) + "/" + name);
+}
+
+TEST(Compiler, TheExplanationHasItsSections) {
+  CompilerOptions options;
+  options.explain = true;
+  options.architecture = "sm_90a";
+  Compilation unit = compileExample("examples/gqa_causal.moa", options);
+  std::optional<std::string> text = unit.explain();
+  ASSERT_TRUE(text) << unit.renderDiagnostics();
+  size_t at = 0;
+  for (const char *heading :
+       {"\nArrays, with the functions they call written out\n",
+        "\nψ-reduction, by the laws of docs/Spec.md, sections 3 and 4, from the outputs inward\n",
+        "\nDenotational normal form\n",
+        "\nFusion, by the rules R0 to R3, R5 and R6 of docs/Spec.md, section 6\n",
+        "\nOperational normal form\n", "\nMasks as intervals, for a tile of rows\n",
+        "\nSchedule for h200, the factors of each axis from the outermost in\n",
+        "  pipeline: ", " registers per thread that computes, ", " per thread that copies",
+        "; products overlap the states of the next tile"}) {
+    size_t found = text->find(heading, at);
+    ASSERT_NE(found, std::string::npos) << heading;
+    at = found;
+  }
+  options.schedule = *unit.schedule();
+  size_t end = options.schedule.find("\"overlap\"");
+  ASSERT_NE(end, std::string::npos);
+  if (size_t held = options.schedule.find("\"held\": false"); held != std::string::npos)
+    options.schedule.erase(held, options.schedule.find('"', held + 2) - held);
+  options.schedule.insert(end, "\"held\": true, ");
+  Compilation again = compileExample("examples/gqa_causal.moa", options);
+  text = again.explain();
+  ASSERT_TRUE(text) << again.renderDiagnostics();
+  EXPECT_THAT(*text, HasSubstr("; rows are held in registers\n"));
+}
+
+TEST(Compiler, TheReportHasScalarsAndWhatIsRecomputed) {
+  Compilation unit =
+      Compiler().compileText("kernel k[N](x : f32[N]) -> y : f32 { y = +/ x }", "k.moa");
+  EXPECT_THAT(unit.report(ReportFormat::Text).value_or(""),
+              HasSubstr("  nest 0: for one element; 1 pass: "));
+  Compilation again = compileExample("test/Families/talking_heads.moa", {});
+  EXPECT_THAT(again.report(ReportFormat::Text).value_or(""),
+              HasSubstr("\nrecomputed\n  add: each element 2*H*H*M + H*H times, at 3 places"));
+}
+
+TEST(Compiler, TheTextForAGpuOpensWithWhatItMoves) {
+  CompilerOptions options;
+  options.architecture = "sm_90a";
+  Compilation unit = Compiler(options).compileText(kRowSums);
+  std::optional<std::string> text = unit.cuda();
+  ASSERT_TRUE(text) << unit.renderDiagnostics();
+  EXPECT_THAT(*text, HasSubstr("// Moves in elements: reads "));
+  EXPECT_THAT(*text, HasSubstr("; one operator after the other, reads or keeps "));
+  EXPECT_THAT(*text, HasSubstr("Denotational normal form of row_sums["));
+  EXPECT_THAT(*text, HasSubstr("Operational normal form of row_sums["));
 }
 
 TEST(Compiler, ScalarsOutOfRangeSaturate) {

@@ -27,6 +27,23 @@ TEST(RoundTo, Formats) {
   EXPECT_EQ(roundTo(0.1, b.getIndexType()), 0.1);
 }
 
+TEST(RoundAtRandom, TakesNeighboursAsOftenAsTheyAreNear) {
+  MLIRContext context;
+  auto bf16 = cast<FloatType>(Builder(&context).getBF16Type());
+  std::mt19937_64 engine(3);
+  for (double value : {1.0, 1 + 0x1p-9, -(1 + 3 * 0x1p-9), 3e38, 0x1p-133 * 1.25}) {
+    double quantum = std::max(std::ldexp(1, std::ilogb(value) - 7), 0x1p-133), sum = 0;
+    constexpr int samples = 20000;
+    for (int k = 0; k < samples; ++k) {
+      double rounded = roundAtRandom(value, bf16, engine());
+      EXPECT_EQ(rounded, roundTo(rounded, bf16));
+      EXPECT_LT(std::fabs(rounded - value), quantum);
+      sum += (rounded - value) / quantum;
+    }
+    EXPECT_NEAR(sum / samples, 0, 0.02) << value;
+  }
+}
+
 TEST(RoundTo, AgreesWithTheHardwareOnFloats) {
   MLIRContext context;
   Type f32 = Builder(&context).getF32Type();
