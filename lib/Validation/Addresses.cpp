@@ -9,7 +9,7 @@ using namespace moa::validation;
 // Writes
 //===----------------------------------------------------------------------===//
 
-static std::string textOf(const TermContext &terms, ArrayRef<Term> index) {
+static std::string textOf(TermContext &terms, ArrayRef<Term> index) {
   std::string text = "[";
   for (Term entry : index)
     text += (text.size() > 1 ? ", " : "") + terms.str(entry);

@@ -791,6 +791,64 @@ namespace {
 enum Strength : unsigned { Loose, OrLevel, AndLevel, CompareLevel, SumLevel, ProductLevel, Tight };
 }
 
+/// What x − m·⌊x/m⌋ is in texts.
+static constexpr StringLiteral remainderName = "%";
+
+static bool isDivision(Term term) {
+  return term->is(TermKind::Quotient) ||
+         (term->is(TermKind::Scalar) && term->name == remainderName);
+}
+
+/// x − m·⌊x/m⌋ of a quotient that a sum has such a part of, c times, and c.
+std::optional<std::pair<Term, int64_t>> TermContext::takeRemainder(Term sum) {
+  for (auto [part, coefficient] : llvm::zip_equal(sum->operands, sum->coefficients))
+    for (Term quotient : part->is(TermKind::Product) ? part->operands : ArrayRef<Term>(part)) {
+      if (!quotient->is(TermKind::Quotient))
+        continue;
+      Term rest = remainder(quotient->operands[0], quotient->operands[1]);
+      if (!rest->is(TermKind::Sum))
+        continue;
+      auto *it = llvm::find(rest->operands, part);
+      if (it == rest->operands.end())
+        continue;
+      int64_t once = rest->coefficients[it - rest->operands.begin()];
+      if (once == 0 || coefficient % once != 0)
+        continue;
+      // All of its parts are there, and nothing of them is left.
+      Term left = combine(sum, rest, -(coefficient / once));
+      SmallVector<std::pair<Term, int64_t>> parts;
+      int64_t constant = 0;
+      splitSum(left, parts, constant);
+      if (parts.size() + rest->operands.size() == sum->operands.size())
+        return std::make_pair(quotient, coefficient / once);
+    }
+  return std::nullopt;
+}
+
+/// The term with its remainders as such, for texts only.
+Term TermContext::withRemainders(Term term) {
+  if (auto it = readable.find(term); it != readable.end())
+    return it->second;
+  Term result = number(0), left = term;
+  while (left->is(TermKind::Sum)) {
+    auto taken = takeRemainder(left);
+    if (!taken)
+      break;
+    auto [quotient, count] = *taken;
+    Term x = quotient->operands[0], m = quotient->operands[1];
+    left = combine(left, remainder(x, m), -count);
+    Term text = scalar(remainderName, index_, {withRemainders(x), withRemainders(m)});
+    result = combine(result, text, count);
+  }
+  DenseMap<Term, Term> with;
+  for (Term operand : left->operands)
+    if (Term other = withRemainders(operand); other != operand)
+      with[operand] = other;
+  left = substitute(left, with);
+  result = left == number(0) || result != number(0) ? combine(result, left, 1) : left;
+  return readable[term] = result;
+}
+
 static std::string indexName(const DenseMap<Term, StringRef> &names, Term term) {
   StringRef name = names.lookup(term);
   if (!name.empty())
@@ -833,7 +891,7 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
       else if (size != 1)
         os << size << "*";
       if (operand)
-        sub(operand, size != 1 && operand->is(TermKind::Quotient) ? Tight : ProductLevel);
+        sub(operand, size != 1 && isDivision(operand) ? Tight : ProductLevel);
     };
     for (bool negative : {false, true}) {
       for (auto [operand, coefficient] : llvm::zip_equal(term->operands, term->coefficients))
@@ -866,7 +924,11 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   case TermKind::And: return infix(AndLevel, " and ", term->operands);
   case TermKind::Or: return infix(OrLevel, " or ", term->operands);
   case TermKind::Select: return list("select(", term->operands, ")");
-  case TermKind::Scalar: os << term->name; return list("(", term->operands, ")");
+  case TermKind::Scalar:
+    if (term->name == remainderName)
+      return infix(ProductLevel, " % ", term->operands);
+    os << term->name;
+    return list("(", term->operands, ")");
   case TermKind::Reduce:
     os << term->name << "{";
     sub(term->operands[0]);
@@ -882,9 +944,9 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   }
 }
 
-std::string TermContext::str(Term term) const {
+std::string TermContext::str(Term term) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  print(os, term, Loose, 0);
+  print(os, withRemainders(term), Loose, 0);
   return text;
 }

@@ -25,6 +25,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/StringSaver.h"
+#include <optional>
 
 namespace moa::validation {
 
@@ -123,7 +124,7 @@ public:
   /// The term where a condition holds: its parts are true.
   Term under(Term term, Term condition);
   /// Readable mathematics; inputs and index variables by their names.
-  std::string str(Term term) const;
+  std::string str(Term term);
   llvm::SmallVector<std::string> inputNames;
   void nameIndex(Term index, llvm::StringRef name) { indexNames[index] = names.save(name); }
 
@@ -143,6 +144,8 @@ private:
   Term castReal(Term a, mlir::Type type);
   Term castInteger(Term a, mlir::Type type);
   mlir::Type canonical(mlir::Type type) const;
+  std::optional<std::pair<Term, int64_t>> takeRemainder(Term sum);
+  Term withRemainders(Term term);
   void print(llvm::raw_ostream &os, Term term, unsigned strength, unsigned depth) const;
 
   mlir::Type index_, bool_;
@@ -151,6 +154,7 @@ private:
   llvm::UniqueStringSaver names;
   llvm::StringMap<Term> extents;
   llvm::DenseMap<Term, llvm::StringRef> indexNames;
+  llvm::DenseMap<Term, Term> readable;
   unsigned created = 0;
   int64_t fresh = int64_t(1) << 32;
 };
