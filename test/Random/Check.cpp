@@ -36,6 +36,11 @@ public:
       : program(program), options(options), unit(makeUnit()) {}
 
   Result run() {
+    // A refusal because no sizes fit must be right: none is found for it here either.
+    bool isEmpty = !unit.ok() && llvm::StringRef(lastMessage()).starts_with("no sizes satisfy") &&
+                   llvm::none_of(options.rounds, [&](unsigned round) { return chooseSizes(program, round); });
+    if (isEmpty)
+      return result;
     if (!unit.ok()) {
       fail("rejected", unit.renderDiagnostics());
       return result;

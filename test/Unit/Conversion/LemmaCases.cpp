@@ -399,6 +399,28 @@ Equation nestedQuotients(Random &random) {
   return equation;
 }
 
+/// Lemma 15: t ≤ ⌊e/b⌋ ⇔ b·t ≤ e, ⌊e/b⌋ ≤ t ⇔ e ≤ b·t + b − 1, and c·(e − b + 1) ≤
+/// b·c·⌊e/b⌋ ≤ c·e for b ≥ 1 and c ≥ 0, e and t of either sign
+Equation withoutQuotients(Random &random) {
+  DefinitionBuilder l;
+  std::string size = random.pick<std::string>({"N1", "1", "3"}), factor = random.pick<std::string>({"N2", "0", "2"});
+  Equation equation = always({"17*N0", "9*N0"}, l, [&](const Values &i) {
+    Value e = l.op(Fn::sub, {i[0], l.extent("8*N0")}), t = l.op(Fn::sub, {i[1], l.extent("4*N0")});
+    Value b = l.extent(size), c = l.extent(factor), quotient = l.op(Fn::div, {e, b});
+    Value product = l.op(Fn::mul, {b, t}), below = l.op(Fn::sub, {b, l.index(1)});
+    auto same = [&](Value p, Value q) {
+      return l.op(Fn::eq, {l.cast(p, "i64"), l.cast(q, "i64")});
+    };
+    Value least = same(l.op(Fn::le, {t, quotient}), l.op(Fn::le, {product, e}));
+    Value most = same(l.op(Fn::le, {quotient, t}), l.op(Fn::le, {e, l.op(Fn::add, {product, below})}));
+    Value scaled = l.op(Fn::mul, {l.op(Fn::mul, {b, c}), quotient});
+    Value from = l.op(Fn::mul, {c, l.op(Fn::sub, {e, below})}), to = l.op(Fn::mul, {c, e});
+    return l.both(l.both(least, most), l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
+  });
+  equation.least = 1;
+  return equation;
+}
+
 } // namespace
 
 std::vector<Law> lemmas() {
@@ -408,7 +430,8 @@ std::vector<Law> lemmas() {
           {"Lemma 7", "", freeAtIdentity},  {"Lemma 8", "", singularExtreme},
           {"Lemma 9", "", scaledExtreme},   {"Lemma 10", "", laggingReference},
           {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
-          {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients}};
+          {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
+          {"Lemma 15", "", withoutQuotients}};
 }
 
 } // namespace moa::test

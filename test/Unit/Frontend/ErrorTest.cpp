@@ -43,7 +43,7 @@ std::string nameOf(const ::testing::TestParamInfo<ErrorCase> &info) {
   "p : bool[N, M],\n  c : i32[N], s : f32) -> O : T[B, N, D] {\n" body "\n}\n"
 
 const ErrorCase lexical[] = {
-    {"Character", KERNEL("O = x # 1"), "3:7: error: unexpected character '#'"},
+    {"Character", KERNEL("O = x # 1"), "3:7: error: unexpected '#'; a comment starts with '//'"},
     {"Unicode", KERNEL("O = x → 1"), "3:7: error: unexpected character '→'"},
     {"Bang", KERNEL("O = !x"), "3:5: error: unexpected '!'; negation is 'not'"},
     {"Point", KERNEL("O = x . y"), "3:7: error: unexpected '.'"},
@@ -275,7 +275,7 @@ const ErrorCase header[] = {
     {"UndeclaredSymbol", "kernel k(x : f32[N]) -> y : f32 { y = +/ x }",
      "1:18: error: unknown name 'N'"},
     {"UnknownType", "kernel k(x : fp32) -> y : f32 { y = x }",
-     "1:14: error: unknown element type 'fp32'; did you mean 'f32'?"},
+     "1:14: error: unknown element type 'fp32'; write 'f32'"},
     {"NoTypeDefault", "kernel k[; T : float](x : T) -> y : T { y = x }",
      "1:12: error: element type 'T' has no default; set it, for example --set "
      "T=f32"},
