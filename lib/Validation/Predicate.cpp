@@ -151,7 +151,7 @@ private:
       return inner;
     }
     skip();
-    int64_t value;
+    int64_t value = 0;
     if (!rest.empty() && llvm::isDigit(rest.front())) {
       if (rest.consumeInteger(10, value))
         fail("an integer is too large");

@@ -408,11 +408,12 @@ Equation withoutQuotients(Random &random) {
     Value e = l.op(Fn::sub, {i[0], l.extent("8*N0")}), t = l.op(Fn::sub, {i[1], l.extent("4*N0")});
     Value b = l.extent(size), c = l.extent(factor), quotient = l.op(Fn::div, {e, b});
     Value product = l.op(Fn::mul, {b, t}), below = l.op(Fn::sub, {b, l.index(1)});
-    auto same = [&](Value p, Value q) {
-      return l.op(Fn::eq, {l.cast(p, "i64"), l.cast(q, "i64")});
+    // w ≤ x ⇔ y ≤ z
+    auto same = [&](Value w, Value x, Value y, Value z) {
+      return l.op(Fn::or_, {l.both(l.op(Fn::le, {w, x}), l.op(Fn::le, {y, z})),
+                            l.both(l.op(Fn::lt, {x, w}), l.op(Fn::lt, {z, y}))});
     };
-    Value least = same(l.op(Fn::le, {t, quotient}), l.op(Fn::le, {product, e}));
-    Value most = same(l.op(Fn::le, {quotient, t}), l.op(Fn::le, {e, l.op(Fn::add, {product, below})}));
+    Value least = same(t, quotient, product, e), most = same(quotient, t, e, l.op(Fn::add, {product, below}));
     Value scaled = l.op(Fn::mul, {l.op(Fn::mul, {b, c}), quotient});
     Value from = l.op(Fn::mul, {c, l.op(Fn::sub, {e, below})}), to = l.op(Fn::mul, {c, e});
     return l.both(l.both(least, most), l.both(l.op(Fn::le, {from, scaled}), l.op(Fn::le, {scaled, to})));
