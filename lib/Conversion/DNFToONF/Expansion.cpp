@@ -38,6 +38,7 @@ public:
   Expr run(Expr body);
 
 private:
+  bool mayBeInfinite(Expr e);
   bool readsResult(Expr e);
   bool isMixed(Expr e) {
     return e->dependsOn(j) && readsResult(e) && !(present && isDistance(exprs, e, sum->extent, j, present));
@@ -65,6 +66,18 @@ private:
   Expr present;
   Type type;
 };
+
+/// Whether an extreme over a range with conditions, which may be that of nothing, is read
+/// in `e`. Times the distance 0 of the largest element from itself that would be NaN.
+bool Expansion::mayBeInfinite(Expr e) {
+  bool found = false;
+  walk(e, [&](Expr node) {
+    bool isExtreme = node->kind == ExprKind::Reduce &&
+                     (node->monoid == Monoid::max || node->monoid == Monoid::min);
+    found |= isExtreme && exprs.open(node, exprs.freshIndex(exprs.boundName(node))).second;
+  });
+  return found;
+}
 
 /// Results of reductions over the same range.
 bool Expansion::readsResult(Expr e) {
@@ -332,6 +345,8 @@ Expr Expansion::run(Expr body) {
   Expr rest = rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
     return isMixed(factor) ? nullptr : factor;
   });
+  if (present && rest && mayBeInfinite(rest))
+    return nullptr;
   StateSet states;
   for (Expr result : outermostReductions(body))
     if (!result->dependsOn(j))

@@ -102,6 +102,10 @@ class Kernel(mt.Kernel):
             mt.Parameter("out" if a["role"] == "output" else "in", a["name"], a["type"],
                          ", ".join(a["shape"])) for a in program["arguments"]]
 
+    def launch(self, values, workspace=None, size=None):
+        import gpu
+        return gpu.Kernel.launch(self, values, workspace, size)
+
 
 def value_of(text, symbols):
     return int(eval(text.replace("/", "//"), {}, dict(symbols)))
