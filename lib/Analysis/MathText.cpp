@@ -327,7 +327,7 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   }
   std::string old = state;
   if (!op.getRefs().empty())
-    old += (op.getCombine() == ScalarFn::add ? " + " : "·") + repair(op);
+    old += "·" + repair(op);
   auto yield = cast<onf::YieldOp>(value.getTerminator());
   Value term = yield.getValues()[0];
   auto infix = [&](StringRef symbol, Strength strength) {

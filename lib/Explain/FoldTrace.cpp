@@ -164,12 +164,6 @@ void FoldText::printRepair(const AccPlan &acc) {
   }
   auto old = [&](Expr state) { return leaf(stateName(state) + "⁻"); };
   auto now = [&](Expr state) { return leaf(stateName(state)); };
-  if (repair.shift) {
-    os << "      R3: the term of " << stateName(acc.reduce) << " is a product of distances from extremes of this"
-       << " pass:\n        when " << before << " become " << all << ", " << stateName(acc.reduce) << " grows by "
-       << exprs.str(repair.shift(old, now)) << "\n";
-    return;
-  }
   os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is G·H,\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when "
      << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce)

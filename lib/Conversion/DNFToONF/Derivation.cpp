@@ -39,18 +39,6 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
                   IntegerType::get(context, 1));
 }
 
-Expr moa::makeCount(ExprContext &exprs, StringRef extent, int64_t index, Expr present, Type type) {
-  Expr one = exprs.floatConstant(1, type);
-  if (present)
-    return exprs.reduce(Monoid::add, extent, index, one, present, TypeAttr(), exprs.indexName(index));
-  auto n = SymExpr::parse(extent);
-  if (auto known = n->getConstant())
-    return exprs.floatConstant(static_cast<double>(*known), type);
-  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*n)},
-                       IntegerType::get(exprs.getContext(), 64));
-  return exprs.op("arith.sitofp", {wide}, type);
-}
-
 //===----------------------------------------------------------------------===//
 // R0
 //===----------------------------------------------------------------------===//
@@ -59,8 +47,7 @@ Expr moa::makeCount(ExprContext &exprs, StringRef extent, int64_t index, Expr pr
 /// earlier reductions over the same range: together they have no common
 /// repair, apart each may have its own. A computed operand of a contraction is
 /// rounded once; that operand was the sum, and rounding its parts would round
-/// twice and lose what they cancel, so the parts are not rounded at all. A selection of
-/// two is a sum of selections, p ? a : b = (p ? a : 0) + (p ? 0 : b), of which one is 0.
+/// twice and lose what they cancel, so the parts are not rounded at all.
 Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R0"))
     return nullptr;
@@ -75,32 +62,22 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   for (unsigned k = 0; k < factors.size(); ++k) {
     Expr sum = factors[k].base;
-    bool isChoice = sum->isOp("arith.select");
-    unsigned first = isChoice ? 1 : 0;
-    if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf") || isChoice) ||
-        !sum->dependsOn(j) || !readsResult(sum->operands[first]) ||
-        !readsResult(sum->operands[first + 1]))
+    if (factors[k].divides || !(sum->isOp("arith.addf") || sum->isOp("arith.subf")) ||
+        !sum->dependsOn(j) || !readsResult(sum->operands[0]) ||
+        !readsResult(sum->operands[1]))
       continue;
     Expr parts[2];
     for (unsigned side : {0, 1}) {
-      Expr operand = sum->operands[first + side];
-      if (isChoice) {
-        Expr condition = sum->operands[0];
-        if (side)
-          condition = exprs.op("arith.xori", {condition, exprs.boolean(true)}, condition->type);
-        operand = exprs.op(*sum->op, sum->attributes,
-                           {condition, operand, exprs.floatConstant(0, sum->type)}, sum->type);
-      }
-      Expr term = rules.rebuildProduct(
-          body, [&](unsigned number, Expr base) { return number == k ? operand : base; });
-      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present,
-                               isChoice ? e->rounds : TypeAttr(), exprs.boundName(e));
+      Expr term = rules.rebuildProduct(body, [&](unsigned number, Expr base) {
+        return number == k ? sum->operands[side] : base;
+      });
+      Expr part = exprs.reduce(e->monoid, e->extent, j, term, present, TypeAttr(),
+                               exprs.boundName(e));
       exprs.inheritPlace(e, part);
       parts[side] = normaliseReduce(part);
       exprs.inheritPlace(e, parts[side]);
     }
-    Expr value = isChoice ? exprs.op("arith.addf", {parts[0], parts[1]}, e->type)
-                          : exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
+    Expr value = exprs.op(*sum->op, sum->attributes, {parts[0], parts[1]}, e->type);
     if (observer)
       observer->rewrote("R0", e, j, body, present, value);
     return value;
@@ -111,7 +88,7 @@ Expr Derivation::distribute(Expr e, int64_t j, Expr body, Expr present) {
 /// R6, where it costs no work for each element of a further axis: the sums that it
 /// makes depend on no index but those of the results that the sum reads.
 Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
-  if (!enabled("R6") || e->rounds || (present && !enabled("R3")))
+  if (!enabled("R6") || present || e->rounds)
     return nullptr;
   std::set<int64_t> known{j};
   for (Expr result : outermostReductions(body))
@@ -119,11 +96,11 @@ Expr Derivation::expand(Expr e, int64_t j, Expr body, Expr present) {
       known.insert(result->freeIndices.begin(), result->freeIndices.end());
   if (!llvm::all_of(body->freeIndices, [&](int64_t index) { return known.count(index); }))
     return nullptr;
-  Expr value = expandSum(exprs, rules, e, j, body, present);
+  Expr value = expandSum(exprs, rules, e, j, body);
   if (!value)
     return nullptr;
   value = normalise(value);
-  if (Expr any = makeAny(e->extent, j, present); any != exprs.boolean(true))
+  if (Expr any = makeAny(e->extent, j, nullptr); any != exprs.boolean(true))
     value = exprs.op("arith.select", {any, value, exprs.floatConstant(0, e->type)}, e->type);
   if (observer)
     observer->rewrote("R6", e, j, body, present, value);
@@ -207,7 +184,6 @@ Expr Derivation::normaliseReduce(Expr e) {
     std::tie(body, present) = conditionInTerm(e, j, body, present);
   if (present && e->monoid == Monoid::add && isa<FloatType>(e->type))
     std::tie(body, present) = shareRange(e, j, body, present);
-  body = expose(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
     if (Expr apart = distribute(e, j, body, present))
       return apart;
@@ -215,10 +191,8 @@ Expr Derivation::normaliseReduce(Expr e) {
       return expanded;
     return hoist(e, j, body, present);
   }
-  for (auto rule : {&Derivation::hoistFromExtreme, &Derivation::mapExtreme,
-                    &Derivation::compareExtreme, &Derivation::hoistFromProduct})
-    if (Expr apart = (this->*rule)(e, j, body, present))
-      return apart;
+  if (Expr apart = hoistFromExtreme(e, j, body, present))
+    return apart;
   return exprs.reduce(e->monoid, e->extent, j, body, present, e->rounds,
                       exprs.boundName(e), e->function);
 }
@@ -457,11 +431,8 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
-  std::string reason = acc.repair.reason;
-  if (int64_t more = costs.lookup(acc.reduce))
-    reason = "in one pass each row would hold " + std::to_string(more) + " states more";
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
-                    << "': " << reason << ", blocked by "
+                    << "': " << acc.repair.reason << ", blocked by "
                     << shorten(exprs.str(acc.repair.blocked));
 }
 
@@ -507,7 +478,7 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
     acc.repair = rules.repair(acc.reduce, acc.body, acc.states, indices,
                               [&](Expr state) { return planOf(state).body; });
   }
-  if (enabled("R3") && (acc.repair.valid() || shift(nest, acc)))
+  if (acc.repair.valid() && enabled("R3"))
     return;
   if (!acc.repair.valid() && !quiet)
     remark(acc);

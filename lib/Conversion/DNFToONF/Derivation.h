@@ -79,10 +79,6 @@ private:
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
   bool isAtMostOne(Expr e, int64_t j, Expr factor, Expr present);
-  Expr expose(Expr e, int64_t j, Expr body, Expr present);
-  Expr hoistFromProduct(Expr e, int64_t j, Expr body, Expr present);
-  Expr mapExtreme(Expr e, int64_t j, Expr body, Expr present);
-  Expr compareExtreme(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
@@ -102,7 +98,6 @@ private:
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
-  bool shift(NestPlan &nest, AccPlan &acc);
   void delayStates(NestPlan &nest);
   void remark(const AccPlan &acc);
   void remarkOnRange(const AccPlan &acc, const AccPlan &other);
@@ -116,26 +111,12 @@ private:
   FoldObserver *observer;
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
-  /// By how many states a row would grow if a sum came apart to save a pass.
-  llvm::DenseMap<Expr, int64_t> costs;
 };
 
-/// Whether a factor is computed from results of earlier reductions, all of them
-/// maxima and minima.
-bool readsExtremesOnly(Expr factor);
-
-/// How many elements a range has, as a float: Σ 1, or the extent where there is no condition.
-Expr makeCount(ExprContext &exprs, llvm::StringRef extent, int64_t index, Expr present,
-               mlir::Type type);
-
-/// Whether `e`, at index `j`, is a distance from the largest or smallest such element of
-/// the range: x − max x.
-bool isDistance(ExprContext &exprs, Expr e, llvm::StringRef extent, int64_t j, Expr present);
-
-/// R6: the sum of `body` at index `j` over a range, as a sum of products of sums that read no result over the range and of what reads none of
+/// R6: the sum of `body` at index `j` over a range without conditions, as a sum of
+/// products of sums that read no result over the range and of what reads none of
 /// its indices; null where `body` does not separate, or needs no expansion.
-Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body,
-               Expr present);
+Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body);
 
 /// Restricts the ranges of reductions in operands of selections that may not be
 /// picked, where their terms may read outside of an array. `extents` are those of

@@ -293,9 +293,7 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   OpBuilder &b = scopes.back()->builder;
   auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
                                strings(extents), refs,
-                               acc.repair.resets  ? ScalarFn::select
-                               : acc.repair.shift ? ScalarFn::add
-                                                  : ScalarFn::mul,
+                               acc.repair.resets ? ScalarFn::select : ScalarFn::mul,
                                b.getArrayAttr(singular), e->rounds, e->function);
   b.setInsertionPoint(op);
   OpBuilder nested(b);
@@ -333,9 +331,8 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   }
   auto oldOf = [&](Expr e) { return olds.lookup(e); };
   auto newOf = [&](Expr e) { return news.lookup(e); };
-  Expr factor = acc.repair.resets  ? rules.unchanged(states, oldOf, newOf)
-                : acc.repair.shift ? acc.repair.shift(oldOf, newOf)
-                                   : rules.ratio(acc.repair.h, states, oldOf, newOf);
+  Expr factor = acc.repair.resets ? rules.unchanged(states, oldOf, newOf)
+                                  : rules.ratio(acc.repair.h, states, oldOf, newOf);
   Value value = emit(factor);
   onf::YieldOp::create(scopes.back()->builder, loc, value);
   pop();

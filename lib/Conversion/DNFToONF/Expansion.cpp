@@ -10,9 +10,6 @@
 //
 //   Σ (x − s/n)² = Σ y² − 2·(Σ y/n)·Σ y + n·(Σ y/n)²,  y = x − x_0.
 //
-// Under a condition the first element is not known; there K is the largest G, a state of
-// the same pass, which the sums of distances follow (Shift.cpp).
-//
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 
@@ -31,31 +28,22 @@ constexpr size_t kMostTerms = 8;
 
 class Expansion {
 public:
-  Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr present)
-      : exprs(exprs), rules(rules), sum(sum), j(j), present(present), type(sum->type) {}
+  Expansion(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j)
+      : exprs(exprs), rules(rules), sum(sum), j(j), type(sum->type) {}
 
   /// The factors of `body` expanded, or null where that is not the form of one.
   Expr run(Expr body);
 
 private:
-  bool mayBeInfinite(Expr e);
   bool readsResult(Expr e);
-  bool isMixed(Expr e) {
-    return e->dependsOn(j) && readsResult(e) && !(present && isDistance(exprs, e, sum->extent, j, present));
-  }
+  bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
   std::optional<Terms> separate(Expr e);
   std::optional<Terms> product(const Terms &a, const Terms &b);
   bool canShift(const Terms &terms);
   Terms shifted(const Terms &terms);
+  Expr count();
   std::optional<Expr> meanOfDistances(Expr h, Expr g, Expr first);
   Expr firstValue(Expr g);
-  /// ⊕ of `term` over the range of the sum.
-  Expr over(Monoid monoid, Expr term) {
-    Expr result = exprs.reduce(monoid, sum->extent, j, term, present, TypeAttr(),
-                               exprs.boundName(sum));
-    exprs.inheritPlace(sum, result);
-    return result;
-  }
   Expr multiply(ArrayRef<Expr> factors);
   Expr op(StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, type); }
 
@@ -63,26 +51,13 @@ private:
   FoldRules &rules;
   Expr sum;
   int64_t j;
-  Expr present;
   Type type;
 };
 
-/// Whether an extreme over a range with conditions, which may be that of nothing, is read
-/// in `e`. Times the distance 0 of the largest element from itself that would be NaN.
-bool Expansion::mayBeInfinite(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr node) {
-    bool isExtreme = node->kind == ExprKind::Reduce &&
-                     (node->monoid == Monoid::max || node->monoid == Monoid::min);
-    found |= isExtreme && exprs.open(node, exprs.freshIndex(exprs.boundName(node))).second;
-  });
-  return found;
-}
-
-/// Results of reductions over the same range.
+/// Results of reductions over the same whole range.
 bool Expansion::readsResult(Expr e) {
   return llvm::any_of(outermostReductions(e), [&](Expr r) {
-    return r->extent == sum->extent && !r->dependsOn(j) && exprs.open(r, j).second == present;
+    return r->extent == sum->extent && !r->dependsOn(j) && !r->getPresent();
   });
 }
 
@@ -194,11 +169,8 @@ std::optional<Terms> Expansion::separate(Expr e) {
   return std::nullopt;
 }
 
-/// g at index 0, and 0 over an empty range, where its reductions read nothing; under a
-/// condition the largest g.
+/// g at index 0, and 0 over an empty range, where its reductions read nothing.
 Expr Expansion::firstValue(Expr g) {
-  if (present)
-    return over(Monoid::max, g);
   MLIRContext *context = exprs.getContext();
   Type index = IndexType::get(context);
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
@@ -265,14 +237,12 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
     }
   }
   if (!negative || !result || !count || result->monoid != Monoid::add ||
-      result->extent != sum->extent || exprs.open(result, j) != std::make_pair(g, present))
+      result->extent != sum->extent || result->getPresent() ||
+      exprs.open(result, j).first != g)
     return std::nullopt;
-  // n as a float: a constant, a conversion of the extent, or the sum of 1 where present.
+  // n as a float: a constant, or a conversion of the extent.
   auto extent = SymExpr::parse(sum->extent);
-  if (present) {
-    if (count != makeCount(exprs, sum->extent, j, present, type))
-      return std::nullopt;
-  } else if (count->kind == ExprKind::Const) {
+  if (count->kind == ExprKind::Const) {
     auto value = dyn_cast<FloatAttr>(count->value);
     auto n = extent->getConstant();
     if (!value || !n || value.getValueAsDouble() != static_cast<double>(*n))
@@ -284,14 +254,17 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
     if (inner == count || inner->kind != ExprKind::Extent || inner->text != sum->extent)
       return std::nullopt;
   }
-  Expr sums = over(Monoid::add, op("arith.subf", g, first));
+  Expr distance = op("arith.subf", g, first);
+  Expr sums = exprs.reduce(Monoid::add, sum->extent, j, distance, nullptr, TypeAttr(),
+                           exprs.boundName(sum));
+  exprs.inheritPlace(sum, sums);
   return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
 }
 
 /// A first value that is itself a result over a range of this length would make the new
 /// sums mixed again.
 bool Expansion::canShift(const Terms &terms) {
-  return present || llvm::none_of(terms, [&](const Term &term) {
+  return llvm::none_of(terms, [&](const Term &term) {
     return !term.g.empty() && !term.isShifted && readsResult(firstValue(multiply(term.g)));
   });
 }
@@ -338,6 +311,16 @@ Terms Expansion::shifted(const Terms &terms) {
   return result;
 }
 
+/// Σ 1, the extent as a float.
+Expr Expansion::count() {
+  auto extent = SymExpr::parse(sum->extent);
+  if (auto n = extent->getConstant())
+    return exprs.floatConstant(static_cast<double>(*n), type);
+  Expr wide = exprs.op("arith.index_cast", {exprs.extent(*extent)},
+                       IntegerType::get(exprs.getContext(), 64));
+  return exprs.op("arith.sitofp", {wide}, type);
+}
+
 Expr Expansion::run(Expr body) {
   Terms all{Term{}};
   SmallVector<Expr> others;
@@ -345,8 +328,6 @@ Expr Expansion::run(Expr body) {
   Expr rest = rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
     return isMixed(factor) ? nullptr : factor;
   });
-  if (present && rest && mayBeInfinite(rest))
-    return nullptr;
   StateSet states;
   for (Expr result : outermostReductions(body))
     if (!result->dependsOn(j))
@@ -355,8 +336,6 @@ Expr Expansion::run(Expr body) {
     if (!isMixed(factor.base))
       continue;
     if (rules.splitMul(factor.base, states, {j})) { // R3's business
-      if (present)
-        return nullptr; // it scales, where the sums of distances are moved
       rest = rest ? op(factor.divides ? "arith.divf" : "arith.mulf", rest, factor.base)
                   : (factor.divides ? op("arith.divf", exprs.floatConstant(1, type), factor.base)
                                     : factor.base);
@@ -386,19 +365,16 @@ Expr Expansion::run(Expr body) {
   }
   if (coefficients.size() > kMostTerms)
     return nullptr;
-  auto list = coefficients.takeVector();
-  // What a sum of distances is repaired by comes before it.
-  if (present)
-    llvm::stable_sort(list, [&](const auto &a, const auto &b) {
-      auto degree = [&](Expr g) { return g->kind == ExprKind::Const ? 0 : rules.factors(g).size(); };
-      return degree(a.first) < degree(b.first);
-    });
   Expr value = nullptr;
-  for (auto &[g, h] : list) {
+  for (auto &[g, h] : coefficients) {
     bool isOne = g->kind == ExprKind::Const;
     Expr term = !rest ? g : isOne ? rest : op("arith.mulf", rest, g);
-    Expr part = rest || !isOne ? over(sum->monoid, term)
-                               : makeCount(exprs, sum->extent, j, present, type);
+    Expr part = count();
+    if (rest || !isOne) {
+      part = exprs.reduce(sum->monoid, sum->extent, j, term, nullptr, TypeAttr(),
+                          exprs.boundName(sum));
+      exprs.inheritPlace(sum, part);
+    }
     Expr scaled = op("arith.mulf", h, part);
     value = value ? op("arith.addf", value, scaled) : scaled;
   }
@@ -407,7 +383,6 @@ Expr Expansion::run(Expr body) {
 
 } // namespace
 
-Expr moa::expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body,
-                    Expr present) {
-  return Expansion(exprs, rules, sum, j, present).run(body);
+Expr moa::expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr body) {
+  return Expansion(exprs, rules, sum, j).run(body);
 }

@@ -73,13 +73,8 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Expr exponent = e->operands[1];
     auto power = floatValue(exponent);
     bool isWhole = power && *power == std::floor(*power);
-    bool isOfRow = !reads(exponent, states) && free(exponent, indices);
-    if (!isWhole && (!isOfRow || !isPositive(exponent))) {
-      Split split = blockedBy(e);
-      if (isOfRow)
-        split.reason = "its exponent is not known to be positive";
-      return split;
-    }
+    if (!isWhole && (reads(exponent, states) || !free(exponent, indices) || !isPositive(exponent)))
+      return blockedBy(e);
     Split a = parts(0);
     if (a && !isWhole && !(isNonNegative(a.g) && isNonNegative(a.h)))
       return blockedBy(e);
@@ -99,49 +94,7 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
       return a;
     return {exprs.op("arith.select", {e->operands[0], a.g, e->operands[2]}, type), a.h};
   }
-  return splitHomogeneous(e, states, indices);
-}
-
-/// f(G·H, G'·H) = f(G, G')·H for f homogeneous of degree one, which 0·H = 0 may be
-/// an operand of.
-Split FoldRules::splitHomogeneous(Expr e, const StateSet &states, ArrayRef<int64_t> indices) {
-  Homogeneous kind = homogeneous(e);
-  if (kind.operands.empty() || (kind.first && reads(e->operands[0], states)))
-    return blockedBy(e);
-  Expr h = nullptr;
-  SmallVector<Expr, 3> operands(e->operands);
-  for (unsigned k : kind.operands) {
-    if (floatValue(e->operands[k]) == 0.0)
-      continue;
-    Split part = splitMul(e->operands[k], states, indices);
-    if (!part || (h && h != part.h))
-      return blockedBy(e);
-    h = part.h;
-    operands[k] = part.g;
-  }
-  bool isSigned = kind.ofSigned || isNonNegative(h);
-  bool isRoot = e->isOp("math.sqrt");
-  if (!isSigned || (isRoot && !isNonNegative(operands[0])))
-    return blockedBy(e);
-  bool applies = isRoot || (e->isOp("math.absf") && !isNonNegative(h));
-  return {exprs.op(*e->op, e->attributes, operands, e->type),
-          applies ? exprs.op(*e->op, e->attributes, {h}, e->type) : h};
-}
-
-FoldRules::Homogeneous FoldRules::homogeneous(Expr e) {
-  if (!isa<FloatType>(e->type))
-    return {};
-  if (e->isOp("math.absf"))
-    return {{0}, true, false};
-  if (e->isOp("math.sqrt"))
-    return {{0}, false, false};
-  if (e->isOp("arith.maximumf") || e->isOp("arith.minimumf"))
-    return {{0, 1}, false, false};
-  if (e->isOp("arith.addf") || e->isOp("arith.subf"))
-    return {{0, 1}, true, false};
-  if (e->isOp("arith.select"))
-    return {{1, 2}, true, true};
-  return {};
+  return blockedBy(e);
 }
 
 /// e = G + H.
@@ -199,13 +152,6 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
 // Monotony and singular points
 //===----------------------------------------------------------------------===//
 
-/// An extent as an integer, which no range makes negative.
-static bool isExtent(Expr e) {
-  while (e->isOp("arith.index_cast"))
-    e = e->operands[0];
-  return e->kind == ExprKind::Extent && SymExpr::parse(e->text)->getSymbol();
-}
-
 bool FoldRules::isNonNegative(Expr e) {
   if (auto it = nonNegative.find(e); it != nonNegative.end())
     return it->second;
@@ -239,8 +185,6 @@ bool FoldRules::findNonNegative(Expr e) {
     return isNonNegative(e->operands[0]) && isNonNegative(e->operands[1]);
   if (e->isOp("arith.select"))
     return isNonNegative(e->operands[1]) && isNonNegative(e->operands[2]);
-  if (e->isOp("arith.sitofp")) // a number of elements
-    return isExtent(e->operands[0]);
   if (e->kind == ExprKind::Reduce)
     return isNonNegative(e->operands[0]);
   return false;
@@ -416,10 +360,6 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
         return !picked && isZero(base->operands[1], true) && isZero(base->operands[2], true);
       if (base->isOp("math.powf") && isPositive(base->operands[1]))
         return isZero(base->operands[0], true);
-      if (base->isOp("math.sqrt") || base->isOp("math.absf"))
-        return isZero(base->operands[0], picked);
-      if (base->isOp("arith.maximumf") || base->isOp("arith.minimumf"))
-        return isZero(base->operands[0], true) && isZero(base->operands[1], true);
       auto v = evaluate(base, [](Expr) { return std::optional<double>(); });
       return v && *v == 0;
     });
@@ -472,13 +412,6 @@ Expr FoldRules::attained(Expr t, Expr body, const StateSet &states,
     }
   if (!state)
     return nullptr;
-  if (t->monoid == Monoid::or_) {
-    SmallVector<Expr> conditions;
-    conjuncts(body, conditions);
-    return llvm::any_of(conditions, [&](Expr c) { return saysAttained(c, stateBody(state), state); })
-               ? state
-               : nullptr;
-  }
   SmallVector<Factor> parts{{body, false}};
   if (t->monoid == Monoid::add && isa<FloatType>(t->type))
     parts = factors(body);
@@ -537,7 +470,7 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
                           stringifyMonoid(t->monoid).str());
   Split split = splitMul(body, states, indices);
   if (!split)
-    return fail(split.blocked, split.reason.str());
+    return fail(split.blocked, "it does not separate the index from earlier results");
   result.g = split.g;
   result.h = split.h;
   for (Expr state : states)
@@ -573,8 +506,6 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
     return exprs.op(*h->op, h->attributes, {of(0), of(1)}, type);
   if (h->isOp("arith.negf"))
     return of(0);
-  if (h->isOp("math.sqrt"))
-    return exprs.op(*h->op, h->attributes, {of(0)}, type);
   if (h->isOp("math.powf"))
     return exprs.op(*h->op, h->attributes, {of(0), h->operands[1]}, type);
   if (h->isOp("math.exp") || h->isOp("math.exp2")) {

@@ -24,7 +24,6 @@ using StateSet = llvm::SmallSetVector<Expr, 4>;
 struct Split {
   Expr g = nullptr, h = nullptr;
   Expr blocked = nullptr;
-  llvm::StringRef reason = "it does not separate the index from earlier results";
   explicit operator bool() const { return g != nullptr; }
 };
 
@@ -36,9 +35,6 @@ struct Repair {
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
   bool resets = false;
-  /// What is added to the sum, of the states before and after, where H is not used.
-  using State = llvm::function_ref<Expr(Expr)>;
-  std::function<Expr(State before, State after)> shift;
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;
@@ -80,15 +76,6 @@ public:
   /// lists them, replaced by what `with` gives for it; null leaves it out.
   Expr rebuildProduct(Expr e, llvm::function_ref<Expr(unsigned, Expr)> with);
 
-  /// What is homogeneous of degree one (a root: one half) in these operands at once,
-  /// f(σ·x, σ·y) = σ·f(x, y); none where it is not.
-  struct Homogeneous {
-    llvm::SmallVector<unsigned, 2> operands;
-    bool ofSigned = false; // for σ < 0 as well, by |σ| of an absolute value
-    bool first = false;    // the first operand is a condition
-  };
-  Homogeneous homogeneous(Expr e);
-
   bool reads(Expr e, const StateSet &states);
   /// Whether the value is known not to be negative, wherever it is a number.
   bool isNonNegative(Expr e);
@@ -104,7 +91,6 @@ private:
   Trend trend(Expr e, const StateSet &states);
   Trend trendOf(Expr e, const StateSet &states);
   Split splitMulOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
-  Split splitHomogeneous(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
   Split splitAddOf(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
   bool isPositive(Expr e);
   bool findNonNegative(Expr e);

@@ -8,7 +8,7 @@ using namespace moa;
 
 /// Whether a factor is computed from results of earlier reductions, all of them
 /// maxima and minima.
-bool moa::readsExtremesOnly(Expr factor) {
+static bool readsExtremesOnly(Expr factor) {
   SmallVector<Expr> results = outermostReductions(factor);
   return !results.empty() && llvm::all_of(results, [](Expr result) {
     return result->monoid == Monoid::max || result->monoid == Monoid::min;
@@ -127,14 +127,8 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   SmallVector<FoldRules::Factor> factors = rules.factors(body);
   Expr term = rules.rebuildProduct(body, [&](unsigned n, Expr choice) -> Expr {
     if (factors[n].divides || !choice->isOp("arith.select") || choice->operands[2] != zero ||
-        !choice->operands[0]->dependsOn(j) || !readsResult(choice->operands[1]))
-      return choice;
-    // A condition that reads results is a state of their pass if an extreme decides it.
-    Expr decides = choice->operands[0];
-    bool isState = readsExtremesOnly(decides) && llvm::any_of(rules.factors(choice->operands[1]), [&](auto &inner) {
-      return leaves(inner.base);
-    });
-    if (readsResult(decides) && !isState)
+        !choice->operands[0]->dependsOn(j) || readsResult(choice->operands[0]) ||
+        !readsResult(choice->operands[1]))
       return choice;
     Expr condition = choice->operands[0], value = choice->operands[1];
     picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;

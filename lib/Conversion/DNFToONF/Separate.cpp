@@ -138,10 +138,8 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     if (t->dependsOn(id))
       if (auto n = SymExpr::parse(extent)->getConstant())
         carried += *n * static_cast<int64_t>(terms.size() - 1);
-  if (carried > workInside(body, j)) {
-    costs[t] = carried;
+  if (carried > workInside(body, j))
     return nullptr;
-  }
   Expr value = nullptr;
   for (Expr term : terms) {
     bool negative = term->isOp("arith.negf");

@@ -67,9 +67,6 @@ bool Planner::findFold() {
       return refuse("the state '" + acc.getName() + "' has a monoid of the specification");
     if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::select)
       return refuse("the state '" + acc.getName() + "' starts again when what it refers to changes");
-    // A lane's part would have to follow by the sums of that lane.
-    if (!acc.getRefs().empty() && acc.getCombine() == ScalarFn::add)
-      return refuse("the state '" + acc.getName() + "' grows by sums when what it refers to changes");
   }
   plan.folded = std::move(*folded);
   return true;

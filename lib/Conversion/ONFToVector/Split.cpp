@@ -132,10 +132,7 @@ Value Merge::follow(AccOp acc, Value state, const Side &side) {
   if (!side.factor)
     return state;
   Build b = e.here();
-  Value apply = side.changed;
-  // A sum may be 0 of elements as well; what it grows by is 0 where there are none.
-  if (acc.getCombine() != ScalarFn::add || acc.getMonoid() != Monoid::add)
-    apply = b.both(apply, b.differs(state, e.identityOf(acc, state.getType())));
+  Value apply = b.both(side.changed, b.differs(state, e.identityOf(acc, state.getType())));
   return e.repaired(acc, state, side.factor, apply);
 }
 

@@ -7,12 +7,12 @@
 // The product does not: expanding it would take another product for each element. 1/σ
 // leaves it by R1. Without both the mean, the variance and the product are three passes.
 
-// CHECK: remark: 'o' takes another pass over 'M': in one pass each row would hold 4 states more, blocked by x[n, m] − c.add/M{{$}}
+// CHECK: remark: 'o' takes another pass over 'M': it does not separate the index from earlier results, blocked by x[n, m] − c.add/M{{$}}
 // CHECK-COUNT-2: onf.fold "m" in "M"
 // CHECK-NOT: onf.fold
 
 // R1: remark: {{.*}} it does not separate the index from earlier results
-// R1: remark: 'o' takes another pass over 'M': terms do not vanish where it is singular, blocked by 1/sqrt(
+// R1: remark: 'o' takes another pass over 'M': its ratio is not known to stay within 1, blocked by 1/sqrt(
 // R1-COUNT-3: onf.fold "m" in "M"
 // R1-NOT: onf.fold
 moa.kernel @layer_norm attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "w"],
