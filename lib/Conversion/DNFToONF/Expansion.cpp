@@ -35,6 +35,7 @@ public:
   Expr run(Expr body);
 
 private:
+  bool weighsResults(Expr weights, const StateSet &results);
   bool readsResult(Expr e);
   bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
   std::optional<Terms> separate(Expr e);
@@ -53,6 +54,21 @@ private:
   int64_t j;
   Type type;
 };
+
+/// Whether what scales the terms also scales the terms of results. The first value is
+/// within √n deviations of a mean, but not of a weighted one: an element of little weight
+/// may be anywhere.
+bool Expansion::weighsResults(Expr weights, const StateSet &results) {
+  StateSet factors;
+  for (const FoldRules::Factor &factor : rules.factors(weights))
+    if (factor.base->dependsOn(j))
+      factors.insert(factor.base);
+  bool found = false;
+  for (Expr result : results)
+    if (result->extent == sum->extent)
+      walk(exprs.open(result, j).first, [&](Expr node) { found |= factors.contains(node); });
+  return found;
+}
 
 /// Results of reductions over the same whole range.
 bool Expansion::readsResult(Expr e) {
@@ -355,6 +371,8 @@ Expr Expansion::run(Expr body) {
     expanded = true;
   }
   if (!expanded)
+    return nullptr;
+  if (rest && weighsResults(rest, states))
     return nullptr;
   // One sum per distinct G, times the sum of its coefficients.
   llvm::MapVector<Expr, Expr> coefficients;

@@ -127,7 +127,26 @@ class Folds(mt.KernelTest):
             p = e / e.sum(-1, keepdims=True)
             return {"O": -(p * np.log(p)).sum(-1)}
 
-        self.run_case(spec, expected, lengths=(67, 300))
+        self.run_case(spec, expected, lengths=(67, 300), passes=2)
+
+    def test_elements_of_little_weight(self):
+        """They may be far from a weighted mean: nothing may be measured from them."""
+        def expected(x, y):
+            p = weights(x)
+            d = y - (p * y).sum(-1, keepdims=True)
+            return {"O": (p * d * d).sum(-1), "w": -(p * np.log(np.maximum(p, 1e-300))).sum(-1)}
+
+        spec = rows("p = softmax(x)\n  d = y -@(1,0) (+/ (p * y))\n  O = +/ (p * d * d)\n"
+                    "  w = -(+/ (p * max(log(p), -1000.0)))", "x : T[N, M], y : T[N, M]", "O : T[N], w : T[N]")
+        for kind, bound in (("f32", 4e-6), ("f64", 1e-13)):
+            kernel = mt.make_kernel(spec, T=kind)
+            for place in (0, 7, 66):
+                rng = np.random.default_rng(place)
+                x, y = rng.standard_normal((2, 5, 67))
+                x[:, place], y[:, place] = [-1e9, -40, -30, -20, -15], [3e4, 1e4, 3e3, 1e3, 100]
+                seen = kernel.seen_by_kernel({"x": x, "y": y})
+                found = kernel.results({"x": x, "y": y}, {"O": (5,), "w": (5,)})
+                self.assert_close(found, expected(seen["x"], seen["y"]), bound, f"{kind} {place}")
 
     def backward(self, spec, mask=None, extra=()):
         """Attention, and how the scores of a row move its product with dO."""
@@ -253,7 +272,7 @@ class Folds(mt.KernelTest):
             return (p * d * d).sum(-1)
 
         self.check_row("p = softmax(x)\n  d = y -@(1,0) (+/ (p * y))\n  O = +/ (p * d * d)",
-                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
+                       expected, lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
 
     def test_divergence(self):
         def expected(x, y):
@@ -261,7 +280,7 @@ class Folds(mt.KernelTest):
             return (p * (np.log(p) - np.log(weights(y)))).sum(-1)
 
         self.check_row("p = softmax(x)\n  q = softmax(y)\n  O = +/ (p * (log(p) - log(q)))",
-                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
+                       expected, lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
 
     def test_entropy_of_masked_rows(self):
         def expected(x):
@@ -287,7 +306,7 @@ class Folds(mt.KernelTest):
                     "  c = mean(d * d - 0.25)\n  e = +/ (p * pow(x -@(1,0) (+/ (p * x)), 2))",
                     results="a : T[N], b : T[N], c : T[N], e : T[N]")
         for shift in (0.0, 50.0, 1000.0):
-            self.run_case(spec, expected, lengths=(67, 300), shift=shift,
+            self.run_case(spec, expected, lengths=(67, 300), shift=shift, passes=2,
                           bound={"f32": 4e-6, "f64": 1e-12})
 
     def test_power_of_run_time(self):
