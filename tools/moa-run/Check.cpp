@@ -287,7 +287,8 @@ bool OutputCheck::explainMismatch() {
   Roundings roundings;
   roundings.singleRange = getRoundoff() == kSingle;
   auto limited = evaluate(Level::ONF, roundings, "range of ");
-  if (!limited)
+  auto exact = limited ? evaluate(Level::ONF, {}, "range of ") : std::nullopt;
+  if (!exact)
     return false;
   bool leavesRange = roundings.singleRange;
   for (size_t k = 0; k < elements.size(); ++k) {
@@ -295,7 +296,7 @@ bool OutputCheck::explainMismatch() {
     if (found == expected[k] || (std::isfinite(found) && std::isfinite(expected[k])) ||
         (std::isnan(found) && std::isnan(expected[k])))
       continue;
-    leavesRange &= !std::isfinite((*limited)[k]) && std::isfinite(expected[k]);
+    leavesRange &= !std::isfinite((*limited)[k]) && std::isfinite((*exact)[k]) && std::isfinite(expected[k]);
     if (!error.note.empty())
       continue;
     std::string index;

@@ -33,7 +33,9 @@ struct OutputError {
   /// A NaN or an infinity that only one side has, or the wrong one; `note` says where.
   bool mismatch = false;
   std::string note;
-  double getBound() const { return tolerance + operands; }
+  /// Where the language's own roundings move a result by more than a sixteenth, nothing
+  /// can be said of it, and the bound stays there.
+  double getBound() const { return tolerance + std::min(operands, 1.0 / 16); }
   /// True where an error beyond the tolerance is within four roundings per
   /// operation: the problem amplifies rounding so far that no evaluation in that
   /// type does better. It fails nevertheless; this says where to look.

@@ -1,6 +1,7 @@
 //===- Scalars.cpp - expressions as scalars or rows -----------------------===//
 #include "lib/Conversion/ONFToVector/Emitter.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace moa;
@@ -60,6 +61,10 @@ Value Emitter::identityOf(AccOp acc, Type type) {
 
 Value Emitter::combine(AccOp acc, Value state, Value term) {
   MonoidOp monoid = lookupMonoid(acc);
+  // A product is added unrounded, as panels add it: what is computed again has the same bits.
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  if (!monoid && acc.getMonoid() == Monoid::add && product && product.getType() == state.getType())
+    return math::FmaOp::create(here().b, here().loc, product.getLhs(), product.getRhs(), state);
   if (!monoid)
     return here().combine(acc.getMonoid(), state, term);
   Value result;

@@ -223,6 +223,19 @@ class Folds(mt.KernelTest):
     def check_row(self, body, expected, inputs="x : T[N, M], y : T[N, M]", **options):
         self.run_case(rows(body, inputs), lambda **x: {"O": expected(**x)}, **options)
 
+    def test_scores_equal_to_the_largest(self):
+        """What is computed again where it is read has the bits that the largest has."""
+        spec = ("kernel hits[N, M; D = 24, T : float = f32](x : T[N, D], R : T[M, D]) -> hit : i32[N, M] {\n"
+                "  s = x +.* transpose(R)\n  hit = [i, e] select(s[i, e] == max/ s[i], 1, 0)\n}\n")
+        for kind, d in (("f32", 2), ("f32", 24), ("f32", 128), ("f64", 24)):
+            kernel = mt.make_kernel(spec, T=kind, D=d)
+            for n, m in ((1, 5), (9, 1), (37, 67), (200, 5)):
+                rng = np.random.default_rng(n)
+                inputs = {"x": rng.standard_normal((n, d)), "R": rng.standard_normal((m, d))}
+                scores = inputs["x"] @ inputs["R"].T
+                found = kernel.results(inputs, {"hit": (n, m)})["hit"]
+                np.testing.assert_array_equal(found, scores == scores.max(1, keepdims=True), f"{kind} {d} {n} {m}")
+
     def test_selected_exponentials(self):
         """A selection whose sides vanish at the singular point does so, too."""
         self.check_row("m = max/ x\n  O = +/ select(y > 0, exp(x -@(1,0) m), 0)",
