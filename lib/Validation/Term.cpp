@@ -467,6 +467,9 @@ Term TermContext::reduce(StringRef monoid, Type type, Term index, Term extent, T
   if (body->is(TermKind::Select) && isIdentity(monoid, body->operands[2])) {
     presence = both(presence, body->operands[0]);
     body = body->operands[1];
+  } else if (body->is(TermKind::Select) && isIdentity(monoid, body->operands[1])) {
+    presence = both(presence, negate(body->operands[0]));
+    body = body->operands[2];
   }
   // Whether there is any element, of none.
   if (presence->isFalse() && (monoid == "or" || monoid == "and"))
