@@ -7,11 +7,13 @@ root=$(cd "$here/../../.." && pwd)
 export MOA_SOURCE_ROOT=$root MOA_BINARY_ROOT=${MOA_BUILD_DIR:-$root/build}
 export PYTHONPATH=$here/../Support MOA_TEST_TARGET=cuda MOA_GPU_KERNELS=$1
 status=0
-for tool in memcheck racecheck synccheck; do
-  log=$1/$tool.log
-  if compute-sanitizer --tool "$tool" --error-exitcode 9 "${PYTHON:-python3}" "$here/../CPU/unseen_values.py" >"$log" 2>&1
-  then echo "$tool: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -1)"
-  else echo "$tool FAILED"; tail -5 "$log"; status=1
-  fi
+for test in unseen_values pair_masks; do
+  for tool in memcheck racecheck synccheck; do
+    log=$1/$test-$tool.log
+    if compute-sanitizer --tool "$tool" --error-exitcode 9 "${PYTHON:-python3}" "$here/../CPU/$test.py" >"$log" 2>&1
+    then echo "$test $tool: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -1)"
+    else echo "$test $tool FAILED"; tail -5 "$log"; status=1
+    fi
+  done
 done
 exit $status
