@@ -230,6 +230,8 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
   auto error = reporter.error(constraint.loc)
                << "'" << param->name
                << "' is a parameter, and a constraint compares symbols, which are sizes";
+  if (!llvm::is_contained({"i8", "i16", "i32", "i64"}, param->type.name))
+    return error << "; an assumption is about integers, so write 'mask' or 'select' where its values matter";
   if (indices.empty())
     return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
                  << param->name << " > 0'";
@@ -541,6 +543,9 @@ static StringRef getOwnSpelling(StringRef name) {
       .Cases({"dot", "matmul", "einsum"}, "'a +.* b'")
       .Case("power", "'pow(x, y)'")
       .Case("where", "'select(p, x, y)'")
+      .Case("argmax", "'min/ mask(x == (max/ x), iota(n))', the first place of the largest")
+      .Case("argmin", "'min/ mask(x == (min/ x), iota(n))', the first place of the smallest")
+      .Case("cumsum", "'+/ mask([i, j < n] j <= i, [i < n, j] x[j])'")
       .Cases({"arange", "range"}, "'iota(n)'")
       .Default("");
 }
