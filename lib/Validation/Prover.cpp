@@ -746,7 +746,9 @@ Proof Prover::attempt(Term goal, Term condition, ArrayRef<const Assumption *> us
     if (!proof.holds)
       proof = attemptCases(goal, condition, used);
   }
-  if (depth == 0 || proof.holds)
+  // That work ran out says nothing of the goal.
+  bool ranOut = isLast && work < 0;
+  if (proof.holds || (depth == 0 && !ranOut))
     memo[{goal, condition, key, isLast}] = proof;
   return proof;
 }
