@@ -986,7 +986,7 @@ Proof Prover::decide(Term goal, Term condition) {
     std::vector<const Assumption *> fewer = used;
     fewer.erase(fewer.begin() + k);
     if (Proof without = attempt(goal, condition, fewer, 0); without.holds) {
-      used = fewer;
+      used = std::move(fewer);
       proof = without;
     }
   }
