@@ -22,10 +22,12 @@
 // The states leave row by row.
 // CHECK: onf_end
 
+// Without blocks one vector at a time, with products added unrounded as well.
 // OFF-LABEL: func.func @weights_nest0
-// OFF-NOT: math.fma
-// OFF: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
-// OFF-NOT: math.fma
+// OFF-NOT: -> (vector<16xf32>, vector<16xf32>
+// OFF: scf.for {{.*}} -> (vector<16xf32>)
+// OFF: math.fma %{{.*}}, %{{.*}}, %{{.*}} : vector<16xf32>
+// OFF-NOT: -> (vector<16xf32>, vector<16xf32>
 // OFF: onf_end
 onf.kernel @weights attributes {symbols = ["N", "M"], requires = [],
     arg_names = ["q", "k", "v"], result_names = ["o"], result_types = [!moa.array<[N, 32], f32>]} {
