@@ -266,7 +266,6 @@ private:
   void multiply(Term goal);
   void multiplyFacts();
   void multiplyPairs(const DenseSet<Term> &known);
-  bool isPositive(Term divisor, Term inRange);
   bool isNotNegative(Term factor) const;
 };
 
@@ -348,7 +347,7 @@ void Prover::Search::explainQuotient(Term quotient) {
     for (Term index : indices)
       if (Term extent = extentOf(index))
         inRange = terms.both(inRange, terms.below(index, extent));
-    if (!isPositive(b, inRange))
+    if (!prover.isPositive(b, inRange, used, depth + 1, lemmas))
       return;
     lemmas.insert("Lemma 2");
     divisors.insert(b);
@@ -388,23 +387,6 @@ void Prover::Search::boundQuotient(Term quotient) {
       assume(terms.notNegative(below));
     }
   }
-}
-
-/// Whether b ≥ 1, for a product by its factors.
-bool Prover::Search::isPositive(Term divisor, Term inRange) {
-  auto shown = [&](Term x) {
-    Proof proof = prover.attempt(terms.difference(x, terms.number(1)), inRange, used, depth + 1);
-    if (proof.holds)
-      lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
-    return proof.holds;
-  };
-  SmallVector<std::pair<Term, int64_t>> parts;
-  int64_t constant = 0;
-  splitSum(divisor, parts, constant);
-  if (parts.size() == 1 && constant == 0 && parts[0].second > 0 &&
-      parts[0].first->is(TermKind::Product) && llvm::all_of(parts[0].first->operands, shown))
-    return true;
-  return shown(divisor);
 }
 
 /// Lemma 12: of factors that are not negative, so is the product, and an index
@@ -830,9 +812,10 @@ Term Prover::simplified(Term goal, Term condition) {
 }
 
 /// Whether b ≥ 1, for a product by its factors.
-bool Prover::isPositive(Term divisor, Term condition, std::set<std::string> &lemmas) {
+bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
+                        std::set<std::string> &lemmas) {
   auto shown = [&](Term x) {
-    Proof proof = attempt(terms.difference(x, terms.number(1)), condition, {}, 1);
+    Proof proof = attempt(terms.difference(x, terms.number(1)), condition, used, depth);
     if (proof.holds)
       lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
     return proof.holds;
@@ -871,7 +854,7 @@ Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
       Proof proof;
       if (work < 0)
         return proof;
-      if (!isPositive(b, condition, proof.lemmas))
+      if (!isPositive(b, condition, {}, 1, proof.lemmas))
         continue;
       if (!others->is(TermKind::Number) && !attempt(others, condition, {}, 1).holds)
         continue;

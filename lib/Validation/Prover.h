@@ -62,7 +62,8 @@ private:
   Term inRanges(Term goal, Term condition);
   Term simplified(Term goal, Term condition);
   Proof withoutQuotients(Term goal, Term condition, unsigned depth);
-  bool isPositive(Term divisor, Term condition, std::set<std::string> &lemmas);
+  bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
+                  std::set<std::string> &lemmas);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,

@@ -46,6 +46,8 @@ struct Ring {
 
 /// ⌈extent / size⌉.
 SymExpr tilesOf(const SymExpr &extent, int64_t size);
+/// The axes of a nest, but the last, that some of the values are functions of.
+llvm::SmallVector<unsigned> axesOf(llvm::ArrayRef<mlir::Value> values, onf::ForOp nest);
 
 class TileKernel {
 public:

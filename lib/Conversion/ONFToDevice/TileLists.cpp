@@ -36,14 +36,11 @@ static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   return predicate;
 }
 
-/// The axes of the nest, but the last, that a term is a function of.
-static SmallVector<unsigned> axesOf(const TileTerm &term, ForOp nest) {
+SmallVector<unsigned> axesOf(ArrayRef<Value> values, ForOp nest) {
   rows::Dependence deps;
   SmallVector<unsigned> axes;
   for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
-    if (llvm::any_of(term.values, [&](const auto &part) {
-          return deps.on(part.first, nest.getBody().getArgument(axis));
-        }))
+    if (llvm::any_of(values, [&](Value value) { return deps.on(value, nest.getBody().getArgument(axis)); }))
       axes.push_back(axis);
   return axes;
 }
@@ -63,7 +60,7 @@ std::string TileKernel::freshName(StringRef wish) {
 void TileKernel::makeRanges() {
   for (const TileTerm &term : predicate->getTerms()) {
     Range range;
-    range.axes = axesOf(term, plan.nest);
+    range.axes = axesOf(llvm::to_vector(llvm::make_first_range(term.values)), plan.nest);
     SymExpr size = *SymExpr::parse(term.ofRow ? extent(plan.nest.getExtents().size() - 1)
                                               : plan.fold.getExtent());
     range.tiles = tilesOf(size, term.ofRow ? plan.shape.rows() : plan.shape.keys);

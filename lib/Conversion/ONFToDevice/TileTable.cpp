@@ -30,16 +30,6 @@ static constexpr int64_t kStep = 16;
 /// Bits of a number.
 static constexpr int64_t kHolds = 1, kFails = 2;
 
-/// The axes of the nest, but the last, that the guard is a function of.
-static SmallVector<unsigned> axesOf(Value guard, ForOp nest) {
-  rows::Dependence deps;
-  SmallVector<unsigned> axes;
-  for (unsigned axis = 0; axis + 1 < nest.getExtents().size(); ++axis)
-    if (deps.on(guard, nest.getBody().getArgument(axis)))
-      axes.push_back(axis);
-  return axes;
-}
-
 SymExpr TileKernel::tilesPerColumn() {
   SymExpr tiles = tilesOf(*SymExpr::parse(plan.fold.getExtent()), plan.shape.keys);
   return SymExpr::floorDiv(tiles, SymExpr(kColumns)) + SymExpr(1);
