@@ -111,6 +111,7 @@ private:
   Values joinSeen(ScalarCode &code, mlir::ValueRange x, mlir::ValueRange y);
   Values addPairs(ScalarCode &code, mlir::Value first, mlir::ValueRange olds);
   Values addTile(ScalarCode &code, mlir::Value tile, mlir::ValueRange olds);
+  void storeSeen(ScalarCode &code, Values seen, mlir::Value column);
   void emitTable(const mlir::IRMapping &arrays);
 
   //===--- A consumer -----------------------------------------------------===//

@@ -155,6 +155,33 @@ Values TileKernel::addTile(ScalarCode &code, Value tile, ValueRange olds) {
   }, [&] { return addPairs(code, first, olds); });
 }
 
+/// Writes what each warp has seen of its rows.
+void TileKernel::storeSeen(ScalarCode &code, Values seen, Value column) {
+  Value rowsEnd = code.symbol(extent(plan.nest.getExtents().size() - 1));
+  for (Value &side : seen)
+    side = device::AnyOp::create(b, code.named("any"), side);
+  // The first of a warp's elements writes for all of them.
+  map(code, "", seen, Over::parts(), {}, [&](ValueRange in, ValueRange at) {
+    Value row = arith::AddIOp::create(b, code.loc, firstRow, at[0]);
+    auto isZero = [&](Value x) -> Value {
+      return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
+    };
+    Value writes = code.both(isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
+    writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
+    code.when(writes, [&] {
+      auto bit = [&](Value condition, int64_t number) -> Value {
+        return arith::SelectOp::create(b, code.loc, condition, code.constant(b.getI8IntegerAttr(number)),
+                                       code.constant(b.getI8IntegerAttr(0)));
+      };
+      Value bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), bit(in[1], kFails));
+      Value strip = arith::DivUIOp::create(b, code.loc, row, code.index(kStrip));
+      device::StoreOp::create(b, code.loc, bits, table.array,
+                              b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
+    });
+    return Values();
+  });
+}
+
 /// A warpgroup per 64 rows and column of the table, for every index of the axes that the
 /// guard is a function of.
 void TileKernel::emitTable(const IRMapping &arrays) {
@@ -186,11 +213,10 @@ void TileKernel::emitTable(const IRMapping &arrays) {
     code.bind(plan.nest.getBody().getArgument(table.axes[k]),
               k == 0 ? rest : digit(code.symbol(extent(table.axes[k])), axis));
   }
-  Value rowsEnd = code.symbol(extent(last));
   firstRow = arith::MulIOp::create(b, code.named("first_row"), rowBlock, code.index(kRows));
   lastRow = arith::MinSIOp::create(
       b, code.named("last_row"), arith::AddIOp::create(b, code.loc, firstRow, code.index(kRows - 1)),
-      arith::SubIOp::create(b, code.loc, rowsEnd, code.index(1)));
+      arith::SubIOp::create(b, code.loc, code.symbol(extent(last)), code.index(1)));
   Value count = code.symbol(perColumn.str());
   Value from = arith::MulIOp::create(b, code.named("from"), column, count);
   Value to = arith::MinSIOp::create(b, code.named("to"),
@@ -200,28 +226,7 @@ void TileKernel::emitTable(const IRMapping &arrays) {
                                          code.constant(b.getBoolAttr(false)));
   Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
                           [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
-  for (Value &side : seen)
-    side = device::AnyOp::create(b, code.named("any"), side);
-  // The first of a warp's elements writes for all of them.
-  map(code, "", seen, Over::parts(), {}, [&](ValueRange in, ValueRange at) {
-    Value row = arith::AddIOp::create(b, code.loc, firstRow, at[0]);
-    auto isZero = [&](Value x) -> Value {
-      return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, x, code.index(0));
-    };
-    Value writes = code.both(isZero(at[1]), isZero(arith::RemUIOp::create(b, code.loc, at[0], code.index(kStrip))));
-    writes = code.both(writes, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, row, rowsEnd));
-    code.when(writes, [&] {
-      auto bit = [&](Value condition, int64_t number) -> Value {
-        return arith::SelectOp::create(b, code.loc, condition, code.constant(b.getI8IntegerAttr(number)),
-                                       code.constant(b.getI8IntegerAttr(0)));
-      };
-      Value bits = arith::OrIOp::create(b, code.loc, bit(in[0], kHolds), bit(in[1], kFails));
-      Value strip = arith::DivUIOp::create(b, code.loc, row, code.index(kStrip));
-      device::StoreOp::create(b, code.loc, bits, table.array,
-                              b.createOrFold<arith::AddIOp>(code.loc, tablePlace(code, strip), column));
-    });
-    return Values();
-  });
+  storeSeen(code, seen, column);
   hasFewValues = false;
 }
 

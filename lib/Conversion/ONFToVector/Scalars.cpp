@@ -61,7 +61,8 @@ Value Emitter::identityOf(AccOp acc, Type type) {
 
 Value Emitter::combine(AccOp acc, Value state, Value term) {
   MonoidOp monoid = lookupMonoid(acc);
-  // A product is added unrounded, as panels add it: what is computed again has the same bits.
+  // A product is added unrounded, as panels add it: what is computed again has the same bits,
+  // but for sums so long that they are compensated here.
   auto product = term.getDefiningOp<arith::MulFOp>();
   if (!monoid && acc.getMonoid() == Monoid::add && product && product.getType() == state.getType())
     return math::FmaOp::create(here().b, here().loc, product.getLhs(), product.getRhs(), state);
