@@ -362,7 +362,11 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
             succeeded(
                 validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to))));
       else
-        result = validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to));
+        result = success(
+            succeeded(validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to))) &&
+            succeeded(validator.compareValues(
+                entry <= Level::DNF ? kernelAt(getModule(Level::DNF), k) : from,
+                cast<onf::KernelOp>(from), cast<onf::KernelOp>(to))));
       if (failed(result))
         return false;
     }

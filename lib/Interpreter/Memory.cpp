@@ -5,6 +5,25 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
 
+/// Calls f with the address of every element, in row-major order.
+template <typename F> void Memory::overAddresses(F f) const {
+  if (countOf(shape) == 0)
+    return;
+  ArrayRef<int64_t> outer = shape;
+  int64_t count = 1, stride = 0;
+  if (!shape.empty()) {
+    outer = outer.drop_back();
+    count = shape.back();
+    stride = strides.back();
+  }
+  std::vector<int64_t> index(outer.size(), 0);
+  do {
+    int64_t address = addressOf(index);
+    for (int64_t i = 0; i < count; ++i)
+      f(address + i * stride);
+  } while (nextIndex(index, outer));
+}
+
 Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGaps)
     : name(name.str()), shape(extents), strides(extents.size()), form(form),
       element(form) {
@@ -16,12 +35,7 @@ Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGap
   }
   cells.assign(size, ofInt(0));
   marks.assign(size, kGap);
-  std::vector<int64_t> index(shape.size(), 0);
-  if (countOf(shape) == 0)
-    return;
-  do
-    marks[addressOf(index)] = 0;
-  while (nextIndex(index, shape));
+  overAddresses([&](int64_t address) { marks[address] = 0; });
 }
 
 void Memory::bindStrides(Symbols &symbols) const {
@@ -46,28 +60,21 @@ std::vector<int64_t> Memory::indexOf(int64_t address) const {
 }
 
 void Memory::fill(const Array &array) {
-  std::vector<int64_t> index(shape.size(), 0);
-  for (double value : array.data) {
-    cells[addressOf(index)] = fromDouble(value, form);
-    nextIndex(index, shape);
-  }
+  const double *value = array.data.data();
+  overAddresses([&](int64_t address) { cells[address] = fromDouble(*value++, form); });
 }
 
 Array Memory::gather(std::vector<int64_t> *missing) const {
   Array array;
   array.shape = shape;
-  int64_t count = countOf(shape);
-  array.data.reserve(count);
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t k = 0; k < count; ++k) {
-    int64_t address = addressOf(index);
+  array.data.reserve(countOf(shape));
+  overAddresses([&](int64_t address) {
     if (missing && missing->empty() && !isWritten(address)) {
-      *missing = index;
-      if (index.empty())
+      *missing = indexOf(address);
+      if (missing->empty())
         missing->push_back(0);
     }
     array.data.push_back(read(address));
-    nextIndex(index, shape);
-  }
+  });
   return array;
 }

@@ -30,7 +30,7 @@ public:
     cells[address] = cell;
     return ++marks[address];
   }
-  /// The index of the element at an address.
+  /// The index of the element at an address, which is one of an element.
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;
   bool isWritten(int64_t address) const { return marks[address] != 0; }
@@ -47,6 +47,8 @@ public:
   void setForm(Form stored) { form = stored; }
 
 private:
+  template <typename F> void overAddresses(F f) const;
+
   static constexpr uint8_t kGap = 255;
 
   std::string name;

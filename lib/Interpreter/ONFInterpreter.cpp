@@ -28,6 +28,7 @@ struct Statement {
 };
 
 struct Nest {
+  onf::ForOp op;
   Scope *scope = nullptr;
   std::vector<Node *> indices;
   std::vector<int64_t> extents;
@@ -69,10 +70,10 @@ private:
   void executeStatement(Statement &statement);
   Expected<std::vector<Array>> runWhole();
   Expected<std::vector<Array>> runSample(const Sample &sample);
+  void runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output,
+              ArrayRef<int64_t> index);
   std::optional<std::vector<int64_t>> rowOf(const Nest &nest, unsigned output,
                                             ArrayRef<int64_t> index);
-  void collectStores(onf::ForOp op, unsigned output,
-                     SmallVectorImpl<onf::StoreOp> &stores);
 
   Machine state;
   Symbols strided;
@@ -81,8 +82,12 @@ private:
   std::vector<std::unique_ptr<Memory>> memories; // inputs, then outputs
   std::vector<std::unique_ptr<Fold>> folds;
   std::vector<std::unique_ptr<Nest>> nests;
-  std::vector<onf::ForOp> nestOps;
   Nest *currentNest = nullptr;
+  /// Where elements of a state with one axis are read: by the indices of loops inside of
+  /// a nest, null for any other place.
+  llvm::DenseMap<AccState *, SmallVector<onf::ForOp>> readers;
+  /// The output of a sample; nothing is stored to others.
+  const Memory *only = nullptr;
 };
 
 //===----------------------------------------------------------------------===//
@@ -139,6 +144,7 @@ Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
   auto extents = extentsOf(op.getExtents());
   if (!extents)
     return extents.takeError();
+  nest.op = op;
   nest.extents = std::move(*extents);
   for (auto [k, extent] : llvm::enumerate(nest.extents)) {
     onf::AxisAttr lift;
@@ -304,6 +310,10 @@ Expected<bool> ONFInterpreter::buildAt(onf::AtOp op) {
     return makeError(locationText(op.getLoc()) +
                      "onf.at reads a state that is no result of a fold");
   auto *result = static_cast<FoldResult *>(nodeOf(op.getState()));
+  auto index = op.getIndices().size() == 1 ? dyn_cast<BlockArgument>(op.getIndices()[0]) : BlockArgument();
+  auto loop = index ? dyn_cast<onf::ForOp>(index.getOwner()->getParentOp()) : onf::ForOp();
+  bool isInside = loop && isa<onf::ForOp>(loop->getParentOp()) && loop.getExtents().size() == 1;
+  readers[result->fold.accs[result->position]].push_back(isInside ? loop : onf::ForOp());
   define(op.getResult(), make<AtNode>(scopeOf(op->getOperands()), op.getLoc(), result,
                                       nodesOf(op.getIndices())));
   return true;
@@ -341,6 +351,8 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
 void ONFInterpreter::executeStatement(Statement &statement) {
   if (statement.nest)
     return execute(*statement.nest);
+  if (only && statement.memory != only)
+    return;
   int64_t flat = statement.address.compute(machine, statement.loc);
   Cell value = machine.get(statement.value);
   if (machine.failed)
@@ -394,35 +406,26 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
   return outputs;
 }
 
-void ONFInterpreter::collectStores(onf::ForOp op, unsigned output,
-                                   SmallVectorImpl<onf::StoreOp> &stores) {
-  op.walk([&](onf::StoreOp store) {
-    auto arg = cast<BlockArgument>(store.getArray());
-    if (arg.getArgNumber() == kernel.argNames.size() + output)
-      stores.push_back(store);
-  });
-}
-
-/// The row of a nest that writes an element: every index of the nest must
-/// stand in the store's address with one axis' stride as its coefficient.
+/// The indices of a loop nest for an element that it writes: every one must stand in the
+/// address of a store with one axis' stride as its coefficient.
 std::optional<std::vector<int64_t>>
 ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index) {
-  onf::ForOp op;
-  for (auto [candidate, built] : llvm::zip(nestOps, nests))
-    if (built.get() == &nest)
-      op = candidate;
-  SmallVector<onf::StoreOp> stores;
-  collectStores(op, output, stores);
-  if (stores.empty())
+  onf::StoreOp store;
+  onf::ForOp(nest.op).walk([&](onf::StoreOp op) {
+    bool isOfOutput = cast<BlockArgument>(op.getArray()).getArgNumber() ==
+                      kernel.argNames.size() + output;
+    if (isOfOutput && !store)
+      store = op;
+  });
+  if (!store)
     return std::nullopt;
-  onf::StoreOp store = stores.front();
   std::vector<int64_t> row(nest.extents.size(), -1);
   for (auto [term, text] : llvm::zip(
            store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
     auto arg = dyn_cast<BlockArgument>(term);
     StringRef axis = text;
     unsigned position;
-    if (arg && arg.getOwner() == &op.getBody().front() &&
+    if (arg && arg.getOwner()->getParentOp() == nest.op &&
         axis.consume_front(kernel.resultNames[output] + ".s") &&
         !axis.getAsInteger(10, position) && position < index.size())
       row[arg.getArgNumber()] = index[position];
@@ -433,23 +436,48 @@ ONFInterpreter::rowOf(const Nest &nest, unsigned output, ArrayRef<int64_t> index
   return row;
 }
 
+/// Runs one row for one element of an output: a loop inside that writes the element at its
+/// own index runs for that index alone, and states that are read by such loops only are
+/// computed there and nowhere else.
+void ONFInterpreter::runRow(Nest &nest, const std::vector<int64_t> &row, unsigned output,
+                            ArrayRef<int64_t> index) {
+  std::vector<std::pair<Nest *, std::vector<std::vector<int64_t>>>> orders;
+  auto restrict = [&](Nest &loop, const std::vector<int64_t> &at) {
+    orders.emplace_back(&loop, std::move(loop.orders));
+    loop.orders.clear();
+    for (int64_t i : at)
+      loop.orders.push_back({i});
+  };
+  restrict(nest, row);
+  onf::ForOp inside;
+  std::vector<int64_t> needed;
+  for (Statement &statement : nest.statements)
+    if (auto at = statement.nest ? rowOf(*statement.nest, output, index) : std::nullopt) {
+      restrict(*statement.nest, *at);
+      inside = statement.nest->op;
+      needed = *at;
+    }
+  for (auto &[acc, loops] : readers)
+    if (inside && llvm::all_of(loops, [](onf::ForOp loop) { return bool(loop); }))
+      acc->needed = llvm::is_contained(loops, inside) ? needed : std::vector<int64_t>();
+  execute(nest);
+  for (auto &[acc, loops] : readers)
+    acc->needed.reset();
+  for (auto &[loop, order] : orders)
+    loop->orders = std::move(order);
+}
+
 Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
   Memory &memory = *memories[kernel.argNames.size() + sample.output];
+  only = &memory;
   Array elements;
   for (const std::vector<int64_t> &index : sample.indices) {
     int64_t address = memory.addressOf(index);
     for (auto &nest : nests) {
       if (memory.isWritten(address) || machine.failed)
         break;
-      auto row = rowOf(*nest, sample.output, index);
-      if (!row)
-        continue;
-      auto orders = std::move(nest->orders);
-      nest->orders.clear();
-      for (int64_t i : *row)
-        nest->orders.push_back({i});
-      execute(*nest);
-      nest->orders = std::move(orders);
+      if (auto row = rowOf(*nest, sample.output, index))
+        runRow(*nest, *row, sample.output, index);
     }
     if (machine.failed)
       return machine.takeError();
@@ -469,9 +497,8 @@ Expected<std::vector<Array>> ONFInterpreter::run(onf::KernelOp op,
     return error;
   for (Operation &inner : op.getBody().front()) {
     nests.push_back(std::make_unique<Nest>());
-    nestOps.push_back(cast<onf::ForOp>(inner));
     currentNest = nests.back().get();
-    if (Error error = buildNest(nestOps.back(), *currentNest))
+    if (Error error = buildNest(cast<onf::ForOp>(inner), *currentNest))
       return error;
   }
   return sample ? runSample(*sample) : runWhole();

@@ -59,6 +59,39 @@ void AccState::start() {
   old = identity;
 }
 
+/// c(d, d') ⊗ the state, for the references as they were and as they are.
+void AccState::repair(Machine &m) {
+  m.enter(*repairScope);
+  for (auto [k, ref] : llvm::enumerate(refs)) {
+    m.set(oldAndNew[2 * k], ref->old);
+    m.set(oldAndNew[2 * k + 1], ref->state[0]);
+  }
+  Cell c = m.get(factor);
+  auto apply = [&](Cell &cell) {
+    if (combine == ScalarFn::select)
+      cell = c.i ? cell : identity;
+    else
+      cell = interp::combine(combine == ScalarFn::add ? Monoid::add : Monoid::mul, form, c, cell);
+  };
+  if (!needed)
+    llvm::for_each(state, apply);
+  else
+    for (int64_t i : *needed)
+      apply(state[i]);
+}
+
+void AccState::add(Machine &m, Cell &cell, ArrayRef<int64_t> at) {
+  m.enter(*valueScope);
+  for (size_t k = 0; k < at.size(); ++k)
+    m.set(indices[k], ofInt(at[k]));
+  Cell term = m.get(value), next = cell;
+  if (!user)
+    next = interp::combine(monoid, form, cell, term);
+  else if (const char *why = user->apply(cell, term, next))
+    m.fail(loc, why);
+  cell = m.movedStep(monoid, form, next, *this, 0);
+}
+
 void AccState::step(Machine &m) {
   bool isScalar = extents.empty();
   if (isScalar)
@@ -75,34 +108,19 @@ void AccState::step(Machine &m) {
     return;
   }
   if (!isSingular) {
-    if (changed && touched) {
-      m.enter(*repairScope);
-      for (auto [k, ref] : llvm::enumerate(refs)) {
-        m.set(oldAndNew[2 * k], ref->old);
-        m.set(oldAndNew[2 * k + 1], ref->state[0]);
+    if (changed && touched)
+      repair(m);
+    if (needed) {
+      for (int64_t i : *needed)
+        add(m, state[i], {i});
+    } else {
+      std::vector<int64_t> at(extents.size(), 0);
+      for (Cell &cell : state) {
+        add(m, cell, at);
+        nextIndex(at, extents);
+        if (m.failed)
+          return;
       }
-      Cell c = m.get(factor);
-      for (Cell &cell : state)
-        if (combine == ScalarFn::select)
-          cell = c.i ? cell : identity;
-        else
-          cell = interp::combine(combine == ScalarFn::add ? Monoid::add : Monoid::mul, form, c,
-                                 cell);
-    }
-    std::vector<int64_t> at(extents.size(), 0);
-    for (Cell &cell : state) {
-      m.enter(*valueScope);
-      for (size_t k = 0; k < at.size(); ++k)
-        m.set(indices[k], ofInt(at[k]));
-      Cell term = m.get(value), next = cell;
-      if (!user)
-        next = interp::combine(monoid, form, cell, term);
-      else if (const char *why = user->apply(cell, term, next))
-        m.fail(loc, why);
-      cell = m.movedStep(monoid, form, next, *this, 0);
-      nextIndex(at, extents);
-      if (m.failed)
-        return;
     }
     touched = true;
   }

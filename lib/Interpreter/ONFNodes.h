@@ -5,6 +5,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Machine.h"
 #include "lib/Interpreter/Memory.h"
+#include <optional>
 
 namespace moa::interp {
 
@@ -59,6 +60,9 @@ struct AccState final : Node {
   void start();
   /// One step of the fold for a present index.
   void step(Machine &m);
+  void repair(Machine &m);
+  /// Adds the current term to the element at these indices.
+  void add(Machine &m, Cell &cell, llvm::ArrayRef<int64_t> at);
 
   std::string name;
   Monoid monoid = Monoid::add;
@@ -67,6 +71,7 @@ struct AccState final : Node {
   Cell identity = ofInt(0);
   std::vector<int64_t> extents;
   std::vector<Cell> state;
+  std::optional<std::vector<int64_t>> needed; // indices of the one axis; all without a value
   Cell old = ofInt(0); // of a scalar state, before the current index
   bool touched = false;
   // F

@@ -1,7 +1,11 @@
 //===- Validation.cpp - facts, and lifting --------------------------------===//
 #include "lib/Validation/Validation.h"
+#include "lib/Interpreter/Kernel.h"
 #include "lib/Schedule/Lifting.h"
 #include "lib/Validation/State.h"
+#include "lib/Validation/Trial.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace moa;
@@ -13,6 +17,7 @@ StringRef moa::getName(Fact::Kind kind) {
   case Fact::Addresses: return "addresses";
   case Fact::Writes: return "writes";
   case Fact::Lifting: return "lifting";
+  case Fact::Values: return "values";
   }
   llvm_unreachable("unknown kind");
 }
@@ -23,6 +28,8 @@ StringRef moa::getName(Fact::Status status) {
   case Fact::ByLemma: return "by lemma";
   case Fact::Assumed: return "assumed";
   case Fact::Checked: return "checked at run time";
+  case Fact::Tried: return "tried";
+  case Fact::Untried: return "not tried";
   }
   llvm_unreachable("unknown status");
 }
@@ -111,5 +118,46 @@ LogicalResult Validator::checkLifting(onf::KernelOp onf, onf::KernelOp lifted) {
       if (failed(add(op, *fold.getLift(), fold.getName(), fold.getExtent())))
         return failure();
   }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static std::string print(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.10g", value);
+  return text;
+}
+
+LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf::KernelOp lifted) {
+  validation::Trial trial(above, onf);
+  std::vector<std::string> names;
+  for (StringRef name : lifted.getResultNames().getAsValueRange<StringAttr>())
+    names.push_back(name.str());
+  std::string sizes = trial.getSizes();
+  if (auto difference = trial.compare(lifted)) {
+    bool isOfFolds = above != onf.getOperation() && trial.compare(onf);
+    std::string with = sizes.empty() ? "" : " with " + sizes;
+    auto error = lifted.emitError("the ")
+                 << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
+                 << "' do not compute what is specified: ";
+    if (!difference->error.empty())
+      error << names[difference->output] << with << " has no value: " << difference->error;
+    else
+      error << names[difference->output] << interp::indexText(difference->index) << with << " is "
+            << print(difference->expected) << ", but they give " << print(difference->found);
+    return error << "; this is an error of the compiler, not of the specification";
+  }
+  Fact fact{Fact::Values, Fact::Tried, llvm::join(names, ", "),
+            "the lifted loops give the values of the normal form", {}, lifted.getLoc()};
+  if (!trial.getPoint()) {
+    fact.status = Fact::Untried;
+    fact.because.push_back(trial.getReason());
+  } else if (!sizes.empty()) {
+    fact.statement += " at " + sizes;
+  }
+  facts.push_back(std::move(fact));
   return success();
 }

@@ -11,6 +11,8 @@
 //                     output is stored exactly once
 //   onf against its   the digits of every lifted axis and fold are in bijection with
 //   lifted form       its indices, and nothing else has changed
+//   dnf against       the lifted folds have the values of the normal form at a point
+//   lifted onf        picked at random, by the interpreter of each level
 //
 // The readers of the levels are this library's own and share no code with the passes
 // between them.
@@ -33,12 +35,14 @@ inline constexpr llvm::StringLiteral kAssumesAttr = "moa.assumes";
 
 /// One thing that was shown.
 struct Fact {
-  enum Kind { Uses, Bounds, Addresses, Writes, Lifting };
+  enum Kind { Uses, Bounds, Addresses, Writes, Lifting, Values };
   enum Status {
     Proved,
     ByLemma, ///< `because` names the lemmas of docs/Spec.md
     Assumed, ///< `because` holds what the user declares or assumes
-    Checked  ///< by a condition on elements that the generated code evaluates
+    Checked, ///< by a condition on elements that the generated code evaluates
+    Tried,   ///< at a point picked at random, which the statement names
+    Untried  ///< `because` says why there is none
   };
   Kind kind = Uses;
   Status status = Proved;
@@ -69,6 +73,9 @@ public:
   mlir::LogicalResult compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf);
   /// The lifted kernel runs over the indices of `onf`, each once.
   mlir::LogicalResult checkLifting(onf::KernelOp onf, onf::KernelOp lifted);
+  /// `lifted` has the values of `above`, its normal form or, where that was read, the onf
+  /// kernel itself, at a point picked at random; `onf` is what was lifted, the folds.
+  mlir::LogicalResult compareValues(mlir::Operation *above, onf::KernelOp onf, onf::KernelOp lifted);
 
   const std::vector<Fact> &getFacts() const { return facts; }
 

@@ -4,6 +4,7 @@
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Analysis/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Validation/Validation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -107,6 +108,20 @@ protected:
     EXPECT_EQ(good, messages.empty());
     return std::move(messages);
   }
+  /// The lifted form of `onf` with the intervals of its masks.
+  OwningOpRef<ModuleOp> lift() { return run(*run(*onf, createDeriveIntervalsPass()), createLiftPass()); }
+  /// The message of the values at a random point, where `lifted` is not that of `onf`.
+  std::string compareValues(OwningOpRef<ModuleOp> lifted) {
+    Validator validator(&context);
+    bool good = succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf),
+                                                  kernelOf<onf::KernelOp>(onf),
+                                                  kernelOf<onf::KernelOp>(lifted)));
+    EXPECT_EQ(good, messages.empty());
+    bool tried = llvm::any_of(validator.getFacts(),
+                              [](const Fact &fact) { return fact.status == Fact::Tried; });
+    EXPECT_EQ(good, tried);
+    return std::move(messages);
+  }
   template <typename OpT> OpT first(Operation *root) {
     OpT found;
     root->walk([&](OpT op) { found = found ? found : op; });
@@ -142,6 +157,10 @@ TEST_F(Mutants, RightLawsPass) {
   ASSERT_TRUE(succeeded(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
                                                kernelOf<onf::KernelOp>(lifted))))
       << messages;
+  ASSERT_TRUE(succeeded(validator.compareValues(kernelOf<dnf::KernelOp>(dnf),
+                                                kernelOf<onf::KernelOp>(onf),
+                                                kernelOf<onf::KernelOp>(lifted))))
+      << messages;
   std::map<Fact::Kind, unsigned> counts;
   std::set<std::string> lemmas;
   for (const Fact &fact : validator.getFacts()) {
@@ -155,6 +174,7 @@ TEST_F(Mutants, RightLawsPass) {
   EXPECT_EQ(counts[Fact::Addresses], 2u);
   EXPECT_GE(counts[Fact::Bounds], 12u);
   EXPECT_GE(counts[Fact::Lifting], 4u);
+  EXPECT_EQ(counts[Fact::Values], 1u);
   EXPECT_TRUE(lemmas.count("Lemma 2"));
 }
 
@@ -378,6 +398,108 @@ TEST_F(Mutants, LiftingWithoutTheGuard) {
   EXPECT_TRUE(mlir::failed(validator.checkLifting(kernelOf<onf::KernelOp>(onf),
                                                   kernelOf<onf::KernelOp>(lifted))));
   EXPECT_THAT(messages, HasSubstr("lifting has changed more than the order of 'k'"));
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef weights =
+    "kernel k[N, M; D = 8](q : f32[N, D], k : f32[M, D], v : f32[M, D]) -> o : f32[N, D]\n"
+    "  require N <= M {\n"
+    "  o = softmax(mask([i, j] j <= i + (M - N), q +.* transpose(k))) +.* v\n"
+    "}";
+
+/// The first repair, whose state must follow the maximum.
+static onf::YieldOp repairOf(ModuleOp module) {
+  onf::YieldOp found;
+  module.walk([&](onf::AccOp acc) {
+    if (!found && !acc.getRepair().empty())
+      found = cast<onf::YieldOp>(acc.getRepair().front().back());
+  });
+  return found;
+}
+
+TEST_F(Mutants, RightValuesPass) {
+  read(weights);
+  toLoops();
+  EXPECT_EQ(compareValues(lift()), "");
+}
+
+TEST_F(Mutants, RepairForgotten) {
+  read(weights);
+  toLoops();
+  onf::YieldOp yield = repairOf(*onf);
+  ASSERT_TRUE(yield);
+  OpBuilder b(yield);
+  Type type = yield.getValues()[0].getType();
+  yield->setOperand(0, arith::ConstantOp::create(b, yield.getLoc(), FloatAttr::get(type, 1.0)));
+  std::string message = compareValues(lift());
+  EXPECT_THAT(message, HasSubstr("the folds of 'k' do not compute what is specified: o["));
+  EXPECT_THAT(message, HasSubstr("with M = "));
+}
+
+TEST_F(Mutants, RepairTurned) {
+  read(weights);
+  toLoops();
+  onf::YieldOp yield = repairOf(*onf);
+  auto difference = first<arith::SubFOp>(yield->getParentOp());
+  yield->getParentRegion()->walk([&](arith::SubFOp op) { difference = op; });
+  Value left = difference.getLhs();
+  difference.getLhsMutable().assign(difference.getRhs());
+  difference.getRhsMutable().assign(left);
+  EXPECT_THAT(compareValues(lift()), HasSubstr("the folds of 'k' do not compute"));
+}
+
+TEST_F(Mutants, AnotherTerm) {
+  read("kernel k[N](x : f32[N]) -> y : f32[] { y = (+/ (x * x)) / f32(N) }");
+  toLoops();
+  auto product = first<arith::MulFOp>(*onf);
+  ASSERT_TRUE(product);
+  OpBuilder b(product);
+  product.getResult().replaceAllUsesWith(
+      arith::AddFOp::create(b, product.getLoc(), product.getLhs(), product.getRhs()));
+  EXPECT_THAT(compareValues(lift()), HasSubstr("the folds of 'k' do not compute"));
+}
+
+TEST_F(Mutants, AnotherMonoid) {
+  read("kernel k[N, M](x : f32[N, M]) -> y : f32[N] { y = max/ x }");
+  toLoops();
+  first<onf::AccOp>(*onf).setMonoid(Monoid::min);
+  EXPECT_THAT(compareValues(lift()), HasSubstr("the folds of 'k' do not compute"));
+}
+
+/// An interval that leaves out the last key that a tile of rows sees.
+TEST_F(Mutants, IntervalTooShort) {
+  read(weights);
+  toLoops();
+  auto lifted = lift();
+  onf::FoldOp masked;
+  lifted->walk([&](onf::FoldOp fold) { masked = fold.getPieces() ? fold : masked; });
+  ASSERT_TRUE(masked);
+  SmallVector<Attribute> pieces;
+  for (auto piece : masked.getPieces()->getAsRange<onf::PieceAttr>()) {
+    SmallVector<AffineExpr> upper;
+    for (AffineExpr bound : piece.getVisitUpper().getResults())
+      upper.push_back(bound - 1);
+    AffineMap map = piece.getVisitUpper();
+    pieces.push_back(onf::PieceAttr::get(
+        &context, piece.getVisitLower(),
+        AffineMap::get(map.getNumDims(), map.getNumSymbols(), upper, &context),
+        piece.getFullLower(), piece.getFullUpper(), piece.getFull()));
+  }
+  masked.setPiecesAttr(ArrayAttr::get(&context, pieces));
+  EXPECT_THAT(compareValues(std::move(lifted)), HasSubstr("the lifted loops of 'k' do not compute"));
+}
+
+/// What rounding decides is no difference: R1 makes both sides of this comparison the same,
+/// and as they are written their last bits differ.
+TEST_F(Mutants, RoundingIsNoDifference) {
+  read("kernel k[N, M](x : f64[N, M], s : f64) -> y : f64[N] {\n"
+       "  y = [i] select(+/ (x[i] * s) >= s * (+/ x[i]), 1.0, 0.0)\n"
+       "}");
+  toLoops();
+  EXPECT_EQ(compareValues(lift()), "");
 }
 
 //===----------------------------------------------------------------------===//

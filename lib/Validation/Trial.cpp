@@ -1,0 +1,334 @@
+//===- Trial.cpp - the values of two levels at a random point --------------===//
+#include "lib/Validation/Trial.h"
+#include "lib/Interpreter/Kernel.h"
+#include "lib/Validation/Validation.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::validation;
+
+using Sizes = std::map<std::string, int64_t>;
+
+/// Operations for one element of each output that take a few hundred microseconds, and as
+/// many as a kernel with large extents may take.
+static constexpr double kLittleWork = 5e3, kMostWork = 3e5;
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> valueOf(const SymExpr &expr, const Sizes &sizes) {
+  return expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto it = sizes.find(name.str());
+    return it == sizes.end() ? std::nullopt : std::optional(it->second);
+  });
+}
+
+namespace {
+/// What one element of each output takes, in operations: their numbers by the folds around.
+class Cost {
+public:
+  explicit Cost(onf::KernelOp kernel) {
+    for (auto nest : kernel.getBody().front().getOps<onf::ForOp>())
+      add(nest.getBody(), {});
+  }
+  /// Whether the range of a fold depends on a symbol.
+  bool isFolded(const std::string &symbol) const { return folded.count(symbol); }
+  double of(const Sizes &sizes) const {
+    double total = 0;
+    for (const auto &[extents, count] : groups) {
+      double steps = count;
+      for (const SymExpr &extent : extents)
+        steps *= double(valueOf(extent, sizes).value_or(1));
+      total += steps;
+    }
+    return total;
+  }
+
+private:
+  /// Whether elements of a state are read by a fold. Where only the loop of an output reads
+  /// them, one element of the output needs one of the state.
+  static bool isReadInFold(onf::AccOp acc) {
+    auto fold = cast<onf::FoldOp>(acc->getParentOp());
+    auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
+    for (auto [value, result] : llvm::zip(yield.getValues(), fold.getResults()))
+      if (value == acc.getResult())
+        return llvm::any_of(result.getUsers(), [](Operation *user) {
+          return isa<onf::FoldOp>(user->getParentOp());
+        });
+    return true;
+  }
+  void add(Region &region, SmallVector<SymExpr> around) {
+    double count = 0;
+    for (Operation &op : region.getOps()) {
+      ++count;
+      SmallVector<SymExpr> inside(around);
+      auto enter = [&](StringRef extent) {
+        inside.push_back(SymExpr::parse(extent).value_or(SymExpr(1)));
+        inside.back().collectSymbols(folded);
+      };
+      if (auto fold = dyn_cast<onf::FoldOp>(op))
+        enter(fold.getExtent());
+      else if (auto acc = dyn_cast<onf::AccOp>(op); acc && isReadInFold(acc))
+        llvm::for_each(acc.getExtents().getAsValueRange<StringAttr>(), enter);
+      for (Region &inner : op.getRegions())
+        if (!inner.empty())
+          add(inner, inside);
+    }
+    groups.emplace_back(around, count);
+  }
+  std::vector<std::pair<SmallVector<SymExpr>, double>> groups;
+  std::set<std::string> folded;
+};
+
+/// SplitMix64, which is the same on every machine.
+struct Generator {
+  uint64_t state;
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  int64_t below(int64_t n) { return int64_t(next() % uint64_t(n)); }
+  /// In [0, 1).
+  double uniform() { return double(next() >> 11) * 0x1p-53; }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Points
+//===----------------------------------------------------------------------===//
+
+/// The extents of all arrays of a kernel, read once.
+namespace {
+struct Extents {
+  explicit Extents(const interp::Kernel &kernel) {
+    for (const auto &types : {kernel.argTypes, kernel.resultTypes})
+      for (ArrayType type : types) {
+        auto &extents = arrays.emplace_back();
+        for (unsigned axis = 0; axis < type.getRank(); ++axis)
+          extents.push_back(type.getExtent(axis));
+      }
+  }
+  /// The shapes at these sizes, or nothing where an extent has no value; adds what it takes
+  /// to make the elements to `work`, in operations.
+  std::optional<std::vector<std::vector<int64_t>>> at(const Sizes &sizes, double &work) const {
+    constexpr double perElement = 0.25;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const auto &extents : arrays) {
+      auto &shape = shapes.emplace_back();
+      double count = 1;
+      for (const SymExpr &extent : extents) {
+        shape.push_back(valueOf(extent, sizes).value_or(-1));
+        if (shape.back() < 0)
+          return std::nullopt;
+        count *= double(shape.back());
+      }
+      work += perElement * count;
+    }
+    return shapes;
+  }
+  std::vector<std::vector<SymExpr>> arrays;
+};
+} // namespace
+
+/// Of some sizes that satisfy the constraints those with the most work that is little, or
+/// with the least where none is.
+std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
+  constexpr unsigned attempts = 150, enough = 12;
+  // What divides one another more often than numbers in a row do.
+  static constexpr int64_t kRound[] = {1, 2, 4, 8, 16, 32};
+  auto description = llvm::cantFail(interp::Kernel::of(kernel));
+  Cost cost(loops);
+  Extents extents(description);
+  Generator random{seed};
+  std::optional<Sizes> best;
+  double bestWork = kMostWork;
+  for (unsigned attempt = 0; attempt < attempts && !(best && attempt >= enough); ++attempt) {
+    Sizes sizes;
+    for (const std::string &name : description.symbols) {
+      int64_t most = cost.isFolded(name) ? 9 - int64_t(attempt / 20) : 3;
+      sizes[name] = attempt % 4 == 3 ? kRound[random.below(std::size(kRound))] : 1 + random.below(most);
+    }
+    double work = cost.of(sizes);
+    auto shapes = extents.at(sizes, work);
+    bool isBetter = bestWork > kLittleWork ? work < bestWork : work > bestWork && work <= kLittleWork;
+    if (!shapes || !isBetter)
+      continue;
+    shapes->resize(description.argTypes.size());
+    auto bound = bindSymbols(kernel, *shapes, sizes);
+    if (!bound) {
+      llvm::consumeError(bound.takeError());
+      continue;
+    }
+    bestWork = work;
+    best = std::move(sizes);
+  }
+  return best;
+}
+
+/// The least and one more than the largest value of an integer parameter.
+static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, Type element,
+                                           const Sizes &sizes) {
+  if (element.isInteger(1))
+    return {0, 2};
+  auto ranges = kernel->getAttrOfType<ArrayAttr>(kRangesAttr);
+  StringRef text = ranges && number < ranges.size() ? cast<StringAttr>(ranges[number]).getValue() : "";
+  if (auto [low, high] = text.split(".."); !high.empty()) {
+    auto from = interp::evaluate(low, sizes), to = interp::evaluate(high, sizes);
+    if (from && to)
+      return {*from, *to};
+    llvm::consumeError(llvm::joinErrors(from.takeError(), to.takeError()));
+  }
+  int64_t most = 4; // offsets and lengths about the extents
+  for (const auto &[name, size] : sizes)
+    most = std::max(most, size + 2);
+  return {0, most};
+}
+
+std::optional<KernelInputs> Trial::pickInputs(uint64_t seed) {
+  auto sizes = pickSizes(seed);
+  if (!sizes)
+    return std::nullopt;
+  auto description = llvm::cantFail(interp::Kernel::of(kernel));
+  Generator random{seed};
+  // Of positive elements more functions have values; scalars are scales, bounds and the like.
+  bool isPositive = seed % 2 == 1;
+  KernelInputs inputs;
+  inputs.symbols = *sizes;
+  for (auto [k, type] : llvm::enumerate(description.argTypes)) {
+    Array array;
+    array.shape = llvm::cantFail(interp::evaluateShape(type, *sizes));
+    array.data.resize(interp::countOf(array.shape));
+    Type element = type.getElementType();
+    bool isFloat = isa<FloatType>(element);
+    auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, *sizes);
+    if (!isFloat && low >= high)
+      return std::nullopt; // no element has a value
+    for (double &value : array.data)
+      value = !isFloat     ? double(low + random.below(high - low))
+              : isPositive || array.shape.empty() ? 0.25 + random.uniform()
+                           : 3 * random.uniform() - 1.5;
+    inputs.arrays.push_back(std::move(array));
+  }
+  return inputs;
+}
+
+/// The values of a kernel at a point, per output.
+static llvm::Expected<std::vector<std::vector<double>>>
+valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options = {}) {
+  std::vector<std::vector<double>> values;
+  for (auto [output, indices] : llvm::enumerate(point.elements)) {
+    auto found = indices.empty() ? std::vector<double>()
+                                 : interpretElements(kernel, point.inputs, output, indices, options);
+    if (!found)
+      return found.takeError();
+    values.push_back(std::move(*found));
+  }
+  return values;
+}
+
+bool Trial::tryPoint(uint64_t seed) {
+  auto inputs = pickInputs(seed);
+  if (!inputs) {
+    reason = "no sizes of moderate work were found";
+    return false;
+  }
+  Point next;
+  Generator random{seed};
+  for (const std::vector<int64_t> &shape : llvm::cantFail(outputShapes(kernel, inputs->symbols))) {
+    auto &chosen = next.elements.emplace_back();
+    if (interp::countOf(shape) == 0)
+      continue;
+    std::vector<int64_t> index;
+    for (int64_t extent : shape)
+      index.push_back(random.below(extent));
+    chosen.push_back(std::move(index));
+  }
+  next.inputs = std::move(*inputs);
+  auto values = valuesAt(kernel, next);
+  if (!values) {
+    // Elements at random may point outside of arrays, where the caller's do not.
+    reason = llvm::toString(values.takeError());
+    return false;
+  }
+  next.values = std::move(*values);
+  bool says = llvm::any_of(next.values, [](const std::vector<double> &output) {
+    return llvm::any_of(output, [](double value) { return std::isfinite(value) && value != 0; });
+  });
+  // A point where nothing is present says less, but something.
+  if (says || !point)
+    point = std::move(next);
+  return says;
+}
+
+Trial::Trial(Operation *kernel, onf::KernelOp loops) : kernel(kernel), loops(loops) {
+  constexpr unsigned attempts = 4;
+  for (unsigned seed = 0; seed < attempts && !tryPoint(seed); ++seed)
+    ;
+}
+
+std::string Trial::getSizes() const {
+  std::string text;
+  if (point)
+    for (const auto &[name, size] : point->inputs.symbols)
+      text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(size);
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+/// Whether both kernels move as far as they differ when each of their operations is rounded
+/// at random, as they do where a problem is badly conditioned or a comparison is decided
+/// by the last bit.
+bool Trial::isExplained(Operation *other, const Difference &difference) const {
+  constexpr unsigned samples = 24;
+  constexpr double margin = 16;
+  double moved = 0;
+  Point one;
+  one.inputs = point->inputs;
+  one.elements.resize(point->elements.size());
+  one.elements[difference.output] = {difference.index};
+  for (unsigned k = 0; k < samples; ++k)
+    for (auto [op, value] : {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
+      InterpretOptions options;
+      options.roundoff = 0x1p-40;
+      options.roundoffSeed = k + 1;
+      auto values = valuesAt(op, one, options);
+      if (!values) {
+        llvm::consumeError(values.takeError());
+        return true;
+      }
+      double distance = std::fabs((*values)[difference.output][0] - value);
+      moved = std::max(moved, std::isfinite(value) && std::isnan(distance) ? INFINITY : distance);
+    }
+  return std::fabs(difference.found - difference.expected) <= margin * moved;
+}
+
+std::optional<Difference> Trial::compare(Operation *other) const {
+  constexpr double tolerance = 1e-11;
+  if (!point)
+    return std::nullopt;
+  auto found = valuesAt(other, *point);
+  if (!found) {
+    Difference difference;
+    difference.error = llvm::toString(found.takeError());
+    return difference;
+  }
+  for (unsigned output = 0; output < found->size(); ++output)
+    for (size_t k = 0; k < (*found)[output].size(); ++k) {
+      double want = point->values[output][k], got = (*found)[output][k];
+      // The rules say nothing of terms that are not finite.
+      if (!std::isfinite(want) || std::fabs(got - want) <= tolerance * std::fabs(want))
+        continue;
+      Difference difference{output, point->elements[output][k], want, got, ""};
+      if (!isExplained(other, difference))
+        return difference;
+    }
+  return std::nullopt;
+}
