@@ -120,9 +120,10 @@ private:
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,
                             mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
-  void microKernel(mlir::Type type, mlir::Value a, mlir::Value aRow,
-                   mlir::Value aDepth, mlir::Value b, mlir::Value depth,
-                   llvm::function_ref<void(mlir::ValueRange)> epilogue);
+  Values microKernel(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
+                     mlir::Value b, mlir::Value from, mlir::Value to);
+  Values longSums(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
+                  mlir::Value b, int64_t depth);
 
   mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
   mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset,

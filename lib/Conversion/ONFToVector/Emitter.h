@@ -30,6 +30,9 @@
 
 namespace moa::rows {
 
+/// Terms of a long sum that are added up before they go into the compensated sum.
+inline constexpr int64_t kSumBlock = 256;
+
 /// A place where ops are appended: one open block.
 struct Site {
   mlir::OpBuilder builder;

@@ -112,7 +112,6 @@ private:
   struct Repair {
     Value factor, apply, ok; // null: none; never; always
   };
-  static constexpr int64_t kBlock = 256;
   Values initialValues();
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args, Value present);
@@ -277,7 +276,7 @@ Emitter::Values FoldEmitter::iterate(Value j, ValueRange args) {
 
 bool FoldEmitter::splits(AccOp acc) {
   auto extent = SymExpr::parse(fold.getExtent());
-  bool isShort = extent && extent->getConstant() && *extent->getConstant() <= kBlock;
+  bool isShort = extent && extent->getConstant() && *extent->getConstant() <= kSumBlock;
   return !isShort && isPureSum(acc);
 }
 
@@ -408,12 +407,12 @@ Emitter::Values FoldEmitter::run() {
   } else {
     inits = startBlocks(inits);
     Build b = e.here();
-    Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kBlock));
-    start = b.mul(start, kBlock);
-    finals = e.loop(start, upper, kBlock, inits,
+    Value start = b.b.createOrFold<arith::DivUIOp>(e.loc, lower, b.index(kSumBlock));
+    start = b.mul(start, kSumBlock);
+    finals = e.loop(start, upper, kSumBlock, inits,
                     [&, lower = lower, upper = upper](Value base, ValueRange args) {
       Build b = e.here();
-      return runBlock(b.max(base, lower), b.min(b.add(base, kBlock), upper), args);
+      return runBlock(b.max(base, lower), b.min(b.add(base, kSumBlock), upper), args);
     });
     finishBlocks(finals);
   }

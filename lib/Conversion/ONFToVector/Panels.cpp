@@ -60,15 +60,14 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum[r][u] = Σ_k a[k·aDepth + r·aRow] · b[k][u] for k < depth, from zero, in
+/// sum[r][u] = Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, from zero, in
 /// RJ × RI registers.
-void BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Value b,
-                              Value depth,
-                              llvm::function_ref<void(ValueRange)> epilogue) {
+BlockedFold::Values BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Value b,
+                                             Value from, Value to) {
   unsigned align = type.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
   Values zeros(shape.RJ * shape.RI, e.here().identity(Monoid::add, vectorType));
-  Values sums = e.loop(e.here().index(0), depth, 1, zeros, [&](Value k, ValueRange args) {
+  return e.loop(from, to, 1, zeros, [&](Value k, ValueRange args) {
     Build at = e.here();
     Value rowPointer = at.address(type, b, at.mul(k, shape.panelWidth()));
     Value keyPointer = at.address(type, a, at.mul(k, aDepth));
@@ -86,7 +85,29 @@ void BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Valu
     }
     return next;
   });
-  epilogue(sums);
+}
+
+/// As microKernel, for 0 ≤ k < depth. A long sum is taken in blocks and compensated as a fold of
+/// its own is (Fold.cpp), so that it has the same bits where it is computed again.
+BlockedFold::Values BlockedFold::longSums(Type type, Value a, Value aRow, Value aDepth, Value b,
+                                          int64_t depth) {
+  Value zero = e.at(0).index(0), end = e.at(0).index(depth);
+  if (depth <= kSumBlock)
+    return microKernel(type, a, aRow, aDepth, b, zero, end);
+  size_t count = shape.RJ * shape.RI;
+  Values inits(2 * count, e.here().identity(Monoid::add, e.rowType(type)));
+  Values parts = e.loop(zero, end, kSumBlock, inits, [&](Value base, ValueRange args) {
+    Values next(args);
+    Value to = e.here().min(e.here().add(base, kSumBlock), end);
+    Values block = microKernel(type, a, aRow, aDepth, b, base, to);
+    for (size_t k = 0; k != count; ++k)
+      std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
+    return next;
+  });
+  Values sums;
+  for (size_t k = 0; k != count; ++k)
+    sums.push_back(e.here().combine(Monoid::add, parts[k], parts[count + k]));
+  return sums;
 }
 
 void BlockedFold::emitScore(unsigned number, Panel &panel) {
@@ -99,15 +120,10 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
     Build b = e.here();
     const KeySource &source = scoreKeys[number];
     Value keys = b.address(score.type, source.pointer, b.mul(j, source.stride));
-    Value depth = e.at(0).index(score.extent);
-    microKernel(score.type, keys, source.stride, b.index(1), rows, depth,
-                [&](ValueRange sums) {
-                  Build b = e.here();
-                  Value base = b.mul(j, shape.panelWidth());
-                  for (auto [k, sum] : llvm::enumerate(sums))
-                    store(sum, buffers.scores,
-                          b.add(base, static_cast<int64_t>(k) * shape.lanes));
-                });
+    Values sums = longSums(score.type, keys, source.stride, b.index(1), rows, score.extent);
+    Value base = e.here().mul(j, shape.panelWidth());
+    for (auto [k, sum] : llvm::enumerate(sums))
+      store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
   });
 }
 
@@ -121,24 +137,21 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
     const KeySource &source = carrierKeys[number];
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
     Value keys = b.address(carrier.type, source.pointer, b.mul(panel, source.panel));
-    microKernel(carrier.type, keys, b.index(1), source.stride, operands[carrier.operand],
-                count,
-                [&](ValueRange sums) {
-                  Build b = e.here();
-                  Value base = b.add(panelState, b.mul(d, shape.panelWidth()));
-                  for (auto [k, sum] : llvm::enumerate(sums)) {
-                    Value where = b.add(base, static_cast<int64_t>(k) * shape.lanes);
-                    Value old = load(carrier.type, buffers.state, where), next;
-                    if (repaired) {
-                      Value factor = load(carrier.type, buffers.factor,
-                                          b.index(k % shape.RI * shape.lanes));
-                      next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
-                    } else {
-                      next = b.combine(Monoid::add, old, sum);
-                    }
-                    store(next, buffers.state, where);
-                  }
-                });
+    Values sums = microKernel(carrier.type, keys, b.index(1), source.stride,
+                              operands[carrier.operand], b.index(0), count);
+    Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
+    for (auto [k, sum] : llvm::enumerate(sums)) {
+      Build b = e.here();
+      Value where = b.add(base, static_cast<int64_t>(k) * shape.lanes);
+      Value old = load(carrier.type, buffers.state, where), next;
+      if (repaired) {
+        Value factor = load(carrier.type, buffers.factor, b.index(k % shape.RI * shape.lanes));
+        next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
+      } else {
+        next = b.combine(Monoid::add, old, sum);
+      }
+      store(next, buffers.state, where);
+    }
   });
 }
 

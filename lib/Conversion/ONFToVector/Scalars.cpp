@@ -61,8 +61,7 @@ Value Emitter::identityOf(AccOp acc, Type type) {
 
 Value Emitter::combine(AccOp acc, Value state, Value term) {
   MonoidOp monoid = lookupMonoid(acc);
-  // A product is added unrounded, as panels add it: what is computed again has the same bits,
-  // but for sums so long that they are compensated here.
+  // A product is added unrounded, as panels add it: what is computed again has the same bits.
   auto product = term.getDefiningOp<arith::MulFOp>();
   if (!monoid && acc.getMonoid() == Monoid::add && product && product.getType() == state.getType())
     return math::FmaOp::create(here().b, here().loc, product.getLhs(), product.getRhs(), state);

@@ -227,7 +227,8 @@ class Folds(mt.KernelTest):
         """What is computed again where it is read has the bits that the largest has."""
         spec = ("kernel hits[N, M; D = 24, T : float = f32](x : T[N, D], R : T[M, D]) -> hit : i32[N, M] {\n"
                 "  s = x +.* transpose(R)\n  hit = [i, e] select(s[i, e] == max/ s[i], 1, 0)\n}\n")
-        for kind, d in (("f32", 2), ("f32", 24), ("f32", 128), ("f64", 24)):
+        for kind, d in (("f32", 2), ("f32", 24), ("f32", 128), ("f32", 257), ("f32", 640),
+                        ("f64", 24)):
             kernel = mt.make_kernel(spec, T=kind, D=d)
             for n, m in ((1, 5), (9, 1), (37, 67), (200, 5)):
                 rng = np.random.default_rng(n)
