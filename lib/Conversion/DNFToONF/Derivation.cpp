@@ -185,6 +185,7 @@ Expr Derivation::normaliseReduce(Expr e) {
   if (present && e->monoid == Monoid::add && isa<FloatType>(e->type))
     std::tie(body, present) = shareRange(e, j, body, present);
   if (e->monoid == Monoid::add && isa<FloatType>(e->type)) {
+    body = openPowers(e, j, body, present);
     if (Expr apart = distribute(e, j, body, present))
       return apart;
     if (Expr expanded = expand(e, j, body, present))

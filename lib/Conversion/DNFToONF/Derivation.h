@@ -76,6 +76,7 @@ private:
   bool repairable(Expr e, int64_t j, Expr body, Expr present);
   Expr expand(Expr e, int64_t j, Expr body, Expr present);
   Expr hoist(Expr e, int64_t j, Expr body, Expr present);
+  Expr openPowers(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
   bool isAtMostOne(Expr e, int64_t j, Expr factor, Expr present);

@@ -54,6 +54,31 @@ bool Derivation::isAtMostOne(Expr e, int64_t j, Expr factor, Expr present) {
   return body == difference->operands[0] && (!range || range == present);
 }
 
+/// (σ·ξ)ⁿ = σⁿ·ξⁿ, n = 2, 3 or 4, in a product, for a σ that reads results and may leave
+/// the sum and a ξ that is at most 1: its power leaves the range no sooner than that of σ·ξ
+/// beside the term where it is 1, and σⁿ is that of a sum of ξ.
+Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
+  if (!enabled("R1") || !isa<FloatType>(e->type))
+    return body;
+  return rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
+    if (!factor->isOp("math.powf") || factor->operands[1]->kind != ExprKind::Const)
+      return factor;
+    double power = cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
+    bool leaves = power == 2 || power == 3 || power == 4, any = false;
+    for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
+      bool isOfRow = !part.base->dependsOn(j);
+      leaves &= isOfRow ? !outermostReductions(part.base).empty() && !readsExtremesOnly(part.base)
+                        : !part.divides && isAtMostOne(e, j, part.base, present);
+      any |= isOfRow;
+    }
+    if (!leaves || !any)
+      return factor;
+    return rules.rebuildProduct(factor->operands[0], [&](unsigned, Expr part) {
+      return exprs.op(*factor->op, factor->attributes, {part, factor->operands[1]}, factor->type);
+    });
+  });
+}
+
 /// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
 /// range the left side is 0 whatever σ is, so the right side is guarded.
 ///

@@ -243,6 +243,23 @@ class Folds(mt.KernelTest):
                        lambda x, y: np.where(y > 0, np.exp(x - x.max(-1, keepdims=True)), 0).sum(-1),
                        lengths=(67, 300))
 
+    def test_powers_of_weights(self):
+        for n in (2, 3, 4):
+            with self.subTest(n):
+                self.check_row(f"O = +/ (pow(softmax(x), {n}.0) * y)",
+                               lambda x, y: (weights(x) ** n * y).sum(-1), lengths=(67, 300))
+
+    def test_higher_powers_of_weights(self):
+        """A power above 4 is taken of the quotient, as that of its divisor may leave the range."""
+        self.check_row("O = +/ (pow(softmax(x), 5.0) * y)", lambda x, y: (weights(x) ** 5 * y).sum(-1),
+                       lengths=(67, 300), passes=2)
+
+    def test_powers_of_shares(self):
+        """What may be above 1 follows its sum by R3."""
+        self.check_row("O = +/ (pow(abs(x) /@(1,0) (+/ abs(x)), 3.0) * y)",
+                       lambda x, y: ((abs(x) / abs(x).sum(-1, keepdims=True)) ** 3 * y).sum(-1),
+                       lengths=(67, 300))
+
     def test_selected_weights(self):
         for body in ("O = +/ select(y > 0, softmax(x) * 3, 0)",
                      "O = 3 * (+/ mask(y > 0, softmax(x)))"):
