@@ -208,10 +208,13 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed) {
     auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, *sizes);
     if (!isFloat && low >= high)
       return std::nullopt; // no element has a value
-    for (double &value : array.data)
-      value = !isFloat     ? double(low + random.below(high - low))
-              : isPositive || array.shape.empty() ? 0.25 + random.uniform()
-                           : 3 * random.uniform() - 1.5;
+    // Large arrays repeat themselves, at a distance that divides no extent of interest.
+    constexpr size_t period = 1021;
+    for (size_t i = 0; i < array.data.size(); ++i)
+      array.data[i] = i >= period  ? array.data[i - period]
+                      : !isFloat   ? double(low + random.below(high - low))
+                      : isPositive || array.shape.empty() ? 0.25 + random.uniform()
+                                                          : 3 * random.uniform() - 1.5;
     inputs.arrays.push_back(std::move(array));
   }
   return inputs;
