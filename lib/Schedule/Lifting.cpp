@@ -193,7 +193,11 @@ static bool isSurjective(ArrayRef<int64_t> sizes) {
 }
 
 llvm::Error moa::verifyBijection(onf::AxisAttr axis) {
-  ArrayRef<int64_t> sizes = axis.getSizes().drop_front();
+  // A digit of size 1 is 0 and adds nothing.
+  SmallVector<int64_t> sizes(axis.getSizes().drop_front());
+  llvm::erase(sizes, 1);
+  if (sizes.empty())
+    return llvm::Error::success();
   if (!isInjective(sizes))
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "two digit vectors give one index");

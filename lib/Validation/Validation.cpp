@@ -71,8 +71,10 @@ static bool isSameStep(Operation *a, Operation *b) {
 
 static LogicalResult checkBijection(std::map<std::vector<int64_t>, bool> &known, Operation *op,
                                     onf::AxisAttr axis, const Twine &what) {
-  ArrayRef<int64_t> sizes = axis.getSizes().drop_front();
-  auto [it, isNew] = known.try_emplace(std::vector<int64_t>(sizes.begin(), sizes.end()), true);
+  ArrayRef<int64_t> factors = axis.getSizes().drop_front();
+  std::vector<int64_t> sizes(factors.begin(), factors.end());
+  llvm::erase(sizes, 1); // such a digit is 0
+  auto [it, isNew] = known.try_emplace(sizes, true);
   if (isNew)
     if (llvm::Error error = verifyBijection(axis)) {
       it->second = false;
