@@ -9,8 +9,7 @@ using namespace moa::validation;
 
 /// Cases that one proof may distinguish.
 static constexpr unsigned maxCases = 64;
-/// Quotients that a goal gets rid of, and the sizes of all systems that are solved for that.
-static constexpr unsigned maxQuotients = 3;
+/// The sizes of all systems that are solved with the last means.
 static constexpr int64_t maxWork = 1 << 25;
 
 Term Prover::split(Term term) {
@@ -41,6 +40,25 @@ void Prover::splitSymbols(Term size) {
   splitting.reset();
   facts.push_back(terms.below(r, c));
 }
+
+Term Prover::extentOf(Term index) {
+  if (Term extent = ranges.lookup(index))
+    return extent;
+  Term extent = variables.extentOf(index);
+  return extent ? split(extent) : nullptr;
+}
+
+Term Prover::indexOf(Term term, Term extent, StringRef name) {
+  Term &index = indices[{term, extent}];
+  if (!index) {
+    index = terms.freshIndex(name);
+    if (extent)
+      ranges[index] = extent;
+  }
+  return index;
+}
+
+Term Prover::witnessOf(Term reduce) { return indexOf(reduce, nullptr, "w"); }
 
 /// c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
 static Term tightened(TermContext &terms, Term goal) {
@@ -222,20 +240,39 @@ Proof Prover::prove(Term goal, Term condition) {
       proof.lemmas.insert("Lemma 14");
     return proof;
   }
-  // A remainder is one of what is divided, not of what that is a quotient of.
+  return proveHarder(goal, condition, whole, where);
+}
+
+/// The last means, while there is work left for them: a goal and its condition as they are, where
+/// a remainder is one of what is divided, and with nested quotients as one.
+Proof Prover::proveHarder(Term flatGoal, Term flatCondition, Term goal, Term condition) {
   llvm::SaveAndRestore last(isLast, true);
   work = maxWork;
-  if (flattened && (proof = decide(whole, where)).holds)
+  bool isFlattened = flatGoal != goal || flatCondition != condition;
+  Proof proof;
+  if (isFlattened && (proof = decide(goal, condition)).holds)
     return proof;
-  for (Term other : {simplified(goal, condition), simplified(whole, where)}) {
-    proof = withoutQuotients(other, inRanges(other, other == goal ? condition : where), maxQuotients);
-    if (proof.holds) {
-      proof.always = condition->isTrue();
-      if (flattened)
-        proof.lemmas.insert("Lemma 14");
-      return proof;
-    }
-  }
+  SmallVector<std::pair<Term, Term>> forms = {{goal, condition}};
+  if (isFlattened)
+    forms.push_back({flatGoal, flatCondition});
+  auto shown = [&](llvm::function_ref<Proof(Term, Term)> means) {
+    work = maxWork;
+    for (auto [e, where] : forms)
+      if (proof = means(e, inRanges(e, where)); proof.holds) {
+        proof.always = condition->isTrue();
+        if (e != goal)
+          proof.lemmas.insert("Lemma 14");
+        return true;
+      }
+    return false;
+  };
+  if (shown([&](Term e, Term where) {
+        return withoutQuotients(simplified(e, where), where, maxQuotients);
+      }))
+    return proof;
+  for (bool alwaysDigits : {false, true})
+    if (shown([&](Term e, Term where) { return Parts(*this, e, where, alwaysDigits).prove(); }))
+      break;
   return proof;
 }
 

@@ -1,4 +1,4 @@
-//===- Quotients.cpp - goals without their quotients (Lemmas 14, 15) --------===//
+//===- Quotients.cpp - goals without their quotients (Lemmas 14, 15) ------===//
 #include "lib/Validation/Search.h"
 
 using namespace mlir;
@@ -48,8 +48,8 @@ Term Prover::flatten(Term term, bool &used) {
 }
 
 /// Whether b ≥ 1, for a product by its factors.
-bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used, unsigned depth,
-                        std::set<std::string> &lemmas) {
+bool Prover::isPositive(Term divisor, Term condition, ArrayRef<const Assumption *> used,
+                        unsigned depth, std::set<std::string> &lemmas) {
   auto shown = [&](Term x) {
     Proof proof = attempt(terms.difference(x, terms.number(1)), condition, used, depth);
     if (proof.holds)
@@ -102,6 +102,8 @@ Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
         e = terms.difference(e, gap);
       Term simpler = terms.sum(rest, terms.scaled(terms.product(others, e), coefficient));
       Proof inner = attempt(simpler, condition, {}, 0);
+      if (!inner.holds)
+        inner = attemptCorner(simpler, condition);
       if (!inner.holds && depth > 0)
         inner = withoutQuotients(simpler, condition, depth - 1);
       if (!inner.holds)

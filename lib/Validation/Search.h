@@ -10,6 +10,7 @@
 //   Unknowns.cpp      what is known of an index, a quotient, a minimum, an element
 //   Products.cpp      what is known of products (Lemma 12)
 //   Quotients.cpp     goals without some of their quotients (Lemmas 14 and 15)
+//   Parts.cpp         goals whose parts are indices of known ranges (Lemmas 5 and 16)
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_SEARCH_H
@@ -22,6 +23,8 @@ namespace moa::validation {
 
 /// Lemmas inside each other whose premise needs a proof.
 inline constexpr unsigned maxNesting = 3;
+/// Quotients that a goal gets rid of.
+inline constexpr unsigned maxQuotients = 3;
 /// Facts that are multiplied.
 inline constexpr size_t maxProducts = 24;
 
@@ -90,7 +93,7 @@ struct Prover::Search {
   bool harder;
   System system;
   std::vector<Cases> choices;
-  llvm::SetVector<Term> held, explained, divisors;
+  llvm::SetVector<Term> held, explained, divisors, extremes;
   std::set<std::string> lemmas;
   bool contradicted = false, hasProducts = false;
 
@@ -103,11 +106,38 @@ private:
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
-  Term extentOf(Term index);
+  void explainReduce(Term reduce);
+  void explainInner(Term reduce);
+  void explainSum(Term reduce);
+  void assumeExtreme(Term reduce, Term index);
   void multiply(Term goal);
   void multiplyFacts();
   void multiplyPairs(const llvm::DenseSet<Term> &known);
   bool isNotNegative(Term factor) const;
+};
+
+/// A goal while its parts become indices: under the condition 0 ≤ t < a, a part t is any
+/// index of that range (Lemma 16). The condition says that the ranges are not empty.
+struct Prover::Parts {
+  /// An index that is divided becomes its digits: where they take all values, or always.
+  Parts(Prover &prover, Term goal, Term condition, bool alwaysDigits);
+  Proof prove();
+
+private:
+  bool isShown(Term e);
+  Term next();
+  Term indexFor(Term part, llvm::ArrayRef<Term> extents, llvm::function_ref<bool(Term)> isBelow);
+  bool nameQuotient(Term quotient);
+  bool decide(Term extreme);
+  bool nameExtreme(Term extreme);
+  void replace(const llvm::DenseMap<Term, Term> &with, Term truth);
+
+  Prover &prover;
+  TermContext &terms;
+  Term goal, condition;
+  bool alwaysDigits;
+  std::set<std::string> lemmas;
+  llvm::DenseSet<Term> tried;
 };
 
 } // namespace moa::validation

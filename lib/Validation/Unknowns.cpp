@@ -18,11 +18,6 @@ bool Prover::Search::isNotNegative(Term factor) const {
          divisors.contains(factor) || held.contains(terms.notNegative(factor));
 }
 
-Term Prover::Search::extentOf(Term index) {
-  Term extent = prover.variables.extentOf(index);
-  return extent ? prover.split(extent) : nullptr;
-}
-
 void Prover::Search::explain(Term unknown) {
   if (!explained.insert(unknown))
     return;
@@ -30,7 +25,7 @@ void Prover::Search::explain(Term unknown) {
   case TermKind::Symbol: return system.add(unknown);
   case TermKind::Index:
     system.add(unknown);
-    if (Term extent = extentOf(unknown)) {
+    if (Term extent = prover.extentOf(unknown)) {
       Term below = terms.difference(terms.difference(extent, terms.number(1)), unknown);
       if (harder)
         assume(terms.notNegative(below));
@@ -42,6 +37,7 @@ void Prover::Search::explain(Term unknown) {
   case TermKind::Product: return explainProduct(unknown);
   case TermKind::Scalar: return explainScalar(unknown);
   case TermKind::Load: return explainLoad(unknown);
+  case TermKind::Reduce: return explainReduce(unknown);
   case TermKind::Select: {
     // As inequalities: that a selection is 0 says which side it picks, and no more.
     auto is = [&](Term p, Term value) -> SmallVector<Term, 2> {
@@ -72,7 +68,7 @@ void Prover::Search::explainQuotient(Term quotient) {
       return;
     Term inRange = condition;
     for (Term index : indices)
-      if (Term extent = extentOf(index))
+      if (Term extent = prover.extentOf(index))
         inRange = terms.both(inRange, terms.below(index, extent));
     if (!prover.isPositive(b, inRange, used, depth + 1, lemmas))
       return;
@@ -137,7 +133,7 @@ void Prover::Search::explainProduct(Term product) {
       continue;
     system.add(product);
     lemmas.insert("Lemma 12");
-    Term extent = x->is(TermKind::Index) ? extentOf(x) : nullptr;
+    Term extent = x->is(TermKind::Index) ? prover.extentOf(x) : nullptr;
     if (extent)
       system.add(terms.product(rest, terms.difference(terms.difference(extent, terms.number(1)), x)));
     if (isExtreme(x))
@@ -194,4 +190,97 @@ void Prover::Search::explainLoad(Term load) {
     system.add(terms.difference(terms.number(high), load));
   }
   instantiate(load);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions (Lemma 17)
+//===----------------------------------------------------------------------===//
+
+/// The term and the condition of a reduction at an index.
+static std::pair<Term, Term> at(TermContext &terms, Term reduce, Term index) {
+  DenseMap<Term, Term> with = {{reduce->operands[0], index}};
+  Substitution substitution(terms, with);
+  return {substitution.of(reduce->operands[2]), substitution.of(reduce->operands[3])};
+}
+
+void Prover::Search::explainReduce(Term reduce) {
+  // What is narrower may have wrapped around.
+  if (!reduce->type.isIndex())
+    return;
+  if (reduce->name == "add")
+    return explainSum(reduce);
+  if (reduce->name != "max" && reduce->name != "min")
+    return;
+  lemmas.insert("Lemma 17");
+  Term witness = prover.witnessOf(reduce), extent = reduce->operands[1];
+  auto [term, present] = at(terms, reduce, witness);
+  // Over nothing it is the identity, the least or the largest of 64 bits.
+  Term far = terms.number(int64_t(1) << 62);
+  Term isFar = reduce->name == "max" ? terms.atMost(reduce, terms.scaled(far, -1))
+                                     : terms.atMost(far, reduce);
+  SmallVector<Term, 2> isEmpty = {isFar};
+  if (present->isTrue())
+    isEmpty.push_back(terms.atMost(extent, terms.number(0)));
+  choices.push_back({isEmpty,
+                     {terms.below(witness, extent), present, terms.atMost(reduce, term),
+                      terms.atMost(term, reduce)}});
+  explainInner(reduce);
+  for (Term other : extremes) {
+    assumeExtreme(reduce, prover.witnessOf(other));
+    assumeExtreme(other, witness);
+  }
+  extremes.insert(reduce);
+}
+
+/// What a term and its condition compare with: extremes that do not depend on the index.
+void Prover::Search::explainInner(Term reduce) {
+  DenseMap<Term, bool> seen;
+  std::function<bool(Term)> isFree = [&](Term part) {
+    if (part == reduce->operands[0])
+      return false;
+    if (auto it = seen.find(part); it != seen.end())
+      return it->second;
+    bool free = true;
+    for (Term operand : part->operands)
+      free &= isFree(operand);
+    if (free && part->is(TermKind::Reduce))
+      explain(part);
+    return seen[part] = free;
+  };
+  isFree(reduce->operands[2]);
+  isFree(reduce->operands[3]);
+}
+
+/// No term is larger than the maximum, or less than the minimum: at an index.
+void Prover::Search::assumeExtreme(Term reduce, Term index) {
+  auto [term, present] = at(terms, reduce, index);
+  Term inRange = terms.both(terms.below(index, reduce->operands[1]), present);
+  Term bound = reduce->name == "max" ? terms.atMost(term, reduce) : terms.atMost(reduce, term);
+  assume(terms.either(terms.negate(inRange), bound));
+}
+
+/// A sum of what is not negative is not; of what is at most c ≥ 0, it is at most c·n.
+void Prover::Search::explainSum(Term reduce) {
+  if (depth >= maxNesting)
+    return;
+  Term index = prover.witnessOf(reduce), extent = reduce->operands[1];
+  auto [term, present] = at(terms, reduce, index);
+  Term where = terms.both(condition, terms.both(terms.below(index, extent), present));
+  auto holds = [&](Term goal) {
+    Proof proof = prover.attempt(goal, where, used, depth + 1);
+    if (proof.holds)
+      lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
+    return proof.holds;
+  };
+  if (holds(term)) {
+    lemmas.insert("Lemma 17");
+    system.add(reduce);
+  }
+  for (int64_t most : {0, 1}) {
+    if (!holds(terms.difference(terms.number(most), term)))
+      continue;
+    lemmas.insert("Lemma 17");
+    system.add(terms.difference(terms.scaled(extent, most), reduce));
+    return;
+  }
 }
