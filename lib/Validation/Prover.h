@@ -53,17 +53,31 @@ public:
 private:
   struct System;
   struct Search;
+  struct Parts;
   Term split(Term term);
+  /// What an index is below, or null.
+  Term extentOf(Term index);
   bool isSizeAlways(Term term);
   Term flatten(Term term, bool &used);
   Proof decide(Term goal, Term condition);
+  Proof proveHarder(Term flatGoal, Term flatCondition, Term goal, Term condition);
   const std::pair<Proof, bool> &attemptAlways(Term goal);
   Proof attemptCases(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used);
   Term inRanges(Term goal, Term condition);
   Term simplified(Term goal, Term condition);
   Proof withoutQuotients(Term goal, Term condition, unsigned depth);
-  bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used, unsigned depth,
-                  std::set<std::string> &lemmas);
+  /// What e is not below where the condition holds: indices whose coefficient has a known sign
+  /// are at an end of their range.
+  Term leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
+                     bool ofSymbols = false);
+  /// The index that stands for a term, below an extent if one is given.
+  Term indexOf(Term term, Term extent, llvm::StringRef name);
+  /// An index at which a reduction's term is the extreme, if there is any; of a sum, any index.
+  Term witnessOf(Term reduce);
+  bool isSumOfDistances(Term e, Term condition);
+  Proof attemptCorner(Term goal, Term condition);
+  bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used,
+                  unsigned depth, std::set<std::string> &lemmas);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
                 unsigned depth);
   Proof search(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
@@ -77,6 +91,9 @@ private:
   llvm::DenseMap<Term, Term> divided, gone;
   /// Those of `divided` and `gone`, one after the other, until another symbol is divided.
   std::optional<std::pair<Substitution, Substitution>> splitting;
+  /// The indices that stand for terms, by their extents, and these.
+  std::map<std::pair<Term, Term>, Term> indices;
+  llvm::DenseMap<Term, Term> ranges;
   /// Without a condition and with few products; whether more products were worth a try.
   std::map<Term, std::pair<Proof, bool>> unconditional;
   std::map<std::tuple<Term, Term, std::vector<const Assumption *>, bool>, Proof> memo;

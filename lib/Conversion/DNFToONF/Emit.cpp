@@ -14,6 +14,8 @@ struct Scope {
   explicit Scope(OpBuilder builder) : builder(builder) {}
   OpBuilder builder;
   llvm::DenseMap<Expr, Value> values;
+  /// Of a fold that is computed where it is used: what its body reads.
+  SmallVector<Expr> roots;
 };
 
 /// Σ coefficient · term + constant, over index expressions.
@@ -39,6 +41,7 @@ private:
   Value emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands);
   Value emitLoad(Expr e);
   Value emitInnerReduce(Expr e, unsigned level);
+  SmallVector<Expr> reductionsBeside(Expr e, unsigned level);
   Value find(Expr e);
 
   // Structure.
@@ -94,6 +97,8 @@ private:
   };
   llvm::DenseMap<Expr, Carried> carried;
   int64_t nextPlaceholder = 0;
+  /// Reductions whose folds are being written.
+  llvm::DenseSet<Expr> open;
 };
 
 } // namespace
@@ -169,7 +174,40 @@ Value Emitter::emit(Expr e) {
   return result;
 }
 
-/// A reduction that is no state of the row: a fold of its own where it is used.
+/// R2 inside of a fold that is computed where it is used: the reductions over the range of `e`
+/// that its body reads too, none of which reads another one. Values of one definition at
+/// several indices are then states of one fold; in folds of their own, each would be written
+/// down with all that it is made of, at every level of a chain of definitions.
+SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
+  if (scopes[level]->roots.empty())
+    return {e};
+  int64_t j = exprs.freshIndex(exprs.boundName(e));
+  Expr present = exprs.open(e, j).second;
+  auto isBound = [](Expr node) { return llvm::any_of(node->freeIndices, [](int64_t id) { return id < 0; }); };
+  llvm::SetVector<Expr> candidates;
+  for (Expr root : scopes[level]->roots)
+    walk(root, [&](Expr node) {
+      if (node->kind == ExprKind::Reduce && !isBound(node) && node->extent == e->extent && node != e &&
+          !open.contains(node) && !carried.contains(node) && !find(node) &&
+          levelOf(node) == level && exprs.open(node, j).second == present)
+        candidates.insert(node);
+    });
+  // Those that `e` reads come before it; of others, those that are read by more.
+  walk(e, [&](Expr node) { candidates.remove(node); });
+  SmallVector<Expr> sorted = candidates.takeVector(), group = {e};
+  llvm::stable_sort(sorted, [](Expr a, Expr b) { return a->height < b->height; });
+  for (Expr candidate : sorted) {
+    bool isApart = true;
+    walk(candidate, [&](Expr node) {
+      isApart &= node == candidate || !(open.contains(node) || llvm::is_contained(group, node));
+    });
+    if (isApart)
+      group.push_back(candidate);
+  }
+  return group;
+}
+
+/// A reduction that is no state of the row: a fold where it is used.
 Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   // Scopes inside `level` cannot matter to it; set them aside.
   std::deque<std::unique_ptr<Scope>> inner;
@@ -177,29 +215,47 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
     inner.push_front(std::move(scopes.back()));
     pop();
   }
+  SmallVector<Expr> group = reductionsBeside(e, level);
+  open.insert(group.begin(), group.end());
   OpBuilder &b = scopes[level]->builder;
   std::string name = exprs.boundName(e).str();
-  auto fold = onf::FoldOp::create(b, placeOf(e), TypeRange{e->type}, str(name), str(e->extent),
+  SmallVector<Type> types;
+  for (Expr reduce : group)
+    types.push_back(reduce->type);
+  auto fold = onf::FoldOp::create(b, placeOf(e), types, str(name), str(e->extent),
                                   onf::AxisAttr(), ArrayAttr(), ValueRange{});
   b.setInsertionPoint(fold);
   int64_t j = exprs.freshIndex(name);
-  auto [body, present] = exprs.open(e, j);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&fold.getBody(), {}, b.getIndexType(), loc);
-  push(nested).values[exprs.index(j)] = block->getArgument(0);
-  if (present)
+  Scope &scope = push(nested);
+  scope.values[exprs.index(j)] = block->getArgument(0);
+  SmallVector<Expr> bodies;
+  for (Expr reduce : group)
+    bodies.push_back(exprs.open(reduce, j).first);
+  scope.roots = bodies;
+  if (Expr present = exprs.open(e, j).second) {
+    scope.roots.push_back(present);
     onf::GuardOp::create(scopes.back()->builder, loc, emit(present));
-  AccPlan acc;
-  acc.reduce = e;
-  auto it = exprs.reductionNames.find(e);
-  acc.name = it != exprs.reductionNames.end() ? it->second
-                                              : stringifyMonoid(e->monoid).str();
-  acc.body = body;
-  NestPlan none;
-  Value state = emitAcc(none, acc);
-  onf::YieldOp::create(scopes.back()->builder, loc, state);
+  }
+  SmallVector<Value> states;
+  for (auto [reduce, body] : llvm::zip_equal(group, bodies)) {
+    AccPlan acc;
+    acc.reduce = reduce;
+    auto it = exprs.reductionNames.find(reduce);
+    acc.name = it != exprs.reductionNames.end() ? it->second
+                                                : stringifyMonoid(reduce->monoid).str();
+    acc.body = body;
+    NestPlan none;
+    states.push_back(emitAcc(none, acc));
+  }
+  onf::YieldOp::create(scopes.back()->builder, loc, states);
   pop();
   b.setInsertionPointAfter(fold);
+  for (auto [reduce, result] : llvm::zip_equal(group, fold.getResults())) {
+    scopes[level]->values[reduce] = result;
+    open.erase(reduce);
+  }
   for (std::unique_ptr<Scope> &scope : inner)
     scopes.push_back(std::move(scope));
   levels.clear();

@@ -422,6 +422,75 @@ Equation withoutQuotients(Random &random) {
   return equation;
 }
 
+/// Lemma 16: a statement for all x < a·b is one for all digits b·q + r, with q for ⌊x/b⌋; and
+/// where 0 ≤ t < a, what holds for every v < a holds for t
+Equation partsAsIndices(Random &random) {
+  DefinitionBuilder l, r;
+  std::string b = random.pick<std::string>({"N1", "1", "3"}), n = times({"N0", b});
+  int64_t scale = random.below(9) - 4;
+  auto value = [&](DefinitionBuilder &d, Value x, Value q) {
+    Value square = d.op(Fn::mul, {d.index(scale), d.op(Fn::mul, {q, q})});
+    return d.op(Fn::add, {x, square});
+  };
+  l.output({}, [&](const Values &) {
+    return l.reduce(Monoid::min, n, [&](Value x) {
+      return value(l, x, l.op(Fn::div, {x, l.extent(b)}));
+    });
+  });
+  r.output({}, [&](const Values &) {
+    return r.reduce(Monoid::min, "N0", [&](Value q) {
+      return r.reduce(Monoid::min, b, [&](Value rest) {
+        Value x = r.op(Fn::add, {r.op(Fn::mul, {r.extent(b), q}), rest});
+        return value(r, x, q);
+      });
+    });
+  });
+  // The part t = ⌊N0·i / N2⌋ of i < N2 is below N0.
+  auto of = [&](Value v) { return l.op(Fn::mul, {l.index(scale), l.op(Fn::mul, {v, v})}); };
+  l.output({"N2"}, [&](const Values &i) {
+    Value part = l.op(Fn::div, {l.op(Fn::mul, {l.extent("N0"), i[0]}), l.extent("N2")});
+    Value least = l.reduce(Monoid::min, "N0", [&](Value v) { return of(v); });
+    return l.op(Fn::le, {least, of(part)});
+  });
+  r.output({"N2"}, [&](const Values &) { return r.number(1, "i1"); });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
+/// Lemma 17: no present term is larger than the maximum, which is one of them or −2⁶³; a sum of
+/// terms in 0 … c lies in 0 … c·n
+Equation integersReduced(Random &random) {
+  DefinitionBuilder l;
+  std::string n = random.pick<std::string>({"N0", "1", "0", "7"});
+  int64_t modulus = 2 + random.below(9), apart = 2 + random.below(3);
+  auto rest = [&](Value x, int64_t m) {
+    Value quotient = l.op(Fn::div, {x, l.index(m)});
+    return l.op(Fn::sub, {x, l.op(Fn::mul, {l.index(m), quotient})});
+  };
+  return always({"N1"}, l, [&](const Values &i) {
+    auto over = [&](Monoid monoid, llvm::function_ref<Value(Value)> of) {
+      return l.reduce(monoid, n, [&](Value j) -> Term {
+        Value f = rest(l.op(Fn::add, {l.op(Fn::mul, {l.index(7), j}), i[0]}), modulus);
+        Value even = l.op(Fn::eq, {rest(l.op(Fn::add, {j, i[0]}), apart), l.index(0)});
+        return {of(f), even};
+      });
+    };
+    Value most = over(Monoid::max, [](Value f) { return f; });
+    Value any = over(Monoid::or_, [&](Value f) { return l.op(Fn::eq, {f, f}); });
+    Value attained = over(Monoid::or_, [&](Value f) { return l.op(Fn::eq, {f, most}); });
+    Value above = over(Monoid::and_, [&](Value f) { return l.op(Fn::le, {f, most}); });
+    Value isLeast = l.op(Fn::eq, {most, l.index(INT64_MIN)});
+    Value sum = over(Monoid::add, [](Value f) { return f; });
+    Value bound = l.op(Fn::mul, {l.index(modulus - 1), l.extent(n)});
+    Value between = l.both(l.op(Fn::le, {l.index(0), sum}), l.op(Fn::le, {sum, bound}));
+    Value one = l.op(Fn::or_, {l.both(any, attained), isLeast});
+    return l.both(l.both(above, between), l.both(one, l.op(Fn::eq, {any, attained})));
+  });
+}
+
 } // namespace
 
 std::vector<Law> lemmas() {
@@ -432,7 +501,8 @@ std::vector<Law> lemmas() {
           {"Lemma 9", "", scaledExtreme},   {"Lemma 10", "", laggingReference},
           {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
           {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
-          {"Lemma 15", "", withoutQuotients}};
+          {"Lemma 15", "", withoutQuotients}, {"Lemma 16", "", partsAsIndices},
+          {"Lemma 17", "", integersReduced}};
 }
 
 } // namespace moa::test

@@ -4,8 +4,10 @@
 #include "lib/Validation/Prover.h"
 #include "lib/Validation/RealRange.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/MathExtras.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace mlir;
 using namespace moa;
@@ -156,6 +158,98 @@ TEST_F(ProverTest, RemaindersOfQuotients) {
   EXPECT_FALSE(prover.prove(terms.difference(digit, terms.number(1)), terms.truth(true)).holds);
 }
 
+TEST_F(ProverTest, PartsAsIndicesAreLemma16) {
+  // ⌊N·⌊⌊m/M⌋/M⌋ / max(K, 1)⌋ < N for m < M·M·K: the digit of m is below K.
+  Term m = index("K*M*M"), n = terms.symbol("N"), one = terms.number(1);
+  Term digit = terms.quotient(terms.quotient(m, terms.symbol("M")), terms.symbol("M"));
+  Term scaled = terms.quotient(terms.product(n, digit),
+                               terms.integer("max", terms.symbol("K"), one));
+  Proof proof = below(scaled, "N", read("N >= 1"));
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 16"));
+  EXPECT_FALSE(below(scaled, "N - 1", read("N >= 1")).holds);
+  EXPECT_FALSE(below(scaled, "N").holds);
+  // N·⌊i / max(N, 1)⌋ + 2 < N for i < N: the quotient is 0.
+  Term none = terms.product(n, terms.quotient(index("N"), terms.integer("max", n, one)));
+  EXPECT_TRUE(below(terms.sum(none, terms.number(2)), "N", read("N >= 3")).holds);
+  EXPECT_FALSE(below(terms.sum(none, terms.number(2)), "N", read("N >= 2")).holds);
+}
+
+TEST_F(ProverTest, PartsScaledTwice) {
+  Term n = terms.symbol("N"), m = terms.symbol("M"), k = terms.symbol("K"), one = terms.number(1);
+  // ⌊(M·⌊(N − 2)·i / max(K, 1)⌋) / max(N, 1)⌋ < M, for i < N ≤ K and N ≥ 3.
+  Term i = index("N"), less = terms.difference(n, terms.number(2));
+  Term inner = terms.quotient(terms.product(less, i), terms.integer("max", k, one));
+  Term whole = terms.quotient(terms.product(m, inner), terms.integer("max", n, one));
+  Term sizes = terms.both(read("N >= 3"), terms.both(read("M >= 1"), read("K >= N")));
+  EXPECT_TRUE(below(whole, "M", sizes).holds);
+  EXPECT_FALSE(below(whole, "M - 1", sizes).holds);
+  EXPECT_FALSE(below(whole, "M", terms.both(read("N >= 3"), read("K >= N"))).holds);
+}
+
+TEST_F(ProverTest, DividedIndicesAreDigits) {
+  // ⌊(k + K·⌊m/M⌋)/N⌋ < K of k < K and m < N·M.
+  Term inRow = index("K"), m = index("M*N"), n = terms.symbol("N"), k = terms.symbol("K");
+  Term row = terms.quotient(m, terms.symbol("M"));
+  Term place = terms.quotient(terms.sum(inRow, terms.product(k, row)), n);
+  Proof proof = below(place, "K");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 16"));
+  EXPECT_FALSE(below(place, "K - 1").holds);
+  EXPECT_FALSE(below(terms.sum(place, terms.number(1)), "K").holds);
+}
+
+TEST_F(ProverTest, MinimaInsideOfProducts) {
+  // N·i + min(N − 1, i) < N·(N + 1) for i < M ≤ N + 1: ⌊…/(N + 1)⌋ < N.
+  Term i = index("M"), n = terms.symbol("N"), one = terms.number(1);
+  Term least = terms.integer("min", terms.difference(n, one), i);
+  Term some = terms.sum(terms.product(n, i), least);
+  Term sizes = terms.both(read("N >= 1"), read("N + 1 >= M"));
+  EXPECT_TRUE(below(terms.quotient(some, terms.sum(n, one)), "N", sizes).holds);
+  EXPECT_FALSE(below(terms.quotient(some, terms.sum(n, one)), "N", read("N >= 1")).holds);
+  EXPECT_FALSE(below(terms.quotient(some, n), "N", sizes).holds);
+}
+
+/// max over j < N of (x_j = max x ? j : −1), and its like.
+TEST_F(ProverTest, ExtremesOfIntegersAreLemma17) {
+  Type i32 = IntegerType::get(&context, 32);
+  Term j = terms.freshIndex("j"), k = terms.freshIndex("k"), n = terms.symbol("N");
+  Term yes = terms.truth(true), element = terms.load(0, {j}, i32);
+  Term most = terms.reduce("max", terms.indexType(), k, n, terms.load(0, {k}, i32), yes);
+  Term isMost = terms.equal(element, most);
+  auto largest = [&](Term otherwise) {
+    return terms.reduce("max", terms.indexType(), j, n, terms.select(isMost, j, otherwise), yes);
+  };
+  Term last = largest(terms.number(-1)), some = read("N >= 1");
+  Proof proof = prover.prove(last, some);
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 17"));
+  EXPECT_TRUE(below(last, "N").holds);
+  EXPECT_FALSE(prover.prove(last, yes).holds);
+  EXPECT_FALSE(below(last, "N - 1", some).holds);
+  EXPECT_FALSE(below(largest(n), "N", some).holds);
+  // The first one, of those where the condition holds.
+  Term first = terms.reduce("min", terms.indexType(), j, n, j, isMost);
+  EXPECT_TRUE(prover.prove(first, yes).holds);
+  EXPECT_TRUE(below(first, "N", some).holds);
+  EXPECT_FALSE(below(first, "N").holds);
+  // Nothing says that an element is 3.
+  Term three = terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
+  EXPECT_FALSE(below(three, "N", some).holds);
+}
+
+TEST_F(ProverTest, CountsAreLemma17) {
+  Term j = terms.freshIndex("j"), i = index("N"), n = terms.symbol("N");
+  Type i32 = IntegerType::get(&context, 32);
+  Term less = terms.below(terms.load(0, {j}, i32), terms.load(0, {i}, i32));
+  Term count = terms.reduce("add", terms.indexType(), j, n,
+                            terms.select(less, terms.number(1), terms.number(0)),
+                            terms.truth(true));
+  EXPECT_TRUE(prover.prove(count, terms.truth(true)).holds);
+  EXPECT_TRUE(below(count, "N + 1").holds);
+  EXPECT_FALSE(below(count, "N - 1").holds);
+}
+
 TEST_F(ProverTest, QuotientByANumber) {
   Term j = index("16*L");
   EXPECT_TRUE(below(terms.quotient(j, terms.number(16)), "L").holds);
@@ -234,6 +328,137 @@ TEST_F(ProverTest, RangesOfReals) {
   Term moved = terms.cast(terms.scalar("subf", f32, {x, terms.real(2, f32)}),
                           IntegerType::get(&context, 32));
   EXPECT_FALSE(prover.prove(moved, terms.truth(true)).holds);
+}
+
+//===----------------------------------------------------------------------===//
+// What is shown holds
+//===----------------------------------------------------------------------===//
+
+using Values = DenseMap<Term, int64_t>;
+
+/// The value of an integer or a truth value; nothing where it divides by what is not positive.
+std::optional<int64_t> evaluate(Term term, const Values &values) {
+  if (auto it = values.find(term); it != values.end())
+    return it->second;
+  SmallVector<int64_t> x;
+  for (Term operand : term->operands) {
+    auto value = evaluate(operand, values);
+    if (!value)
+      return std::nullopt;
+    x.push_back(*value);
+  }
+  int64_t result = term->is(TermKind::Product) || term->is(TermKind::And) ? 1 : term->value;
+  switch (term->kind) {
+  case TermKind::Number: return term->value;
+  case TermKind::Truth: return term->value;
+  case TermKind::Sum:
+    for (auto [value, coefficient] : llvm::zip_equal(x, term->coefficients))
+      result += coefficient * value;
+    return result;
+  case TermKind::Product:
+  case TermKind::And:
+    for (int64_t value : x)
+      result *= value;
+    return result;
+  case TermKind::Quotient:
+    if (x[1] < 1)
+      return std::nullopt;
+    return llvm::divideFloorSigned(x[0], x[1]);
+  case TermKind::NotNegative: return x[0] >= 0;
+  case TermKind::Zero: return x[0] == 0;
+  case TermKind::Scalar: return term->name == "min" ? std::min(x[0], x[1]) : std::max(x[0], x[1]);
+  default: ADD_FAILURE() << "no value of " << int(term->kind); return std::nullopt;
+  }
+}
+
+/// Bounds of indices that are made like those of programs: scaled, divided, clamped, put together
+/// from digits. What the prover shows of them is tried on all small sizes and indices.
+TEST_F(ProverTest, WhatIsShownHolds) {
+  std::mt19937 engine(7);
+  auto pick = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(engine); };
+  SmallVector<Term> symbols = {terms.symbol("N"), terms.symbol("M"), terms.symbol("K")};
+  Term one = terms.number(1);
+  auto size = [&]() -> Term {
+    Term a = symbols[pick(3)], b = symbols[pick(3)];
+    switch (pick(6)) {
+    case 0: return terms.number(1 + pick(4));
+    case 1: return terms.sum(a, one);
+    case 2: return terms.product(a, b);
+    case 3: return terms.scaled(a, 2);
+    case 4: return terms.quotient(a, terms.number(2));
+    default: return a;
+    }
+  };
+  unsigned shown = 0, byLemma = 0;
+  for (unsigned round = 0; round < 80; ++round) {
+    Term divisor = symbols[pick(3)], count = size();
+    Term extents[2] = {terms.product(count, divisor), size()};
+    Term indices[2] = {variables.get(depth++, extents[0], "i"), variables.get(depth++, extents[1], "j")};
+    // A term, and what it would be below of.
+    auto [term, bound] = std::make_pair(indices[0], extents[0]);
+    // Rows of a reshaped array, of another length.
+    if (pick(2)) {
+      Term row = terms.product(extents[1], terms.quotient(term, divisor));
+      term = terms.quotient(terms.sum(indices[1], row), count);
+      bound = extents[1];
+    }
+    for (int steps = 1 + pick(3); steps-- > 0;) {
+      Term to = size();
+      switch (pick(6)) {
+      case 0:
+        term = terms.quotient(terms.product(term, to), terms.integer("max", bound, one));
+        bound = to;
+        break;
+      case 1:
+        term = terms.quotient(term, terms.integer("max", to, one));
+        bound = pick(2) ? bound : terms.quotient(bound, terms.integer("max", to, one));
+        break;
+      case 2:
+        term = terms.integer("min", term, terms.difference(to, one));
+        bound = pick(2) ? to : bound;
+        break;
+      case 3:
+        term = terms.sum(terms.product(term, extents[1]), indices[1]);
+        bound = terms.product(bound, extents[1]);
+        break;
+      case 4:
+        term = terms.remainder(term, to);
+        bound = to;
+        break;
+      default:
+        term = terms.quotient(term, divisor);
+        bound = terms.quotient(bound, divisor);
+      }
+    }
+    term = terms.sum(term, terms.number(pick(8) == 0));
+    Term goal = pick(3) == 0 ? term : terms.difference(terms.difference(bound, one), term);
+    Term condition = terms.truth(true);
+    for (Term symbol : symbols)
+      if (pick(2))
+        condition = terms.both(condition, terms.atMost(terms.number(1 + pick(2)), symbol));
+    if (pick(3) == 0)
+      condition = terms.both(condition, terms.atMost(symbols[0], symbols[1]));
+    Proof proof = prover.prove(goal, condition);
+    shown += proof.holds;
+    byLemma += proof.lemmas.count("Lemma 16");
+    Values values;
+    for (int sizes = 0; proof.holds && sizes < 6 * 6 * 6; ++sizes) {
+      values[symbols[0]] = sizes % 6, values[symbols[1]] = sizes / 6 % 6, values[symbols[2]] = sizes / 36;
+      if (!*evaluate(condition, values))
+        continue;
+      auto n = *evaluate(extents[0], values), m = *evaluate(extents[1], values);
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < m; ++j) {
+          values[indices[0]] = i, values[indices[1]] = j;
+          auto value = evaluate(goal, values);
+          ASSERT_TRUE(!value || *value >= 0)
+              << terms.str(goal) << " where " << terms.str(condition) << ": N = " << sizes % 6
+              << ", M = " << sizes / 6 % 6 << ", K = " << sizes / 36 << ", i = " << i << ", j = " << j;
+        }
+    }
+  }
+  EXPECT_GT(shown, 40u);
+  EXPECT_GT(byLemma, 5u);
 }
 
 TEST_F(ProverTest, PredicatesThatCannotBeRead) {
