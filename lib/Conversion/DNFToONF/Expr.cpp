@@ -1,6 +1,5 @@
 //===- Expr.cpp - hash-consed scalar expressions --------------------------===//
 #include "lib/Conversion/DNFToONF/Expr.h"
-#include "dialects/MoA/IR/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -400,13 +399,10 @@ Expr ExprImporter::apply(dnf::ApplyOp op, Env &env) {
   for (auto [arg, index] : llvm::zip(let.getBody().getArguments(), indices))
     inner[arg] = index;
   Expr value = block(let.getBody().front(), inner).first;
-  // The one reduction of a let is named after it, for messages; of one that no definition
-  // names it is the text.
+  // The one reduction of a let is named after it, for messages.
   SmallVector<Expr> reductions = outermostReductions(value);
-  StringRef text = getText(let.getLoc());
   if (value->kind == ExprKind::Reduce)
-    exprs.reductionNames.try_emplace(
-        value, text.empty() ? let.getSymName().str() : ("(" + text + ")").str());
+    exprs.reductionNames.try_emplace(value, let.getSymName().str());
   else if (reductions.size() == 1 && llvm::none_of(reductions[0]->freeIndices, [&](int64_t i) {
              return llvm::none_of(indices, [&](Expr e) { return e->id == i; });
            }))
