@@ -162,6 +162,9 @@ bool Compilation::Impl::parse(const std::string &text,
       return false;
     }
     module = parseSourceString<ModuleOp>(text, &context, name);
+    if (!module)
+      log.addNote(name + " is read as a module of kernels of the levels moa, dnf, onf or device; a "
+                         "specification is a file NAME.moa");
   } else {
     FrontendOptions frontend;
     if (!readSettings(frontend.settings))

@@ -83,6 +83,15 @@ void DiagnosticLog::addQueryError(const Twine &message) {
   list.push_back(std::move(diagnostic));
 }
 
+void DiagnosticLog::addNote(const Twine &message) {
+  if (list.empty())
+    return;
+  Diagnostic note;
+  note.severity = Severity::Note;
+  note.message = message.str();
+  list.back().notes.push_back(std::move(note));
+}
+
 void DiagnosticLog::addError(const Twine &message) {
   addQueryError(message);
   ++errors;

@@ -75,6 +75,8 @@ struct Expr {
   Reference ref;                             // Name
   int callee = -1; // Call, FunctionRef: index of a defined function
   unsigned depth = 1;
+  llvm::StringRef text; // of a whole expression or a reduction, in the text that is compiled
+  SourceLoc start;      // where that begins
 
   Expr(ExprKind kind, SourceLoc loc) : kind(kind), loc(loc) {}
   const Expr &arg(unsigned k) const { return *args[k]; }

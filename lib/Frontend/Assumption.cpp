@@ -119,8 +119,17 @@ private:
       return succeeded(refuse(expr));
     if (array.shape.size() == subscripts)
       return true;
-    reporter.error(expr.loc) << "'" << expr.name << "' has " << array.shape.size()
-                             << " axes, but " << subscripts << " subscripts in the assumption";
+    std::string names;
+    for (size_t k = 0; k < array.shape.size(); ++k)
+      names += (k ? ", i" : "i") + std::to_string(k);
+    auto error = reporter.error(expr.loc)
+                 << "'" << expr.name << "' has " << array.shape.size()
+                 << (array.shape.size() == 1 ? " axis" : " axes") << ", but " << subscripts
+                 << (subscripts == 1 ? " subscript" : " subscripts") << " in the assumption";
+    if (names.empty())
+      error << "; it is a scalar";
+    else
+      error << "; of every element write '[" << names << "] " << expr.name << "[" << names << "]'";
     return false;
   }
 

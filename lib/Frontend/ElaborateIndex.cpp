@@ -79,7 +79,9 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
                                           Context context) {
   const IndexVar &var = form.vars[position];
   if (var.bound) {
-    auto bound = elaborateSymbolic(*var.bound, "the extent of an index");
+    auto bound = elaborateSymbolic(
+        *var.bound, "the extent of an index",
+        "; let it run over a whole axis and leave out the rest, as in 'mask([i, j] j < i, x)'");
     if (failed(bound))
       return failure();
     if (auto value = bound->getConstant(); value && *value < 0) {
@@ -148,7 +150,7 @@ TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
   unsigned outside = emitter.frameDepth(), variables = 0;
   for (const IndexVar &var : form.vars)
     if (!var.isWildcard())
-      scope->indexVars[var.id] = emitter.pushFrame(extents[variables++]);
+      scope->indexVars[var.id] = emitter.pushFrame(extents[variables++], var.name);
   auto body = elaborate(form.arg(0));
   if (failed(body))
     return failure();

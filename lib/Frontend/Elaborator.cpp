@@ -247,6 +247,8 @@ TermOr Elaborator::elaborate(const Expr &expr, Context context) {
     return failure();
   term->loc = expr.loc;
   term->name = expr.kind == ExprKind::Name ? expr.name : std::string();
+  term->text = expr.text;
+  term->start = expr.start;
   return term;
 }
 
@@ -438,10 +440,29 @@ Elaborator::elaborateOperands(ArrayRef<ExprPtr> args, Context context,
   return terms;
 }
 
+static bool hasNames(const Expr &expr) {
+  return expr.kind == ExprKind::Name ||
+         llvm::any_of(expr.args, [](const ExprPtr &arg) { return hasNames(*arg); });
+}
+
+/// An integer divided by a 0 that is written as such. A name that is 0 may stand where
+/// a condition keeps it from being read.
+LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<Term> terms) {
+  bool divides = expr.fn == ScalarFn::div || expr.fn == ScalarFn::mod;
+  if (!divides || !llvm::all_of(terms, [](const Term &t) { return t.isInteger(); }) ||
+      terms[1].kind != Term::Symbolic || !terms[1].symbolic.isZero() || hasNames(expr.arg(1)))
+    return success();
+  auto error = reporter.error(terms[1].loc)
+               << "'" << expr.name << "' on integers has no value for the divisor 0";
+  if (expr.fn == ScalarFn::div)
+    error << "; write 0.0 for a real quotient";
+  return error;
+}
+
 TermOr Elaborator::elaborateBinary(const Expr &expr, Context context) {
   auto terms = elaborateOperands(expr.args, expr.ranks ? nullptr : context,
                                  /*combine=*/!expr.ranks);
-  if (failed(terms))
+  if (failed(terms) || failed(checkDivisor(expr, *terms)))
     return failure();
   if (!expr.ranks)
     return emitter.map(expr.loc, expr.fn, expr.name, *terms);
@@ -468,6 +489,8 @@ TermOr Elaborator::elaborateReduce(const Expr &expr) {
     return failure();
   auto result =
       emitter.reduce(expr.loc, expr.monoid, expr.name, *term, term->rank() - 1);
+  if (succeeded(result))
+    emitter.noteText(*result, expr);
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
@@ -487,11 +510,13 @@ TermOr Elaborator::elaborateInner(const Expr &expr) {
     return failure();
   auto result = emitter.inner(expr.loc, expr.monoid, expr.fn, expr.name,
                               terms[0], terms[1]);
+  if (succeeded(result))
+    emitter.noteText(*result, expr);
   return failed(result) ? result : emitter.closeFrame(*result, outside);
 }
 
-FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr,
-                                                 StringRef what) {
+FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef what,
+                                                 StringRef remedy) {
   auto term = elaborate(expr);
   if (failed(term))
     return failure();
@@ -499,6 +524,6 @@ FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr,
     return term->symbolic;
   reporter.error(expr.loc)
       << what << " is an integer expression over the symbols, but this is "
-      << (term->rank() ? "an array" : "a value known only at run time");
+      << (term->rank() ? "an array" : "a value known only at run time") << remedy;
   return failure();
 }

@@ -52,6 +52,7 @@ private:
   TermOr dispatch(const Expr &expr, Context context);
   TermOr elaborateName(const Expr &expr, Context context);
   TermOr elaborateBinary(const Expr &expr, Context context);
+  mlir::LogicalResult checkDivisor(const Expr &expr, llvm::ArrayRef<Term> terms);
   TermOr elaborateReduce(const Expr &expr);
   TermOr elaborateInner(const Expr &expr);
   /// Elaborates operands, those that need a context for their index forms last.
@@ -67,8 +68,8 @@ private:
   mlir::LogicalResult findContextOfForm(const Expr &form, Cell &shape);
   mlir::FailureOr<const Term *> hoist(const Expr &expr);
   bool isPointwiseCall(const Expr &expr) const;
-  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr,
-                                             llvm::StringRef what);
+  mlir::FailureOr<SymExpr> elaborateSymbolic(const Expr &expr, llvm::StringRef what,
+                                             llvm::StringRef remedy = "");
 
   // Index forms and subscripts (ElaborateIndex.cpp).
   TermOr elaborateIndex(const Expr &expr);

@@ -12,8 +12,8 @@ using namespace moa::frontend;
 // The frame stack
 //===----------------------------------------------------------------------===//
 
-unsigned Emitter::pushFrame(SymExpr extent) {
-  frames.push_back({std::move(extent), Value()});
+unsigned Emitter::pushFrame(SymExpr extent, StringRef name) {
+  frames.push_back({std::move(extent), name.str(), Value()});
   return frames.size() - 1;
 }
 
@@ -144,8 +144,17 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
         error << "; axis " << k << " is " << a.cell[k].extent->str()
               << " on one side and " << b.cell[k].extent->str()
               << " on the other";
-        return;
+        break;
       }
+    unsigned last = a.rank();
+    Cell swapped = b.cell;
+    if (last >= 2)
+      std::swap(swapped[last - 1], swapped[last - 2]);
+    bool fits = llvm::all_of(llvm::zip(a.cell, swapped), [](auto pair) {
+      return std::get<0>(pair).extent == std::get<1>(pair).extent;
+    });
+    if (fits)
+      error << "; 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' has the shape of the first";
     return;
   }
   bool aIsSmall = a.rank() < b.rank();
@@ -359,9 +368,12 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
   }
   if (isBits || fn == ScalarFn::mod) {
     if (!llvm::all_of(args, [](const Term &t) { return t.isInteger(); }))
-      return got("integers", isBits
-                                 ? "; on bool write and, or, not"
-                                 : "; on floats write 'x - floor(x / y) * y'");
+      return got("integers",
+                 !isBits ? "; on floats write 'x - floor(x / y) * y'"
+                 : llvm::any_of(args, [](const Term &t) { return t.isBoolean(); })
+                     ? "; on bool write and, or, not"
+                 : fn == ScalarFn::xor_ ? "; a power is 'pow(x, y)'"
+                                        : "; convert floats, as in 'i32(x)'");
     return Type(IndexType::get(reporter.getContext()));
   }
   bool isSelect = fn == ScalarFn::select;

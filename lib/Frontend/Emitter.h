@@ -26,8 +26,8 @@ public:
 
   // The frame stack.
   unsigned frameDepth() const { return frames.size(); }
-  /// Pushes an axis and returns its position.
-  unsigned pushFrame(SymExpr extent);
+  /// Pushes an axis, of an index variable its name too, and returns its position.
+  unsigned pushFrame(SymExpr extent, llvm::StringRef name = "");
   /// The index along a frame axis, a scalar of type index.
   TermOr frameIndex(SourceLoc loc, unsigned position);
   /// Splits the leading cell axes off all terms so that `ranks[k]` are left of
@@ -52,6 +52,8 @@ public:
   /// The last cell axis of a with the first of b.
   TermOr inner(SourceLoc loc, Monoid monoid, ScalarFn fn, Spelling what,
                const Term &a, const Term &b);
+  /// The operation of a reduction keeps how that was written.
+  void noteText(const Term &term, const Expr &expr) const;
   /// A missing subscript is a whole axis.
   TermOr index(SourceLoc loc, const Term &term,
                llvm::ArrayRef<std::optional<Term>> subscripts);
@@ -130,6 +132,7 @@ private:
   mlir::FailureOr<Layout>
   subscriptLayout(SourceLoc loc, const Term &term,
                   llvm::ArrayRef<std::optional<Term>> subscripts);
+  mlir::LocationAttr writtenAs(const Term &subscript) const;
   mlir::LogicalResult checkSubscript(SourceLoc loc, const Term &subscript,
                                      const Axis &axis);
 
@@ -138,6 +141,7 @@ private:
   mlir::Type computeType;
   struct Frame {
     SymExpr extent;
+    std::string name; // of an index variable
     mlir::Value iota; // emitted at the first use
   };
   llvm::SmallVector<Frame> frames;

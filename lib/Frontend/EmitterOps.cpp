@@ -1,8 +1,10 @@
 //===- EmitterOps.cpp - operators that are not point-wise -----------------===//
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Frontend/Builtins.h"
 #include "lib/Frontend/Emitter.h"
 #include "lib/Frontend/Symbolic.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace moa;
@@ -271,12 +273,17 @@ LogicalResult Emitter::checkSubscript(SourceLoc loc, const Term &subscript,
   if (subscript.kind != Term::Symbolic)
     return success();
   auto value = subscript.symbolic.getConstant();
-  auto extent = axis.extent ? axis.extent->getConstant() : std::nullopt;
-  if (value && (*value < 0 || (extent && *value >= *extent)))
-    return reporter.error(subscript.loc)
-           << "subscript " << *value << " is outside of an axis of extent "
-           << (axis.extent ? axis.extent->str() : "_");
-  return success();
+  auto past = axis.extent ? (subscript.symbolic - *axis.extent).getConstant() : std::nullopt;
+  bool isNegative = value && *value < 0;
+  if (!isNegative && (!past || *past < 0))
+    return success();
+  auto error = reporter.error(subscript.loc)
+               << "subscript " << subscript.symbolic.str() << " is outside of an axis of extent "
+               << (axis.extent ? axis.extent->str() : "_");
+  if (axis.extent && !axis.extent->isZero())
+    error << "; the first element has the index 0, the last one "
+          << (*axis.extent - SymExpr(1)).str();
+  return error;
 }
 
 /// The frame and the common shape of all subscripts.
@@ -322,14 +329,44 @@ struct Selection {
   SmallVector<Value> indices = {};
   SmallVector<int64_t> dims = {};
   SmallVector<Attribute> axes = {};
+  SmallVector<LocationAttr> written = {};
 
-  void add(Value index, int64_t dim, ArrayRef<int64_t> places) {
+  void add(Value index, int64_t dim, ArrayRef<int64_t> places, LocationAttr text = {}) {
     indices.push_back(index);
+    written.push_back(text);
     dims.push_back(dim);
     axes.push_back(builder.getDenseI64ArrayAttr(places));
   }
 };
 } // namespace
+
+/// A text of the user on one line; nothing of one that is long, or is of the prelude.
+static std::string onOneLine(StringRef written, SourceLoc start) {
+  std::string text;
+  if (start.file == SourceLoc::User && written.size() <= 60 && !written.contains("//"))
+    for (StringRef word : llvm::split(written, '\n'))
+      text += (text.empty() ? "" : " ") + word.trim().str();
+  return text;
+}
+
+void Emitter::noteText(const Term &term, const Expr &expr) const {
+  Operation *op = term.isArray() ? term.array.getDefiningOp() : nullptr;
+  std::string text = onOneLine(expr.text, expr.start);
+  if (!text.empty() && isa_and_nonnull<ReduceOp, InnerOp>(op) && isa<FileLineColLoc>(op->getLoc()))
+    op->setLoc(withText(op->getLoc(), text));
+}
+
+/// The text of a subscript, and its place; in the prelude that of the call.
+LocationAttr Emitter::writtenAs(const Term &subscript) const {
+  std::string text = onOneLine(subscript.text, subscript.start);
+  SourceLoc place = subscript.text.empty() ? subscript.loc : subscript.start;
+  LocationAttr written = makeWritten(reporter.getContext(), text, reporter.location(place));
+  std::optional<Location> call = reporter.getCall();
+  if (!call || place.file != SourceLoc::User)
+    return written;
+  // What is called in a function is not called so outside of it.
+  return reachedFrom(written, makeWritten(reporter.getContext(), "", *call));
+}
 
 TermOr Emitter::index(SourceLoc loc, const Term &given,
                       ArrayRef<std::optional<Term>> subscripts) {
@@ -358,7 +395,8 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
       full.cell.push_back(term->cell[k]);
     else
       selection.add(toElement(loc, *subscripts[k], builder.getIndexType()),
-                    term->frame.size() + k, placement(*subscripts[k], *layout));
+                    term->frame.size() + k, placement(*subscripts[k], *layout),
+                    writtenAs(*subscripts[k]));
   }
   if (isFixed)
     full.frame = term->frame;
@@ -366,6 +404,11 @@ TermOr Emitter::index(SourceLoc loc, const Term &given,
   Value array = create<PsiOp>(loc, typeOf(full, term->elementType()),
                               term->array, selection.indices, selection.dims,
                               builder.getArrayAttr(selection.axes), frame);
+  SmallVector<StringRef> names;
+  for (unsigned axis : ArrayRef(layout->frame).take_front(frame))
+    names.push_back(frames[axis].name);
+  Operation *op = array.getDefiningOp();
+  op->setLoc(withSubscripts(op->getLoc(), selection.written, names));
   Term result = fromLayout(array, full);
   result.selectsFrom(*term);
   return result;

@@ -117,7 +117,20 @@ ExprPtr ExprParser::finish(ExprPtr expr) {
   return nullptr;
 }
 
-ExprPtr ExprParser::parseExpr() { return parseBinary(Or); }
+ExprPtr ExprParser::parseExpr() {
+  const Token &first = peek();
+  ExprPtr expr = parseBinary(Or);
+  if (expr)
+    setText(*expr, first);
+  return expr;
+}
+
+/// An expression reaches from its first token to the last one that was read.
+void ExprParser::setText(Expr &expr, const Token &first) const {
+  expr.start = first.loc;
+  expr.text = StringRef(first.text.data(), tokens[pos - 1].text.end() - first.text.data());
+}
+
 ExprPtr ExprParser::parseOperand() { return parseBinary(BitOr); }
 
 LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
@@ -129,6 +142,7 @@ LogicalResult ExprParser::checkComparison(const Expr &left, const Token &op) {
 }
 
 ExprPtr ExprParser::parseBinary(unsigned minimum) {
+  const Token &first = peek();
   ExprPtr left = parseUnary();
   const Expr *built = nullptr; // here, not in parentheses
   while (left) {
@@ -155,6 +169,10 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       error(op) << "there is no operator '**'; a power is 'pow(x, y)'";
       return nullptr;
     }
+    if (op.is("+") && peek().is("+")) {
+      error(op) << "there is no operator '++'; arrays are joined by 'cat(x, y)'";
+      return nullptr;
+    }
     if ((op.is("&") || op.is("|")) && peek().is(op.text)) {
       error(op) << "there is no operator '" << op.text << op.text << "'; logic is '"
                 << (op.is("&") ? "and" : "or") << "', and '" << op.text << "' is for bits";
@@ -173,6 +191,8 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       return nullptr;
     expr->args.push_back(std::move(left));
     expr->args.push_back(std::move(right));
+    if (isInner)
+      setText(*expr, first);
     left = finish(std::move(expr));
     built = left.get();
   }
@@ -246,6 +266,7 @@ ExprPtr ExprParser::parseReduction() {
     return nullptr;
   }
   expr->args.push_back(std::move(operand));
+  setText(*expr, op);
   return finish(std::move(expr));
 }
 
@@ -340,7 +361,11 @@ ExprPtr ExprParser::parsePrimary() {
   if (token.is("["))
     return parseBracket();
   if (token.kind != Token::Identifier) {
-    error(token) << "expected an expression, but found " << describe(token);
+    bool isReduction = token.is("/") && (behind("-") || behind("~"));
+    auto diagnostic = error(token)
+                      << "expected an expression, but found " << describe(token);
+    if (isReduction)
+      diagnostic << "; there are the reductions +/ */ max/ min/ and/ or/, and 'reduce(f, x, axis)'";
     return nullptr;
   }
   if (token.is("_")) {

@@ -18,6 +18,8 @@ protected:
     return tokens[std::min(pos + ahead, tokens.size() - 1)];
   }
   const Token &next();
+  /// Whether the token that was read last is this word.
+  bool behind(llvm::StringRef text) const { return pos > 0 && tokens[pos - 1].is(text); }
   bool eat(llvm::StringRef text);
   mlir::InFlightDiagnostic error(const Token &token) const {
     return reporter.error(token.loc);
@@ -50,6 +52,7 @@ private:
   mlir::LogicalResult parseRanks(Expr &expr);
   mlir::LogicalResult refuseProduct(const Token &at);
   mlir::LogicalResult checkComparison(const Expr &left, const Token &op);
+  void setText(Expr &expr, const Token &first) const;
   /// Computes the depth; null with an error when it is beyond the limit.
   ExprPtr finish(ExprPtr expr);
   bool startsExpr(const Token &token) const;

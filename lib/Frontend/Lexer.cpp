@@ -1,5 +1,6 @@
 //===- Lexer.cpp - tokens of the specification language -------------------===//
 #include "lib/Frontend/Lexer.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -72,6 +73,7 @@ private:
   void advance(size_t n);
   LogicalResult checkText();
   void skipBlanks();
+  LogicalResult checkComment();
   LogicalResult lexOne();
   LogicalResult lexNumber();
   LogicalResult lexWord();
@@ -143,11 +145,17 @@ void Lexer::skipBlanks() {
   }
 }
 
+LogicalResult Lexer::checkComment() {
+  if (at(0) == '/' && at(1) == '*')
+    return reporter.error(here) << "there is no '/*'; a comment starts with '//' and ends with the line";
+  return success();
+}
+
 FailureOr<std::vector<Token>> Lexer::run() {
   if (failed(checkText()))
     return failure();
   for (skipBlanks(); pos < text.size(); skipBlanks())
-    if (failed(lexOne()))
+    if (failed(checkComment()) || failed(lexOne()))
       return failure();
   push(Token::End, 0);
   return std::move(tokens);
@@ -204,7 +212,7 @@ LogicalResult Lexer::lexNumber() {
             .getAsInteger(isHex ? 16 : 10, integer) ||
         integer > static_cast<uint64_t>(INT64_MAX))
       return reporter.error(here)
-             << "the integer " << number << " does not fit in 64 bits";
+             << "the integer " << shorten(number, 40) << " does not fit in 64 bits";
     value.integer = static_cast<int64_t>(integer);
   }
   push(isReal ? Token::Real : Token::Integer, n);
@@ -247,6 +255,26 @@ LogicalResult Lexer::lexWord() {
   return success();
 }
 
+/// How the language writes a sign of mathematics, or "".
+static StringRef ownSpelling(StringRef sign) {
+  return llvm::StringSwitch<StringRef>(sign)
+      .Cases({"−", "–", "—"}, "-")
+      .Cases({"×", "·", "⋅", "∗"}, "*")
+      .Case("÷", "/")
+      .Case("≤", "<=")
+      .Case("≥", ">=")
+      .Case("≠", "!=")
+      .Cases({"∧", "⋀"}, "and")
+      .Cases({"∨", "⋁"}, "or")
+      .Case("¬", "not")
+      .Cases({"→", "⟶"}, "->")
+      .Case("∞", "inf")
+      .Case("Σ", "+/")
+      .Case("∑", "+/")
+      .Case("²", "x * x")
+      .Default("");
+}
+
 LogicalResult Lexer::lexPunctuation() {
   if (lexMonoidToken(1))
     return success();
@@ -273,14 +301,18 @@ LogicalResult Lexer::lexPunctuation() {
     return error << "unexpected '?'; a choice is 'select(p, x, y)'";
   if (bad == "#")
     return error << "unexpected '#'; a comment starts with '//'";
-  if (bad == "\"" || bad == "'")
+  if (bad == "'")
     return error << "unexpected " << bad << "; there are no texts, and a transposition is "
                                             "'transpose(x)'";
+  if (bad == "\"")
+    return error << "unexpected " << bad << "; there are no texts in the language";
   if (bad == "!")
     return error << "unexpected '!'; negation is 'not'";
-  return error << "unexpected character '"
-               << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?"))
-               << "'";
+  error << "unexpected character '" << (llvm::isPrint(bad[0]) || length > 1 ? bad : StringRef("?"))
+        << "'";
+  if (StringRef own = ownSpelling(bad); !own.empty())
+    error << "; write '" << own << "'";
+  return error;
 }
 
 FailureOr<std::vector<Token>> frontend::tokenize(StringRef text, unsigned file,

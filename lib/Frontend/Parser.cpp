@@ -19,6 +19,7 @@ public:
 
 private:
   LogicalResult parseFunction(FunctionDecl &function);
+  LogicalResult refuseWord();
   LogicalResult parseFunctionParam(FunctionParam &param);
   LogicalResult parseMonoid(FunctionDecl &monoid);
   LogicalResult parseKernel(KernelDecl &kernel);
@@ -283,6 +284,28 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
 // Bodies
 //===----------------------------------------------------------------------===//
 
+/// A word that begins no definition, where one could begin.
+LogicalResult Parser::refuseWord() {
+  const Token &word = peek(), &after = peek(1);
+  auto diagnostic = error(word);
+  if (word.is("let") || word.is("var") || word.is("const"))
+    return diagnostic << "a definition is 'y = …', without '" << word.text << "'";
+  if (behind("if"))
+    return diagnostic << "there is no 'if'; a choice is 'select(p, x, y)'";
+  if (word.is("where") || word.is("if") || word.is("for"))
+    return diagnostic << "there is no '" << word.text
+                      << "'; a choice is 'select(p, x, y)', and what is left out of a reduction "
+                         "'mask(p, x)'";
+  diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '"
+             << word.text << "'";
+  if (after.is(":") && peek(2).is("="))
+    diagnostic << "; a definition is written with '='";
+  else if (peek(2).is("=") && (after.is("+") || after.is("-") || after.is("*") || after.is("/")))
+    diagnostic << "; write '" << word.text << " = " << word.text << " " << after.text << " …'";
+  return diagnostic;
+}
+
+
 LogicalResult Parser::parseBody(Body &body, bool isFunction) {
   Token open;
   if (failed(expect("{", "before the body", &open)))
@@ -316,6 +339,9 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
              << describe(peek());
     Definition definition;
     definition.loc = peek().loc;
+    bool isTyped = peek(1).is(":") && !peek(2).is("=");
+    if (!isReservedWord(peek().text) && !peek(1).is("=") && !isTyped)
+      return refuseWord();
     if (failed(parseName(definition.name, "a definition")) ||
         failed(expect("=", "in a definition")))
       return failure();

@@ -24,6 +24,12 @@ Location Reporter::location(SourceLoc loc) const {
   return exact(userPosition(loc));
 }
 
+std::optional<Location> Reporter::getCall() const {
+  if (calls.empty() || calls.back().loc.file != SourceLoc::User)
+    return std::nullopt;
+  return exact(calls.back().loc);
+}
+
 InFlightDiagnostic Reporter::error(SourceLoc loc) const {
   SourceLoc shown = userPosition(loc);
   InFlightDiagnostic diagnostic = emitError(exact(shown));

@@ -22,6 +22,9 @@ public:
   mlir::InFlightDiagnostic error(SourceLoc loc) const;
   mlir::InFlightDiagnostic warning(SourceLoc loc) const;
 
+  /// The call of the user's function that is being elaborated, if any.
+  std::optional<mlir::Location> getCall() const;
+
   void enterCall(SourceLoc loc, llvm::StringRef callee) {
     calls.push_back({loc, callee.str()});
   }

@@ -524,6 +524,7 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
     candidates.push_back(entry.first().str());
   for (const auto &entry : names.locations)
     candidates.push_back(entry.first().str());
+  candidates.insert(candidates.end(), {"true", "false", "inf"});
   llvm::sort(candidates);
   return reporter.error(expr.loc) << "unknown name '" << expr.name << "'"
                                   << didYouMean(expr.name, candidates);

@@ -268,6 +268,11 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
   auto high = evaluateSymbolic(*decl.high, result.symbols, reporter);
   if (failed(high))
     return failure();
+  auto from = low->getConstant(), to = high->getConstant();
+  if (from && to && *from > *to)
+    return reporter.error(decl.low->loc)
+           << "the range " << *from << ".." << *to << " of '" << decl.name
+           << "' is empty; the smaller end comes first, and the other is not in it";
   array.range = low->str() + ".." + high->str();
   return success();
 }

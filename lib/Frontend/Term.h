@@ -53,6 +53,9 @@ struct Term {
   // For messages: the expression, and its text if it is a name.
   SourceLoc loc;
   std::string name;
+  // Of a whole expression, as a subscript: as it was written, and where that begins.
+  llvm::StringRef text;
+  SourceLoc start;
 
   static Term ofSymbolic(SymExpr value) {
     Term term;

@@ -1,5 +1,6 @@
 //===- Accesses.cpp - use relations of the normal form --------------------===//
 #include "lib/Validation/Accesses.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Validation/Readers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -17,6 +18,17 @@ Term Variables::get(unsigned depth, Term extent, StringRef name) {
     extents[entry] = extent;
   }
   return entry;
+}
+
+void Variables::setName(Term variable, StringRef name) {
+  if (!name.empty() && named.insert(variable).second)
+    terms.nameIndex(variable, name);
+}
+
+void Variables::setName(Term variable, BlockArgument index) {
+  auto name = dyn_cast<NameLoc>(index.getLoc());
+  if (name && variable->is(TermKind::Index))
+    setName(variable, name.getName());
 }
 
 static void collect(Term term, llvm::SetVector<Term> &indices, DenseSet<Term> &seen) {
@@ -193,6 +205,7 @@ std::vector<Access> DNFAccesses::of(dnf::OutputOp output) {
     Term extent = terms.extent(cast<StringAttr>(output.getDomain()[k]).getValue());
     StringRef name = cast<StringAttr>(output.getNames()[k]).getValue();
     env.values[argument] = variables.get(k, extent, name);
+    variables.setName(env.values[argument], argument);
   }
   env.depth = output.getDomain().size();
   // An output without elements reads none.
@@ -226,6 +239,7 @@ void DNFAccesses::enter(dnf::ReduceOp op, Env &env) {
        around = around->getParentOp())
     ++depth;
   env.values[index] = variables.get(depth, terms.extent(op.getExtent()), op.getName());
+  variables.setName(env.values[index], index);
 }
 
 void DNFAccesses::need(Value value, Env &env, Term condition) {
@@ -258,12 +272,45 @@ void DNFAccesses::visit(Value value, Env &env, Term condition) {
       need(operand, env, condition);
   if (auto psi = dyn_cast<dnf::PsiOp>(op)) {
     SmallVector<Term> index;
-    for (Value entry : psi.getIndices())
+    SmallVector<LocationAttr> written;
+    ArrayRef<StringAttr> shape = cast<ArrayType>(psi.getArray().getType()).getShape();
+    for (auto [axis, entry] : llvm::enumerate(psi.getIndices())) {
       index.push_back(termOf(entry, env));
+      written.push_back(writtenAs(psi, axis, env, shape[axis]));
+    }
     accesses.push_back({agenda.placeOf(value, env.number),
                         {cast<BlockArgument>(psi.getArray()).getArgNumber(), index, condition,
-                         psi.getLoc()}});
+                         psi.getLoc(), written}});
   }
+}
+
+/// The first index of a let that an index is computed from, or null.
+static BlockArgument indexOfLet(Value value, unsigned depth) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<dnf::LetOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
+  if (depth > 0)
+    for (Value operand : value.getDefiningOp()->getOperands())
+      if (BlockArgument found = indexOfLet(operand, depth - 1))
+        return found;
+  return {};
+}
+
+/// What an index of a ψ, or of the application of a let, was written as. The index of a
+/// let itself is the one that the let is applied to, where it runs over the same extent.
+LocationAttr DNFAccesses::writtenAs(Operation *reader, unsigned index, Env &env,
+                                    StringAttr extent) {
+  SmallVector<LocationAttr> texts = getSubscripts(reader->getLoc());
+  LocationAttr text = index < texts.size() ? texts[index] : LocationAttr();
+  auto psi = dyn_cast<dnf::PsiOp>(reader);
+  Value value = psi ? psi.getIndices()[index] : cast<dnf::ApplyOp>(reader).getIndices()[index];
+  BlockArgument argument = indexOfLet(value, 8);
+  if (!argument || !env.outer)
+    return text;
+  auto let = cast<dnf::LetOp>(argument.getOwner()->getParentOp());
+  auto own = cast<StringAttr>(let.getDomain()[argument.getArgNumber()]);
+  LocationAttr from = writtenAs(env.call, argument.getArgNumber(), *env.outer, own);
+  bool passes = argument == value && own == extent;
+  return !from ? text : !text || passes ? from : reachedFrom(text, from);
 }
 
 DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &arguments,
@@ -272,8 +319,10 @@ DNFAccesses::Env &DNFAccesses::applied(dnf::LetOp let, const Arguments &argument
   if (!env) {
     env = &makeEnv();
     env->depth = depth;
-    for (auto [argument, term] : llvm::zip_equal(let.getBody().getArguments(), arguments))
+    for (auto [argument, term] : llvm::zip_equal(let.getBody().getArguments(), arguments)) {
       env->values[argument] = term;
+      variables.setName(term, argument);
+    }
   }
   return *env;
 }

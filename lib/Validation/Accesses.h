@@ -27,6 +27,8 @@ struct Access {
   llvm::SmallVector<Term> index;
   Term condition; ///< false of what is written, but never read
   mlir::Location place;
+  /// What the indices were written as; empty where that is not known.
+  llvm::SmallVector<mlir::LocationAttr> written = {};
 };
 
 /// Index variables of loops and reductions: one for every depth and extent, so that
@@ -35,6 +37,11 @@ class Variables {
 public:
   explicit Variables(TermContext &terms) : terms(terms) {}
   Term get(unsigned depth, Term extent, llvm::StringRef name);
+  /// The user's name of a variable, the first one that it has.
+  void setName(Term variable, llvm::StringRef name);
+  /// The name of an index of a block, if the user has given one.
+  void setName(Term variable, mlir::BlockArgument index);
+  bool isNamed(Term variable) const { return named.contains(variable); }
   /// The extent of a variable, or null.
   Term extentOf(Term variable) const { return extents.lookup(variable); }
   /// Whether the variable has no value, its extent being the number 0.
@@ -47,6 +54,7 @@ private:
   TermContext &terms;
   std::map<std::pair<unsigned, Term>, Term> made;
   llvm::DenseMap<Term, Term> extents;
+  llvm::DenseSet<Term> named;
 };
 
 /// Index variables in a term.
@@ -125,6 +133,8 @@ private:
   Term termOfReduce(dnf::ReduceOp op, Env &env);
   Env &applied(dnf::LetOp let, const Arguments &arguments, unsigned depth);
   void enter(dnf::ReduceOp op, Env &env);
+  mlir::LocationAttr writtenAs(mlir::Operation *reader, unsigned index, Env &env,
+                               mlir::StringAttr extent);
 
   TermContext &terms;
   Variables &variables;

@@ -118,41 +118,6 @@ static Term withoutArrays(TermContext &terms, Term condition) {
   return kept;
 }
 
-void Validator::State::refuse(const Access &access, unsigned axis, Term extent, Term condition,
-                              bool below) {
-  Term index = access.index[axis];
-  const std::string &array = terms.inputNames[access.input];
-  auto error = emitError(access.place, "index ")
-               << terms.str(index) << " may be outside of axis " << axis << " of " << array
-               << ", whose extent is " << terms.str(extent) << ": "
-               << (below ? terms.str(index) + " < " + terms.str(extent)
-                         : terms.str(index) + " >= 0")
-               << " could not be shown";
-  if (!condition->isTrue())
-    error << " where " << terms.str(condition);
-  // An input whose elements the index depends on.
-  std::function<Term(Term)> gathered = [&](Term term) -> Term {
-    if (term->is(TermKind::Load))
-      return term;
-    for (Term part : term->operands)
-      if (Term found = gathered(part))
-        return found;
-    return nullptr;
-  };
-  if (Term source = gathered(index)) {
-    const std::string &from = terms.inputNames[source->value];
-    if (source == index)
-      error << "; declare the range of " << from << " ('in 0.." << terms.str(extent) << "')";
-    else
-      error << "; 'assume' what is known of " << from;
-    error << ", or read " << array << " under a condition (select, mask)";
-  } else {
-    error << "; 'require' the sizes for which it holds ('assume' them if the caller need not be "
-             "asked), or read "
-          << array << " under a condition (select, mask)";
-  }
-}
-
 LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, ArrayType type,
                                           std::vector<Fact> *facts) {
   Term index = access.index[axis], extent = terms.extent(type.getShape()[axis].getValue());
@@ -188,7 +153,7 @@ LogicalResult Validator::State::checkAxis(const Access &access, unsigned axis, A
             checked = true;
           }
       if (!proof.holds)
-        return refuse(access, axis, extent, condition, below), failure();
+        return refuse(access, axis, extent, condition), failure();
       always &= proof.always;
       lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
       assumptions.insert(proof.assumptions.begin(), proof.assumptions.end());

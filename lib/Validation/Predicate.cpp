@@ -34,6 +34,15 @@ public:
     return llvm::createStringError("'" + text + "' cannot be read: " + message);
   }
 
+  /// An integer over these index variables too; null if the text is none.
+  Term runInteger(const llvm::StringMap<Term> &names) {
+    variables = names;
+    Term result = sum();
+    skip();
+    bool isWhole = message.empty() && rest.empty() && result->type == terms.indexType();
+    return isWhole ? result : nullptr;
+  }
+
 private:
   void skip() { rest = rest.ltrim(); }
   bool eat(StringRef token) {
@@ -188,6 +197,11 @@ private:
   unsigned depth = 0;
 };
 } // namespace
+
+Term validation::parseInteger(TermContext &terms, StringRef text, ArrayRef<Type> inputTypes,
+                              const llvm::StringMap<Term> &variables) {
+  return Parser(terms, text, inputTypes).runInteger(variables);
+}
 
 llvm::Expected<Term> validation::parsePredicate(TermContext &terms, StringRef text,
                                                 ArrayRef<Type> inputTypes) {

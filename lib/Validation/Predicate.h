@@ -13,6 +13,11 @@ namespace moa::validation {
 llvm::Expected<Term> parsePredicate(TermContext &terms, llvm::StringRef text,
                                     llvm::ArrayRef<mlir::Type> inputTypes);
 
+/// Reads an integer over these, index variables by name, and symbols and elements of
+/// inputs; null if the text is anything else.
+Term parseInteger(TermContext &terms, llvm::StringRef text, llvm::ArrayRef<mlir::Type> inputTypes,
+                  const llvm::StringMap<Term> &variables);
+
 } // namespace moa::validation
 
 #endif // MOA_VALIDATION_PREDICATE_H

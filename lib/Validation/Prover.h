@@ -47,6 +47,16 @@ public:
   /// An integer that is never negative, such as an extent.
   void addNotNegative(Term term);
 
+  /// One that knows a fact more, which this one does not learn.
+  Prover with(Term fact) const {
+    Prover other(*this);
+    other.unconditional.clear();
+    other.memo.clear();
+    other.work = 0;
+    other.addFact(fact);
+    return other;
+  }
+
   /// Whether goal ≥ 0 wherever the condition holds.
   Proof prove(Term goal, Term condition);
 

@@ -36,8 +36,9 @@ struct Validator::State {
 private:
   mlir::LogicalResult checkAxis(const validation::Access &access, unsigned axis, ArrayType type,
                                 std::vector<Fact> *facts);
+  /// Says that an index may leave its axis, and what would mend it.
   void refuse(const validation::Access &access, unsigned axis, validation::Term extent,
-              validation::Term condition, bool below);
+              validation::Term condition);
 };
 
 } // namespace moa

@@ -127,6 +127,7 @@ public:
   std::string str(Term term);
   llvm::SmallVector<std::string> inputNames;
   void nameIndex(Term index, llvm::StringRef name) { indexNames[index] = names.save(name); }
+  std::string nameOf(Term index) const;
 
   mlir::Type indexType() const { return index_; }
   mlir::Type boolType() const { return bool_; }
@@ -146,7 +147,10 @@ private:
   mlir::Type canonical(mlir::Type type) const;
   std::optional<std::pair<Term, int64_t>> takeRemainder(Term sum);
   Term withRemainders(Term term);
+  using Parts = llvm::SmallVector<std::pair<Term, int64_t>>;
   void print(llvm::raw_ostream &os, Term term, unsigned strength, unsigned depth) const;
+  void printSum(llvm::raw_ostream &os, const Parts &parts, int64_t constant, unsigned depth) const;
+  void printComparison(llvm::raw_ostream &os, Term term, unsigned depth) const;
 
   mlir::Type index_, bool_;
   llvm::FoldingSet<TermNode> nodes;

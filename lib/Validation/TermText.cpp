@@ -2,6 +2,7 @@
 #include "lib/Validation/Term.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -70,11 +71,71 @@ Term TermContext::withRemainders(Term term) {
   return readable[term] = result;
 }
 
-static std::string indexName(const DenseMap<Term, StringRef> &names, Term term) {
-  StringRef name = names.lookup(term);
+std::string TermContext::nameOf(Term term) const {
+  StringRef name = indexNames.lookup(term);
   if (!name.empty())
     return name.str();
   return term->value < 0 ? "j" + std::to_string(-term->value) : "i" + std::to_string(term->value);
+}
+
+/// Σ coefficient · operand + constant, what is negative last.
+void TermContext::printSum(llvm::raw_ostream &os, const Parts &parts, int64_t constant,
+                           unsigned depth) const {
+  bool first = true;
+  auto part = [&](Term operand, int64_t coefficient) {
+    os << (coefficient < 0 ? (first ? "-" : " - ") : (first ? "" : " + "));
+    first = false;
+    uint64_t size = coefficient < 0 ? -uint64_t(coefficient) : coefficient;
+    if (!operand)
+      os << size;
+    else if (size != 1)
+      os << size << "*";
+    if (operand)
+      print(os, operand, size != 1 && isDivision(operand) ? Tight : ProductLevel, depth + 1);
+  };
+  for (bool negative : {false, true}) {
+    for (auto [operand, coefficient] : parts)
+      if ((coefficient < 0) == negative)
+        part(operand, coefficient);
+    if (constant != 0 && (constant < 0) == negative)
+      part(nullptr, constant);
+  }
+  if (first)
+    os << 0;
+}
+
+/// e ≥ 0 or e = 0 with what is negative in e on the other side.
+void TermContext::printComparison(llvm::raw_ostream &os, Term term, unsigned depth) const {
+  Parts parts, right, left;
+  int64_t constant = 0;
+  splitSum(term->operands[0], parts, constant);
+  for (auto [operand, coefficient] : parts)
+    (coefficient < 0 ? right : left)
+        .push_back({operand, coefficient < 0 ? -uint64_t(coefficient) : coefficient});
+  bool isEqual = term->is(TermKind::Zero);
+  if (isEqual || left.empty() || right.empty()) {
+    bool isMost = !isEqual && left.empty();
+    printSum(os, isMost ? right : left, 0, depth);
+    os << (isEqual ? " == " : isMost ? " <= " : " >= ");
+    Parts other = isMost || right.empty() ? Parts() : right;
+    return printSum(os, other, isMost ? constant : -uint64_t(constant), depth);
+  }
+  printSum(os, right, constant < -1 ? -uint64_t(constant) : 0, depth);
+  os << (constant == -1 ? " < " : " <= ");
+  printSum(os, left, constant > 0 ? constant : 0, depth);
+}
+
+/// The operator of the language that an operation on integers is, or none.
+static StringRef infixOf(Term term) {
+  if (!term->type.isIndex() || term->operands.size() != 2)
+    return "";
+  return llvm::StringSwitch<StringRef>(term->name)
+      .Case("and", " & ")
+      .Case("or", " | ")
+      .Case("xor", " ^ ")
+      .Case("shl", " << ")
+      .Case("shr", " >> ")
+      .Default("");
 }
 
 void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsigned depth) const {
@@ -99,28 +160,14 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   switch (term->kind) {
   case TermKind::Number: os << term->value; return;
   case TermKind::Symbol: os << term->name; return;
-  case TermKind::Index: os << indexName(indexNames, term); return;
+  case TermKind::Index: os << nameOf(term); return;
   case TermKind::Sum: {
-    bool closed = SumLevel < least, first = true;
+    bool closed = SumLevel < least;
     os << (closed ? "(" : "");
-    auto part = [&](Term operand, int64_t coefficient) {
-      os << (coefficient < 0 ? (first ? "-" : " - ") : (first ? "" : " + "));
-      first = false;
-      uint64_t size = coefficient < 0 ? -uint64_t(coefficient) : coefficient;
-      if (!operand)
-        os << size;
-      else if (size != 1)
-        os << size << "*";
-      if (operand)
-        sub(operand, size != 1 && isDivision(operand) ? Tight : ProductLevel);
-    };
-    for (bool negative : {false, true}) {
-      for (auto [operand, coefficient] : llvm::zip_equal(term->operands, term->coefficients))
-        if ((coefficient < 0) == negative)
-          part(operand, coefficient);
-      if (term->value != 0 && (term->value < 0) == negative)
-        part(nullptr, term->value);
-    }
+    Parts parts;
+    int64_t constant = 0;
+    splitSum(term, parts, constant);
+    printSum(os, parts, constant, depth);
     os << (closed ? ")" : "");
     return;
   }
@@ -137,8 +184,8 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   case TermKind::Zero: {
     bool closed = CompareLevel < least;
     os << (closed ? "(" : "");
-    sub(term->operands[0], SumLevel);
-    os << (term->is(TermKind::Zero) ? " == 0" : " >= 0") << (closed ? ")" : "");
+    printComparison(os, term, depth);
+    os << (closed ? ")" : "");
     return;
   }
   case TermKind::Not: os << "not "; return sub(term->operands[0], Tight);
@@ -148,7 +195,17 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   case TermKind::Scalar:
     if (term->name == remainderName)
       return infix(ProductLevel, " % ", term->operands);
-    os << term->name;
+    if (StringRef op = infixOf(term); !op.empty()) {
+      bool closed = CompareLevel < least;
+      os << (closed ? "(" : "");
+      llvm::interleave(term->operands, os, [&](Term operand) { sub(operand, SumLevel); }, op);
+      os << (closed ? ")" : "");
+      return;
+    }
+    if (term->name == "wrap" && term->type.isIntOrIndex())
+      os << "i" << term->type.getIntOrFloatBitWidth();
+    else
+      os << term->name;
     return list("(", term->operands, ")");
   case TermKind::Reduce:
     os << term->name << "{";

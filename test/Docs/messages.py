@@ -44,7 +44,7 @@ UNREACHED = {
 TEXT = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
 HELP = (r'cl::(?:value_)?desc\(\s*' + TEXT + r'\)|OptionCategory category\(' + TEXT + r'\)|'
         r'ParseCommandLineOptions\(\s*argc, argv,\s*' + TEXT + r'\)|'
-        r'registerAndParseCLIOptions\(\s*argc, argv,\s*' + TEXT)
+        r'registerCLIOptions\(\s*' + TEXT)
 # What printf makes of a number.
 FORMAT = re.compile(r"%[-+.\d]*(?:l|z)*[a-z]")
 TOKEN = re.compile(r'R"\w*\(.*?\)\w*"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|\'(?:[^\'\\\n]|\\.)\'', re.S)

@@ -7,6 +7,7 @@
 
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
+#include "tools/CommandLine.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -226,6 +227,8 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
+  if (moa::refuseWrongFlag(argc, argv, "moa-codegen"))
+    return 1;
   cl::ParseCommandLineOptions(argc, argv,
                               "Compiles array specifications to kernels\n");
   if (std::optional<std::string> wrong = checkFlags())

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/Frontend.h"
+#include "lib/Pipelines/LevelCheck.h"
 #include "lib/Pipelines/Registration.h"
+#include "tools/CommandLine.h"
 #include "tools/Version.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -56,8 +58,10 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   moa::registerDialects(registry);
   moa::registerPasses();
-  auto [input, output] = mlir::registerAndParseCLIOptions(
-      argc, argv, "MoA optimiser driver\n", registry);
+  std::string header = mlir::registerCLIOptions("MoA optimiser driver\n", registry);
+  if (moa::refuseWrongFlag(argc, argv, "moa-opt"))
+    return 1;
+  auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> buffer = mlir::openInputFile(input, &error);
   if (buffer && llvm::StringRef(input).ends_with(".moa"))
@@ -68,8 +72,20 @@ int main(int argc, char **argv) {
     llvm::errs() << "moa-opt: error: " << error << '\n';
     return 1;
   }
-  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
-  if (mlir::failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+  const auto flags = mlir::MlirOptMainConfig::createFromCLOptions();
+  auto config = flags;
+  bool wrongLevel = false;
+  config.setPassPipelineSetupFn([&](mlir::PassManager &passes) {
+    moa::addLevelCheck(passes, wrongLevel);
+    return flags.setupPassPipeline(passes);
+  });
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  bool done = mlir::succeeded(mlir::MlirOptMain(os, std::move(buffer), registry, config));
+  if (wrongLevel)
+    return 1;
+  file->os() << text;
+  if (!done)
     return 1;
   file->keep();
   return 0;

@@ -7,6 +7,7 @@
 #include "Arguments.h"
 #include "Check.h"
 #include "lib/Support/OutputFiles.h"
+#include "tools/CommandLine.h"
 #include "tools/Numbers.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
@@ -406,6 +407,8 @@ int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   moa::setVersionPrinter();
+  if (moa::refuseWrongFlag(argc, argv, "moa-run"))
+    return 1;
   cl::ParseCommandLineOptions(argc, argv,
                               "Runs an array specification on this CPU\n");
   if (target != "cpu" && target != "reference" && target != "device")

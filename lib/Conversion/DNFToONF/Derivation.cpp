@@ -1,6 +1,7 @@
 //===- Derivation.cpp - R0 and the assignment of passes ------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/StringExtras.h"
@@ -427,7 +428,8 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
   auto found = exprs.places.find(acc.reduce);
   Location place = found != exprs.places.end() ? found->second : kernel.getLoc();
   auto named = dyn_cast<NameLoc>(place);
-  return {place, named ? named.getName().str() : acc.name};
+  std::string text = getText(place).str();
+  return {place, named ? named.getName().str() : text.empty() ? acc.name : text};
 }
 
 void Derivation::remark(const AccPlan &acc) {

@@ -1,5 +1,6 @@
 //===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
 #include "lib/Conversion/MoAToDNF/Observer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -344,16 +345,17 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
       names.push_back(b.getStringAttr(llvm::isAlpha(extent.getValue().front())
                                           ? extent.getValue().take_front(1).lower()
                                           : std::string("k")));
-    auto output = dnf::OutputOp::create(b, value.getLoc(), b.getI64IntegerAttr(k), b.getArrayAttr(domain),
+    Location place = withoutSubscripts(value.getLoc());
+    auto output = dnf::OutputOp::create(b, place, b.getI64IntegerAttr(k), b.getArrayAttr(domain),
                                         b.getArrayAttr(names),
                                         TypeAttr::get(type.getElementType()));
     OpBuilder::InsertionGuard guard(b);
     Block *body = b.createBlock(
         &output.getBody(), {}, SmallVector<Type>(type.getRank(), b.getIndexType()),
-        SmallVector<Location>(type.getRank(), value.getLoc()));
-    Value element = dnf::PsiOp::create(b, value.getLoc(), type.getElementType(),
+        SmallVector<Location>(type.getRank(), getBarePlace(place)));
+    Value element = dnf::PsiOp::create(b, place, type.getElementType(),
                                        value, body->getArguments());
-    dnf::YieldOp::create(b, value.getLoc(), element, Value());
+    dnf::YieldOp::create(b, place, element, Value());
   }
   ret.erase();
   kernel.erase();

@@ -4,6 +4,7 @@
 // The equation of docs/Spec.md stands above each.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -37,7 +38,10 @@ template <typename OpTy> struct PsiLaw : OpRewritePattern<dnf::PsiOp> {
     if (psi.shared.contains(op.getArray()) && !op->hasAttr(kUnfold))
       return rewriter.notifyMatchFailure(op, "a shared array is applied, not unfolded");
     b = &rewriter;
-    loc = producer.getLoc();
+    loc = withoutSubscripts(producer.getLoc());
+    written.clear();
+    for (auto [index, text] : llvm::zip(op.getIndices(), getSubscripts(op.getLoc())))
+      written.push_back({index, text});
     rewriter.replaceOp(op, element(producer, SmallVector<Value>(op.getIndices())));
     return success();
   }
@@ -46,9 +50,23 @@ protected:
   virtual Value element(OpTy op, SmallVector<Value> i) const = 0;
 
   Value at(Value array, ValueRange indices) const {
-    return dnf::PsiOp::create(*b, *loc,
+    SmallVector<LocationAttr> texts;
+    for (Value index : indices)
+      texts.push_back(writtenAs(index));
+    bool isWritten = llvm::any_of(texts, [](LocationAttr text) { return bool(text); });
+    return dnf::PsiOp::create(*b, isWritten ? withSubscripts(*loc, texts) : *loc,
                               cast<ArrayType>(array.getType()).getElementType(),
                               array, indices);
+  }
+  /// What an index was written as, or null.
+  LocationAttr writtenAs(Value index) const {
+    auto *found = llvm::find_if(written, [&](auto &entry) { return entry.first == index; });
+    return found == written.end() ? LocationAttr() : found->second;
+  }
+  /// What `index` was written as, `made` of it was.
+  Value inherit(Value made, Value index) const {
+    written.push_back({made, writtenAs(index)});
+    return made;
   }
   Value extent(StringRef text) const {
     if (auto expr = SymExpr::parse(text))
@@ -64,7 +82,7 @@ protected:
                                     b->getStringAttr(indexName(extent.getValue())), rounds,
                                     function);
     OpBuilder::InsertionGuard guard(*b);
-    Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), *loc);
+    Block *block = b->createBlock(&op.getBody(), {}, b->getIndexType(), getBarePlace(*loc));
     Value value = body(block->getArgument(0));
     dnf::YieldOp::create(*b, *loc, value, Value());
     return op.getResult();
@@ -78,6 +96,8 @@ protected:
   PsiContext &psi;
   mutable PatternRewriter *b = nullptr;
   mutable std::optional<Location> loc;
+  /// What the indices were written as.
+  mutable SmallVector<std::pair<Value, LocationAttr>> written;
 };
 
 #define MOA_PSI_LAW(NAME, OP)                                                  \
@@ -155,12 +175,32 @@ MOA_PSI_LAW(PsiInner, InnerOp) {
       });
 }
 
+/// The user's name of an index variable, the first one that it has.
+void nameIndex(Value index, StringRef name) {
+  auto argument = dyn_cast<BlockArgument>(index);
+  if (argument && !name.empty() && !isa<NameLoc>(argument.getLoc()))
+    argument.setLoc(NameLoc::get(StringAttr::get(index.getContext(), name), argument.getLoc()));
+}
+
 /// (p⧺q) ψ (psi A I0 … Im) = r ψ A with r[dims k] = (p[axes k] ψ Ik), the rest q
 MOA_PSI_LAW(PsiPsi, PsiOp) {
   unsigned rank = op.getInput().getType().getRank();
   SmallVector<Value> index(rank);
-  for (auto [k, indices] : llvm::enumerate(op.getIndices()))
-    index[op.getDims()[k]] = at(indices, pick(i, axesOf(op.getAxes(), k)));
+  SmallVector<LocationAttr> texts = getSubscripts(op.getLoc());
+  for (auto [name, value] : llvm::zip(getAxisNames(op.getLoc()), i))
+    nameIndex(value, name);
+  for (auto [k, indices] : llvm::enumerate(op.getIndices())) {
+    SmallVector<Value> around = pick(i, axesOf(op.getAxes(), k));
+    LocationAttr text = k < texts.size() ? texts[k] : LocationAttr(), from;
+    for (Value value : around)
+      from = from ? from : writtenAs(value);
+    StringAttr extent = op.getInput().getType().getShape()[op.getDims()[k]];
+    auto iota = indices.getDefiningOp<IotaOp>();
+    // An index that runs over the axis is the one that stands for it outside.
+    bool passes = !text || (iota && iota.getResult().getType().getShape()[0] == extent);
+    Value &entry = index[op.getDims()[k]] = at(indices, around);
+    written.push_back({entry, passes && from ? from : text && from ? reachedFrom(text, from) : text});
+  }
   unsigned next = op.getFrame();
   for (Value &entry : index)
     if (!entry)
@@ -227,7 +267,7 @@ MOA_PSI_LAW(PsiReshape, ReshapeOp) {
 /// <i> ψ (take or drop A) = <i + start> ψ A
 MOA_PSI_LAW(PsiSlice, SliceOp) {
   Value &index = i[op.getAxis()];
-  index = arith::AddIOp::create(*b, *loc, index, extent(op.getStart()));
+  index = inherit(arith::AddIOp::create(*b, *loc, index, extent(op.getStart())), index);
   return at(op.getInput(), i);
 }
 
@@ -238,7 +278,7 @@ MOA_PSI_LAW(PsiCat, CatOp) {
   Value isFirst =
       arith::CmpIOp::create(*b, *loc, arith::CmpIPredicate::slt, index, count);
   Value first = at(op.getLhs(), i);
-  i[op.getAxis()] = arith::SubIOp::create(*b, *loc, index, count);
+  i[op.getAxis()] = inherit(arith::SubIOp::create(*b, *loc, index, count), index);
   return dnf::JoinOp::create(*b, *loc, isFirst, first, at(op.getRhs(), i));
 }
 
@@ -246,7 +286,7 @@ MOA_PSI_LAW(PsiCat, CatOp) {
 MOA_PSI_LAW(PsiReverse, ReverseOp) {
   SymExpr last = op.getInput().getType().getExtent(op.getAxis()) - SymExpr(1);
   Value &index = i[op.getAxis()];
-  index = arith::SubIOp::create(*b, *loc, extent(last.str()), index);
+  index = inherit(arith::SubIOp::create(*b, *loc, extent(last.str()), index), index);
   return at(op.getInput(), i);
 }
 
@@ -255,7 +295,7 @@ MOA_PSI_LAW(PsiRotate, RotateOp) {
   Value &index = i[op.getAxis()];
   Value sum = arith::AddIOp::create(*b, *loc, index, extent(op.getBy()));
   Value n = extent(op.getInput().getType().getShape()[op.getAxis()].getValue());
-  index = buildScalarFn(*b, *loc, ScalarFn::mod, {sum, n});
+  index = inherit(buildScalarFn(*b, *loc, ScalarFn::mod, {sum, n}), index);
   return at(op.getInput(), i);
 }
 
@@ -293,7 +333,7 @@ private:
           llvm::isAlpha(extent.getValue().front())
               ? extent.getValue().take_front(1).lower()
               : std::string("k")));
-    Location loc = op.getArray().getLoc();
+    Location loc = withoutSubscripts(op.getArray().getLoc());
     auto let = dnf::LetOp::create(
         rewriter, loc, rewriter.getStringAttr("v" + Twine(psi.counter++)),
         rewriter.getArrayAttr(domain), rewriter.getArrayAttr(names),
@@ -301,7 +341,7 @@ private:
     psi.letNames[let] = psi.names.lookup(op.getArray());
     SmallVector<Type> types(domain.size(), rewriter.getIndexType());
     Block *block = rewriter.createBlock(&let.getBody(), {}, types,
-                                        SmallVector<Location>(domain.size(), loc));
+                                        SmallVector<Location>(domain.size(), getBarePlace(loc)));
     auto unfold = dnf::PsiOp::create(rewriter, loc, type.getElementType(),
                                      op.getArray(), block->getArguments());
     unfold->setAttr(kUnfold, rewriter.getUnitAttr());

@@ -511,8 +511,8 @@ TEST_F(Mutants, IndexBeyondItsAxis) {
   toNormalForm();
   Validator validator(&context);
   EXPECT_TRUE(mlir::failed(validator.checkBounds(kernelOf<dnf::KernelOp>(dnf))));
-  EXPECT_THAT(messages, HasSubstr("index n + 1 may be outside of axis 0 of x, whose extent is N"));
-  EXPECT_THAT(messages, HasSubstr("n + 1 < N could not be shown"));
+  EXPECT_THAT(messages, HasSubstr("index i + 1 may be outside of axis 0 of x, whose extent is N"));
+  EXPECT_THAT(messages, HasSubstr("i + 1 < N could not be shown"));
 }
 
 } // namespace

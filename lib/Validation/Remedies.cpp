@@ -1,0 +1,288 @@
+//===- Remedies.cpp - what would keep an index inside ---------------------===//
+#include "lib/Validation/Remedies.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::validation;
+
+/// Facts that are proposed together.
+static constexpr size_t maxFacts = 4;
+
+//===----------------------------------------------------------------------===//
+// The least value of a goal
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class Trend { None, Up, Down, Unknown };
+}
+
+static Trend reversed(Trend trend) {
+  return trend == Trend::Up ? Trend::Down : trend == Trend::Down ? Trend::Up : trend;
+}
+
+static Trend joined(Trend a, Trend b) {
+  return a == Trend::None || a == b ? b : b == Trend::None ? a : Trend::Unknown;
+}
+
+/// Symbols and indices, and what is made of them without a difference.
+static bool isNeverNegative(Term term) {
+  switch (term->kind) {
+  case TermKind::Number: return term->value >= 0;
+  case TermKind::Symbol:
+  case TermKind::Index: return true;
+  case TermKind::Sum:
+    return term->value >= 0 && llvm::all_of(term->coefficients, [](int64_t c) { return c >= 0; }) &&
+           llvm::all_of(term->operands, isNeverNegative);
+  case TermKind::Product:
+  case TermKind::Quotient: return llvm::all_of(term->operands, isNeverNegative);
+  default: return false;
+  }
+}
+
+/// How a term moves while an index variable grows and all else stays.
+static Trend trendOf(Term term, Term variable) {
+  if (term == variable)
+    return Trend::Up;
+  Trend trend = Trend::None;
+  switch (term->kind) {
+  case TermKind::Sum:
+    for (auto [part, coefficient] : llvm::zip_equal(term->operands, term->coefficients)) {
+      Trend own = trendOf(part, variable);
+      trend = joined(trend, coefficient < 0 ? reversed(own) : own);
+    }
+    return trend;
+  case TermKind::Product:
+    for (Term factor : term->operands)
+      trend = joined(trend, trendOf(factor, variable));
+    return trend == Trend::None || llvm::all_of(term->operands, isNeverNegative) ? trend
+                                                                                : Trend::Unknown;
+  case TermKind::Quotient:
+    if (trendOf(term->operands[1], variable) != Trend::None || !isNeverNegative(term->operands[1]))
+      return Trend::Unknown;
+    return trendOf(term->operands[0], variable);
+  case TermKind::Scalar:
+    for (Term operand : term->operands)
+      trend = joined(trend, trendOf(operand, variable));
+    return trend == Trend::None || term->name == "min" || term->name == "max" ? trend
+                                                                              : Trend::Unknown;
+  default:
+    for (Term operand : term->operands)
+      trend = joined(trend, trendOf(operand, variable));
+    return trend == Trend::None ? trend : Trend::Unknown;
+  }
+}
+
+/// The least value of a goal while its index variables run over their ranges; null where
+/// that does not follow from its form.
+Term Remedies::least(Term goal) const {
+  for (unsigned steps = 0; steps < 16; ++steps) {
+    llvm::SetVector<Term> indices;
+    collectIndices(goal, indices);
+    Term next = goal;
+    for (Term variable : indices) {
+      Term range = variables.extentOf(variable);
+      if (!range)
+        continue;
+      Trend trend = trendOf(goal, variable);
+      if (trend == Trend::Unknown)
+        return nullptr;
+      Term end = trend == Trend::Down ? terms.difference(range, terms.number(1)) : terms.number(0);
+      next = terms.substitute(goal, {{variable, end}});
+      break;
+    }
+    if (next == goal)
+      return goal;
+    goal = next;
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Trials
+//===----------------------------------------------------------------------===//
+
+bool Remedies::isInside(const Prover &with, Term of) const {
+  Prover trial = with;
+  return trial.prove(of, condition).holds && trial.prove(getUpper(of), condition).holds;
+}
+
+/// Whether the index is inside if the facts hold, and something is read then.
+bool Remedies::mends(ArrayRef<Term> facts) const {
+  Term all = terms.truth(true);
+  for (Term fact : facts)
+    all = terms.both(all, fact);
+  if (all->isFalse())
+    return false;
+  return isInside(prover.with(all), index) && isOfUse(all);
+}
+
+/// Whether the facts hold of some sizes above 1 at which something is read.
+bool Remedies::isOfUse(Term facts) const {
+  Term large = condition, below = terms.number(-1);
+  auto mention = [&](Term unknown, int64_t least) {
+    large = terms.both(large, terms.atMost(terms.number(least), unknown));
+    below = terms.difference(below, unknown);
+  };
+  llvm::SetVector<Term> indices, symbols;
+  collectIndices(index, indices);
+  std::function<void(Term)> collect = [&](Term term) {
+    if (term->is(TermKind::Symbol))
+      symbols.insert(term);
+    for (Term operand : term->operands)
+      collect(operand);
+  };
+  collect(facts);
+  for (Term variable : indices)
+    mention(variable, 0);
+  for (Term symbol : symbols)
+    mention(symbol, 2);
+  // Less than nothing is reached only where no such sizes are.
+  return !prover.with(facts).prove(below, large).holds;
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+static bool isOfSymbols(Term term) {
+  return term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
+         ((term->is(TermKind::Sum) || term->is(TermKind::Product) ||
+           term->is(TermKind::Quotient)) &&
+          llvm::all_of(term->operands, isOfSymbols));
+}
+
+/// Of every quotient of sizes that it is exact, of every divisor that it is positive.
+void Remedies::collectDivisors(Term term, llvm::SetVector<Term> &facts) {
+  for (Term operand : term->operands)
+    collectDivisors(operand, facts);
+  if (!term->is(TermKind::Quotient) || !isOfSymbols(term->operands[1]))
+    return;
+  Term divisor = term->operands[1];
+  if (isOfSymbols(term->operands[0]))
+    facts.insert(terms.isZero(terms.remainder(term->operands[0], divisor)));
+  if (!divisor->is(TermKind::Number))
+    facts.insert(terms.notNegative(terms.difference(divisor, terms.number(1))));
+}
+
+std::string Remedies::findConstraint() {
+  llvm::SetVector<Term> facts;
+  collectDivisors(index, facts);
+  collectDivisors(extent, facts);
+  SmallVector<SmallVector<Term>> tries;
+  for (Term fact : facts)
+    tries.push_back({fact});
+  tries.push_back(facts.takeVector());
+  // What has to hold of the sizes at the ends of the ranges.
+  SmallVector<Term> ends;
+  for (Term goal : {index, getUpper(index)})
+    if (Prover trial = prover; !trial.prove(goal, condition).holds)
+      if (Term end = least(goal); end && isOfSymbols(end) && !end->is(TermKind::Number))
+        ends.push_back(terms.notNegative(end));
+  SmallVector<SmallVector<Term>> more = {ends};
+  for (const SmallVector<Term> &few : tries)
+    more.push_back(few), more.back().append(ends.begin(), ends.end());
+  if (!ends.empty())
+    tries.append(more);
+  for (SmallVector<Term> &proposed : tries) {
+    if (proposed.empty() || proposed.size() > maxFacts || !mends(proposed))
+      continue;
+    for (size_t k = proposed.size(); k-- > 0 && proposed.size() > 1;) {
+      SmallVector<Term> fewer(proposed);
+      fewer.erase(fewer.begin() + k);
+      if (mends(fewer))
+        proposed = fewer;
+    }
+    return llvm::join(llvm::map_range(proposed, [&](Term fact) { return terms.str(fact); }),
+                      " and ");
+  }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Elements of parameters
+//===----------------------------------------------------------------------===//
+
+/// Whether an assumption can be about an integer: arithmetic on symbols and elements.
+static bool isStatable(Term term) {
+  bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
+                      term->is(TermKind::Index) || term->is(TermKind::Sum) ||
+                      term->is(TermKind::Product) || term->is(TermKind::Quotient) ||
+                      term->is(TermKind::Load);
+  return isArithmetic && llvm::all_of(term->operands, isStatable);
+}
+
+std::string Remedies::findRange(Term load) {
+  SmallVector<Term> ends = {extent};
+  // The index may be so many times the element, and more.
+  SmallVector<std::pair<Term, int64_t>> parts;
+  int64_t constant = 0;
+  splitSum(index, parts, constant);
+  for (auto [part, coefficient] : parts)
+    if (part == load && coefficient > 1)
+      ends.push_back(terms.quotient(extent, terms.number(coefficient)));
+  std::function<void(Term)> symbols = [&](Term term) {
+    if (term->is(TermKind::Symbol) && !llvm::is_contained(ends, term))
+      ends.push_back(term);
+    for (Term operand : term->operands)
+      symbols(operand);
+  };
+  symbols(extent);
+  symbols(index);
+  for (Term end : ends)
+    if (isOfSymbols(end) &&
+        mends({terms.notNegative(load), terms.below(load, end)}))
+      return terms.str(end);
+  return "";
+}
+
+std::string Remedies::findAssumption(Term load) {
+  // The element at any index, which is named as it is here where it is a variable.
+  SmallVector<Term> any;
+  SmallVector<std::string> names;
+  for (Term subscript : load->operands) {
+    std::string name =
+        subscript->is(TermKind::Index) ? terms.nameOf(subscript) : "i" + std::to_string(any.size());
+    while (llvm::is_contained(names, name))
+      name += std::to_string(any.size());
+    names.push_back(name);
+    any.push_back(terms.freshIndex(name));
+  }
+  Term element = terms.load(load->value, any, load->type);
+  SmallVector<Term> here, everywhere;
+  for (Term goal : {index, getUpper(index)}) {
+    if (Prover trial = prover; trial.prove(goal, condition).holds)
+      continue;
+    Term end = least(terms.substitute(goal, {{load, element}}));
+    llvm::SetVector<Term> left;
+    if (end)
+      collectIndices(end, left);
+    if (!end || !isStatable(end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
+      return "";
+    everywhere.push_back(terms.notNegative(end));
+    here.push_back(terms.substitute(everywhere.back(), {{element, load}}));
+  }
+  if (here.empty() || !mends(here))
+    return "";
+  std::string text = names.empty() ? "" : "[" + llvm::join(names, ", ") + "] ";
+  return text + llvm::join(llvm::map_range(everywhere, [&](Term fact) { return terms.str(fact); }),
+                           " and ");
+}
+
+std::optional<bool> Remedies::isMended(Term other) const {
+  if (isInside(prover, other))
+    return false;
+  Term some = terms.notNegative(terms.difference(extent, terms.number(1)));
+  if (isInside(prover.with(some), other))
+    return true;
+  return std::nullopt;
+}
+
+std::optional<bool> Remedies::isMendedByRemainder() const {
+  return isMended(terms.remainder(index, extent));
+}
+
+std::optional<bool> Remedies::isMendedByClamp() const {
+  Term last = terms.difference(extent, terms.number(1));
+  return isMended(terms.integer("min", terms.integer("max", index, terms.number(0)), last));
+}
