@@ -16,7 +16,7 @@ weights(x : f32[N, M], scale : f32) -> (y : f32[N, M])
 0.0159 0.1173 0.8668
 0.8668 0.1173 0.0159
 line 3, column 17: '+' combines shapes [N, M] and [M, N], but only equal shapes and \
-scalars combine; axis 0 is N on one side and M on the other
+scalars combine; axis 0 is N on one side and M on the other; 'transpose(bias)' has the shape of the first
 wrote made.cu
 """
 

@@ -40,6 +40,7 @@ private:
   bool isMixed(Expr e) { return e->dependsOn(j) && readsResult(e); }
   std::optional<Terms> separate(Expr e);
   std::optional<Terms> product(const Terms &a, const Terms &b);
+  bool addsExtremes(const Terms &terms);
   bool canShift(const Terms &terms);
   Terms shifted(const Terms &terms);
   Expr count();
@@ -277,6 +278,17 @@ std::optional<Expr> Expansion::meanOfDistances(Expr h, Expr g, Expr first) {
   return op("arith.divf", exprs.op("arith.negf", {sums}, type), count);
 }
 
+/// Whether what is added to terms of the index comes from maxima and minima alone. These have no
+/// error, so that a difference from them has none of their size, as its expansion has.
+bool Expansion::addsExtremes(const Terms &terms) {
+  return llvm::any_of(terms, [&](const Term &term) {
+    SmallVector<Expr> results = term.g.empty() ? outermostReductions(multiply(term.h)) : SmallVector<Expr>();
+    return !results.empty() && llvm::all_of(results, [](Expr result) {
+      return result->monoid == Monoid::max || result->monoid == Monoid::min;
+    });
+  });
+}
+
 /// A first value that is itself a result over a range of this length would make the new
 /// sums mixed again.
 bool Expansion::canShift(const Terms &terms) {
@@ -360,7 +372,7 @@ Expr Expansion::run(Expr body) {
     if (factor.divides)
       return nullptr;
     auto terms = separate(factor.base);
-    if (!terms || terms->size() < 2)
+    if (!terms || terms->size() < 2 || addsExtremes(*terms))
       return nullptr;
     if (!canShift(*terms))
       return nullptr;

@@ -37,26 +37,35 @@ bool Derivation::repairable(Expr e, int64_t j, Expr body, Expr present) {
       .valid();
 }
 
-/// Whether a factor of the terms of `e` is exp(x − max x), the maximum being of the same
-/// elements or more: its powers neither leave the range nor, beside the term where it is
-/// 1, lose anything.
-bool Derivation::isAtMostOne(Expr e, int64_t j, Expr factor, Expr present) {
+/// Whether a factor of terms at `j` is exp(x − max x), the maximum being of these elements
+/// or more, and so at most 1.
+bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr present) {
   if (!factor->isOp("math.exp") && !factor->isOp("math.exp2"))
     return false;
   Expr difference = factor->operands[0];
   if (!difference->isOp("arith.subf"))
     return false;
   Expr most = difference->operands[1];
-  if (most->kind != ExprKind::Reduce || most->monoid != Monoid::max ||
-      most->extent != e->extent || most->dependsOn(j))
+  if (most->kind != ExprKind::Reduce || most->monoid != Monoid::max || most->extent != extent ||
+      most->dependsOn(j))
     return false;
   auto [body, range] = exprs.open(most, j);
   return body == difference->operands[0] && (!range || range == present);
 }
 
-/// (σ·ξ)ⁿ = σⁿ·ξⁿ, n = 2, 3 or 4, in a product, for a σ that reads results and may leave
-/// the sum and a ξ that is at most 1: its power leaves the range no sooner than that of σ·ξ
-/// beside the term where it is 1, and σⁿ is that of a sum of ξ.
+/// Whether a result is a sum of such factors, the maximum being of the same elements, one of
+/// which is 1, so that it is at least 1. What it divides by itself is no larger than before: powers of exp(x − max x) and of the
+/// sum, taken apart, leave the range no sooner than those of the quotient.
+bool Derivation::isAtLeastOne(Expr sum) {
+  if (sum->kind != ExprKind::Reduce || sum->monoid != Monoid::add)
+    return false;
+  int64_t j = openings.indexFor(sum);
+  auto [body, present] = exprs.open(sum, j);
+  return isAtMostOne(sum->extent, j, body, present) &&
+         exprs.open(body->operands[0]->operands[1], j).second == present;
+}
+
+/// (ξ/σ)ⁿ = ξⁿ/σⁿ, n = 2, 3 or 4, in a product, for ξ at most and σ at least 1.
 Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
@@ -66,10 +75,9 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     double power = cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
     bool leaves = power == 2 || power == 3 || power == 4, any = false;
     for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
-      bool isOfRow = !part.base->dependsOn(j);
-      leaves &= isOfRow ? !outermostReductions(part.base).empty() && !readsExtremesOnly(part.base)
-                        : !part.divides && isAtMostOne(e, j, part.base, present);
-      any |= isOfRow;
+      leaves &= part.divides ? isAtLeastOne(part.base)
+                             : isAtMostOne(e->extent, j, part.base, present);
+      any |= part.divides;
     }
     if (!leaves || !any)
       return factor;
@@ -79,12 +87,35 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   });
 }
 
+/// Whether a product without its results may leave the range of the type where it does not
+/// with them: a factor occurs twice, and a result twice or one of maxima and minima.
+bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> factors,
+                               Expr present) {
+  std::set<Expr> bases, results;
+  bool repeated = false, repeatsResult = false, isSafe = true;
+  for (const FoldRules::Factor &factor : factors) {
+    Expr base = factor.base;
+    if (base->dependsOn(j)) {
+      bool isAgain = !bases.insert(base).second;
+      repeated |= isAgain;
+      isSafe &= !isAgain || isAtMostOne(e->extent, j, base, present);
+    } else if (!outermostReductions(base).empty()) {
+      repeatsResult |= !results.insert(base).second || base->isOp("math.powf") ||
+                       readsExtremesOnly(base);
+      Expr root = base->isOp("math.powf") ? base->operands[0] : base;
+      isSafe &= factor.divides && isAtLeastOne(root);
+    }
+  }
+  return repeated && repeatsResult && !isSafe;
+}
+
 /// R1: ⊕_j σ·ξ(j) = σ·⊕_j ξ(j) for sums and a factor σ free of j. Over an empty
 /// range the left side is 0 whatever σ is, so the right side is guarded.
 ///
 /// What is left must not leave the range of the type where the sum as written
 /// would not. A result of an earlier reduction therefore stays beside a factor
-/// that occurs twice (x²/m² overflows where (x/m)² does not), and a result made
+/// that occurs twice (x²/m² overflows where (x/m)² does not; not beside
+/// exp(x − max x), which is at most 1, if it divides and is at least 1), and a result made
 /// of maxima and minima stays wherever R3 repairs the sum when they change,
 /// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
 Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
@@ -93,15 +124,7 @@ Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
   auto sum = [&](Expr term) {
     return exprs.reduce(e->monoid, e->extent, j, term, present, e->rounds, name);
   };
-  std::set<Expr> bases, results;
-  bool repeated = false, repeatsResult = false;
-  for (const FoldRules::Factor &factor : factors)
-    if (factor.base->dependsOn(j))
-      repeated |= !bases.insert(factor.base).second && !isAtMostOne(e, j, factor.base, present);
-    else if (!outermostReductions(factor.base).empty())
-      repeatsResult |= !results.insert(factor.base).second || factor.base->isOp("math.powf") ||
-                       readsExtremesOnly(factor.base);
-  if (!enabled("R1") || (repeated && repeatsResult))
+  if (!enabled("R1") || mayLeaveRange(e, j, factors, present))
     return sum(body);
   auto without = [&](llvm::function_ref<bool(Expr)> leaves) {
     return rules.rebuildProduct(body, [&](unsigned, Expr factor) {
@@ -156,6 +179,8 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
         !readsResult(choice->operands[1]))
       return choice;
     Expr condition = choice->operands[0], value = choice->operands[1];
+    if (mayLeaveRange(e, j, rules.factors(value), present))
+      return choice;
     picked = picked ? exprs.op("arith.andi", {picked, condition}, condition->type) : condition;
     llvm::copy_if(rules.factors(value), std::back_inserter(outside),
                   [&](const FoldRules::Factor &inner) { return leaves(inner.base); });

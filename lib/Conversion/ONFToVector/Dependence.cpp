@@ -93,7 +93,13 @@ Dependence::Set Dependence::compute(Value value) {
   if (auto fold = dyn_cast<FoldOp>(op)) {
     unsigned number = cast<OpResult>(value).getResultNumber();
     SmallVector<AccOp> accs = getAccs(fold);
-    set = of(accs[number].getResult());
+    // The states of a fold inside of another one are computed together, where all of their
+    // indices are known.
+    if (!isa<FoldOp>(fold->getParentOp()))
+      set = of(accs[number].getResult());
+    else
+      for (AccOp acc : accs)
+        set.insert(of(acc.getResult()).begin(), of(acc.getResult()).end());
     set.erase(fold.getBody().getArgument(0));
     auto found = extra.find(value);
     if (found != extra.end())

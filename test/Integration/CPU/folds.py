@@ -254,6 +254,32 @@ class Folds(mt.KernelTest):
         self.check_row("O = +/ (pow(softmax(x), 5.0) * y)", lambda x, y: (weights(x) ** 5 * y).sum(-1),
                        lengths=(67, 300), passes=2)
 
+    def test_squares_of_weights_without_the_largest(self):
+        """Where a divisor leaves the largest element out it may be tiny, and its square nothing."""
+        spec = ("kernel sub[N, M; T : float = f32](x : T[N, M]) -> O : T[N] {\n"
+                "  e = exp(x -@(1,0) (max/ x))\n"
+                "  l = +/ mask([_, j] j > 0, e)\n"
+                "  p = e /@(1,0) l\n"
+                "  O = +/ mask([_, j] j > 0, p * p)\n}\n")
+        kernel = mt.make_kernel(spec, T="f32")
+        x = np.random.default_rng(5).standard_normal((4, 20))
+        x[:, 0] += 60
+        expected = (weights(x[:, 1:]) ** 2).sum(-1)
+        found = kernel.results({"x": x}, {"O": (4,)})["O"]
+        np.testing.assert_allclose(found, expected, rtol=2e-5)
+
+    def test_distances_from_the_least(self):
+        """A difference from an extreme is not measured from another element."""
+        spec = ("kernel least[N, M; T : float = f32](x : T[N, M]) -> O : T[N] {\n"
+                "  l = min/ x\n"
+                "  O = +/ ((x -@(1,0) l) /@(1,0) ((max/ x) - l))\n}\n")
+        kernel = mt.make_kernel(spec, T="f32")
+        x = np.random.default_rng(6).standard_normal((3, 5000)).astype(np.float32)
+        x[1, 0] = 1e7
+        y = x.astype(np.float64) - x.min(-1, keepdims=True)
+        found = kernel.results({"x": x}, {"O": (3,)})["O"]
+        np.testing.assert_allclose(found, (y / y.max(-1, keepdims=True)).sum(-1), rtol=2e-6)
+
     def test_powers_of_shares(self):
         """What may be above 1 follows its sum by R3."""
         self.check_row("O = +/ (pow(abs(x) /@(1,0) (+/ abs(x)), 3.0) * y)",
