@@ -80,7 +80,7 @@ private:
   Expr hoistFactors(Expr e, int64_t j, Expr body, Expr present);
   Expr hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present);
   bool isAtMostOne(llvm::StringRef extent, int64_t j, Expr factor, Expr present);
-  bool isAtLeastOne(Expr sum);
+  bool isModerate(Expr e);
   bool mayLeaveRange(Expr e, int64_t j, llvm::ArrayRef<FoldRules::Factor> factors, Expr present);
   std::pair<Expr, Expr> conditionInTerm(Expr e, int64_t j, Expr body, Expr present);
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);

@@ -53,19 +53,26 @@ bool Derivation::isAtMostOne(StringRef extent, int64_t j, Expr factor, Expr pres
   return body == difference->operands[0] && (!range || range == present);
 }
 
-/// Whether a result is a sum of such factors, the maximum being of the same elements, one of
-/// which is 1, so that it is at least 1. What it divides by itself is no larger than before: powers of exp(x − max x) and of the
-/// sum, taken apart, leave the range no sooner than those of the quotient.
-bool Derivation::isAtLeastOne(Expr sum) {
-  if (sum->kind != ExprKind::Reduce || sum->monoid != Monoid::add)
+/// Whether a result is moderate: a sum of products of such factors, the maximum being of the
+/// same elements, one of which is 1, so that it lies between 1 and the number of elements; or a
+/// product or quotient of these. Powers of exp(x − max x) and of moderate results, taken apart,
+/// leave the range no sooner than together, but for powers of the number of elements.
+bool Derivation::isModerate(Expr e) {
+  if (e->isOp("arith.mulf") || e->isOp("arith.divf"))
+    return isModerate(e->operands[0]) && isModerate(e->operands[1]);
+  if (e->isOp("arith.select")) // over nothing it is a constant
+    return e->operands[2]->kind == ExprKind::Const && isModerate(e->operands[1]);
+  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::add)
     return false;
-  int64_t j = openings.indexFor(sum);
-  auto [body, present] = exprs.open(sum, j);
-  return isAtMostOne(sum->extent, j, body, present) &&
-         exprs.open(body->operands[0]->operands[1], j).second == present;
+  int64_t j = openings.indexFor(e);
+  auto [body, present] = exprs.open(e, j);
+  return llvm::all_of(rules.factors(body), [&, present = present](const FoldRules::Factor &factor) {
+    return !factor.divides && isAtMostOne(e->extent, j, factor.base, present) &&
+           exprs.open(factor.base->operands[0]->operands[1], j).second == present;
+  });
 }
 
-/// (ξ/σ)ⁿ = ξⁿ/σⁿ, n = 2, 3 or 4, in a product, for ξ at most and σ at least 1.
+/// (ξ/σ)ⁿ = ξⁿ/σⁿ, n = 2, 3 or 4, in a product, for ξ at most 1 and σ moderate.
 Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
@@ -75,7 +82,7 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     double power = cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
     bool leaves = power == 2 || power == 3 || power == 4, any = false;
     for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
-      leaves &= part.divides ? isAtLeastOne(part.base)
+      leaves &= part.divides ? isModerate(part.base)
                              : isAtMostOne(e->extent, j, part.base, present);
       any |= part.divides;
     }
@@ -103,7 +110,7 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
       repeatsResult |= !results.insert(base).second || base->isOp("math.powf") ||
                        readsExtremesOnly(base);
       Expr root = base->isOp("math.powf") ? base->operands[0] : base;
-      isSafe &= factor.divides && isAtLeastOne(root);
+      isSafe &= isModerate(root);
     }
   }
   return repeated && repeatsResult && !isSafe;
@@ -115,7 +122,7 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
 /// What is left must not leave the range of the type where the sum as written
 /// would not. A result of an earlier reduction therefore stays beside a factor
 /// that occurs twice (x²/m² overflows where (x/m)² does not; not beside
-/// exp(x − max x), which is at most 1, if it divides and is at least 1), and a result made
+/// exp(x − max x), which is at most 1, if it is moderate), and a result made
 /// of maxima and minima stays wherever R3 repairs the sum when they change,
 /// which is seldom. Everything else leaves: see Numerics in DNFToONF.h.
 Expr Derivation::hoistFactors(Expr e, int64_t j, Expr body, Expr present) {
