@@ -1,6 +1,7 @@
 //===- Trial.cpp - the values of two levels at a random point --------------===//
 #include "lib/Validation/Trial.h"
 #include "lib/Interpreter/Kernel.h"
+#include "lib/Support/SplitMix64.h"
 #include "lib/Validation/Validation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
@@ -83,20 +84,6 @@ private:
   }
   std::vector<std::pair<SmallVector<SymExpr>, double>> groups;
   std::set<std::string> folded;
-};
-
-/// SplitMix64, which is the same on every machine.
-struct Generator {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  int64_t below(uint64_t n) { return int64_t(next() % n); }
-  /// In [0, 1).
-  double uniform() { return double(next() >> 11) * 0x1p-53; }
 };
 } // namespace
 
@@ -202,7 +189,7 @@ std::optional<Sizes> Trial::pickSizes(uint64_t seed) {
   Cost cost(loops);
   Extents extents(description);
   Hints hints(description);
-  Generator random{seed};
+  SplitMix64 random{seed};
   std::optional<Sizes> best;
   std::tuple<bool, unsigned, double> bestScore;
   for (unsigned attempt = 0; attempt < attempts && !(best && attempt >= enough); ++attempt) {
@@ -254,7 +241,7 @@ std::optional<KernelInputs> Trial::pickInputs(uint64_t seed) {
   if (!sizes)
     return std::nullopt;
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
-  Generator random{seed};
+  SplitMix64 random{seed};
   // Of positive elements more functions have values; scalars are scales, bounds and the like.
   bool isPositive = seed % 2 == 1;
   KernelInputs inputs;
@@ -301,7 +288,7 @@ bool Trial::tryPoint(uint64_t seed) {
     return false;
   }
   Point next;
-  Generator random{seed};
+  SplitMix64 random{seed};
   for (const std::vector<int64_t> &shape : llvm::cantFail(outputShapes(kernel, inputs->symbols))) {
     auto &chosen = next.elements.emplace_back();
     if (interp::countOf(shape) == 0)

@@ -3,6 +3,7 @@
 #include "Values.h"
 #include "lib/Support/HalfFloat.h"
 #include "lib/Support/Npy.h"
+#include "lib/Support/SplitMix64.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
@@ -269,23 +270,8 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
 // Random elements
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// SplitMix64.
-struct Generator {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  /// In (0, 1].
-  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
-};
-} // namespace
-
 void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
-  Generator generator{seed};
+  SplitMix64 generator{seed};
   generator.next();
   StringRef type = value.getInfo().elementType;
   int64_t count = value.getNumElements();
