@@ -310,7 +310,10 @@ std::string MathPrinter::repair(onf::AccOp op) {
     names[block.getArgument(2 * k + 1)] = names[ref];
   }
   auto yield = cast<onf::YieldOp>(block.getTerminator());
-  return at(yield.getValues()[0], MathTerm::Product);
+  std::string text = "·" + at(yield.getValues()[0], MathTerm::Product);
+  for (auto [other, coefficient] : llvm::zip_equal(op.getOthers(), yield.getValues().drop_front()))
+    text += " + " + names[other] + "⁻·" + at(coefficient, MathTerm::Product);
+  return text;
 }
 
 void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
@@ -327,7 +330,7 @@ void MathPrinter::printAcc(onf::AccOp op, unsigned indent) {
   }
   std::string old = state;
   if (!op.getRefs().empty())
-    old += "·" + repair(op);
+    old += repair(op);
   auto yield = cast<onf::YieldOp>(value.getTerminator());
   Value term = yield.getValues()[0];
   auto infix = [&](StringRef symbol, Strength strength) {

@@ -230,7 +230,14 @@ Error ONFInterpreter::buildAcc(onf::AccOp op, AccState *acc) {
     roundOperands(op, acc);
   if (op.getRepair().empty())
     return Error::success();
-  return buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor);
+  if (Error error = buildRegion(op.getRepair(), acc->repairScope, acc->oldAndNew, acc->factor))
+    return error;
+  auto yield = cast<onf::YieldOp>(op.getRepair().front().getTerminator());
+  for (auto [other, coefficient] : llvm::zip_equal(op.getOthers(), yield.getValues().drop_front())) {
+    acc->others.push_back(static_cast<AccState *>(nodeOf(other)));
+    acc->coefficients.push_back(nodeOf(coefficient));
+  }
+  return Error::success();
 }
 
 /// Whether a value is an element of an input as it was read, perhaps widened.

@@ -59,7 +59,7 @@ void AccState::start() {
   old = identity;
 }
 
-/// c(d, d') ⊗ the state, for the references as they were and as they are.
+/// c(d, d') ⊗ the state, and Σ cₖ·uₖ, for the references as they were and as they are.
 void AccState::repair(Machine &m) {
   m.enter(*repairScope);
   for (auto [k, ref] : llvm::enumerate(refs)) {
@@ -73,7 +73,13 @@ void AccState::repair(Machine &m) {
     else
       cell = interp::combine(combine == ScalarFn::add ? Monoid::add : Monoid::mul, form, c, cell);
   };
-  if (!needed)
+  if (!others.empty()) {
+    apply(state[0]);
+    for (auto [other, coefficient] : llvm::zip_equal(others, coefficients)) {
+      Cell term = interp::combine(Monoid::mul, form, m.get(coefficient), other->old);
+      state[0] = interp::combine(Monoid::add, form, state[0], term);
+    }
+  } else if (!needed)
     llvm::for_each(state, apply);
   else
     for (int64_t i : *needed)

@@ -85,6 +85,8 @@ struct AccState final : Node {
   std::vector<Node *> oldAndNew;
   Node *factor = nullptr;
   ScalarFn combine = ScalarFn::mul; // what the repair does with its factor
+  std::vector<AccState *> others;   // what it adds, by the coefficients
+  std::vector<Node *> coefficients;
 };
 
 /// Interval claims of a fold, evaluated for the tile a row lies in.

@@ -249,8 +249,9 @@ void ONFAccesses::visitState(onf::FoldOp fold, unsigned number, Env &env, Term c
 }
 
 void ONFAccesses::visitAcc(onf::AccOp acc, Env &env, Term condition) {
-  for (Value ref : acc.getRefs())
-    need(ref, env, condition);
+  for (ValueRange states : {acc.getRefs(), acc.getOthers()})
+    for (Value state : states)
+      need(state, env, condition);
   for (Region *region : {&acc.getValue(), &acc.getRepair()})
     if (!region->empty())
       for (Value value : region->front().getTerminator()->getOperands())

@@ -211,7 +211,7 @@ def ONF_GuardOp : ONF_Op<"guard", [HasParent<"FoldOp">]> {
 // Not free of effects: a fold yields each of its states, so that equal states
 // may not be merged nor unused ones removed behind its back.
 def ONF_AccOp : ONF_NamedOp<"acc",
-    [HasParent<"FoldOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [HasParent<"FoldOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "One state of a fold: t ← c(d, d') ⊗ t ⊕ F(j, d')";
   let description = [{
     `value` has one block argument per entry of `extents` (the axes the state
@@ -227,17 +227,22 @@ def ONF_AccOp : ONF_NamedOp<"acc",
     boolean: the state stays where it holds and is the identity again elsewhere.
     `function` names the `moa.monoid` of the monoid `user`.
 
+    `others` are results u of earlier accs of the same fold without axes, sums of the type of this
+    one, which is a sum without axes. The repair then yields one more value cₖ for each: it is linear,
+    t ← c·t + Σ cₖ·uₖ, with the uₖ as they were before this index, as it takes to measure powers
+    of x − d from a new d.
+
     `singular[k]` is a float: while d'ₖ equals it, the state stays the identity
     (NaN: never). The caller decides what a state that is still singular at the
     end means. `operand_type` as for `dnf.reduce`.
 
     Semantics per present index j, in order of the accs:
       if some d'ₖ = singularₖ: t unchanged
-      else: t ← (t is identity-since-start or no ref changed ? t : c ⊗ t) ⊕ F
+      else: t ← (t is identity-since-start or no ref changed ? t : c ⊗ t + Σ cₖ·uₖ) ⊕ F
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, StrAttr:$name, StrArrayAttr:$names,
                        StrArrayAttr:$extents, Variadic<AnyType>:$refs,
-                       MoA_ScalarFnAttr:$combine, ArrayAttr:$singular,
+                       Variadic<AnyType>:$others, MoA_ScalarFnAttr:$combine, ArrayAttr:$singular,
                        OptionalAttr<TypeAttr>:$operand_type,
                        OptionalAttr<FlatSymbolRefAttr>:$function);
   let results = (outs AnyType:$result);
@@ -246,8 +251,8 @@ def ONF_AccOp : ONF_NamedOp<"acc",
   let assemblyFormat = [{
     `` $monoid ($function^)? $name `carries` $names `in` $extents
     (`rounds` $operand_type^)?
-    `refs` `(` $refs `)` `` $combine $singular attr-dict-with-keyword
-    `:` functional-type($refs, $result) $value `repair` $repair
+    `refs` `(` $refs `)` (`others` `(` $others^ `:` type($others) `)`)? `` $combine $singular
+    attr-dict-with-keyword `:` functional-type($refs, $result) $value `repair` $repair
   }];
 }
 
@@ -324,7 +329,8 @@ def ONF_YieldOp : ONF_Op<"yield", [Terminator, Pure, ParentOneOf<["FoldOp", "Acc
   let summary = "Ends a fold (its states), a value region or a repair region";
   let description = [{
     In a fold: the results of its accs, in order. In the value of an acc: the term F, or one
-    element of it where axes are carried. In a repair: the factor c(d, d').
+    element of it where axes are carried. In a repair: the factor c(d, d') and what others of
+    the fold are multiplied with.
 
         onf.yield %m, %l : f32, f32
   }];

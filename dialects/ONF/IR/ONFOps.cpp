@@ -147,12 +147,12 @@ LogicalResult AccOp::verify() {
   if (isa<ArrayType>(type) != !getExtents().empty())
     return emitOpError("expects an array result exactly for carried axes (C3), but got ")
            << type;
-  auto yieldsElement = [](Region &region, Type element) {
+  auto yieldsElement = [](Region &region, Type element, size_t count = 1) {
     if (!region.hasOneBlock() || region.front().empty())
       return false;
     auto yield = dyn_cast<YieldOp>(region.front().back());
-    return yield && yield.getValues().size() == 1 &&
-           yield.getValues()[0].getType() == element;
+    return yield && yield.getValues().size() == count &&
+           llvm::all_of(yield.getValues().getTypes(), [&](Type type) { return type == element; });
   };
   if (!yieldsElement(getValue(), element))
     return emitOpError("expects a value of type ") << element << " (C4)";
@@ -160,12 +160,19 @@ LogicalResult AccOp::verify() {
     return emitOpError("expects ")
            << (isLogical(getMonoid()) ? "booleans" : "numbers") << " for '"
            << stringifyMonoid(getMonoid()) << "' (C9), but got " << element;
-  for (Value ref : getRefs()) {
-    auto acc = ref.getDefiningOp<AccOp>();
-    if (!acc || acc->getParentOp() != (*this)->getParentOp() ||
-        !acc.getExtents().empty())
-      return emitOpError("expects refs to be scalar states of the same fold (C5)");
-  }
+  auto isScalarState = [&](Value value) {
+    auto acc = value.getDefiningOp<AccOp>();
+    return acc && acc->getParentOp() == (*this)->getParentOp() && acc.getExtents().empty();
+  };
+  if (!llvm::all_of(getRefs(), isScalarState))
+    return emitOpError("expects refs to be scalar states of the same fold (C5)");
+  bool isSum = getMonoid() == Monoid::add && isa<FloatType>(element) && getExtents().empty() &&
+               getCombine() == ScalarFn::mul && !getRefs().empty();
+  for (Value other : getOthers())
+    if (!isSum || !isScalarState(other) || other.getType() != element ||
+        other.getDefiningOp<AccOp>().getMonoid() != Monoid::add)
+      return emitOpError("expects others to be sums without axes of the same fold and type, beside "
+                         "a repair by a factor (C10)");
   if (getSingular().size() != getRefs().size() ||
       !llvm::all_of(getSingular(), llvm::IsaPred<FloatAttr>))
     return emitOpError("expects one singular value, a float, per ref (C6), but got ")
@@ -178,8 +185,10 @@ LogicalResult AccOp::verify() {
   for (Type type : getRefs().getTypes())
     pairs.append(2, type);
   if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
-                               !yieldsElement(getRepair(), keeps ? truth : element)))
-    return emitOpError("expects a repair of an old and a new value per ref (C7)");
+                               !yieldsElement(getRepair(), keeps ? truth : element,
+                                              1 + getOthers().size())))
+    return emitOpError("expects a repair of an old and a new value per ref, to a factor and one more "
+                       "value per other (C7)");
   if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add && !keeps)
     return emitOpError("expects mul, add or select as the repair's operation (C8)");
   return success();

@@ -480,6 +480,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   } else {
     acc.repair = rules.repair(acc.reduce, acc.body, acc.states, indices,
                               [&](Expr state) { return planOf(state).body; });
+    if (!acc.repair.valid() && !acc.carried && repairMoments(nest, acc))
+      return;
   }
   if (acc.repair.valid() && enabled("R3"))
     return;
@@ -490,6 +492,60 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   acc.states.clear();
   acc.repair = Repair();
   acc.pass = pass + 1;
+}
+
+/// R3 for a sum of powers of differences. The sums that the repair adds are states beside it,
+/// which this one comes after.
+bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
+  if (!enabled("R3"))
+    return false;
+  int64_t j = nest.foldIndex[acc.reduce->extent];
+  auto planOf = [&](Expr reduce) {
+    auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == reduce; });
+    return it == nest.accs.end() ? nullptr : it->get();
+  };
+  Repair repair = rules.moments(acc.reduce, acc.body, acc.present,
+                                makeAny(acc.reduce->extent, j, acc.present), acc.states, j,
+                                [&](Expr state) { return planOf(state)->body; });
+  bool isOfFold = repair.valid() && llvm::all_of(repair.others, [&](const Repair::Other &other) {
+    AccPlan *plan = planOf(other.sum);
+    return !plan || !isAssigned(nest, *plan, acc) ||
+           (plan->pass == acc.pass && plan->present == acc.present && !plan->carried);
+  });
+  if (!isOfFold)
+    return false;
+  for (const Repair::Other &other : repair.others)
+    exprs.reductionNames.try_emplace(other.sum,
+                                     acc.name + "_moment" + std::to_string(other.degree));
+  acc.repair = std::move(repair);
+  acc.body = acc.repair.term;
+  return true;
+}
+
+/// Whether `acc` comes before `other` among the states.
+bool Derivation::isAssigned(const NestPlan &nest, const AccPlan &acc, const AccPlan &other) {
+  for (auto &plan : nest.accs)
+    if (plan.get() == &acc || plan.get() == &other)
+      return plan.get() == &acc;
+  return false;
+}
+
+/// Brings the sums that the repair of state k adds in front of it. Returns whether some were not
+/// there.
+bool Derivation::addOthers(NestPlan &nest, size_t k) {
+  bool moved = false;
+  AccPlan &acc = *nest.accs[k];
+  for (const Repair::Other &other : acc.repair.others) {
+    addReduction(nest, other.sum);
+    auto it = llvm::find_if(nest.accs, [&](auto &a) { return a->reduce == other.sum; });
+    if (isAssigned(nest, **it, acc))
+      continue;
+    std::unique_ptr<AccPlan> plan = std::move(*it);
+    nest.accs.erase(it);
+    nest.accs.insert(nest.accs.begin() + k, std::move(plan));
+    moved = true;
+  }
+  return moved;
 }
 
 /// R2 for states that could run earlier than others over their range: a pass whose
@@ -544,6 +600,12 @@ void Derivation::planFolds(NestPlan &nest) {
       visit(acc.present);
     acc.deps.assign(deps.begin(), deps.end());
     assignPass(nest, acc);
+    if (addOthers(nest, k)) {
+      for (const Repair::Other &other : acc.repair.others)
+        members.insert(other.sum);
+      --k;
+      continue;
+    }
     // A state that may end singular needs to know whether its range is empty.
     if (llvm::any_of(acc.repair.singular, [](double s) { return s == s; })) {
       Expr any = makeAny(acc.reduce->extent, nest.foldIndex[acc.reduce->extent], acc.present);

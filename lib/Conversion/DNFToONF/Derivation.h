@@ -95,12 +95,27 @@ private:
                       int64_t axis, llvm::ArrayRef<Expr> states);
   Expr takeSumIn(Expr t);
   void separateReductions(NestPlan &nest);
+  /// Another form of a sum that is a state of a row, whose term at `j` is `body`.
+  struct Form {
+    Expr sum;
+    int64_t j;
+    Expr body, present, value;
+    llvm::SmallVector<std::pair<Expr, std::string>> names; // of the sums in it
+  };
+  llvm::SmallVector<Form, 2> formsOf(const NestPlan &nest, Expr t);
+  llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs,
+                                            llvm::ArrayRef<Form> forms);
+  void take(NestPlan &nest, const Form &form);
+  Expr aboutMeans(const NestPlan &nest, Form &form);
   Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
   unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);
   llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);
+  bool repairMoments(NestPlan &nest, AccPlan &acc);
+  static bool isAssigned(const NestPlan &nest, const AccPlan &acc, const AccPlan &other);
+  bool addOthers(NestPlan &nest, size_t k);
   void delayStates(NestPlan &nest);
   void remark(const AccPlan &acc);
   void remarkOnRange(const AccPlan &acc, const AccPlan &other);

@@ -49,6 +49,7 @@ private:
   void emitFold(NestPlan &nest, FoldPlan &fold);
   Value emitAcc(NestPlan &nest, AccPlan &acc);
   void emitRepair(AccPlan &acc, onf::AccOp op);
+  Expr restOfMeans(const Repair &repair, Type type);
   void settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op);
   void emitOutput(NestPlan &nest, OutputPlan &output);
   void emitStore(NestPlan &nest, OutputPlan &output);
@@ -339,7 +340,9 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   }
   // Values that do not depend on a carried index belong to the fold's scope.
   Value scalar = acc.carried ? Value() : emit(acc.body);
-  SmallVector<Value> refs;
+  SmallVector<Value> refs, others;
+  for (const Repair::Other &other : acc.repair.others)
+    others.push_back(emit(other.sum));
   SmallVector<Attribute> singular;
   for (auto [ref, value] : llvm::zip(acc.repair.refs, acc.repair.singular)) {
     refs.push_back(emit(ref));
@@ -348,7 +351,7 @@ Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   }
   OpBuilder &b = scopes.back()->builder;
   auto op = onf::AccOp::create(b, placeOf(e), type, e->monoid, str(acc.name), strings(names),
-                               strings(extents), refs,
+                               strings(extents), refs, others,
                                acc.repair.resets ? ScalarFn::select : ScalarFn::mul,
                                b.getArrayAttr(singular), e->rounds, e->function);
   b.setInsertionPoint(op);
@@ -389,9 +392,48 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   auto newOf = [&](Expr e) { return news.lookup(e); };
   Expr factor = acc.repair.resets ? rules.unchanged(states, oldOf, newOf)
                                   : rules.ratio(acc.repair.h, states, oldOf, newOf);
-  Value value = emit(factor);
-  onf::YieldOp::create(scopes.back()->builder, loc, value);
+  SmallVector<Value> values{emit(factor)};
+  SmallVector<Expr> by;
+  for (Expr h : acc.repair.from)
+    by.push_back(rules.difference(h, states, oldOf, newOf));
+  for (const Repair::Other &other : acc.repair.others)
+    values.push_back(emit(exprs.op("arith.mulf", {factor, rules.coefficient(other, by)},
+                                   factor->type)));
+  onf::YieldOp::create(scopes.back()->builder, loc, values);
   pop();
+}
+
+/// What moves a sum of differences from means that a fold has rounded to the means themselves:
+/// what is left of Σ W·D, which is 0 about the mean, tells how far away they are. Null where
+/// there are none, or one, of which it is the sum.
+Expr Emitter::restOfMeans(const Repair &repair, Type type) {
+  if (repair.from.size() < 2)
+    return nullptr;
+  unsigned all = (1u << repair.from.size()) - 1;
+  auto sumThatLacks = [&](unsigned set) -> Expr {
+    for (const Repair::Other &other : repair.others)
+      if (llvm::is_contained(other.lacks, set))
+        return other.sum;
+    return nullptr;
+  };
+  Expr count = sumThatLacks(all), zero = exprs.floatConstant(0, type), rest = nullptr;
+  SmallVector<Expr> by;
+  for (auto [i, isFromMean] : llvm::enumerate(repair.isFromMean)) {
+    Expr moved = exprs.op("arith.divf", {sumThatLacks(all & ~(1u << i)), count}, type);
+    by.push_back(isFromMean ? exprs.op("arith.negf", {moved}, type) : zero);
+  }
+  if (llvm::none_of(repair.isFromMean, [](bool is) { return is; }))
+    return nullptr;
+  for (const Repair::Other &other : repair.others) {
+    Expr term = exprs.op("arith.mulf", {rules.coefficient(other, by), other.sum}, type);
+    rest = rest ? exprs.op("arith.addf", {rest, term}, type) : term;
+  }
+  MLIRContext *context = exprs.getContext();
+  auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
+                              IntegerAttr::get(IntegerType::get(context, 64), 1)); // oeq
+  Expr isEmpty = exprs.op(OperationName("arith.cmpf", context), DictionaryAttr::get(context, equal),
+                          {count, zero}, IntegerType::get(context, 1));
+  return exprs.op("arith.select", {isEmpty, zero, rest}, type);
 }
 
 /// Binds the final values of a fold's states. While a reference is singular
@@ -420,13 +462,18 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       Value any = emit(derivation.makeAny(fold.extent, fold.index, fold.present));
       ended = arith::AndIOp::create(b, loc, any, ended);
       Expr zero = exprs.floatConstant(0, acc->reduce->type);
-      limit = emit(exprs.op("arith.mulf", {zero, acc->repair.h}, acc->reduce->type));
+      Expr value = exprs.op("arith.mulf", {zero, acc->repair.h}, acc->reduce->type);
+      for (Expr h : acc->repair.from)
+        value = exprs.op("arith.mulf", {value, h}, acc->reduce->type);
+      limit = emit(value);
     }
     if (acc->carried) {
       carried[acc->reduce] = {result, ended, limit, *acc->carried};
       continue;
     }
     Value value = result;
+    if (Expr rest = restOfMeans(acc->repair, acc->reduce->type))
+      value = arith::AddFOp::create(b, loc, value, emit(rest));
     if (ended)
       value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;

@@ -164,7 +164,8 @@ std::optional<Terms> Expansion::separate(Expr e) {
       if (!result->dependsOn(j))
         states.insert(result);
     Split split = rules.splitMul(e->operands[0], states, {j});
-    if (!split)
+    // Of two negative factors the product has a logarithm, but they have none.
+    if (!split || !rules.isNonNegative(split.g) || !rules.isNonNegative(split.h))
       return std::nullopt;
     auto log = [&](Expr x) {
       return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type);

@@ -143,6 +143,8 @@ Split FoldRules::splitAddOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
     Split a = splitMul(e->operands[0], states, indices);
     if (!a)
       return a;
+    if (!isNonNegative(a.g) || !isNonNegative(a.h))
+      return blockedBy(e); // the logarithm of the product may be a number where theirs are none
     return {exprs.op("math.log", {a.g}, type), exprs.op("math.log", {a.h}, type)};
   }
   return blockedBy(e);
@@ -519,6 +521,34 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
     return exprs.op(*h->op, h->attributes, {difference}, type);
   }
   return exprs.op("arith.divf", {at(h, newState), at(h, oldState)}, type);
+}
+
+Expr FoldRules::difference(Expr h, const StateSet &states,
+                           llvm::function_ref<Expr(Expr)> oldState,
+                           llvm::function_ref<Expr(Expr)> newState) {
+  auto at = [&](Expr e, llvm::function_ref<Expr(Expr)> state) {
+    return exprs.replace(e, [&](Expr node) -> Expr {
+      return states.contains(node) ? state(node) : nullptr;
+    });
+  };
+  if (h->isOp("arith.negf")) {
+    Expr v = h->operands[0];
+    return exprs.op("arith.subf", {at(v, oldState), at(v, newState)}, h->type);
+  }
+  return exprs.op("arith.subf", {at(h, newState), at(h, oldState)}, h->type);
+}
+
+Expr FoldRules::coefficient(const Repair::Other &other, ArrayRef<Expr> by) {
+  Type type = other.sum->type;
+  Expr sum = nullptr;
+  for (unsigned lacks : other.lacks) {
+    Expr product = nullptr;
+    for (unsigned i = 0; i < by.size(); ++i)
+      if (lacks >> i & 1)
+        product = product ? exprs.op("arith.mulf", {product, by[i]}, type) : by[i];
+    sum = sum ? exprs.op("arith.addf", {sum, product}, type) : product;
+  }
+  return sum;
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,19 @@ struct Repair {
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
   bool resets = false;
+  /// F = W · Π Dᵢ, G ⊗ H being W and Dᵢ = gᵢ + hᵢ: F where it is present, the hᵢ, and the sums
+  /// that the repair adds.
+  Expr term = nullptr;
+  llvm::SmallVector<Expr> from;
+  struct Other {
+    Expr sum; // Σ W · Π of fewer differences
+    /// The sets, as bits, of the differences that it lacks.
+    llvm::SmallVector<unsigned> lacks;
+    unsigned degree = 0; // how many it has
+  };
+  llvm::SmallVector<Other> others;
+  /// Of each difference, whether it is from the mean with the weights W.
+  llvm::SmallVector<bool> isFromMean;
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;
@@ -51,6 +64,26 @@ public:
   /// Additive split.
   Split splitAdd(Expr e, const StateSet &states, llvm::ArrayRef<int64_t> indices);
 
+  /// R3 for sums of powers of differences (Moments.cpp): the repair of Σ W · Π (gᵢ + hᵢ) over the
+  /// `present` j; its `others` are sums that do not cascade further than `t`.
+  /// `any` says that the range is not empty.
+  Repair moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                 llvm::function_ref<Expr(Expr)> stateBody);
+
+  /// A factor g(j) + h(states).
+  struct Difference {
+    Expr base, g, h;
+  };
+  /// body = weight · Π differences, the weight without what mixes the index with states.
+  bool takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
+                        llvm::SmallVectorImpl<Difference> &differences);
+  /// Whether a difference is that of elements from their own maximum or minimum: it never
+  /// changes its sign, and grows in size with every step of the extreme.
+  bool isExtremeDifference(const Difference &difference, const StateSet &states,
+                           llvm::function_ref<Expr(Expr)> stateBody);
+  /// `e` where `any` holds: selections by it pick their first operand.
+  Expr whereAny(Expr e, Expr any);
+
   /// R3 for the reduction `t`, whose body at index `j` is `body`: the repair
   /// with respect to `states`, whose bodies at `j` are given by `stateBody`.
   Repair repair(Expr t, Expr body, const StateSet &states,
@@ -60,6 +93,12 @@ public:
   /// H(new)/H(old): `h` with each state read as given.
   Expr ratio(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
              llvm::function_ref<Expr(Expr)> newState);
+
+  /// h(new) − h(old).
+  Expr difference(Expr h, const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
+                  llvm::function_ref<Expr(Expr)> newState);
+  /// What an other of a repair is multiplied with where the differences move by `by`.
+  Expr coefficient(const Repair::Other &other, llvm::ArrayRef<Expr> by);
 
   /// Whether every state has its old value, as a condition.
   Expr unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
@@ -82,6 +121,10 @@ public:
 
 private:
   bool free(Expr e, llvm::ArrayRef<int64_t> indices);
+  Expr meanWeight(const Difference &difference, Expr weight, const StateSet &states,
+                  llvm::function_ref<Expr(Expr)> stateBody);
+  bool guardMoments(Repair &repair, Expr weight, llvm::ArrayRef<Expr> counts,
+                    const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody);
   /// Direction of growth in the running states: −1, 0, +1, or nothing if it is
   /// not monotone; and whether the value is known not to be negative.
   struct Trend {

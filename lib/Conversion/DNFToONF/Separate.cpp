@@ -32,15 +32,46 @@ public:
   bool areProducts(ArrayRef<Expr> terms) {
     return llvm::all_of(terms, [&](Expr e) { return e->dependsOn(j) && rules.reads(e, states); });
   }
-  /// The terms of a factor; false where it is not a sum of products.
+  /// The terms of a factor; false where it is not a sum of products. What extremes of elements
+  /// are added to stays with those elements: x − max x is exact, and R3 repairs its sum.
+  bool takeApart(Expr e, SmallVectorImpl<Expr> &terms) {
+    SmallVector<Expr> all, extremes;
+    if (!separate(e, all))
+      return false;
+    for (Expr term : all)
+      (isRounded(term) ? terms : extremes).push_back(term);
+    return llvm::all_of(extremes, [&](Expr extreme) { return joinsElement(extreme, terms); });
+  }
+
+private:
+  static Expr stripSign(Expr e, bool &negative) {
+    negative = e->isOp("arith.negf");
+    return negative ? e->operands[0] : e;
+  }
+  bool joinsElement(Expr extreme, SmallVectorImpl<Expr> &terms) {
+    bool isNegative, isNegativeElement;
+    Expr state = stripSign(extreme, isNegative);
+    if (state->kind != ExprKind::Reduce)
+      return false;
+    Expr element = exprs.open(state, j).first;
+    for (Expr &term : terms)
+      if (stripSign(term, isNegativeElement) == element && isNegative != isNegativeElement) {
+        Expr difference = exprs.op("arith.subf", {element, state}, element->type);
+        term = isNegative ? difference : exprs.op("arith.negf", {difference}, element->type);
+        return true;
+      }
+    return false;
+  }
   bool separate(Expr e, SmallVectorImpl<Expr> &terms) {
     constexpr size_t most = 64;
     if (terms.size() > most)
       return false;
     if (!isMixed(e)) {
       terms.push_back(e);
-      return isRounded(e);
+      return true;
     }
+    if (e->isOp("math.log"))
+      return separateLogarithm(e, terms);
     SmallVector<Expr> a, b;
     auto op = [&](StringRef name, ArrayRef<Expr> operands) {
       return exprs.op(name, operands, e->type);
@@ -49,14 +80,14 @@ public:
       if (!separate(e->operands[0], a))
         return false;
       for (Expr term : a)
-        terms.push_back(op("arith.negf", {term}));
+        terms.push_back(negated(term));
       return true;
     }
     if (e->isOp("arith.addf") || e->isOp("arith.subf")) {
       if (!separate(e->operands[0], terms) || !separate(e->operands[1], b))
         return false;
       for (Expr term : b)
-        terms.push_back(e->isOp("arith.subf") ? op("arith.negf", {term}) : term);
+        terms.push_back(e->isOp("arith.subf") ? negated(term) : term);
       return true;
     }
     if (e->isOp("arith.divf")) {
@@ -77,7 +108,26 @@ public:
     return true;
   }
 
-private:
+  /// log Π F = Σ log F, and log eᵘ = u, of factors that are not negative.
+  bool separateLogarithm(Expr e, SmallVectorImpl<Expr> &terms) {
+    for (const FoldRules::Factor &factor : rules.factors(e->operands[0])) {
+      SmallVector<Expr> parts;
+      if (factor.base->isOp("math.exp")) {
+        if (!separate(factor.base->operands[0], parts))
+          return false;
+      } else if (rules.isNonNegative(factor.base) && !isMixed(factor.base)) {
+        parts.push_back(exprs.op("math.log", {factor.base}, e->type));
+      } else {
+        return false;
+      }
+      for (Expr part : parts)
+        terms.push_back(factor.divides ? negated(part) : part);
+    }
+    return true;
+  }
+  Expr negated(Expr e) {
+    return e->isOp("arith.negf") ? e->operands[0] : exprs.op("arith.negf", {e}, e->type);
+  }
   /// A sum of elements has an error of the size of the sum, which the difference from it
   /// has as well. A maximum has none: what x − max x is exact in, Σ x − n·max x is not.
   bool isRounded(Expr e) {
@@ -130,7 +180,7 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
     mixed = n;
   }
   SmallVector<Expr> terms;
-  if (!mixed || !linear.separate(factors[*mixed].base, terms) || terms.size() < 2 ||
+  if (!mixed || !linear.takeApart(factors[*mixed].base, terms) || terms.size() < 2 ||
       linear.areProducts(terms))
     return nullptr;
   int64_t carried = 0;
@@ -158,30 +208,167 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   return value;
 }
 
+/// Σ W·Π (gᵢ − bᵢ) about the means μᵢ = (Σ W·gᵢ)/(Σ W), from which the sums of W times powers of
+/// gᵢ − μᵢ are found in one pass (Moments.cpp), whatever the bᵢ are:
+///   Σ W·Π (gᵢ − bᵢ) = Σ over sets S of Π_{i ∉ S} (μᵢ − bᵢ) · (Σ W·Π_{i ∈ S} (gᵢ − μᵢ)).
+/// For weights that are not negative neither side is much larger than its terms.
+Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
+  Expr t = form.sum, body = form.body, present = form.present;
+  int64_t j = form.j;
+  if (llvm::any_of(nest.carriedExtents, [&](auto &axis) { return t->dependsOn(axis.first); }))
+    return nullptr;
+  StateSet states;
+  for (Expr result : outermostReductions(body))
+    if (result->extent == t->extent && !result->dependsOn(j) &&
+        exprs.open(result, j).second == present)
+      states.insert(result);
+  Expr any = makeAny(t->extent, j, present), weight = nullptr;
+  body = rules.whereAny(body, any);
+  SmallVector<FoldRules::Difference> differences;
+  if (!rules.takesDifferences(body, states, j, weight, differences) || !rules.isNonNegative(weight))
+    return nullptr;
+  auto bodyOf = [&](Expr state) { return exprs.open(state, j).first; };
+  auto op = [&](StringRef name, Expr a, Expr b) { return exprs.op(name, {a, b}, t->type); };
+  std::string name = exprs.reductionNames.lookup(t);
+  auto sumOf = [&](ArrayRef<FoldRules::Factor> factors, const Twine &suffix) {
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, rules.product(factors, t->type), present,
+                            TypeAttr(), exprs.boundName(t));
+    exprs.inheritPlace(t, sum);
+    if (!name.empty())
+      form.names.push_back({sum, (name + suffix).str()});
+    return sum;
+  };
+  Expr count = normalise(sumOf({{weight, false}}, "_weight"));
+  SmallVector<Expr> bases, offsets;
+  bool moves = false;
+  Expr limit = exprs.floatConstant(0, t->type);
+  for (const FoldRules::Difference &d : differences) {
+    if (rules.isExtremeDifference(d, states, bodyOf)) {
+      bases.push_back(d.base);
+      offsets.push_back(nullptr);
+      continue;
+    }
+    Expr sum = normalise(sumOf({{weight, false}, {d.g, false}}, "_sum"));
+    Expr mean = op("arith.divf", sum, count);
+    bases.push_back(op("arith.subf", d.g, mean));
+    offsets.push_back(op("arith.addf", mean, d.h));
+    limit = op("arith.mulf", limit, d.h);
+    moves = true;
+  }
+  if (!moves)
+    return nullptr;
+  llvm::MapVector<Expr, Expr> coefficients;
+  for (unsigned lacks = 0; lacks < 1u << differences.size(); ++lacks) {
+    SmallVector<FoldRules::Factor> factors{{weight, false}};
+    Expr coefficient = exprs.floatConstant(1, t->type);
+    bool isZero = false;
+    unsigned degree = 0;
+    for (unsigned i = 0; i < differences.size(); ++i) {
+      if (!(lacks >> i & 1)) {
+        factors.push_back({bases[i], false});
+        ++degree;
+      } else if (offsets[i]) {
+        coefficient = op("arith.mulf", coefficient, offsets[i]);
+      } else {
+        isZero = true;
+      }
+    }
+    if (isZero)
+      continue;
+    Expr sum = degree ? sumOf(factors, "_moment" + Twine(degree)) : count;
+    Expr &known = coefficients[sum];
+    known = known ? op("arith.addf", known, coefficient) : coefficient;
+  }
+  Expr value = nullptr;
+  for (auto &[sum, coefficient] : coefficients) {
+    Expr term = op("arith.mulf", coefficient, sum);
+    value = value ? op("arith.addf", value, term) : term;
+  }
+  MLIRContext *context = exprs.getContext();
+  auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
+                              IntegerAttr::get(IntegerType::get(context, 64), 1)); // oeq
+  Expr isWeightless =
+      exprs.op(OperationName("arith.cmpf", context), DictionaryAttr::get(context, equal),
+               {count, exprs.floatConstant(0, t->type)}, IntegerType::get(context, 1));
+  value = exprs.op("arith.select", {isWeightless, limit, value}, t->type);
+  if (any == exprs.boolean(true))
+    return value;
+  return exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
+}
+
+/// The other forms of a sum: taken apart, and about means.
+SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t) {
+  SmallVector<Form, 2> forms;
+  if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
+    return forms;
+  int64_t j = exprs.freshIndex(exprs.boundName(t));
+  auto [body, present] = exprs.open(t, j);
+  FoldObserver *listener = std::exchange(observer, nullptr);
+  Form apart{t, j, body, present, separate(nest, t, j, body, present), {}};
+  Form centred{t, j, body, present, nullptr, {}};
+  if (enabled("R3"))
+    centred.value = aboutMeans(nest, centred);
+  observer = listener;
+  for (Form &form : {std::ref(apart), std::ref(centred)})
+    if (form.value)
+      forms.push_back(std::move(form));
+  return forms;
+}
+
+/// The outputs with other forms of sums.
+SmallVector<OutputPlan> Derivation::outputsWith(ArrayRef<OutputPlan> outputs, ArrayRef<Form> forms) {
+  SmallVector<OutputPlan> after(outputs);
+  for (const Form &form : forms)
+    for (OutputPlan &output : after)
+      output.value = exprs.replace(
+          output.value, [&](Expr e) -> Expr { return e == form.sum ? form.value : nullptr; });
+  return after;
+}
+
+void Derivation::take(NestPlan &nest, const Form &form) {
+  nest.outputs = outputsWith(nest.outputs, form);
+  for (auto &[sum, name] : form.names)
+    exprs.reductionNames.try_emplace(sum, name);
+  for (Expr sum : outermostReductions(form.value))
+    if (sum->extent == form.sum->extent && !exprs.reductionNames.count(sum))
+      exprs.inheritName(form.sum, sum);
+  if (observer)
+    observer->rewrote("R6", form.sum, form.j, form.body, form.present, form.value);
+}
+
 void Derivation::separateReductions(NestPlan &nest) {
   if (!enabled("R6"))
     return;
+  SmallVector<Form> open; // of sums of which none alone saves a pass
   for (Expr t : rowReductions(nest)) {
-    if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
-      continue;
-    int64_t j = exprs.freshIndex(exprs.boundName(t));
-    auto [body, present] = exprs.open(t, j);
-    FoldObserver *listener = std::exchange(observer, nullptr);
-    Expr value = separate(nest, t, j, body, present);
-    SmallVector<OutputPlan> after = nest.outputs;
-    if (value)
-      for (OutputPlan &output : after)
-        output.value = exprs.replace(
-            output.value, [&](Expr e) -> Expr { return e == t ? value : nullptr; });
-    bool pays = value && countPasses(nest, after) < countPasses(nest, nest.outputs);
-    observer = listener;
-    if (!pays)
-      continue;
-    nest.outputs = std::move(after);
-    for (Expr sum : outermostReductions(value))
-      if (sum->extent == t->extent && !exprs.reductionNames.count(sum))
-        exprs.inheritName(t, sum);
-    if (observer)
-      observer->rewrote("R6", t, j, body, present, value);
+    SmallVector<Form, 2> forms = formsOf(nest, t);
+    auto pays = [&](const Form &form) {
+      FoldObserver *listener = std::exchange(observer, nullptr);
+      bool fewer = countPasses(nest, outputsWith(nest.outputs, form)) <
+                   countPasses(nest, nest.outputs);
+      observer = listener;
+      return fewer;
+    };
+    auto found = llvm::find_if(forms, pays);
+    if (found != forms.end())
+      take(nest, *found);
+    else if (!forms.empty())
+      open.push_back(forms.front());
   }
+  if (open.size() < 2)
+    return;
+  // Together they may, each of those without which there would be a pass more.
+  unsigned before = countPasses(nest, nest.outputs);
+  unsigned fewest = countPasses(nest, outputsWith(nest.outputs, open));
+  for (size_t k = 0; fewest < before && k < open.size();) {
+    SmallVector<Form> others(open);
+    others.erase(others.begin() + k);
+    if (countPasses(nest, outputsWith(nest.outputs, others)) > fewest)
+      ++k;
+    else
+      open = std::move(others);
+  }
+  if (fewest < before)
+    for (const Form &form : open)
+      take(nest, form);
 }

@@ -42,8 +42,8 @@ private:
   std::pair<Value, Value> interval(AffineMap lower, AffineMap upper);
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args);
-  Value repairFactor(AccOp acc, ValueRange olds, ValueRange news);
-  Value advance(AccOp acc, Value old, Value factor, Value apply, Value ok);
+  Values repairValues(AccOp acc, ValueRange olds, ValueRange news);
+  Value advance(AccOp acc, Value old, Value factor, Value added, Value apply, Value ok);
   bool isLongSum(AccOp acc);
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
@@ -176,12 +176,16 @@ std::pair<Value, Value> FoldWriter::range() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-Value FoldWriter::repairFactor(AccOp acc, ValueRange olds, ValueRange news) {
+/// The factor of a repair, and what it multiplies the others with.
+Values FoldWriter::repairValues(AccOp acc, ValueRange olds, ValueRange news) {
   for (unsigned k = 0; k != olds.size(); ++k) {
     code.bind(acc.getRepair().getArgument(2 * k), olds[k]);
     code.bind(acc.getRepair().getArgument(2 * k + 1), news[k]);
   }
-  return code.eval(yielded(acc.getRepair()));
+  Values values;
+  for (Value value : acc.getRepair().front().getTerminator()->getOperands())
+    values.push_back(code.eval(value));
+  return values;
 }
 
 /// A computed operand of a product rounds to the type of the other one.
@@ -248,9 +252,9 @@ Value FoldWriter::append(AccOp acc, Value state) {
                       arith::MulFOp::create(b, code.loc, x, y));
 }
 
-/// (apply ? factor ⊗ old : old) ⊕ F where ok, old elsewhere. Null conditions are
-/// true; a null factor is the identity.
-Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value apply, Value ok) {
+/// (apply ? factor ⊗ old + added : old) ⊕ F where ok, old elsewhere. Null conditions are
+/// true; a null factor is the identity, and nothing is added where `added` is null.
+Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value added, Value apply, Value ok) {
   Value repaired = old;
   if (factor && acc.getCombine() == ScalarFn::select) {
     Value kept = arith::SelectOp::create(b, code.loc, factor, old, identity(acc, old.getType()));
@@ -258,6 +262,8 @@ Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value apply, Value
   } else if (factor) {
     Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
     Value moved = code.combine(combine, old, factor);
+    if (added)
+      moved = arith::AddFOp::create(b, code.loc, moved, added);
     repaired = arith::SelectOp::create(b, code.loc, apply, moved, old);
   }
   Value next = append(acc, repaired);
@@ -296,7 +302,7 @@ void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, Val
 void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
   AccOp acc = accs[k];
   const State &state = states[k];
-  Value ok, changed, factor, apply;
+  Value ok, changed, factor, added, apply;
   Values olds, news;
   for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
     unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
@@ -311,14 +317,20 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
   if (!olds.empty()) {
     Value started = args[state.started];
     apply = code.both(code.both(started, changed), ok);
-    factor = repairFactor(acc, olds, news);
+    Values values = repairValues(acc, olds, news);
+    factor = values.front();
+    for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
+      unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
+      Value term = arith::MulFOp::create(b, code.loc, coefficient, args[states[number].value]);
+      added = added ? arith::AddFOp::create(b, code.loc, added, term).getResult() : term;
+    }
     next[state.started] = ok ? b.createOrFold<arith::OrIOp>(code.loc, started, ok)
                              : code.constant(b.getBoolAttr(true));
   }
   if (state.rest >= 0)
     return addCompensated(acc, state, next, args, factor, apply, ok);
   if (!state.memory) {
-    next[state.value] = advance(acc, args[state.value], factor, apply, ok);
+    next[state.value] = advance(acc, args[state.value], factor, added, apply, ok);
     code.bind(acc.getResult(), next[state.value]);
     return;
   }
@@ -330,7 +342,7 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
       code.eval(operand);
   overAxes(acc, [&](ValueRange at) {
     Value old = memref::LoadOp::create(b, code.loc, state.memory, at);
-    Value value = advance(acc, old, factor, apply, ok);
+    Value value = advance(acc, old, factor, Value(), apply, ok);
     memref::StoreOp::create(b, code.loc, value, state.memory, at);
   });
 }

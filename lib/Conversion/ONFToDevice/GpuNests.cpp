@@ -118,7 +118,7 @@ bool canLag(const TilePlan &plan) {
     if (acc.getRefs().empty())
       return;
     any = true;
-    can &= acc.getCombine() == ScalarFn::mul &&
+    can &= acc.getCombine() == ScalarFn::mul && acc.getOthers().empty() &&
            rows::getYielded(acc.getRepair()).getType().isF32();
     for (Value ref : acc.getRefs()) {
       AccOp extreme = ref.getDefiningOp<AccOp>();

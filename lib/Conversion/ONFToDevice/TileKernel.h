@@ -177,6 +177,8 @@ private:
   struct Step {
     Running next;
     Values factors;
+    /// Of each repair, what it multiplies the others of its state with.
+    llvm::SmallVector<Values> coefficients;
     mlir::Value must, mustSums;
   };
   /// A product s·u of a score.
@@ -226,8 +228,9 @@ private:
                       const Tile &tile, const Running &news);
   mlir::Value bindRepair(ScalarCode &code, const Repair &repair,
                          mlir::ValueRange before, mlir::ValueRange after);
-  mlir::Value factor(ScalarCode &code, unsigned number, const Running &olds,
-                     const Running &news);
+  Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news);
+  void addOthers(ScalarCode &code, onf::AccOp acc, mlir::ValueRange coefficients,
+                 const Running &olds, mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
   bool isFarFromSingular(const Repair &repair);
   mlir::Value mustRepair(ScalarCode &code, const Running &olds,

@@ -105,7 +105,8 @@ static bool remembers(AccOp acc, unsigned ref) {
 }
 
 static bool haveSameRepair(AccOp x, AccOp y) {
-  return llvm::equal(x.getRefs(), y.getRefs()) && x.getSingular() == y.getSingular() &&
+  return llvm::equal(x.getRefs(), y.getRefs()) && llvm::equal(x.getOthers(), y.getOthers()) &&
+         x.getSingular() == y.getSingular() &&
          x.getCombine() == y.getCombine() &&
          OperationEquivalence::isRegionEquivalentTo(&x.getRepair(), &y.getRepair(),
                                                     OperationEquivalence::IgnoreLocations);
@@ -136,7 +137,7 @@ void TileKernel::planRepairs() {
   isReference.assign(plan.folded.scalars.size(), false);
   lazy = !repairs.empty() && plan.shape.repairBound > 0;
   for (const Repair &repair : repairs) {
-    lazy &= repair.acc.getCombine() == ScalarFn::mul &&
+    lazy &= repair.acc.getCombine() == ScalarFn::mul && AccOp(repair.acc).getOthers().empty() &&
             rows::getYielded(repair.acc.getRepair()).getType().isF32();
     for (unsigned ref : repair.refs) {
       isReference[ref] = true;
@@ -395,8 +396,8 @@ Value TileKernel::bindRepair(ScalarCode &code, const Repair &repair, ValueRange 
 }
 
 /// c(d, d′) where the state has started and a reference has changed, else the
-/// identity of ⊗.
-Value TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
+/// identity of ⊗; then likewise the coefficients of the others, else 0.
+Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
                          const Running &news) {
   const Repair &repair = repairs[number];
   AccOp acc = repair.acc;
@@ -406,9 +407,10 @@ Value TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
       inputs.push_back(running->scalars[ref].reference);
   if (olds.started[number])
     inputs.push_back(olds.started[number]);
-  Type type = rows::getYielded(acc.getRepair()).getType();
+  OperandRange yielded = acc.getRepair().front().getTerminator()->getOperands();
+  SmallVector<Type> types(yielded.getTypes());
   unsigned count = repair.refs.size();
-  return map(code, "factor", inputs, Over::rows(), {type},
+  return map(code, "factor", inputs, Over::rows(), types,
              [&](ValueRange in, ValueRange) {
     ValueRange before = in.take_front(count), after = in.slice(count, count);
     Value apply = bindRepair(code, repair, before, after);
@@ -417,10 +419,13 @@ Value TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds,
     if (olds.started[number])
       apply = code.both(apply, regular(code, acc, Values(after)));
     Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    Value value = code.eval(rows::getYielded(acc.getRepair()));
-    return Values{arith::SelectOp::create(b, code.loc, apply, value,
-                                          identity(code, combine, type))};
-  })[0];
+    Values values;
+    for (auto [k, value] : llvm::enumerate(yielded)) {
+      Value otherwise = identity(code, k ? Monoid::add : combine, value.getType());
+      values.push_back(arith::SelectOp::create(b, code.loc, apply, code.eval(value), otherwise));
+    }
+    return values;
+  });
 }
 
 /// Whether the factor of a repair whose arguments are bound lies within the bound of 1.
@@ -537,6 +542,18 @@ Value TileKernel::merged(ScalarCode &code, AccOp acc, Value state, Value factor,
              })[0];
 }
 
+/// Σ cₖ·uₖ, which moves a sum of powers of differences with what the differences are from. Each
+/// lane adds its own parts of the uₖ: the repair is linear.
+void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
+                           const Running &olds, Value &partial) {
+  for (auto [other, coefficient] : llvm::zip(acc.getOthers(), coefficients))
+    partial = map(code, acc.getName(),
+                  {partial, coefficient, olds.scalars[numberOf(other)].partial}, Over::parts(),
+                  {elementOf(partial)}, [&](ValueRange in, ValueRange) {
+                    return Values{math::FmaOp::create(b, code.loc, in[1], in[2], in[0])};
+                  })[0];
+}
+
 /// A state without axes that adds what this carrier multiplies with.
 std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, const Running &news) {
   AccOp acc = carrier.acc;
@@ -592,7 +609,7 @@ static bool isAbsorbing(AccOp acc) {
 /// The states behind one tile and the weights of the carriers. The carriers' sums are
 /// not moved to the new references here, but by `repairSums`.
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
-  Step step{olds, Values(repairs.size()), Value(), Value()};
+  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
   Running &news = step.next;
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (unsigned k : statesOf(pass, tile)) {
@@ -608,6 +625,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       news.scalars[k].partial =
           merged(code, acc, olds.scalars[k].partial,
                  repair < 0 ? Value() : step.factors[repair], ofTile);
+      if (repair >= 0)
+        addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
     }
     if (!lazy)
       updateReferences(code, pass, news);
@@ -616,8 +635,11 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;
-      if (!lazy)
-        step.factors[k] = factor(code, k, olds, news);
+      if (!lazy) {
+        Values values = factor(code, k, olds, news);
+        step.factors[k] = values.front();
+        step.coefficients[k].assign(values.begin() + 1, values.end());
+      }
       if (olds.started[k]) {
         Values inputs{olds.started[k]};
         for (unsigned ref : repair.refs)
@@ -662,7 +684,7 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
       if (isReference[k])
         values.push_back(scalar.reference);
     for (unsigned k = 0; k != repairs.size(); ++k)
-      values.push_back(factor(code, k, olds, moved));
+      values.push_back(factor(code, k, olds, moved).front());
     return values;
   });
   unsigned next = 0;
@@ -719,11 +741,11 @@ void TileKernel::repairSums(ScalarCode &code, Step &step) {
 
 /// The fold's results: states without axes, a value per row, then the carriers' sums.
 Values TileKernel::conclude(ScalarCode &code, const Running &olds) {
-  Step step{olds, Values(repairs.size()), Value(), Value()};
+  Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
   if (lazy) {
     updateReferences(code, 0, step.next);
     for (unsigned k = 0; k != repairs.size(); ++k)
-      step.factors[k] = factor(code, k, olds, step.next);
+      step.factors[k] = factor(code, k, olds, step.next).front();
     repairSums(code, step);
   }
   Values results;

@@ -114,7 +114,8 @@ private:
   /// Where a state's refs are regular; null if they always are.
   mlir::Value regular(onf::AccOp acc, Panel &panel, unsigned u);
   struct Repair {
-    mlir::Value factor, apply;
+    Correction correction;
+    mlir::Value apply;
   };
   Repair repair(onf::AccOp acc, Panel &panel, unsigned u, mlir::Value started);
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,

@@ -35,7 +35,7 @@ bool isPureSum(AccOp acc) {
   Type element = acc.getResult().getType();
   if (auto array = dyn_cast<ArrayType>(element))
     element = array.getElementType();
-  return acc.getMonoid() == Monoid::add && isa<FloatType>(element) &&
+  return acc.getMonoid() == Monoid::add && isa<FloatType>(element) && acc.getOthers().empty() &&
          (acc.getRefs().empty() || acc.getCombine() == ScalarFn::mul) &&
          llvm::all_of(acc.getResult().getUsers(),
                       [](Operation *user) { return isa<YieldOp>(user); });
@@ -64,11 +64,14 @@ Dependence::Set Dependence::computeState(AccOp acc) {
   Set set = of(getYielded(acc.getValue()));
   for (BlockArgument arg : acc.getValue().getArguments())
     set.erase(arg);
-  for (Value ref : acc.getRefs())
-    set.insert(of(ref).begin(), of(ref).end());
+  for (ValueRange states : {acc.getRefs(), acc.getOthers()})
+    for (Value state : states)
+      set.insert(of(state).begin(), of(state).end());
   if (!acc.getRepair().empty()) {
-    const Set &repair = of(getYielded(acc.getRepair()));
-    set.insert(repair.begin(), repair.end());
+    for (Value value : acc.getRepair().front().getTerminator()->getOperands()) {
+      const Set &repair = of(value);
+      set.insert(repair.begin(), repair.end());
+    }
     for (BlockArgument arg : acc.getRepair().getArguments())
       set.erase(arg);
   }

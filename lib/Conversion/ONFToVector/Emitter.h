@@ -83,6 +83,15 @@ struct Emitted {
   unsigned context = 0;
 };
 
+/// What a repair makes of a state t: factor ⊗ t + Σ coefficient · other.
+struct Correction {
+  mlir::Value factor;
+  struct Added {
+    mlir::Value coefficient, other;
+  };
+  llvm::SmallVector<Added, 2> added;
+};
+
 /// A context: the conditions of another one, and one more.
 struct Context {
   unsigned parent = 0;
@@ -135,11 +144,13 @@ public:
   mlir::Value identityOf(onf::AccOp acc, mlir::Type type);
   /// state ⊕ term.
   mlir::Value combine(onf::AccOp acc, mlir::Value state, mlir::Value term);
-  /// The factor of a repair whose references go from `olds` to `news`.
-  mlir::Value repairFactor(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds,
-                           llvm::ArrayRef<mlir::Value> news);
-  /// factor ⊗ state where `apply`, else the state.
-  mlir::Value repaired(onf::AccOp acc, mlir::Value state, mlir::Value factor,
+  /// The repair of a state whose references go from `olds` to `news`, with the `others` as
+  /// they were before; of rows where `rows` is set.
+  Correction correctionOf(onf::AccOp acc, llvm::ArrayRef<mlir::Value> olds,
+                          llvm::ArrayRef<mlir::Value> news, llvm::ArrayRef<mlir::Value> others,
+                          bool rows);
+  /// The state corrected where `apply`, else as it is.
+  mlir::Value repaired(onf::AccOp acc, mlir::Value state, const Correction &correction,
                        mlir::Value apply);
   /// The value as a vector.
   mlir::Value rowValue(mlir::Value v) { return splat(eval(v)); }

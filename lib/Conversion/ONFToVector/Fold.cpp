@@ -110,12 +110,13 @@ private:
     Value sumBuffer, restBuffer;  // or where they stand
   };
   struct Repair {
-    Value factor, apply, ok; // null: none; never; always
+    Correction correction; // whose factor is null where there is none
+    Value apply, ok;       // null: never; always
   };
   Values initialValues();
   Values iterate(Value j, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args, Value present);
-  void stepCarried(unsigned k, Value factor, Value apply, Value ok);
+  void stepCarried(unsigned k, const Repair &repair);
   bool splits(AccOp acc);
   Values startBlocks(Values inits);
   Values runBlock(Value from, Value to, ValueRange args);
@@ -124,7 +125,7 @@ private:
   void finishBlocks(Values &finals);
   Repair repairOf(unsigned k, ValueRange olds, ValueRange news, Value ok);
   void overCarried(AccOp acc, llvm::function_ref<void(Value flat)> body);
-  Value advance(AccOp acc, bool row, Value old, Value factor, Value apply, Value ok);
+  Value advance(AccOp acc, bool row, Value old, const Repair &repair);
   Value match(Value value, bool row) {
     return row ? e.here().splat(value, e.lanes) : value;
   }
@@ -181,23 +182,23 @@ void FoldEmitter::overCarried(AccOp acc, llvm::function_ref<void(Value)> body) {
   nest(0, e.here().index(0));
 }
 
-/// (apply ? factor ⊗ old : old) ⊕ F where ok, old elsewhere. Null conditions
-/// are true; a null factor is the identity.
-Value FoldEmitter::advance(AccOp acc, bool row, Value old, Value factor,
-                           Value apply, Value ok) {
-  Value term = e.evalTerm(acc);
-  Value repaired = factor ? e.repaired(acc, old, factor, apply) : old;
+/// The old state, repaired where it must be, ⊕ F where `repair.ok`. Null conditions are true;
+/// a null factor is the identity.
+Value FoldEmitter::advance(AccOp acc, bool row, Value old, const Repair &repair) {
+  Value term = e.evalTerm(acc), repaired = old;
+  if (repair.correction.factor)
+    repaired = e.repaired(acc, old, repair.correction, repair.apply);
   Value next = e.combine(acc, repaired, match(term, row));
-  return ok ? e.here().select(ok, next, repaired) : next;
+  return repair.ok ? e.here().select(repair.ok, next, repaired) : next;
 }
 
-void FoldEmitter::stepCarried(unsigned k, Value factor, Value apply, Value ok) {
+void FoldEmitter::stepCarried(unsigned k, const Repair &repair) {
   const StateBuffer &buffer = buffers[k];
   overCarried(accs[k], [&](Value flat) {
     Build b = e.here();
     Value offset = b.mul(flat, buffer.row ? e.lanes : 1);
     Value old = e.loadState(b, buffer.element, buffer.row, buffer.pointer, offset);
-    Value next = advance(accs[k], buffer.row, old, factor, apply, ok);
+    Value next = advance(accs[k], buffer.row, old, repair);
     e.storeState(e.here(), next, buffer.pointer, offset);
   });
 }
@@ -223,25 +224,29 @@ FoldEmitter::Repair FoldEmitter::repairOf(unsigned k, ValueRange before, ValueRa
                                 b.constant(news.back().getType(), value)));
   }
   if (acc.getRefs().empty())
-    return {Value(), Value(), ok};
+    return {{}, Value(), ok};
+  SmallVector<Value> others;
+  for (Value other : acc.getOthers()) {
+    unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
+    others.push_back(match(before[states[number].state], state.row));
+  }
   Value apply = b.both(b.both(before[state.started], changed), ok);
-  return {match(e.repairFactor(acc, olds, news), state.row), apply, ok};
+  return {e.correctionOf(acc, olds, news, others, state.row), apply, ok};
 }
 
 void FoldEmitter::step(unsigned k, Values &next, ValueRange args, Value present) {
   AccOp acc = accs[k];
   State &state = states[k];
-  auto [factor, apply, ok] =
-      repairOf(k, args, next, present ? match(present, state.row) : Value());
+  Repair repair = repairOf(k, args, next, present ? match(present, state.row) : Value());
   if (!acc.getRefs().empty()) {
     Build b = e.here();
     Value started = args[state.started];
-    next[state.started] = ok ? b.either(started, ok)
+    next[state.started] = repair.ok ? b.either(started, repair.ok)
                              : b.constant(started.getType(), b.b.getBoolAttr(true));
   }
   if (state.carried)
-    return stepCarried(k, factor, apply, ok);
-  Value value = advance(acc, state.row, args[state.state], factor, apply, ok);
+    return stepCarried(k, repair);
+  Value value = advance(acc, state.row, args[state.state], repair);
   next[state.state] = value;
   e.top().values[acc.getResult()] = value;
 }
@@ -332,9 +337,9 @@ Emitter::Values FoldEmitter::runBlock(Value from, Value to, ValueRange args) {
 std::pair<Value, Value> FoldEmitter::addBlock(Value sum, Value rest, Value block,
                                               const Repair &repair) {
   Build b = e.here();
-  if (repair.factor)
+  if (Value factor = repair.correction.factor)
     for (Value *part : {&sum, &rest})
-      *part = b.select(repair.apply, b.combine(Monoid::mul, *part, repair.factor), *part);
+      *part = b.select(repair.apply, b.combine(Monoid::mul, *part, factor), *part);
   return b.addCompensated(sum, rest, block);
 }
 

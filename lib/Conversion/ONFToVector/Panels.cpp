@@ -184,16 +184,16 @@ BlockedFold::Repair BlockedFold::repair(AccOp acc, Panel &panel, unsigned u,
   Repair result;
   Build b = e.here();
   Value changed;
-  e.scoped([&](Scope &scope) {
-    for (auto [k, ref] : llvm::enumerate(acc.getRefs())) {
-      unsigned number = numberOf(plan, ref);
-      Value old = panel.olds[number][u], now = panel.news[number][u];
-      scope.values[acc.getRepair().getArgument(2 * k)] = old;
-      scope.values[acc.getRepair().getArgument(2 * k + 1)] = now;
-      changed = b.either(changed, b.differs(old, now));
-    }
-    result.factor = e.rowValue(getYielded(acc.getRepair()));
-  });
+  Values olds, news, others;
+  for (Value ref : acc.getRefs()) {
+    unsigned number = numberOf(plan, ref);
+    olds.push_back(panel.olds[number][u]);
+    news.push_back(panel.news[number][u]);
+    changed = b.either(changed, b.differs(olds.back(), news.back()));
+  }
+  for (Value other : acc.getOthers())
+    others.push_back(panel.olds[numberOf(plan, other)][u]);
+  result.correction = e.correctionOf(acc, olds, news, others, true);
   result.apply = b.both(b.both(started, changed), regular(acc, panel, u));
   return result;
 }
@@ -350,9 +350,9 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
     if (scalars[k].started) {
       Value started = updateStarted(acc, panel, u, scalars[k].started);
       Repair fix = repair(acc, panel, u, started);
-      state = e.repaired(acc, state, fix.factor, fix.apply);
+      state = e.repaired(acc, state, fix.correction, fix.apply);
       if (rest)
-        rest = e.repaired(acc, rest, fix.factor, fix.apply);
+        rest = e.repaired(acc, rest, fix.correction, fix.apply);
     }
     Value next;
     if (rest) {
@@ -372,7 +372,7 @@ void BlockedFold::finishPass(unsigned pass, Panel &panel, unsigned u,
     Repair fix = repair(acc, panel, u, started);
     Build b = e.here();
     Value one = b.constant(e.rowType(carrier.type), FloatAttr::get(carrier.type, 1.0));
-    store(b.select(fix.apply, fix.factor, one), carriers[k].factor,
+    store(b.select(fix.apply, fix.correction.factor, one), carriers[k].factor,
           b.index(u * shape.lanes));
   }
 }

@@ -77,24 +77,33 @@ Value Emitter::combine(AccOp acc, Value state, Value term) {
   return isRow ? here().splat(result, lanes) : result;
 }
 
-Value Emitter::repairFactor(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news) {
-  Value factor;
+Correction Emitter::correctionOf(AccOp acc, ArrayRef<Value> olds, ArrayRef<Value> news,
+                                 ArrayRef<Value> others, bool rows) {
+  Correction result;
   scoped([&](Scope &scope) {
     for (unsigned k = 0; k != olds.size(); ++k) {
       scope.values[acc.getRepair().getArgument(2 * k)] = olds[k];
       scope.values[acc.getRepair().getArgument(2 * k + 1)] = news[k];
     }
-    factor = value(getYielded(acc.getRepair()));
+    auto read = [&](Value v) { return rows ? rowValue(v) : value(v); };
+    OperandRange values = acc.getRepair().front().getTerminator()->getOperands();
+    result.factor = read(values.front());
+    for (auto [coefficient, other] : llvm::zip_equal(values.drop_front(), others))
+      result.added.push_back({read(coefficient), other});
   });
-  return factor;
+  return result;
 }
 
-Value Emitter::repaired(AccOp acc, Value state, Value factor, Value apply) {
+Value Emitter::repaired(AccOp acc, Value state, const Correction &correction, Value apply) {
   Build b = here();
+  Value factor = correction.factor;
   if (acc.getCombine() == ScalarFn::select)
     return b.select(apply, b.select(factor, state, identityOf(acc, state.getType())), state);
   Monoid monoid = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-  return b.select(apply, b.combine(monoid, state, factor), state);
+  Value moved = b.combine(monoid, state, factor);
+  for (auto [coefficient, other] : correction.added)
+    moved = math::FmaOp::create(b.b, loc, coefficient, other, moved);
+  return b.select(apply, moved, state);
 }
 
 bool Emitter::isUniform(Value value) {

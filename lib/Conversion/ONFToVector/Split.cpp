@@ -98,9 +98,10 @@ public:
 private:
   /// How one side follows the references: not at all where `factor` is null.
   struct Side {
-    Value factor, changed;
+    Correction correction;
+    Value changed;
   };
-  Side sideOf(AccOp acc, ArrayRef<Value> before);
+  Side sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds);
   Value follow(AccOp acc, Value state, const Side &side);
   void merge(unsigned k);
   Value mergeElement(unsigned k, Value flat, Value partFlat, const Side &total, const Side &part);
@@ -113,27 +114,35 @@ private:
   llvm::DenseMap<unsigned, Value> before, added, after;
 };
 
-Merge::Side Merge::sideOf(AccOp acc, ArrayRef<Value> olds) {
-  if (olds.empty())
+/// How the states of one side, of which `olds` are those without axes, follow what they refer to.
+Merge::Side Merge::sideOf(AccOp acc, const llvm::DenseMap<unsigned, Value> &olds) {
+  if (acc.getRefs().empty())
     return {};
+  auto numberOf = [&](Value state) -> unsigned {
+    return llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
+  };
   Value changed;
-  SmallVector<Value> news;
-  for (auto [ref, old] : llvm::zip_equal(acc.getRefs(), olds)) {
-    unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
-    news.push_back(after[number]);
-    changed = e.here().either(changed, e.here().differs(old, news.back()));
+  SmallVector<Value> before, news, others;
+  for (Value ref : acc.getRefs()) {
+    before.push_back(olds.lookup(numberOf(ref)));
+    news.push_back(after[numberOf(ref)]);
+    changed = e.here().either(changed, e.here().differs(before.back(), news.back()));
   }
-  return {e.here().splat(e.repairFactor(acc, olds, news), e.lanes), changed};
+  for (Value other : acc.getOthers())
+    others.push_back(olds.lookup(numberOf(other)));
+  return {e.correctionOf(acc, before, news, others, true), changed};
 }
 
-/// c(state). The identity stays what it is whatever c is: a reference without
-/// elements, or at its singular value, has none yet.
+/// c(state). The identity stays what it is whatever c is, if the others are the identity as well:
+/// a reference without elements, or at its singular value, has none yet.
 Value Merge::follow(AccOp acc, Value state, const Side &side) {
-  if (!side.factor)
+  if (!side.correction.factor)
     return state;
   Build b = e.here();
-  Value apply = b.both(side.changed, b.differs(state, e.identityOf(acc, state.getType())));
-  return e.repaired(acc, state, side.factor, apply);
+  Value identity = e.identityOf(acc, state.getType()), hasTerms = b.differs(state, identity);
+  for (auto [coefficient, other] : side.correction.added)
+    hasTerms = b.either(hasTerms, b.differs(other, identity));
+  return e.repaired(acc, state, side.correction, b.both(side.changed, hasTerms));
 }
 
 Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &total,
@@ -164,13 +173,7 @@ Value Merge::mergeElement(unsigned k, Value flat, Value partFlat, const Side &to
 
 void Merge::merge(unsigned k) {
   AccOp acc = accs[k];
-  SmallVector<Value> olds, mores;
-  for (Value ref : acc.getRefs()) {
-    unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
-    olds.push_back(before[number]);
-    mores.push_back(added[number]);
-  }
-  Side total = sideOf(acc, olds), part = sideOf(acc, mores);
+  Side total = sideOf(acc, before), part = sideOf(acc, added);
   std::function<void(unsigned, Value, Value)> over = [&](unsigned axis, Value flat, Value partFlat) {
     if (axis == acc.getExtents().size()) {
       mergeElement(k, flat, partFlat, total, part);

@@ -127,7 +127,7 @@ class Folds(mt.KernelTest):
             p = e / e.sum(-1, keepdims=True)
             return {"O": -(p * np.log(p)).sum(-1)}
 
-        self.run_case(spec, expected, lengths=(67, 300), passes=2)
+        self.run_case(spec, expected, lengths=(67, 300))
 
     def test_elements_of_little_weight(self):
         """They may be far from a weighted mean: nothing may be measured from them."""
@@ -329,7 +329,7 @@ class Folds(mt.KernelTest):
             return (p * d * d).sum(-1)
 
         self.check_row("p = softmax(x)\n  d = y -@(1,0) (+/ (p * y))\n  O = +/ (p * d * d)",
-                       expected, lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
+                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
 
     def test_divergence(self):
         def expected(x, y):
@@ -337,7 +337,7 @@ class Folds(mt.KernelTest):
             return (p * (np.log(p) - np.log(weights(y)))).sum(-1)
 
         self.check_row("p = softmax(x)\n  q = softmax(y)\n  O = +/ (p * (log(p) - log(q)))",
-                       expected, lengths=(67, 300), passes=2, bound={"f32": 1e-5, "f64": 1e-13})
+                       expected, lengths=(67, 300), bound={"f32": 1e-5, "f64": 1e-13})
 
     def test_entropy_of_masked_rows(self):
         def expected(x):
@@ -363,7 +363,7 @@ class Folds(mt.KernelTest):
                     "  c = mean(d * d - 0.25)\n  e = +/ (p * pow(x -@(1,0) (+/ (p * x)), 2))",
                     results="a : T[N], b : T[N], c : T[N], e : T[N]")
         for shift in (0.0, 50.0, 1000.0):
-            self.run_case(spec, expected, lengths=(67, 300), shift=shift, passes=2,
+            self.run_case(spec, expected, lengths=(67, 300), shift=shift,
                           bound={"f32": 4e-6, "f64": 1e-12})
 
     def test_power_of_run_time(self):

@@ -1,0 +1,250 @@
+//===- Moments.cpp - R3 for sums of powers of differences ------------------===//
+//
+// The terms of Σ_j W_j · Π_i D_i with differences D_i = g_i(j) + h_i(d) do not separate,
+// but they follow linearly when d becomes d': D_i grows by δ_i = h_i(d') − h_i(d), so that
+//
+//   Σ W · Π D_i(d') = Σ over sets S of Π_{i ∉ S} δ_i · (Σ W · Π_{i ∈ S} D_i(d)),
+//
+// and the sums on the right that have fewer differences are states beside it. For a
+// difference from a mean this is the update of B. P. Welford (Technometrics 4, 1962) and
+// of T. F. Chan, G. H. Golub and R. J. LeVeque (The American Statistician 37, 1983).
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/FoldRules.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+
+static bool isNumber(Expr e, double number) {
+  auto value = e->kind == ExprKind::Const ? dyn_cast<FloatAttr>(e->value) : FloatAttr();
+  return value && value.getValueAsDouble() == number;
+}
+
+/// The factors of a product, signs apart.
+static bool splitSign(FoldRules &rules, Expr e, SmallVectorImpl<FoldRules::Factor> &factors) {
+  bool negative = false;
+  std::function<void(Expr, bool)> go = [&](Expr node, bool divides) {
+    for (const FoldRules::Factor &factor : rules.factors(node)) {
+      if (factor.base->isOp("arith.negf")) {
+        negative = !negative;
+        go(factor.base->operands[0], divides != factor.divides);
+      } else if (isNumber(factor.base, -1)) {
+        negative = !negative;
+      } else if (!isNumber(factor.base, 1)) {
+        factors.push_back({factor.base, divides != factor.divides});
+      }
+    }
+  };
+  go(e, false);
+  return negative;
+}
+
+/// Whether two products have the same factors in some order.
+static bool isSameProduct(ArrayRef<FoldRules::Factor> a, ArrayRef<FoldRules::Factor> b) {
+  auto sorted = [](ArrayRef<FoldRules::Factor> list) {
+    std::vector<std::pair<Expr, bool>> result;
+    for (const FoldRules::Factor &factor : list)
+      result.push_back({factor.base, factor.divides});
+    std::sort(result.begin(), result.end());
+    return result;
+  };
+  return sorted(a) == sorted(b);
+}
+
+bool FoldRules::takesDifferences(Expr body, const StateSet &states, int64_t j, Expr &weight,
+                                 SmallVectorImpl<Difference> &differences) {
+  constexpr size_t most = 4;
+  Type type = body->type;
+  SmallVector<Factor> rest;
+  // Whether the power of a factor is a part of the weight, or all of it differences.
+  auto take = [&](Expr base, bool divides, unsigned power, Expr exponent) {
+    bool isMixed = base->dependsOn(j) && reads(base, states) && !splitMul(base, states, {j});
+    if (!isMixed) {
+      if (exponent)
+        base = exprs.op("math.powf", {base, exponent}, type);
+      rest.push_back({base, divides});
+      return true;
+    }
+    Split split = splitAdd(base, states, {j});
+    if (divides || !split || differences.size() + power > most)
+      return false;
+    differences.append(power, {base, split.g, split.h});
+    return true;
+  };
+  for (const Factor &factor : factors(body)) {
+    Expr exponent = factor.base->isOp("math.powf") ? factor.base->operands[1] : nullptr;
+    bool opens = false;
+    unsigned power = 1;
+    for (unsigned whole : {2, 3, 4})
+      if (exponent && isNumber(exponent, whole) && !splitMul(factor.base, states, {j})) {
+        opens = true;
+        power = whole;
+      }
+    if (!opens) {
+      if (!take(factor.base, factor.divides, 1, nullptr))
+        return false;
+      continue;
+    }
+    for (const Factor &part : factors(factor.base->operands[0]))
+      if (!take(part.base, part.divides != factor.divides, power, exponent))
+        return false;
+  }
+  weight = product(rest, type);
+  return !differences.empty();
+}
+
+bool FoldRules::isExtremeDifference(const Difference &difference, const StateSet &states,
+                                    llvm::function_ref<Expr(Expr)> stateBody) {
+  auto stripped = [](Expr e, bool &negative) {
+    negative = e->isOp("arith.negf");
+    return negative ? e->operands[0] : e;
+  };
+  bool isNegative, isNegativeElement;
+  Expr state = stripped(difference.h, isNegative);
+  Expr element = stripped(difference.g, isNegativeElement);
+  return states.contains(state) &&
+         (state->monoid == Monoid::max || state->monoid == Monoid::min) &&
+         isNegative != isNegativeElement && stateBody(state) == element;
+}
+
+/// The state Σ W where a difference is that of x from (Σ W·x)/(Σ W), else null.
+Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const StateSet &states,
+                           llvm::function_ref<Expr(Expr)> stateBody) {
+  SmallVector<Factor> mean, element, weights, terms;
+  bool sign = splitSign(*this, difference.h, mean);
+  if (splitSign(*this, difference.g, element) == sign || splitSign(*this, weight, weights))
+    return nullptr;
+  Expr sum = nullptr, count = nullptr;
+  for (const Factor &factor : mean) {
+    Expr base = factor.base;
+    if (!reads(base, states)) {
+      terms.push_back(factor);
+    } else if (!factor.divides && !sum && states.contains(base) && base->monoid == Monoid::add) {
+      sum = base;
+    } else if (factor.divides && !count) {
+      count = base;
+    } else {
+      return nullptr;
+    }
+  }
+  if (!sum || !count)
+    return nullptr;
+  // Divisors are commonly kept away from 0, which moves no mean of elements that are there.
+  if (count->isOp("arith.maximumf") || count->isOp("arith.maxnumf"))
+    for (unsigned k : {0, 1})
+      if (count->operands[k]->kind == ExprKind::Const &&
+          cast<FloatAttr>(count->operands[k]->value).getValueAsDouble() <= 1) {
+        count = count->operands[1 - k];
+        break;
+      }
+  bool isWhole = false;
+  while (count->isOp("arith.sitofp") || count->isOp("arith.index_cast") || count->isOp("arith.extsi")) {
+    count = count->operands[0];
+    isWhole = true;
+  }
+  if (!states.contains(count) || count->monoid != Monoid::add)
+    return nullptr;
+  SmallVector<Factor> counted, summed;
+  Expr one = stateBody(count);
+  if (isWhole) {
+    auto number = one->kind == ExprKind::Const ? dyn_cast<IntegerAttr>(one->value) : IntegerAttr();
+    if (!number || !number.getValue().isOne() || !weights.empty())
+      return nullptr;
+  } else if (splitSign(*this, one, counted) || !isSameProduct(counted, weights)) {
+    return nullptr;
+  }
+  if (splitSign(*this, stateBody(sum), summed))
+    return nullptr;
+  terms.append(summed);
+  weights.append(element);
+  return isSameProduct(terms, weights) ? count : nullptr;
+}
+
+/// The references of a repair, and where it does not hold: what is asked of the weight alone, and
+/// where no weight has been added up there is no mean.
+bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
+                             const StateSet &states, llvm::function_ref<Expr(Expr)> stateBody) {
+  for (Expr state : states) {
+    StateSet one;
+    one.insert(state);
+    bool inWeight = reads(repair.h, one);
+    if (!inWeight && llvm::none_of(repair.from, [&](Expr h) { return reads(h, one); }))
+      continue;
+    std::optional<double> singular;
+    if (inWeight)
+      singular = singularPoint(repair.h, state, states);
+    if (singular && !vanishesAt(repair.g, stateBody(state), *singular))
+      return false;
+    if (!inWeight && llvm::is_contained(counts, state) && !isPositive(stateBody(state)) &&
+        isa<FloatType>(state->type)) {
+      singular = 0;
+      if (!vanishesAt(weight, stateBody(state), 0))
+        return false;
+    }
+    repair.refs.push_back(state);
+    repair.singular.push_back(singular ? *singular : std::nan(""));
+  }
+  return true;
+}
+
+Expr FoldRules::whereAny(Expr e, Expr any) {
+  std::function<Expr(Expr)> pick = [&](Expr node) -> Expr {
+    bool isOfRange = node->isOp("arith.select") && node->operands[0] == any;
+    return isOfRange ? exprs.replace(node->operands[1], pick) : nullptr;
+  };
+  return exprs.replace(e, pick);
+}
+
+Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,
+                          llvm::function_ref<Expr(Expr)> stateBody) {
+  Repair none;
+  none.blocked = body;
+  if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
+    return none;
+  body = whereAny(body, any); // a term is read where it is present
+  Repair result;
+  Expr weight = nullptr;
+  SmallVector<Difference> differences;
+  if (!takesDifferences(body, states, j, weight, differences))
+    return none;
+  Split split = splitMul(weight, states, {j});
+  Trend growth = split ? trend(split.h, states) : Trend();
+  if (!split || (reads(split.h, states) &&
+                 (!growth.nonNegative || !growth.direction || *growth.direction > 0)))
+    return none;
+  result.g = split.g;
+  result.h = split.h;
+  SmallVector<Expr> counts;
+  for (const Difference &difference : differences) {
+    bool isExtreme = isExtremeDifference(difference, states, stateBody);
+    Expr count = isExtreme ? nullptr : meanWeight(difference, weight, states, stateBody);
+    if (!isExtreme && (!count || !isNonNegative(weight)))
+      return none;
+    if (count)
+      counts.push_back(count);
+    result.from.push_back(difference.h);
+    result.isFromMean.push_back(!isExtreme);
+  }
+  if (!guardMoments(result, weight, counts, states, stateBody))
+    return none;
+  llvm::MapVector<Expr, SmallVector<unsigned>> others;
+  unsigned all = (1u << differences.size()) - 1;
+  for (unsigned lacks = all; lacks; --lacks) {
+    SmallVector<Factor> factors{{weight, false}};
+    for (unsigned i = 0; i < differences.size(); ++i)
+      if (!(lacks >> i & 1))
+        factors.push_back({differences[i].base, false});
+    if (factors.size() > 1 && isNumber(weight, 1))
+      factors.erase(factors.begin());
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, product(factors, t->type), present,
+                            TypeAttr(), exprs.boundName(t));
+    exprs.inheritPlace(t, sum);
+    others[sum].push_back(lacks);
+  }
+  for (auto &[sum, lacks] : others)
+    result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) -
+                                             llvm::popcount(lacks.front())});
+  result.term = body;
+  return result;
+}
