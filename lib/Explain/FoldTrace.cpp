@@ -164,18 +164,25 @@ void FoldText::printRepair(const AccPlan &acc) {
   }
   auto old = [&](Expr state) { return leaf(stateName(state) + "⁻"); };
   auto now = [&](Expr state) { return leaf(stateName(state)); };
-  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is G·H,\n"
+  auto text = [&](Expr value) {
+    return exprs.str(exprs.replace(value, [&](Expr node) -> Expr {
+      // The new names are leaves; other indices get theirs.
+      bool known = node->kind == ExprKind::Index && node->id >= 0 && indices.count(node->id);
+      return known ? leaf(indices[node->id]) : nullptr;
+    }));
+  };
+  os << "      R3: the term of " << stateName(acc.reduce) << " reads " << all << " of this pass and is "
+     << (repair.others.empty() ? "G·H" : "G·H times differences from what it reads") << ",\n"
      << "        G = " << str(repair.g) << "\n        H = " << str(repair.h) << "\n        when "
      << before << (refs.size() == 1 ? " becomes " : " become ") << all << ", " << stateName(acc.reduce)
      << " is multiplied by H(" << all << ")/H(" << before << ") = "
-     << exprs.str(exprs.replace(rules.ratio(repair.h, acc.states, old, now),
-                                [&](Expr node) -> Expr {
-                                  // The new names are leaves; other indices get theirs.
-                                  bool known = node->kind == ExprKind::Index && node->id >= 0 &&
-                                               indices.count(node->id);
-                                  return known ? leaf(indices[node->id]) : nullptr;
-                                }))
-     << "\n";
+     << text(rules.ratio(repair.h, acc.states, old, now)) << "\n";
+  SmallVector<Expr> by;
+  for (Expr h : repair.from)
+    by.push_back(rules.difference(h, acc.states, old, now));
+  for (const Repair::Other &other : repair.others)
+    os << "        and " << stateName(other.sum) << "⁻ is added to it, multiplied by the same and by "
+       << text(rules.coefficient(other, by)) << "\n";
   for (auto [ref, singular] : llvm::zip(refs, repair.singular))
     if (!std::isnan(singular))
       os << "        while " << ref << " = " << formatNumber(singular) << ", " << stateName(acc.reduce)

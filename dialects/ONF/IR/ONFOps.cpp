@@ -187,8 +187,8 @@ LogicalResult AccOp::verify() {
   if (!getRepair().empty() && (getRepair().getArgumentTypes() != TypeRange(pairs) ||
                                !yieldsElement(getRepair(), keeps ? truth : element,
                                               1 + getOthers().size())))
-    return emitOpError("expects a repair of an old and a new value per ref, to a factor and one more "
-                       "value per other (C7)");
+    return emitOpError("expects a repair of an old and a new value per ref")
+           << (getOthers().empty() ? "" : " that yields a factor and a value per other") << " (C7)";
   if (getCombine() != ScalarFn::mul && getCombine() != ScalarFn::add && !keeps)
     return emitOpError("expects mul, add or select as the repair's operation (C8)");
   return success();

@@ -233,6 +233,11 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   size_t axis = indices.size() - 1;
   int64_t last = indices.back();
   SmallVector<Expr> reductions = outermostReductions(value);
+  // Whether a range is empty costs nothing beside a reduction over it: an axis that only this
+  // does not depend on shares no work.
+  llvm::erase_if(reductions, [](Expr reduce) {
+    return reduce->monoid == Monoid::or_ && reduce->operands[0]->kind == ExprKind::Const;
+  });
   bool carriable = isCarriable(cast<StringAttr>(domain[domain.size() - 1]).getValue());
   for (Expr reduce : reductions) {
     if (!reduce->dependsOn(last))
@@ -514,9 +519,10 @@ bool Derivation::repairMoments(NestPlan &nest, AccPlan &acc) {
   });
   if (!isOfFold)
     return false;
-  for (const Repair::Other &other : repair.others)
-    exprs.reductionNames.try_emplace(other.sum,
-                                     acc.name + "_moment" + std::to_string(other.degree));
+  if (!quiet)
+    for (const Repair::Other &other : repair.others)
+      exprs.reductionNames.try_emplace(other.sum,
+                                       acc.name + "_moment" + std::to_string(other.degree));
   acc.repair = std::move(repair);
   acc.body = acc.repair.term;
   return true;

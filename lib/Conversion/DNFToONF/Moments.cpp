@@ -188,12 +188,23 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
   return true;
 }
 
+/// Not inside of reductions, whose terms have ranges of their own.
 Expr FoldRules::whereAny(Expr e, Expr any) {
+  llvm::DenseMap<Expr, Expr> known;
   std::function<Expr(Expr)> pick = [&](Expr node) -> Expr {
-    bool isOfRange = node->isOp("arith.select") && node->operands[0] == any;
-    return isOfRange ? exprs.replace(node->operands[1], pick) : nullptr;
+    if (node->kind != ExprKind::Op)
+      return node;
+    if (auto it = known.find(node); it != known.end())
+      return it->second;
+    if (node->isOp("arith.select") && node->operands[0] == any)
+      return known[node] = pick(node->operands[1]);
+    SmallVector<Expr> operands;
+    for (Expr operand : node->operands)
+      operands.push_back(pick(operand));
+    bool isSame = ArrayRef<Expr>(operands) == ArrayRef<Expr>(node->operands);
+    return known[node] = isSame ? node : exprs.op(*node->op, node->attributes, operands, node->type);
   };
-  return exprs.replace(e, pick);
+  return pick(e);
 }
 
 Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const StateSet &states, int64_t j,

@@ -598,3 +598,59 @@ onf.kernel @at_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = [
     onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
+
+// -----
+
+onf.kernel @acc_c10 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r:2 = onf.fold "j" in "M" : f32, f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      // expected-error @below {{expects others to be sums without axes of the same fold and type, beside a repair by a factor (C10)}}
+      %a = onf.acc add "a" carries [] in [] refs(%m) others(%m : f32) mul [0x7FC00000 : f32] : (f32) -> f32 {
+        onf.yield %e : f32
+      } repair {
+      ^bb0(%old: f32, %new: f32):
+        onf.yield %new, %old : f32, f32
+      }
+      onf.yield %m, %a : f32, f32
+    }
+    onf.store %r#1, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @acc_c7_others attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %r:3 = onf.fold "j" in "M" : f32, f32, f32 {
+    ^bb0(%j: index):
+      %e = onf.load %x[%i, %j] times ["x.s0", "x.s1"] plus "0" : !moa.array<[N, M], f32> -> f32
+      %m = onf.acc max "m" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      %s = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %e : f32
+      } repair {
+      }
+      // expected-error @below {{expects a repair of an old and a new value per ref that yields a factor and a value per other (C7)}}
+      %a = onf.acc add "a" carries [] in [] refs(%m) others(%s : f32) mul [0x7FC00000 : f32] : (f32) -> f32 {
+        onf.yield %e : f32
+      } repair {
+      ^bb0(%old: f32, %new: f32):
+        onf.yield %new : f32
+      }
+      onf.yield %m, %s, %a : f32, f32, f32
+    }
+    onf.store %r#2, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

@@ -5,68 +5,17 @@ States that start again when their maximum grows (positions and weights of the l
 element), moments by separation (variance, skewness, covariance, entropy), norms, and
 monoids of the specification; far from the origin, with masks, over nothing.
 """
-import os
 import re
-import tempfile
 import unittest
 
 import numpy as np
 
 import moa_testing as mt
 
-N = 7
+from row_folds import N, RowFolds, emit, rows, weights
 
 
-def rows(spec, inputs="x : T[N, M]", results="O : T[N]", functions=""):
-    return (f"{functions}\nkernel k[N, M; T : float = f32]({inputs}) -> ({results}) {{\n"
-            f"  {spec}\n}}\n")
-
-
-def emit(spec, level, setting):
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "spec.moa")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(spec)
-        return mt.tool("moa-codegen", path, f"--emit={level}", "--set", setting).stdout
-
-
-def weights(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-class Folds(mt.KernelTest):
-
-    def run_case(self, spec, expected, lengths=(1, 2, 67, 300), kinds=("f32", "f64"), shift=0.0,
-                 passes=1, bound=None):
-        for kind in kinds:
-            kernel = mt.make_kernel(spec, T=kind)
-            if mt.TARGET == "cpu":
-                self.assert_passes(spec, kind, passes)
-            for m in lengths:
-                rng = np.random.default_rng(m)
-                extents = {"N": N, "M": m}
-                inputs = {}
-                for p in kernel.parameters:
-                    if p.is_output:
-                        continue
-                    shape = [extents.get(e) or int(e) for e in p.extents]
-                    inputs[p.name] = (rng.integers(0, 1 << 20, shape).astype(np.int32)
-                                      if p.kind == "i32" else rng.standard_normal(shape) + shift)
-                wanted = expected(**kernel.seen_by_kernel(inputs))
-                found = kernel.results(inputs, {k: v.shape for k, v in wanted.items()})
-                for name, value in wanted.items():
-                    if value.dtype.kind == "i":
-                        np.testing.assert_array_equal(found.pop(name), value, f"{kind} {m} {name}")
-                rest = {k: v for k, v in wanted.items() if v.dtype.kind != "i"}
-                self.assert_close(found, rest, (bound or mt.BOUNDS)[kind], f"{kind} M={m}")
-
-    def assert_passes(self, spec, kind, passes):
-        """The most folds of one nest, one after the other."""
-        text = emit(spec, "onf", f"T={kind}")
-        nests = text.split("\n    onf.for ")[1:]
-        most = max(len(re.findall(r"(?m)^      %\S+ = onf\.fold ", nest)) for nest in nests)
-        self.assertEqual(most, passes, text)
+class Folds(RowFolds):
 
     def test_position_of_the_largest(self):
         spec = rows("m = max/ x\n  at = min/ mask([i, j] x[i, j] == m[i], [i < N, j < M] j)",
@@ -219,9 +168,6 @@ class Folds(mt.KernelTest):
             return {"O": o, "corr": ((o - dO) * o).sum(-1)}
 
         self.run_case(spec, expected, passes=2, bound={"f32": 4e-6, "f64": 1e-12})
-
-    def check_row(self, body, expected, inputs="x : T[N, M], y : T[N, M]", **options):
-        self.run_case(rows(body, inputs), lambda **x: {"O": expected(**x)}, **options)
 
     def test_scores_equal_to_the_largest(self):
         """What is computed again where it is read has the bits that the largest has."""
