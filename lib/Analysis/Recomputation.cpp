@@ -136,8 +136,11 @@ std::string moa::describeTerms(onf::AccOp acc) { return Identity().of(acc); }
 //===----------------------------------------------------------------------===//
 
 /// The indices of the loops, folds and carried axes around a state's fold for
-/// which the same value is computed again, outermost first.
+/// which the same value is computed again, outermost first. To count costs no more than to run.
 static SmallVector<BlockArgument> getRepeats(onf::AccOp acc) {
+  Value term = acc.getValue().front().getTerminator()->getOperand(0);
+  if (term.getDefiningOp<arith::ConstantOp>())
+    return {};
   llvm::SetVector<BlockArgument> needed = getTermIndices(acc);
   SmallVector<BlockArgument> repeats;
   Operation *child = acc->getParentOp();

@@ -80,6 +80,12 @@ Split FoldRules::splitMulOf(Expr e, const StateSet &states, ArrayRef<int64_t> in
       return blockedBy(e);
     return a ? Split{same(a.g, exponent), same(a.h, exponent)} : a;
   }
+  if (e->isOp("math.sqrt")) {
+    Split a = parts(0);
+    if (a && !(isNonNegative(a.g) && isNonNegative(a.h)))
+      return blockedBy(e);
+    return a ? Split{exprs.op("math.sqrt", {a.g}, type), exprs.op("math.sqrt", {a.h}, type)} : a;
+  }
   if (e->isOp("math.exp") || e->isOp("math.exp2")) {
     Split u = splitAdd(e->operands[0], states, indices);
     if (!u)
@@ -360,7 +366,8 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
         return false;
       if (base->isOp("arith.select"))
         return !picked && isZero(base->operands[1], true) && isZero(base->operands[2], true);
-      if (base->isOp("math.powf") && isPositive(base->operands[1]))
+      if (base->isOp("math.sqrt") ||
+          (base->isOp("math.powf") && isPositive(base->operands[1])))
         return isZero(base->operands[0], true);
       auto v = evaluate(base, [](Expr) { return std::optional<double>(); });
       return v && *v == 0;
@@ -510,6 +517,8 @@ Expr FoldRules::ratio(Expr h, const StateSet &states,
     return of(0);
   if (h->isOp("math.powf"))
     return exprs.op(*h->op, h->attributes, {of(0), h->operands[1]}, type);
+  if (h->isOp("math.sqrt"))
+    return exprs.op(*h->op, h->attributes, {of(0)}, type);
   if (h->isOp("math.exp") || h->isOp("math.exp2")) {
     Expr u = h->operands[0];
     // e^{−v(new)} / e^{−v(old)} = e^{v(old) − v(new)}

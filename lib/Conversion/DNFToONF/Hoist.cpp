@@ -72,15 +72,16 @@ bool Derivation::isModerate(Expr e) {
   });
 }
 
-/// (ξ/σ)ⁿ = ξⁿ/σⁿ, n = 2, 3 or 4, in a product, for ξ at most 1 and σ moderate.
+/// (ξ/σ)ⁿ = ξⁿ/σⁿ, 0 < n ≤ 4, and √(ξ/σ) = √ξ/√σ in a product, for ξ at most 1 and σ moderate.
 Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
   if (!enabled("R1") || !isa<FloatType>(e->type))
     return body;
   return rules.rebuildProduct(body, [&](unsigned, Expr factor) -> Expr {
-    if (!factor->isOp("math.powf") || factor->operands[1]->kind != ExprKind::Const)
+    bool isRoot = factor->isOp("math.sqrt"), isPower = factor->isOp("math.powf");
+    if (!isRoot && (!isPower || factor->operands[1]->kind != ExprKind::Const))
       return factor;
-    double power = cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
-    bool leaves = power == 2 || power == 3 || power == 4, any = false;
+    double power = isRoot ? 0.5 : cast<FloatAttr>(factor->operands[1]->value).getValueAsDouble();
+    bool leaves = power > 0 && power <= 4, any = false;
     for (const FoldRules::Factor &part : rules.factors(factor->operands[0])) {
       leaves &= part.divides ? isModerate(part.base)
                              : isAtMostOne(e->extent, j, part.base, present);
@@ -89,7 +90,9 @@ Expr Derivation::openPowers(Expr e, int64_t j, Expr body, Expr present) {
     if (!leaves || !any)
       return factor;
     return rules.rebuildProduct(factor->operands[0], [&](unsigned, Expr part) {
-      return exprs.op(*factor->op, factor->attributes, {part, factor->operands[1]}, factor->type);
+      SmallVector<Expr, 3> operands(factor->operands);
+      operands[0] = part;
+      return exprs.op(*factor->op, factor->attributes, operands, factor->type);
     });
   });
 }
@@ -109,7 +112,7 @@ bool Derivation::mayLeaveRange(Expr e, int64_t j, ArrayRef<FoldRules::Factor> fa
     } else if (!outermostReductions(base).empty()) {
       repeatsResult |= !results.insert(base).second || base->isOp("math.powf") ||
                        readsExtremesOnly(base);
-      Expr root = base->isOp("math.powf") ? base->operands[0] : base;
+      Expr root = base->isOp("math.powf") || base->isOp("math.sqrt") ? base->operands[0] : base;
       isSafe &= isModerate(root);
     }
   }

@@ -200,6 +200,16 @@ class Folds(RowFolds):
         self.check_row("O = +/ (pow(softmax(x), 5.0) * y)", lambda x, y: (weights(x) ** 5 * y).sum(-1),
                        lengths=(67, 300), passes=2)
 
+    def test_roots_of_weights(self):
+        def expected(x, y):
+            p, q = weights(x), weights(y)
+            return {"a": np.sqrt(p * q).sum(-1), "b": np.sqrt(p).sum(-1), "c": (p ** 1.5).sum(-1)}
+
+        spec = rows("p = softmax(x)\n  q = softmax(y)\n  a = +/ sqrt(p * q)\n  b = +/ pow(p, 0.5)\n"
+                    "  c = +/ pow(p, 1.5)", "x : T[N, M], y : T[N, M]", "a : T[N], b : T[N], c : T[N]")
+        for shift in (0.0, 500.0, -500.0):
+            self.run_case(spec, expected, shift=shift, bound={"f32": 4e-6, "f64": 1e-12})
+
     def test_squares_of_weights_without_the_largest(self):
         """Where a divisor leaves the largest element out it may be tiny, and its square nothing."""
         spec = ("kernel sub[N, M; T : float = f32](x : T[N, M]) -> O : T[N] {\n"
