@@ -94,6 +94,9 @@ struct Prover::Search {
   System system;
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors, extremes;
+  /// Of which nothing has been said yet: most goals hold whatever a maximum is, and what is
+  /// said of one (Lemma 17) brings choices, and other reductions.
+  llvm::SetVector<Term> reductions;
   std::set<std::string> lemmas;
   bool contradicted = false, hasProducts = false;
 
@@ -106,6 +109,7 @@ private:
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
+  void explainReductions();
   void explainReduce(Term reduce);
   void explainInner(Term reduce);
   void explainSum(Term reduce);

@@ -238,6 +238,25 @@ TEST_F(ProverTest, ExtremesOfIntegersAreLemma17) {
   EXPECT_FALSE(below(three, "N", some).holds);
 }
 
+TEST_F(ProverTest, ClampedReductionsNeedNoLemma) {
+  // max(min(max_j min_k x_j,k, N/2 − 1), 0), whatever the extremes are.
+  terms.inputNames.push_back("u");
+  Type i32 = IntegerType::get(&context, 32);
+  Term j = terms.freshIndex("j"), k = terms.freshIndex("k"), yes = terms.truth(true);
+  prover.splitSymbols(terms.extent("N/2"));
+  Term least = terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
+  Term most = terms.reduce("max", terms.indexType(), j, terms.extent("N/2"), least, yes);
+  Term clamped = terms.integer("min", most, terms.difference(terms.extent("N/2"), terms.number(1)));
+  clamped = terms.integer("max", clamped, terms.number(0));
+  Term some = read("N/2 >= 1");
+  Proof proof = below(clamped, "N/2", some);
+  EXPECT_TRUE(proof.holds);
+  EXPECT_FALSE(proof.lemmas.count("Lemma 17"));
+  EXPECT_TRUE(prover.prove(clamped, some).holds);
+  EXPECT_FALSE(below(clamped, "N/2 - 1", some).holds);
+  EXPECT_FALSE(below(clamped, "N/2").holds);
+}
+
 TEST_F(ProverTest, CountsAreLemma17) {
   Term j = terms.freshIndex("j"), i = index("N"), n = terms.symbol("N");
   Type i32 = IntegerType::get(&context, 32);
