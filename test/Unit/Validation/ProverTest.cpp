@@ -199,6 +199,25 @@ TEST_F(ProverTest, DividedIndicesAreDigits) {
   EXPECT_FALSE(below(terms.sum(place, terms.number(1)), "K").holds);
 }
 
+TEST_F(ProverTest, RemaindersByCasesAreLemma18) {
+  prover.splitSymbols(terms.extent("N/2"));
+  prover.addFact(read("N >= 2"));
+  // i + M·(N − 2)·(j + (N − N/2)·(k + N·l)), the place in an array of [N, N, N − N/2, M·(N − 2)].
+  Term yes = terms.truth(true), n = terms.symbol("N"), half = terms.extent("N - N/2");
+  Term i = index("M*N - 2*M"), j = index("N - N/2"), k = index("N"), l = index("N");
+  auto digit = [&](int64_t less) {
+    Term row = terms.product(terms.symbol("M"), terms.difference(n, terms.number(less)));
+    Term e = terms.sum(k, terms.product(n, l));
+    e = terms.sum(i, terms.product(row, terms.sum(j, terms.product(half, e))));
+    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half), terms.symbol("M"));
+  };
+  Proof proof = below(digit(2), "N - 2");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 18"));
+  EXPECT_FALSE(below(digit(2), "N - 3").holds);
+  EXPECT_FALSE(below(digit(1), "N - 2").holds);
+}
+
 TEST_F(ProverTest, MinimaInsideOfProducts) {
   // N·i + min(N − 1, i) < N·(N + 1) for i < M ≤ N + 1: ⌊…/(N + 1)⌋ < N.
   Term i = index("M"), n = terms.symbol("N"), one = terms.number(1);
