@@ -1,4 +1,4 @@
-//===- Parts.cpp - parts of a goal as indices (Lemmas 5 and 16) -----------===//
+//===- Parts.cpp - parts of a goal as indices (Lemmas 5, 16 and 18) -------===//
 //
 // A goal in which quotients stand inside of quotients, or minima inside of products, is
 // shown from the inside out: what is known to lie in 0 … a − 1 becomes an index of that
@@ -17,6 +17,8 @@ using namespace moa::validation;
 static constexpr unsigned maxParts = 16;
 /// Extents that are tried for a part.
 static constexpr size_t maxExtents = 8;
+/// Combinations of remainders.
+static constexpr size_t maxRemainders = 16;
 
 //===----------------------------------------------------------------------===//
 // Corners (Lemma 5)
@@ -95,31 +97,31 @@ static bool isSum(Term term) {
 
 /// Of a fact x − P ≥ 0, x a symbol, x is P + y for a y ≥ 0; a polynomial without negative
 /// coefficients in what is then left is not negative.
-bool Prover::isSumOfDistances(Term e, Term condition) {
+bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
   if (isSum(e))
     return true;
-  SmallVector<Term> known;
-  for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition))
-    known.push_back(part);
-  llvm::append_range(known, facts);
   DenseMap<Term, Term> with;
+  DenseSet<Term> distances;
   for (Term fact : known) {
     if (!fact->is(TermKind::NotNegative))
       continue;
     SmallVector<std::pair<Term, int64_t>> parts;
     int64_t constant = 0;
-    Term distance = terms.substitute(fact->operands[0], with);
+    Term distance = tightened(terms, terms.substitute(fact->operands[0], with));
     splitSum(distance, parts, constant);
     auto *it = llvm::find_if(parts, [&](auto &part) {
-      return part.second == 1 && part.first->is(TermKind::Symbol) &&
+      return part.second == 1 &&
+             (part.first->is(TermKind::Symbol) || distances.contains(part.first)) &&
              isPolynomial(terms.difference(distance, part.first));
     });
     if (it == parts.end())
       continue;
     Term symbol = it->first, rest = terms.difference(distance, symbol);
-    if (mentions(rest, symbol))
+    // That a sum of what is not negative is not negative says nothing of its parts.
+    if (mentions(rest, symbol) || isSum(rest))
       continue;
-    Term above = terms.difference(indexOf(distance, nullptr, "d"), rest);
+    Term more = indexOf(distance, nullptr, "d"), above = terms.difference(more, rest);
+    distances.insert(more);
     DenseMap<Term, Term> one = {{symbol, above}};
     for (auto &entry : with)
       entry.second = terms.substitute(entry.second, one);
@@ -130,21 +132,61 @@ bool Prover::isSumOfDistances(Term e, Term condition) {
   return false;
 }
 
-Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
-                           bool ofSymbols) {
-  auto isNeverNegative = [&](Term c, bool byProof) {
-    if (isSum(c))
-      return true;
-    if (!byProof)
+std::vector<DenseMap<Term, Term>> Prover::remaindersIn(Term e) {
+  std::vector<DenseMap<Term, Term>> cases(1);
+  for (const Division &division : divisions) {
+    if (!mentions(e, division.quotient) && !mentions(e, division.remainder))
+      continue;
+    if (cases.size() * division.divisor > maxRemainders)
+      return {};
+    std::vector<DenseMap<Term, Term>> more;
+    for (const auto &with : cases)
+      for (int64_t value = 0; value < division.divisor; ++value)
+        more.emplace_back(with)[division.remainder] = terms.number(value);
+    cases = std::move(more);
+  }
+  return cases;
+}
+
+/// By Lemma 5, or for each remainder of the symbols that are divided (Lemma 18).
+bool Prover::isSumOfDistances(Term e, Term condition, std::set<std::string> &lemmas) {
+  SmallVector<Term> known;
+  for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition))
+    known.push_back(part);
+  llvm::append_range(known, facts);
+  if (isSumOfDistances(e, known)) {
+    lemmas.insert("Lemma 5");
+    return true;
+  }
+  if (!isPolynomial(e))
+    return false;
+  std::vector<DenseMap<Term, Term>> cases = remaindersIn(e);
+  if (cases.size() < 2)
+    return false;
+  for (const auto &with : cases) {
+    Substitution substitution(terms, with);
+    SmallVector<Term> there;
+    for (Term fact : known)
+      there.push_back(substitution.of(fact));
+    if (!isSumOfDistances(substitution.of(e), there))
       return false;
-    if (isSumOfDistances(c, condition))
-      return true;
+  }
+  lemmas.insert({"Lemma 5", "Lemma 18"});
+  return true;
+}
+
+Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
+                           bool ofSymbols, bool bySearch) {
+  enum Effort { Sight, Distances, Search };
+  auto isNeverNegative = [&](Term c, Effort effort) {
+    if (effort < Search)
+      return effort == Sight ? isSum(c) : isSumOfDistances(c, condition, lemmas);
     Proof proof = attempt(c, condition, {}, 1);
     if (proof.holds)
       lemmas.insert(proof.lemmas.begin(), proof.lemmas.end());
     return proof.holds;
   };
-  auto eliminate = [&](bool byProof) {
+  auto eliminate = [&](Effort effort) {
     llvm::SetVector<Term> indices;
     collectIndices(e, indices);
     if (ofSymbols)
@@ -155,9 +197,9 @@ Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas
         continue;
       auto [factor, rest] = *split;
       Term extent = extentOf(index);
-      if (isNeverNegative(factor, byProof))
+      if (isNeverNegative(factor, effort))
         e = rest;
-      else if (extent && isNeverNegative(terms.scaled(factor, -1), byProof))
+      else if (extent && isNeverNegative(terms.scaled(factor, -1), effort))
         e = terms.sum(rest, terms.product(factor, terms.difference(extent, terms.number(1))));
       else
         continue;
@@ -166,19 +208,17 @@ Term Prover::leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas
     }
     return false;
   };
-  while (work >= 0 && (eliminate(/*byProof=*/false) || eliminate(/*byProof=*/true))) {
+  while (eliminate(Sight) || eliminate(Distances) || (bySearch && work >= 0 && eliminate(Search))) {
   }
   return e;
 }
 
-Proof Prover::attemptCorner(Term goal, Term condition) {
+Proof Prover::attemptCorner(Term goal, Term condition, bool bySearch) {
   Proof proof;
-  Term least = leastAtCorner(goal, condition, proof.lemmas);
-  if (isSumOfDistances(least, condition)) {
-    proof.lemmas.insert("Lemma 5");
-    proof.holds = true;
+  Term least = leastAtCorner(goal, condition, proof.lemmas, /*ofSymbols=*/false, bySearch);
+  proof.holds = isSumOfDistances(least, condition, proof.lemmas);
+  if (proof.holds || !bySearch)
     return proof;
-  }
   Proof inner;
   if (least != goal)
     inner = attempt(least, condition, {}, 0);

@@ -37,6 +37,7 @@ void Prover::splitSymbols(Term size) {
   Term r = terms.symbol((symbol->name + "%" + Twine(c->value)).str());
   divided[symbol] = terms.sum(terms.product(c, q), r);
   gone[terms.quotient(r, c)] = terms.number(0);
+  divisions.push_back({q, r, c->value});
   splitting.reset();
   facts.push_back(terms.below(r, c));
 }
@@ -60,8 +61,7 @@ Term Prover::indexOf(Term term, Term extent, StringRef name) {
 
 Term Prover::witnessOf(Term reduce) { return indexOf(reduce, nullptr, "w"); }
 
-/// c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
-static Term tightened(TermContext &terms, Term goal) {
+Term validation::tightened(TermContext &terms, Term goal) {
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0, common = 0;
   splitSum(goal, parts, constant);

@@ -79,13 +79,18 @@ private:
   /// What e is not below where the condition holds: indices whose coefficient has a known sign
   /// are at an end of their range.
   Term leastAtCorner(Term e, Term condition, std::set<std::string> &lemmas,
-                     bool ofSymbols = false);
+                     bool ofSymbols = false, bool bySearch = true);
   /// The index that stands for a term, below an extent if one is given.
   Term indexOf(Term term, Term extent, llvm::StringRef name);
   /// An index at which a reduction's term is the extreme, if there is any; of a sum, any index.
   Term witnessOf(Term reduce);
-  bool isSumOfDistances(Term e, Term condition);
-  Proof attemptCorner(Term goal, Term condition);
+  bool isSumOfDistances(Term e, llvm::ArrayRef<Term> known);
+  bool isSumOfDistances(Term e, Term condition, std::set<std::string> &lemmas);
+  /// The remainders of the symbols of which quotients or remainders stand in a term, in every
+  /// combination; none where these are many.
+  std::vector<llvm::DenseMap<Term, Term>> remaindersIn(Term e);
+  /// The corner's polynomial as it is, or also by searches.
+  Proof attemptCorner(Term goal, Term condition, bool bySearch = true);
   bool isPositive(Term divisor, Term condition, llvm::ArrayRef<const Assumption *> used,
                   unsigned depth, std::set<std::string> &lemmas);
   Proof attempt(Term goal, Term condition, llvm::ArrayRef<const Assumption *> used,
@@ -99,6 +104,12 @@ private:
   std::vector<Assumption> assumptions;
   llvm::DenseMap<Term, std::pair<Term, bool>> flat;
   llvm::DenseMap<Term, Term> divided, gone;
+  /// N = c·Q + R.
+  struct Division {
+    Term quotient, remainder;
+    int64_t divisor;
+  };
+  std::vector<Division> divisions;
   /// Those of `divided` and `gone`, one after the other, until another symbol is divided.
   std::optional<std::pair<Substitution, Substitution>> splitting;
   /// The indices that stand for terms, by their extents, and these.

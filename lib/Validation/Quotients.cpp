@@ -101,11 +101,21 @@ Proof Prover::withoutQuotients(Term goal, Term condition, unsigned depth) {
       else if (coefficient > 0)
         e = terms.difference(e, gap);
       Term simpler = terms.sum(rest, terms.scaled(terms.product(others, e), coefficient));
-      Proof inner = attempt(simpler, condition, {}, 0);
+      // What an equivalence leaves is simpler still without its next quotient: half of the work
+      // is for that.
+      Proof inner = attemptCorner(simpler, condition, /*bySearch=*/false);
+      if (!inner.holds && exact && depth > 1) {
+        int64_t kept = work / 2;
+        work -= kept;
+        inner = withoutQuotients(simpler, condition, depth - 1);
+        work = std::max<int64_t>(work, 0) + kept;
+      }
+      if (!inner.holds)
+        inner = attempt(simpler, condition, {}, 0);
       if (!inner.holds)
         inner = attemptCorner(simpler, condition);
-      if (!inner.holds && depth > 0)
-        inner = withoutQuotients(simpler, condition, depth - 1);
+      if (!inner.holds && !exact && depth > 2)
+        inner = withoutQuotients(simpler, condition, depth - 2);
       if (!inner.holds)
         continue;
       proof.holds = true;

@@ -115,7 +115,12 @@ Prover::System::Points Prover::Search::refute(unsigned &budget) {
   bool isLast = choices.empty() || budget == 0;
   if (prover.isLast && (prover.work -= system.getSize()) < 0)
     return Points::Unknown;
-  Points found = system.find(/*integers=*/isLast);
+  bool isWhole = reductions.empty() || budget == 0;
+  Points found = system.find(/*integers=*/isLast && isWhole);
+  if (isLast && !isWhole && found != Points::None) {
+    explainReductions();
+    return refute(budget);
+  }
   if (isLast || found == Points::None)
     return found;
   --budget;

@@ -10,7 +10,7 @@
 //   Unknowns.cpp      what is known of an index, a quotient, a minimum, an element
 //   Products.cpp      what is known of products (Lemma 12)
 //   Quotients.cpp     goals without some of their quotients (Lemmas 14 and 15)
-//   Parts.cpp         goals whose parts are indices of known ranges (Lemmas 5 and 16)
+//   Parts.cpp         goals whose parts are indices of known ranges (Lemmas 5, 16 and 18)
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_SEARCH_H
@@ -23,8 +23,8 @@ namespace moa::validation {
 
 /// Lemmas inside each other whose premise needs a proof.
 inline constexpr unsigned maxNesting = 3;
-/// Quotients that a goal gets rid of.
-inline constexpr unsigned maxQuotients = 3;
+/// Quotients that a goal gets rid of; those that leave no equivalent goal count twice.
+inline constexpr unsigned maxQuotients = 6;
 /// Facts that are multiplied.
 inline constexpr size_t maxProducts = 24;
 
@@ -32,6 +32,8 @@ inline constexpr size_t maxProducts = 24;
 bool isExtreme(Term term);
 /// A polynomial without negative coefficients in symbols.
 bool isSize(Term term);
+/// c·e + d ≥ 0 is e + ⌊d / c⌋ ≥ 0.
+Term tightened(TermContext &terms, Term goal);
 
 /// Σ coefficient · unknown + constant ≥ 0 (or = 0) for every row.
 struct Prover::System {
@@ -94,6 +96,9 @@ struct Prover::Search {
   System system;
   std::vector<Cases> choices;
   llvm::SetVector<Term> held, explained, divisors, extremes;
+  /// Of which nothing has been said yet: most goals hold whatever a maximum is, and what is
+  /// said of one (Lemma 17) brings choices, and other reductions.
+  llvm::SetVector<Term> reductions;
   std::set<std::string> lemmas;
   bool contradicted = false, hasProducts = false;
 
@@ -106,6 +111,7 @@ private:
   void explainProduct(Term product);
   void explainScalar(Term scalar);
   void explainLoad(Term load);
+  void explainReductions();
   void explainReduce(Term reduce);
   void explainInner(Term reduce);
   void explainSum(Term reduce);

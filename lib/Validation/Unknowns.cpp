@@ -37,7 +37,14 @@ void Prover::Search::explain(Term unknown) {
   case TermKind::Product: return explainProduct(unknown);
   case TermKind::Scalar: return explainScalar(unknown);
   case TermKind::Load: return explainLoad(unknown);
-  case TermKind::Reduce: return explainReduce(unknown);
+  case TermKind::Reduce:
+    // What is narrower may have wrapped around.
+    if (!unknown->type.isIndex())
+      return;
+    if (unknown->name == "add")
+      return explainSum(unknown);
+    reductions.insert(unknown);
+    return;
   case TermKind::Select: {
     // As inequalities: that a selection is 0 says which side it picks, and no more.
     auto is = [&](Term p, Term value) -> SmallVector<Term, 2> {
@@ -203,12 +210,15 @@ static std::pair<Term, Term> at(TermContext &terms, Term reduce, Term index) {
   return {substitution.of(reduce->operands[2]), substitution.of(reduce->operands[3])};
 }
 
+void Prover::Search::explainReductions() {
+  llvm::SetVector<Term> said = std::move(reductions);
+  reductions.clear();
+  for (Term reduce : said)
+    explainReduce(reduce);
+  explainAll();
+}
+
 void Prover::Search::explainReduce(Term reduce) {
-  // What is narrower may have wrapped around.
-  if (!reduce->type.isIndex())
-    return;
-  if (reduce->name == "add")
-    return explainSum(reduce);
   if (reduce->name != "max" && reduce->name != "min")
     return;
   lemmas.insert("Lemma 17");

@@ -491,6 +491,49 @@ Equation integersReduced(Random &random) {
   });
 }
 
+/// Lemma 18: a statement for all N < c·n is one for all Q < n with each remainder; and
+/// c·Q + r ≥ a ⇔ Q ≥ ⌈(a − r)/c⌉, a of either sign
+Equation remaindersByCases(Random &random) {
+  DefinitionBuilder l, r;
+  int64_t c = 1 + random.below(4), scale = random.below(9) - 4;
+  std::string n = "N0", whole = times({"N0", std::to_string(c)});
+  auto value = [&](DefinitionBuilder &d, Value x, Value q) {
+    return d.op(Fn::add, {d.op(Fn::mul, {d.index(scale), d.op(Fn::mul, {x, q})}), x});
+  };
+  l.output({}, [&](const Values &) {
+    return l.reduce(Monoid::min, whole, [&](Value x) {
+      return value(l, x, l.op(Fn::div, {x, l.index(c)}));
+    });
+  });
+  r.output({}, [&](const Values &) {
+    Value least;
+    for (int64_t rest = 0; rest < c; ++rest) {
+      Value one = r.reduce(Monoid::min, n, [&](Value q) {
+        Value x = r.op(Fn::add, {r.op(Fn::mul, {r.index(c), q}), r.index(rest)});
+        return value(r, x, q);
+      });
+      least = least ? r.op(Fn::min, {least, one}) : one;
+    }
+    return least;
+  });
+  int64_t rest = random.below(c);
+  l.output({"9*N0", "9*N1"}, [&](const Values &i) {
+    Value q = l.op(Fn::sub, {i[0], l.extent("4*N0")}), a = l.op(Fn::sub, {i[1], l.extent("4*N1")});
+    Value number = l.op(Fn::add, {l.op(Fn::mul, {l.index(c), q}), l.index(rest)});
+    return l.op(Fn::le, {a, number});
+  });
+  r.output({"9*N0", "9*N1"}, [&](const Values &i) {
+    Value q = r.op(Fn::sub, {i[0], r.extent("4*N0")}), a = r.op(Fn::sub, {i[1], r.extent("4*N1")});
+    Value above = r.op(Fn::add, {r.op(Fn::sub, {a, r.index(rest)}), r.index(c - 1)});
+    return r.op(Fn::le, {r.op(Fn::div, {above, r.index(c)}), q});
+  });
+  Equation equation;
+  equation.left = l.finish();
+  equation.right = r.finish();
+  equation.least = 1;
+  return equation;
+}
+
 } // namespace
 
 std::vector<Law> lemmas() {
@@ -502,7 +545,7 @@ std::vector<Law> lemmas() {
           {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
           {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
           {"Lemma 15", "", withoutQuotients}, {"Lemma 16", "", partsAsIndices},
-          {"Lemma 17", "", integersReduced}};
+          {"Lemma 17", "", integersReduced}, {"Lemma 18", "", remaindersByCases}};
 }
 
 } // namespace moa::test

@@ -199,6 +199,25 @@ TEST_F(ProverTest, DividedIndicesAreDigits) {
   EXPECT_FALSE(below(terms.sum(place, terms.number(1)), "K").holds);
 }
 
+TEST_F(ProverTest, RemaindersByCasesAreLemma18) {
+  prover.splitSymbols(terms.extent("N/2"));
+  prover.addFact(read("N >= 2"));
+  // i + M·(N − 2)·(j + (N − N/2)·(k + N·l)), the place in an array of [N, N, N − N/2, M·(N − 2)].
+  Term yes = terms.truth(true), n = terms.symbol("N"), half = terms.extent("N - N/2");
+  Term i = index("M*N - 2*M"), j = index("N - N/2"), k = index("N"), l = index("N");
+  auto digit = [&](int64_t less) {
+    Term row = terms.product(terms.symbol("M"), terms.difference(n, terms.number(less)));
+    Term e = terms.sum(k, terms.product(n, l));
+    e = terms.sum(i, terms.product(row, terms.sum(j, terms.product(half, e))));
+    return terms.quotient(terms.quotient(terms.quotient(terms.quotient(e, n), n), half), terms.symbol("M"));
+  };
+  Proof proof = below(digit(2), "N - 2");
+  EXPECT_TRUE(proof.holds);
+  EXPECT_TRUE(proof.lemmas.count("Lemma 18"));
+  EXPECT_FALSE(below(digit(2), "N - 3").holds);
+  EXPECT_FALSE(below(digit(1), "N - 2").holds);
+}
+
 TEST_F(ProverTest, MinimaInsideOfProducts) {
   // N·i + min(N − 1, i) < N·(N + 1) for i < M ≤ N + 1: ⌊…/(N + 1)⌋ < N.
   Term i = index("M"), n = terms.symbol("N"), one = terms.number(1);
@@ -236,6 +255,25 @@ TEST_F(ProverTest, ExtremesOfIntegersAreLemma17) {
   // Nothing says that an element is 3.
   Term three = terms.reduce("min", terms.indexType(), j, n, j, terms.equal(element, terms.number(3)));
   EXPECT_FALSE(below(three, "N", some).holds);
+}
+
+TEST_F(ProverTest, ClampedReductionsNeedNoLemma) {
+  // max(min(max_j min_k x_j,k, N/2 − 1), 0), whatever the extremes are.
+  terms.inputNames.push_back("u");
+  Type i32 = IntegerType::get(&context, 32);
+  Term j = terms.freshIndex("j"), k = terms.freshIndex("k"), yes = terms.truth(true);
+  prover.splitSymbols(terms.extent("N/2"));
+  Term least = terms.reduce("min", terms.indexType(), k, terms.number(3), terms.load(1, {j, k}, i32), yes);
+  Term most = terms.reduce("max", terms.indexType(), j, terms.extent("N/2"), least, yes);
+  Term clamped = terms.integer("min", most, terms.difference(terms.extent("N/2"), terms.number(1)));
+  clamped = terms.integer("max", clamped, terms.number(0));
+  Term some = read("N/2 >= 1");
+  Proof proof = below(clamped, "N/2", some);
+  EXPECT_TRUE(proof.holds);
+  EXPECT_FALSE(proof.lemmas.count("Lemma 17"));
+  EXPECT_TRUE(prover.prove(clamped, some).holds);
+  EXPECT_FALSE(below(clamped, "N/2 - 1", some).holds);
+  EXPECT_FALSE(below(clamped, "N/2").holds);
 }
 
 TEST_F(ProverTest, CountsAreLemma17) {
