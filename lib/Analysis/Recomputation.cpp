@@ -3,6 +3,7 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace moa {
@@ -168,11 +169,16 @@ static StringRef getDefinition(onf::AccOp acc) {
   return named ? named.getName().getValue() : acc.getName();
 }
 
+/// The indices by their names, with a number where loops in one another have the same.
 static std::string describePlace(ArrayRef<BlockArgument> repeats) {
   std::string text;
-  for (BlockArgument index : repeats)
-    text += ((text.empty() ? "for every " : ", ") + getIndexName(index) + " < " +
-             getExtentOf(index)).str();
+  llvm::StringMap<unsigned> counts;
+  for (BlockArgument index : repeats) {
+    std::string name = getIndexName(index).str();
+    if (unsigned count = ++counts[name]; count > 1)
+      name += std::to_string(count);
+    text += ((text.empty() ? "for every " : ", ") + Twine(name) + " < " + getExtentOf(index)).str();
+  }
   return text;
 }
 
@@ -187,6 +193,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
   std::vector<Recomputed> result;
   for (auto &[identity, accs] : sites) {
     Recomputed found{accs.front().getLoc(), getDefinition(accs.front()).str(), SymExpr(0), ""};
+    llvm::StringSet<> places;
     for (onf::AccOp acc : accs) {
       SymExpr times(1);
       SmallVector<BlockArgument> repeats = getRepeats(acc);
@@ -194,7 +201,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
         times = times * *SymExpr::parse(getExtentOf(index));
       found.times = found.times + times;
       std::string place = describePlace(repeats);
-      if (!place.empty())
+      if (!place.empty() && places.insert(place).second)
         found.where += (found.where.empty() ? "" : ", and ") + place;
     }
     if (accs.size() > 1)

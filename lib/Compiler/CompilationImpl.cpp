@@ -11,6 +11,7 @@
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
+#include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
@@ -161,10 +162,7 @@ bool Compilation::Impl::parse(const std::string &text,
       log.addError("settings apply to specifications only, not to " + name);
       return false;
     }
-    module = parseSourceString<ModuleOp>(text, &context, name);
-    if (!module)
-      log.addNote(name + " is read as a module of kernels of the levels moa, dnf, onf or device; a "
-                         "specification is a file NAME.moa");
+    module = readModule(text, name, &context);
   } else {
     FrontendOptions frontend;
     if (!readSettings(frontend.settings))

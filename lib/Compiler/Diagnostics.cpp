@@ -1,6 +1,7 @@
 //===- Diagnostics.cpp - messages, collected and rendered -----------------===//
 
 #include "lib/Compiler/Diagnostics.h"
+#include "lib/Support/LevelWords.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -54,7 +55,7 @@ static void setPlace(Diagnostic &diagnostic, mlir::FileLineColLoc place) {
 static Diagnostic convert(mlir::Diagnostic &source) {
   Diagnostic result;
   result.severity = getSeverity(source.getSeverity());
-  result.message = source.str();
+  result.message = rewordCheck(source.str());
   SmallVector<mlir::FileLineColLoc> places;
   collectPlaces(source.getLocation(), places);
   if (!places.empty())
@@ -81,15 +82,6 @@ void DiagnosticLog::addQueryError(const Twine &message) {
   Diagnostic diagnostic;
   diagnostic.message = message.str();
   list.push_back(std::move(diagnostic));
-}
-
-void DiagnosticLog::addNote(const Twine &message) {
-  if (list.empty())
-    return;
-  Diagnostic note;
-  note.severity = Severity::Note;
-  note.message = message.str();
-  list.back().notes.push_back(std::move(note));
 }
 
 void DiagnosticLog::addError(const Twine &message) {

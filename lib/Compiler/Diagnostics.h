@@ -19,8 +19,6 @@ public:
   /// Lines of this file are shown under its messages.
   void addSource(llvm::StringRef file, llvm::StringRef text);
   void add(mlir::Diagnostic &diagnostic);
-  /// Adds a note without a place to the last message.
-  void addNote(const llvm::Twine &message);
   /// An error that ends the compilation.
   void addError(const llvm::Twine &message);
   /// An error in a question to the compilation, which goes on.

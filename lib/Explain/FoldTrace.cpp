@@ -25,6 +25,7 @@ public:
   /// From here on indices are named anew, these first.
   void nameIndices(ArrayRef<int64_t> first);
   void printNest(const NestPlan &nest, dnf::KernelOp kernel);
+  void printBlocked(StringRef reason, Expr blocked);
 
   std::string text;
   llvm::raw_string_ostream os{text};
@@ -224,6 +225,26 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
        << str(output.value) << "\n";
 }
 
+/// file:line:column, of what the user wrote where it is inside of a function.
+static std::string placeText(Location place) {
+  if (auto call = place->findInstanceOf<CallSiteLoc>())
+    return placeText(call.getCaller());
+  auto at = place->findInstanceOf<FileLineColLoc>();
+  return at ? (" at " + at.getFilename().getValue() + ":" + Twine(at.getLine()) + ":" +
+               Twine(at.getColumn()))
+                  .str()
+            : "";
+}
+
+/// The subterm in the way, and what the user wrote of the states in it without a name.
+void FoldText::printBlocked(StringRef reason, Expr blocked) {
+  os << reason << ",\n      blocked by " << str(blocked) << "\n";
+  for (Expr reduce : exprs.writtenReductions(blocked))
+    if (names.count(reduce))
+      os << "      where " << stateName(reduce) << " is " << exprs.writtenText(reduce)
+         << placeText(exprs.places.find(reduce)->second) << "\n";
+}
+
 void FoldTrace::rewrote(StringRef rule, Expr reduce, int64_t j, Expr body, Expr present,
                         Expr after) {
   rewrites.push_back({rule.str(), reduce, j, body, present, after});
@@ -251,7 +272,7 @@ void FoldTrace::planned(dnf::KernelOp kernel, ExprContext &exprs, FoldRules &rul
     text.os << "  R3 has no repair for " << text.stateName(refusal.reduce)
             << ", which takes another pass: ";
     if (refusal.blocked)
-      text.os << refusal.reason << ",\n      blocked by " << text.str(refusal.blocked) << "\n";
+      text.printBlocked(refusal.reason, refusal.blocked);
     else
       text.os << "the rule is disabled\n";
   }

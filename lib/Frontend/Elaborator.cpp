@@ -82,6 +82,8 @@ LogicalResult Elaborator::run() {
       failed(checkUnneeded(op.getBody().front())))
     return failure();
   ReturnOp::create(builder, reporter.location(kernel.body.end), values);
+  if (failed(refuseZeroDivisors(op)))
+    return failure();
   requireQuotients(op, signature.constraints);
   // Constraints that slices and quotients added.
   SmallVector<StringRef> constraints(signature.constraints.begin(),
@@ -446,17 +448,48 @@ static bool hasNames(const Expr &expr) {
 }
 
 /// An integer divided by a 0 that is written as such. A name that is 0 may stand where
-/// a condition keeps it from being read.
+/// a condition keeps it from being read, which is known at the end of the kernel.
 LogicalResult Elaborator::checkDivisor(const Expr &expr, ArrayRef<Term> terms) {
   bool divides = expr.fn == ScalarFn::div || expr.fn == ScalarFn::mod;
   if (!divides || !llvm::all_of(terms, [](const Term &t) { return t.isInteger(); }) ||
-      terms[1].kind != Term::Symbolic || !terms[1].symbolic.isZero() || hasNames(expr.arg(1)))
+      terms[1].kind != Term::Symbolic || !terms[1].symbolic.isZero())
     return success();
+  if (hasNames(expr.arg(1))) {
+    zeroDivisors.try_emplace(LocationAttr(reporter.location(expr.loc)), &expr);
+    return success();
+  }
   auto error = reporter.error(terms[1].loc)
                << "'" << expr.name << "' on integers has no value for the divisor 0";
   if (expr.fn == ScalarFn::div)
     error << "; write 0.0 for a real quotient";
   return error;
+}
+
+static bool isEmpty(ArrayType type) {
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    if (type.getExtent(axis).isZero())
+      return true;
+  return false;
+}
+
+LogicalResult Elaborator::refuseZeroDivisors(KernelOp kernel) {
+  if (zeroDivisors.empty())
+    return success();
+  for (Operation *op : findNeeded(kernel)) {
+    auto named = dyn_cast<NameLoc>(op->getLoc());
+    auto found = zeroDivisors.find(LocationAttr(named ? named.getChildLoc() : op->getLoc()));
+    if (!isa<MapOp>(op) || found == zeroDivisors.end() || isEmpty(cast<MapOp>(op).getType()))
+      continue;
+    const Expr &expr = *found->second, &divisor = expr.arg(1);
+    bool isName = divisor.kind == ExprKind::Name;
+    std::string name = isName ? divisor.name : "n";
+    return emitError(op->getLoc())
+           << "'" << expr.name << "' divides by "
+           << (isName ? "'" + name + "', which" : "a size that") << " is 0 here; set it to at least 1, or let a condition keep the quotient from "
+              "being needed, as in 'select(" << name << " > 0, i " << expr.name << " " << name
+           << ", 0)'";
+  }
+  return success();
 }
 
 TermOr Elaborator::elaborateBinary(const Expr &expr, Context context) {

@@ -42,6 +42,8 @@ private:
   mlir::FailureOr<mlir::Value>
   elaborateResult(const ArrayDecl &decl, const Signature::Array &declared);
   mlir::LogicalResult checkUnneeded(mlir::Block &block);
+  /// Refuses divisions by a size that is set to 0, where a result needs them.
+  mlir::LogicalResult refuseZeroDivisors(KernelOp op);
   /// All definitions of the current body, in the given order.
   mlir::LogicalResult elaborateDefinitions(llvm::ArrayRef<unsigned> order);
   mlir::LogicalResult elaborateDefinition(unsigned k, Context context);
@@ -127,6 +129,8 @@ private:
   Emitter emitter;
   Scope *scope = nullptr;
   std::map<std::pair<int, const void *>, MonoidOp> monoids; // by function and type
+  /// Quotients by a size that is set to 0, by their places.
+  llvm::DenseMap<mlir::Attribute, const Expr *> zeroDivisors;
   unsigned depth = 0;
 };
 

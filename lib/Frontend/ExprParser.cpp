@@ -1,5 +1,6 @@
 //===- ExprParser.cpp - syntax of expressions -----------------------------===//
 #include "lib/Frontend/ExprParser.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -145,6 +146,7 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
   const Token &first = peek();
   ExprPtr left = parseUnary();
   const Expr *built = nullptr; // here, not in parentheses
+  const Token *operation = nullptr;
   while (left) {
     const Token &op = peek();
     if (op.kind == Token::Reduction) {
@@ -159,8 +161,10 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
       return nullptr;
     }
     unsigned precedence = precedenceOf(op);
-    if (precedence == 0 || precedence < minimum)
+    if (precedence == 0 || precedence < minimum) {
+      topOperator = operation;
       return left;
+    }
     if (precedence == Comparison && left.get() == built &&
         failed(checkComparison(*left, op)))
       return nullptr;
@@ -187,8 +191,9 @@ ExprPtr ExprParser::parseBinary(unsigned minimum) {
     if (failed(parseRanks(*expr)))
       return nullptr;
     ExprPtr right = parseBinary(precedence + 1);
-    if (!right)
+    if (!right || failed(checkReach(op, precedence, false)))
       return nullptr;
+    operation = &op;
     expr->args.push_back(std::move(left));
     expr->args.push_back(std::move(right));
     if (isInner)
@@ -242,10 +247,35 @@ ExprPtr ExprParser::parseUnary() {
   expr->name = op.text.str();
   expr->fn = op.is("-") ? ScalarFn::neg : ScalarFn::not_;
   ExprPtr operand = op.is("not") ? parseBinary(Comparison) : parseUnary();
-  if (!operand)
+  if (!operand || failed(checkReach(op, op.is("not") ? And : Product, true)))
     return nullptr;
   expr->args.push_back(std::move(operand));
   return finish(std::move(expr));
+}
+
+/// `x * [d] g[d] + 1` reads as x·(g + 1) to some and as x·g + 1 to others: an operator in
+/// the body of an index form, not in parentheses, that is as loose as the one in front of
+/// the form. Behind it no index of the form tells that this is still the body.
+LogicalResult ExprParser::checkReach(const Token &op, unsigned precedence, bool isPrefix) {
+  if (openForm.end != pos || openForm.hasIndex || precedenceOf(*openForm.operation) > precedence)
+    return success();
+  auto textOf = [&](size_t begin, size_t end) {
+    StringRef first = tokens[begin].text, last = tokens[end - 1].text;
+    return shorten(StringRef(first.data(), last.end() - first.data()), 40);
+  };
+  const Token &inner = *openForm.operation;
+  size_t at = &inner - &tokens[0];
+  std::string list = textOf(openForm.begin, openForm.body), left = textOf(openForm.body, at);
+  std::string operand = list + " " + left;
+  if (isPrefix)
+    operand = (op.text + (op.is("-") || op.is("~") ? "" : " ") + operand).str();
+  auto diagnostic = error(inner) << "it is not clear how far the body of '" << list
+                                 << "' reaches; write '" << list << " (" << left << " "
+                                 << inner.text << " y)' or '(" << operand << ") " << inner.text
+                                 << " y'";
+  diagnostic.attachNote(reporter.exact(op.loc)) << "the index form is an operand of this '"
+                                                << op.text << "'";
+  return diagnostic;
 }
 
 ExprPtr ExprParser::parseReduction() {
@@ -256,7 +286,7 @@ ExprPtr ExprParser::parseReduction() {
   if (failed(parseRanks(*expr)))
     return nullptr;
   ExprPtr operand = parseUnary();
-  if (!operand)
+  if (!operand || failed(checkReach(op, Product, true)))
     return nullptr;
   // `+/ a * b` reads as a sum of products to some and as a product to others.
   if (precedenceOf(peek()) >= BitOr) {
@@ -439,6 +469,7 @@ ExprPtr ExprParser::parseCall(const Token &name) {
 
 /// '[' … ']' is an index form when an expression follows and a list otherwise.
 ExprPtr ExprParser::parseBracket() {
+  size_t begin = pos;
   const Token &open = next();
   auto list = std::make_unique<Expr>(ExprKind::List, open.loc);
   while (!peek().is("]")) {
@@ -456,7 +487,7 @@ ExprPtr ExprParser::parseBracket() {
   if (failed(close("]", open)))
     return nullptr;
   if (startsExpr(peek()))
-    return makeIndexForm(std::move(list));
+    return makeIndexForm(std::move(list), begin);
   for (const ExprPtr &arg : list->args)
     if (arg->kind == ExprKind::Wildcard) {
       error(peek()) << "expected the body of the index form, but found "
@@ -466,7 +497,7 @@ ExprPtr ExprParser::parseBracket() {
   return finish(std::move(list));
 }
 
-ExprPtr ExprParser::makeIndexForm(ExprPtr list) {
+ExprPtr ExprParser::makeIndexForm(ExprPtr list, size_t begin) {
   auto form = std::make_unique<Expr>(ExprKind::IndexForm, list->loc);
   if (list->args.empty()) {
     reporter.error(list->loc)
@@ -502,9 +533,25 @@ ExprPtr ExprParser::makeIndexForm(ExprPtr list) {
       }
     form->vars.push_back(std::move(var));
   }
+  size_t start = pos;
   ExprPtr body = parseExpr();
   if (!body)
     return nullptr;
+  noteForm(*form, begin, start);
   form->args.push_back(std::move(body));
   return finish(std::move(form));
+}
+
+/// Of a form in a form, the inner one is kept.
+void ExprParser::noteForm(const Expr &form, size_t begin, size_t body) {
+  if (topOperator)
+    openForm = {begin, body, pos, topOperator, false};
+  if (openForm.end != pos)
+    return;
+  size_t at = openForm.operation - &tokens[0];
+  for (const Token &token : tokens.slice(at, pos - at))
+    openForm.hasIndex |= token.kind == Token::Identifier &&
+                         llvm::any_of(form.vars, [&](const IndexVar &var) {
+                           return !var.isWildcard() && token.is(var.name);
+                         });
 }

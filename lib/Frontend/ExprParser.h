@@ -46,7 +46,11 @@ private:
   ExprPtr parseCall(const Token &name);
   ExprPtr parseFunctionRef();
   ExprPtr parseBracket();
-  ExprPtr makeIndexForm(ExprPtr list);
+  /// The form behind the list that begins at token `begin`.
+  ExprPtr makeIndexForm(ExprPtr list, size_t begin);
+  /// Refuses an operand of `op` that ends in an index form of two readings.
+  mlir::LogicalResult checkReach(const Token &op, unsigned precedence, bool isPrefix);
+  void noteForm(const Expr &form, size_t begin, size_t body);
   mlir::LogicalResult refuseSlice(const Token &colon);
   mlir::LogicalResult parseSubscripts(Expr &index);
   mlir::LogicalResult parseRanks(Expr &expr);
@@ -61,6 +65,16 @@ private:
   const Reporter &reporter;
   size_t pos = 0;
   unsigned nesting = 0;
+  /// The loosest operator of what parseBinary has read last, if it is not in parentheses.
+  const Token *topOperator = nullptr;
+  /// The last index form whose body is an operation that is not in parentheses: tokens of
+  /// the form and of its body, the operator, and whether what is behind that has an index
+  /// of the form, so that it can only belong to the body.
+  struct {
+    size_t begin = 0, body = 0, end = 0;
+    const Token *operation = nullptr;
+    bool hasIndex = false;
+  } openForm;
 };
 
 } // namespace moa::frontend

@@ -66,6 +66,25 @@ static ValueRange neededOperands(Operation *op) {
   return op->getOperands();
 }
 
+/// The operations that `start` is computed from, by what `operandsOf` says of each.
+static llvm::SetVector<Operation *> collect(ValueRange start,
+                                            function_ref<ValueRange(Operation *)> operandsOf) {
+  llvm::SetVector<Operation *> found;
+  auto add = [&](ValueRange operands) {
+    for (Value operand : operands)
+      if (Operation *op = operand.getDefiningOp())
+        found.insert(op);
+  };
+  add(start);
+  for (size_t k = 0; k < found.size(); ++k)
+    add(operandsOf(found[k]));
+  return found;
+}
+
+llvm::SetVector<Operation *> frontend::findNeeded(KernelOp kernel) {
+  return collect(kernel.getBody().front().getTerminator()->getOperands(), neededOperands);
+}
+
 void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &constraints) {
   Quotients quotients(constraints);
   auto shape = [](Type type) {
@@ -89,19 +108,10 @@ void frontend::requireQuotients(KernelOp kernel, SmallVectorImpl<std::string> &c
   }
 
   // Every array that is reached has its shape; an element of it need not be needed.
-  llvm::SetVector<Operation *> reached, needed;
-  auto reach = [](llvm::SetVector<Operation *> &set, ValueRange operands) {
-    for (Value operand : operands)
-      if (Operation *op = operand.getDefiningOp())
-        set.insert(op);
-  };
-  Operation *end = kernel.getBody().front().getTerminator();
-  reach(reached, end->getOperands());
-  reach(needed, end->getOperands());
-  for (size_t k = 0; k < reached.size(); ++k)
-    reach(reached, reached[k]->getOperands());
-  for (size_t k = 0; k < needed.size(); ++k)
-    reach(needed, neededOperands(needed[k]));
+  llvm::SetVector<Operation *> needed = findNeeded(kernel);
+  llvm::SetVector<Operation *> reached =
+      collect(kernel.getBody().front().getTerminator()->getOperands(),
+              [](Operation *op) { return ValueRange(op->getOperands()); });
   for (Operation &op : kernel.getBody().front()) {
     if (reached.contains(&op))
       for (Type type : op.getResultTypes())

@@ -3,6 +3,7 @@
 #define MOA_FRONTEND_QUOTIENTS_H
 
 #include "dialects/MoA/IR/MoA.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace moa::frontend {
 
@@ -12,6 +13,10 @@ namespace moa::frontend {
 /// it divides by zero, if there is something to compute. Those that are in the header or
 /// in a constraint anyhow get none.
 void requireQuotients(KernelOp kernel, llvm::SmallVectorImpl<std::string> &constraints);
+
+/// The operations of which elements are needed whatever those of the arrays are, where the
+/// results have any.
+llvm::SetVector<mlir::Operation *> findNeeded(KernelOp kernel);
 
 } // namespace moa::frontend
 

@@ -60,6 +60,61 @@ CASES = [
     (("moa-opt", "normal.mlir", "--onf-lift"), "'--convert-dnf-to-onf' first"),
     (("moa-opt", "normal.mlir", "--device-verify"), "of the level dnf, from which passes lead to it"),
     (("moa-opt", "spec.moa", "--moa-validate"), "works on kernels of the level dnf or onf, but"),
+    # moa-opt: passes and their options
+    (("moa-opt", "spec.moa", "--convert-moa-to-dnf=disabel=P4"),
+     "moa-opt: error: the pass 'convert-moa-to-dnf' has no option 'disabel'; its options: disable, "
+     "seed; did you mean 'disable'?"),
+    (("moa-opt", "spec.moa", "--cse=x=1"), "the pass 'cse' has no option 'x'; it takes none"),
+    (("moa-opt", "spec.moa", "--convert-moa-to-dnf=seed=x"),
+     "the option 'seed' of the pass 'convert-moa-to-dnf' takes an integer from 0, not 'x'"),
+    (("moa-opt", "spec.moa", "--convert-onf-to-vector=vector-bits=x"),
+     "the option 'vector-bits' of the pass 'convert-onf-to-vector' takes an integer, not 'x'"),
+    (("moa-opt", "spec.moa", "--convert-moa-to-dnf=seed"),
+     "the option 'seed' of the pass 'convert-moa-to-dnf' takes a value: seed=VALUE"),
+    (("moa-opt", "spec.moa", "--onf-lift=print=maybe"),
+     "the option 'print' of the pass 'onf-lift' is true or false, not 'maybe'"),
+    (("moa-opt", "spec.moa", "--canonicalize=region-simplify=no"),
+     "the option 'region-simplify' of the pass 'canonicalize' is one of disabled, normal, "
+     "aggressive, not 'no'"),
+    (("moa-opt", "spec.moa", "--inline=op-pipelines=func.func(csee)"),
+     "there is no pass 'csee'; did you mean 'cse'?"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(nonsense)"),
+     "moa-opt: error: there is no pass 'nonsense'; --help lists the passes"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(convert-moa-to-dfn)"),
+     "there is no pass 'convert-moa-to-dfn'; did you mean 'convert-moa-to-dnf'?"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(convert-moa-to-dnf{sed=1})"),
+     "has no option 'sed'; its options: disable, seed; did you mean 'seed'?"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse"),
+     "--pass-pipeline expects ')' behind 'builtin.module(cse'; its form is "
+     "'builtin.module(PASS,PASS{OPTION=VALUE})'"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse cse)"),
+     "--pass-pipeline expects ',' or ')' behind 'builtin.module(cse '"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse{)"), "--pass-pipeline expects '}'"),
+    (("moa-opt", "spec.moa", "--pass-pipeline="), "--pass-pipeline expects a pass behind ''"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=builtin.module(cse))"),
+     "--pass-pipeline expects nothing behind 'builtin.module(cse)'"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=cse"),
+     "--pass-pipeline says what its passes run on: 'builtin.module(cse)'"),
+    (("moa-opt", "spec.moa", "--pass-pipeline=func.func(convert-moa-to-dnf)"),
+     "the pass 'convert-moa-to-dnf' does not run on 'func.func'; most passes run on "
+     "'builtin.module'"),
+    # Texts of the levels
+    (("moa-opt", "text.mlir"), "text.mlir:1:1: error: there is no operation 'kernel'"),
+    (("moa-opt", "text.mlir"),
+     "note: text.mlir is read as a module of kernels of the levels moa, dnf, onf or device; a "
+     "specification is a file NAME.moa"),
+    (("moa-opt", "word.mlir"),
+     "word.mlir:4:3: error: there is no operation 'moa.retrun'; did you mean 'moa.return'?\n"
+     "    moa.retrun %c : !moa.array<[], f32>\n    ^\n"
+     "note: docs/Dialects/MoA.md lists the operations of this level"),
+    (("moa-opt", "form.mlir"), "form.mlir:3:30: error: expects '->'"),
+    (("moa-opt", "fn.mlir"), "fn.mlir:3:16: error: 'moa.map' expects one of: id, neg, abs, "),
+    (("moa-opt", "fn.mlir"), "note: the form of 'moa.map' is in docs/Dialects/MoA.md"),
+    (("moa-opt", "value.mlir"), "value.mlir:4:14: error: this value is not defined; a value is"),
+    (("moa-opt", "rule.mlir"), "rule.mlir:1:1: error: 'moa.kernel' expects one name per result (C2)"),
+    (("moa-codegen", "word.mlir", "-o", "out"), "there is no operation 'moa.retrun'; did you mean"),
+    (("moa-codegen", "rule.mlir", "-o", "out"), "rule.mlir:1:1: error: 'moa.kernel' expects one name"),
+    (("moa-run", "value.mlir"), "value.mlir:4:14: error: this value is not defined; a value is"),
     # moa-codegen: flags
     (CODE + ("--timing=3",), "moa-codegen: error: --timing is given or not, and takes no value '3'"),
     (CODE + ("--timign",), "moa-codegen: error: there is no flag '--timign'; did you mean '--timing'?"),
@@ -202,6 +257,12 @@ class Errors(unittest.TestCase):
                       "empty.moa": "", "empty.mlir": "module {}\n"}
         self.files["text.mlir"] = SPEC
         self.files["normal.mlir"] = MIXED[MIXED.index("dnf.kernel"):]
+        kernel = MIXED[:MIXED.index("dnf.kernel")]
+        self.files["word.mlir"] = kernel.replace("moa.return", "moa.retrun")
+        self.files["form.mlir"] = kernel.replace("f32 ->", "f32")
+        self.files["fn.mlir"] = kernel.replace("moa.constant 1.0", "moa.map expp()")
+        self.files["value.mlir"] = kernel.replace("moa.return %c", "moa.return %d")
+        self.files["rule.mlir"] = kernel.replace('["y"]', '["y", "z"]')
         self.files["doubled12.moa"], self.files["doubled30.moa"] = doubled(12), doubled(30)
         self.files["ranged.moa"] = (
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")

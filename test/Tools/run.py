@@ -301,7 +301,7 @@ class Run(unittest.TestCase):
     def test_other_element_types(self):
         done = self.run_on("f32", self.x)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("the elements are of type f8; save x.astype(numpy.float32)",
+        self.assertIn("the elements are of type float64; save x.astype(numpy.float32)",
                       done.stderr)
 
     def test_missing_values(self):

@@ -8,17 +8,22 @@
 
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipelines/LevelCheck.h"
+#include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "tools/CommandLine.h"
 #include "tools/Version.h"
+#include "tools/moa-opt/PassFlags.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/ToolUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
 
 static llvm::cl::list<std::string>
     settings("set", llvm::cl::value_desc("NAME=VALUE"),
@@ -52,6 +57,23 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
   return llvm::MemoryBuffer::getMemBufferCopy(text, "<elaborated>");
 }
 
+/// Whether the text of a level can be read; what it lacks is said in our words, where
+/// MLIR's driver has its own.
+static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
+                       const mlir::DialectRegistry &registry,
+                       const mlir::MlirOptMainConfig &config) {
+  auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
+    moa::SourceDiagnosticHandler handler(buffer.getBuffer(), name, &context, llvm::errs());
+    return mlir::success(bool(moa::readModule(chunk->getBuffer(), name, &context)));
+  };
+  auto text = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
+  return mlir::succeeded(mlir::splitAndProcessBuffer(
+      std::move(text), mlir::NoSourceChunkBufferHandler(read), llvm::nulls(),
+      config.inputSplitMarker()));
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   moa::setVersionPrinter();
@@ -61,22 +83,33 @@ int main(int argc, char **argv) {
   std::string header = mlir::registerCLIOptions("MoA optimiser driver\n", registry);
   if (moa::refuseWrongFlag(argc, argv, "moa-opt"))
     return 1;
+  if (std::optional<std::string> wrong = moa::findWrongPass(argc, argv)) {
+    llvm::WithColor::error(llvm::errs(), "moa-opt") << *wrong << "\n";
+    return 1;
+  }
   auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> buffer = mlir::openInputFile(input, &error);
   if (buffer && llvm::StringRef(input).ends_with(".moa"))
     if (!(buffer = elaborate(*buffer, input, registry)))
       return 1;
+  const auto flags = mlir::MlirOptMainConfig::createFromCLOptions();
+  bool isText = buffer && !llvm::StringRef(input).ends_with(".moa");
+  // Tests of MLIR's own messages compare these.
+  if (isText && !flags.shouldVerifyDiagnostics() && !flags.shouldShowDialects() &&
+      !isReadable(*buffer, input, registry, flags))
+    return 1;
   auto file = buffer ? mlir::openOutputFile(output, &error) : nullptr;
   if (!file) {
     llvm::errs() << "moa-opt: error: " << error << '\n';
     return 1;
   }
-  const auto flags = mlir::MlirOptMainConfig::createFromCLOptions();
   auto config = flags;
   bool wrongLevel = false;
   config.setPassPipelineSetupFn([&](mlir::PassManager &passes) {
     moa::addLevelCheck(passes, wrongLevel);
+    if (!flags.shouldVerifyDiagnostics())
+      moa::addRewording(*passes.getContext());
     return flags.setupPassPipeline(passes);
   });
   std::string text;

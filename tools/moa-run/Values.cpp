@@ -238,6 +238,16 @@ static StringRef getDType(StringRef element) {
       .Default("numpy.int64");
 }
 
+/// How NumPy calls the type of a file, whose code counts bytes: float32, int64, bool.
+static std::string getTypeName(StringRef code) {
+  if (code == "b1")
+    return "bool";
+  if (code == "V2")
+    return "V2, two opaque bytes";
+  std::string kind = code[0] == 'f' ? "float" : code[0] == 'u' ? "uint" : "int";
+  return kind + std::to_string(8 * (code.back() - '0'));
+}
+
 Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
   auto file = readNpy(path);
   if (!file)
@@ -250,7 +260,7 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
     return refuse("the array has rank " + Twine(file->shape.size()));
   std::optional<StringRef> type = getReadType(info.elementType, file->type);
   if (!type)
-    return refuse("the elements are of type " + file->type +
+    return refuse("the elements are of type " + getTypeName(file->type) +
                   "; save x.astype(" + getDType(info.elementType) + ")");
   auto made = Value::make(info, file->shape);
   if (!made)

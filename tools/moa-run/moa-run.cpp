@@ -46,7 +46,7 @@ static cl::opt<std::string>
 static cl::opt<std::string>
     randomSeed("random", cl::value_desc("seed"),
                cl::desc("Make the arrays that are not given: floats are "
-                        "standard normal, integers 0 to 7"),
+                        "standard normal, integers in their declared range, or 0 to 7"),
                cl::cat(category));
 static cl::opt<std::string>
     check("check", cl::ValueOptional, cl::value_desc("rows|all"),

@@ -439,15 +439,19 @@ std::pair<Location, std::string> Derivation::placeOf(const AccPlan &acc) {
 
 void Derivation::remark(const AccPlan &acc) {
   auto [place, name] = placeOf(acc);
-  emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent
-                    << "': " << acc.repair.reason << ", blocked by "
-                    << shorten(exprs.str(acc.repair.blocked));
+  InFlightDiagnostic remark = emitRemark(place);
+  remark << "'" << name << "' takes another pass over '" << acc.reduce->extent
+         << "': " << acc.repair.reason << ", blocked by "
+         << shorten(exprs.strAsWritten(acc.repair.blocked));
+  for (Expr earlier : exprs.writtenReductions(acc.repair.blocked))
+    remark.attachNote(exprs.places.find(earlier)->second)
+        << "'" << exprs.writtenText(earlier) << "' is computed here";
 }
 
 /// Two passes over one extent that could run at once but for where their terms are.
 void Derivation::remarkOnRange(const AccPlan &acc, const AccPlan &other) {
   auto rangeOf = [&](const AccPlan &a) {
-    return a.present ? "where " + shorten(exprs.str(a.present)) : std::string("everywhere");
+    return a.present ? "where " + shorten(exprs.strAsWritten(a.present)) : std::string("everywhere");
   };
   auto [place, name] = placeOf(acc);
   emitRemark(place) << "'" << name << "' takes another pass over '" << acc.reduce->extent

@@ -1,6 +1,8 @@
 //===- Expr.cpp - hash-consed scalar expressions --------------------------===//
 #include "lib/Conversion/DNFToONF/Expr.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -228,6 +230,37 @@ Expr ExprContext::reduce(Monoid monoid, StringRef extent, int64_t free, Expr bod
 StringRef ExprContext::boundName(Expr reduce) const {
   auto it = reduceNames.find(reduce);
   return it == reduceNames.end() ? StringRef("k") : it->second;
+}
+
+StringRef ExprContext::writtenText(Expr reduce) const {
+  auto place = places.find(reduce);
+  return place == places.end() || isa<NameLoc>(place->second) ? "" : getText(place->second);
+}
+
+SmallVector<Expr> ExprContext::writtenReductions(Expr e) const {
+  SetVector<Expr> found;
+  DenseSet<Expr> seen;
+  SmallVector<Expr> open{e};
+  while (!open.empty()) {
+    Expr node = open.pop_back_val();
+    if (!seen.insert(node).second)
+      continue;
+    if (node->kind == ExprKind::Reduce && !writtenText(node).empty())
+      found.insert(node);
+    else
+      open.append(node->operands.rbegin(), node->operands.rend());
+  }
+  return found.takeVector();
+}
+
+std::string ExprContext::strAsWritten(Expr e) {
+  DenseSet<Expr> written;
+  written.insert_range(writtenReductions(e));
+  return str(replace(e, [&](Expr node) -> Expr {
+    if (!written.count(node))
+      return nullptr;
+    return index(freshIndex(("(" + writtenText(node) + ")").str()));
+  }));
 }
 
 void ExprContext::inheritPlace(Expr from, Expr to) {

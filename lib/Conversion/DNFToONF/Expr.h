@@ -96,6 +96,12 @@ public:
   llvm::DenseMap<Expr, std::string> reductionNames;
   /// Where reductions were written.
   llvm::DenseMap<Expr, mlir::Location> places;
+  /// What the user wrote of a reduction without a name, as `max/ x`; empty otherwise.
+  llvm::StringRef writtenText(Expr reduce) const;
+  /// The reductions without a name that are outermost in `e`, once each.
+  llvm::SmallVector<Expr> writtenReductions(Expr e) const;
+  /// `str` with reductions without a name as the user wrote them.
+  std::string strAsWritten(Expr e);
   /// What lets stand for at the indices where they are applied, for printing.
   struct Definition {
     std::string name;

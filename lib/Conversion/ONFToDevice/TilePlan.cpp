@@ -1,6 +1,8 @@
 //===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
 #include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/OnDemand.h"
+#include "lib/Support/Shorten.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -44,14 +46,30 @@ bool Planner::refuseChain(const Twine &found) {
                 rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
 }
 
+/// What each of several passes computes, up to four: of 'x' over 'm', of 'y' over 'm'.
+static std::string describe(ArrayRef<FoldOp> folds) {
+  constexpr size_t kShown = 4;
+  std::string text;
+  for (FoldOp fold : folds.take_front(kShown)) {
+    auto accs = rows::getAccs(fold);
+    if (accs.empty())
+      continue;
+    auto named = dyn_cast<NameLoc>(accs.front()->getLoc());
+    StringRef written = getText(accs.front()->getLoc());
+    StringRef name = named ? named.getName().getValue() : written.empty() ? accs.front().getName() : written;
+    text += (", of '" + shorten(name, 60) + "' over '" + fold.getName() + "'").str();
+  }
+  return folds.size() > kShown ? text + " …" : text;
+}
+
 bool Planner::findFold() {
   Block &body = plan.nest.getBody().front();
   if (body.getNumArguments() == 0)
     return refuse("the nest has no axes");
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
   if (folds.size() != 1)
-    return refuse("the nest has " + Twine(folds.size()) + " folds, where tiles take one" +
-                  (folds.empty() ? "" : "; remarks say what keeps passes apart"));
+    return refuse("the nest has " + Twine(folds.size()) + " folds" + describe(folds) +
+                  ", where tiles take one");
   plan.fold = folds[0];
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
   auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found);
