@@ -303,6 +303,10 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("the elements are of type float64; save x.astype(numpy.float32)",
                       done.stderr)
+        done = self.run_on("f32", self.x.astype(np.float16).view("V2"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the elements are of type V2, two opaque bytes; save x.astype(numpy.float32)",
+                      done.stderr)
 
     def test_missing_values(self):
         for words, message in ((["M=9"], "the symbol N has no value; give N=SIZE"),
