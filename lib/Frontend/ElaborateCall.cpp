@@ -2,6 +2,7 @@
 #include "lib/Frontend/Builtins.h"
 #include "lib/Frontend/Elaborator.h"
 #include "lib/Frontend/Lexer.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -272,6 +273,19 @@ TermOr Elaborator::takeDrop(SourceLoc loc, bool isTake, const Term &term,
   return emitter.slice(loc, term, axis, fromEnd ? SymExpr(0) : size, rest);
 }
 
+/// For a count that only the elements of an array or a scalar give: the mask that leaves
+/// the other cells out, `mask([i, _] i < n, x)`.
+static std::string maskInstead(const Expr &expr, const Expr &count, bool isTake, const Term &term,
+                               unsigned axis) {
+  std::string list;
+  for (unsigned k = 0; k < term.rank(); ++k)
+    list += (k ? ", " : "") + std::string(k == axis ? "i" : "_");
+  std::string bound = count.text.empty() ? "n" : shorten(count.text, 60);
+  std::string array = expr.arg(0).text.empty() ? "x" : shorten(expr.arg(0).text, 60);
+  return "; keep the axis whole and leave out the rest: 'mask([" + list + "] i " +
+         (isTake ? "< " : ">= ") + bound + ", " + array + ")'";
+}
+
 TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
   const Expr &count = expr.arg(1);
   SmallVector<std::pair<unsigned, const Expr *>> counts;
@@ -298,7 +312,7 @@ TermOr Elaborator::elaborateTakeDrop(const Expr &expr, bool isTake, Term term) {
     counts.emplace_back(*axis, &count);
   }
   for (auto [axis, arg] : counts) {
-    auto value = elaborateSymbolic(*arg, "a count");
+    auto value = elaborateSymbolic(*arg, "a count", maskInstead(expr, *arg, isTake, term, axis));
     if (failed(value))
       return failure();
     auto next = takeDrop(expr.loc, isTake, term, axis, *value);

@@ -79,9 +79,14 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
                                           Context context) {
   const IndexVar &var = form.vars[position];
   if (var.bound) {
+    std::string list;
+    for (const auto &[k, other] : llvm::enumerate(form.vars))
+      list += (k ? ", " : "") + (k == position ? var.name : "_");
+    std::string limit = var.bound->kind == ExprKind::Name ? var.bound->name : "n";
     auto bound = elaborateSymbolic(
         *var.bound, "the extent of an index",
-        "; let it run over a whole axis and leave out the rest, as in 'mask([i, j] j < i, x)'");
+        "; let it run over a whole axis and leave out the rest, as in 'mask([" + list + "] " +
+            var.name + " < " + limit + ", x)'");
     if (failed(bound))
       return failure();
     if (auto value = bound->getConstant(); value && *value < 0) {

@@ -442,6 +442,19 @@ ExprPtr ExprParser::parseFunctionRef() {
   return expr;
 }
 
+/// `f(x, axis=0)`.
+LogicalResult ExprParser::refuseKeyword(const Expr &argument) {
+  if (argument.kind != ExprKind::Name || !peek().is("="))
+    return success();
+  auto diagnostic = error(peek()) << "arguments have no names; write their values in the order of "
+                                     "the parameters";
+  bool isAxis = llvm::is_contained({"axis", "axes", "dim", "dims"}, argument.name);
+  if (isAxis)
+    diagnostic << ". Functions work on the last axes: 'transpose' brings others there, and "
+                  "'reduce(+, x, 0)' names one";
+  return diagnostic;
+}
+
 ExprPtr ExprParser::parseCall(const Token &name) {
   auto call = std::make_unique<Expr>(ExprKind::Call, name.loc);
   call->name = name.text.str();
@@ -453,7 +466,7 @@ ExprPtr ExprParser::parseCall(const Token &name) {
   while (!peek().is(")")) {
     call->args.push_back(call->args.size() < functions ? parseFunctionRef()
                                                        : parseExpr());
-    if (!call->args.back())
+    if (!call->args.back() || failed(refuseKeyword(*call->args.back())))
       return nullptr;
     if (!eat(","))
       break;

@@ -45,6 +45,7 @@ private:
   ExprPtr parseNumber();
   ExprPtr parseCall(const Token &name);
   ExprPtr parseFunctionRef();
+  mlir::LogicalResult refuseKeyword(const Expr &argument);
   ExprPtr parseBracket();
   /// The form behind the list that begins at token `begin`.
   ExprPtr makeIndexForm(ExprPtr list, size_t begin);

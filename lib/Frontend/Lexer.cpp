@@ -275,6 +275,20 @@ static StringRef ownSpelling(StringRef sign) {
       .Default("");
 }
 
+/// What is written for `x.T`, `x.sum()` and `x.shape` of other languages.
+static std::string hintBehindPoint(StringRef rest) {
+  StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (name.empty() || llvm::isDigit(name[0]))
+    return "an inner product is one token such as '+.*'";
+  if (name == "T" || name == "mT")
+    return "a transposition is 'transpose(x)'";
+  if (name == "shape" || name == "size")
+    return "extents are the symbols that the header names them by";
+  if (rest.drop_front(name.size()).starts_with("("))
+    return "functions stand in front of their arguments, as in '" + shorten(name, 40) + "(x)'";
+  return "an inner product is one token such as '+.*', and nothing has parts with names";
+}
+
 LogicalResult Lexer::lexPunctuation() {
   if (lexMonoidToken(1))
     return success();
@@ -295,8 +309,7 @@ LogicalResult Lexer::lexPunctuation() {
   StringRef bad = text.substr(pos, length);
   auto error = reporter.error(here);
   if (bad == ".")
-    return error
-           << "unexpected '.'; an inner product is one token such as '+.*'";
+    return error << "unexpected '.'; " << hintBehindPoint(text.drop_front(pos + 1));
   if (bad == "?")
     return error << "unexpected '?'; a choice is 'select(p, x, y)'";
   if (bad == "#")

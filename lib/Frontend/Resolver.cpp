@@ -8,11 +8,13 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Resolver.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Support/Shorten.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <set>
 
 using namespace mlir;
@@ -75,6 +77,8 @@ private:
   const Reporter &reporter;
   llvm::StringMap<unsigned> functions[2]; // by file
   std::vector<std::set<unsigned>> callees;
+  /// Of the mask or choice that is being resolved.
+  const Expr *predicate = nullptr;
 };
 
 } // namespace
@@ -447,9 +451,15 @@ LogicalResult Resolver::resolve(Expr &expr, Names &names) {
 }
 
 LogicalResult Resolver::resolveChildren(Expr &expr, Names &names) {
-  for (ExprPtr &arg : expr.args)
+  bool hasPredicate =
+      expr.kind == ExprKind::Call && (expr.name == "mask" || expr.name == "select");
+  for (ExprPtr &arg : expr.args) {
+    llvm::SaveAndRestore restore(predicate);
+    if (hasPredicate)
+      predicate = arg == expr.args.front() ? arg.get() : nullptr;
     if (failed(resolve(*arg, names)))
       return failure();
+  }
   size_t arity = expr.args.size();
   if (expr.ranks && expr.ranks->size() != arity)
     return reporter.error(expr.loc)
@@ -526,8 +536,12 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
     candidates.push_back(entry.first().str());
   candidates.insert(candidates.end(), {"true", "false", "inf"});
   llvm::sort(candidates);
-  return reporter.error(expr.loc) << "unknown name '" << expr.name << "'"
-                                  << didYouMean(expr.name, candidates);
+  std::string meant = didYouMean(expr.name, candidates);
+  auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'" << meant;
+  if (meant.empty() && predicate && predicate->kind != ExprKind::IndexForm)
+    error << "; an index of a predicate is named in front of it, with '_' for every other axis: "
+             "'[_, " << expr.name << "] " << shorten(predicate->text, 60) << "'";
+  return error;
 }
 
 /// How the language writes what other languages have a function for, or "".
@@ -544,9 +558,12 @@ static StringRef getOwnSpelling(StringRef name) {
       .Cases({"dot", "matmul", "einsum"}, "'a +.* b'")
       .Case("power", "'pow(x, y)'")
       .Case("where", "'select(p, x, y)'")
-      .Case("argmax", "'min/ mask(x == (max/ x), iota(n))', the first place of the largest")
-      .Case("argmin", "'min/ mask(x == (min/ x), iota(n))', the first place of the smallest")
-      .Case("cumsum", "'+/ mask([i, j < n] j <= i, [i < n, j] x[j])'")
+      .Case("argmax", "'def argmax(x : [n]) { return min/ mask(x == (max/ x), iota(n)) }', the "
+                      "first place of the largest along the last axis")
+      .Case("argmin", "'def argmin(x : [n]) { return min/ mask(x == (min/ x), iota(n)) }', the "
+                      "first place of the smallest along the last axis")
+      .Case("cumsum", "'def cumsum(x : [n]) { return +/ mask([i, j < n] j <= i, [i < n, j] "
+                      "x[j]) }', which sums along the last axis")
       .Cases({"arange", "range"}, "'iota(n)'")
       .Default("");
 }

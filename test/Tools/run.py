@@ -303,10 +303,11 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("the elements are of type float64; save x.astype(numpy.float32)",
                       done.stderr)
-        done = self.run_on("f32", self.x.astype(np.float16).view("V2"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the elements are of type V2, two opaque bytes; save x.astype(numpy.float32)",
-                      done.stderr)
+        for stored, name in ((self.x.astype(np.int64), "int64"), (self.x > 0, "bool"),
+                             (self.x.astype(np.uint8), "uint8"),
+                             (mt.to_bf16(self.x).view("V2"), "V2, two opaque bytes")):
+            done = self.run_on("f32", stored)
+            self.assertIn(f"the elements are of type {name}; save", done.stderr)
 
     def test_missing_values(self):
         for words, message in ((["M=9"], "the symbol N has no value; give N=SIZE"),
