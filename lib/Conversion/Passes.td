@@ -73,11 +73,15 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
     results of sums and products, and for maxima and minima over the same range that R3
     cannot repair inside. Other factors made of maxima and minima stay, and so does every
     earlier result beside a factor that occurs twice. **Cost**: quadratic in the number of
-    reductions of a row, linear in the size of their terms.
+    reductions of a row, linear in the size of their terms. What is written down may grow
+    exponentially with the levels of a chain of cascades; a nest that takes more than `most-ops` operations, and
+    more than eight for each of dnf's, is refused at the reduction that is written out most often.
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Rules (R0, R1, R2, R3, R5, R6) not to apply, for tests; more passes, the same result">
+               "Rules (R0, R1, R2, R3, R5, R6) not to apply, for tests; more passes, the same result">,
+    Option<"mostOps", "most-ops", "uint64_t", "10000",
+           "Operations that the loops of a result may take">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -43,7 +43,9 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
       Derivation derivation(exprs, kernel, disabled, observer);
       std::vector<NestPlan> nests = derivation.run();
       onf::KernelOp result =
-          emitONF(exprs, derivation.getRules(), derivation, kernel, nests);
+          emitONF(exprs, derivation.getRules(), derivation, kernel, nests, mostOps);
+      if (!result)
+        return signalPassFailure();
       kernel.erase();
       IRRewriter rewriter(&getContext());
       DominanceInfo dominance(result);

@@ -143,9 +143,10 @@ Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
                      const std::map<int64_t, std::string> &extents, Expr e,
                      Expr present = nullptr);
 
-/// Writes the plans down as an onf.kernel before `kernel`.
+/// Writes the plans down as an onf.kernel before `kernel`; null, and an error, where a nest
+/// takes more operations than lib/Conversion/Limits.h allows with `most`.
 onf::KernelOp emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-                      dnf::KernelOp kernel, std::vector<NestPlan> &nests);
+                      dnf::KernelOp kernel, std::vector<NestPlan> &nests, size_t most);
 
 } // namespace moa
 

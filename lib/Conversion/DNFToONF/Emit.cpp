@@ -1,6 +1,7 @@
 //===- Emit.cpp - plans written down as onf -------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/Limits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -27,10 +28,15 @@ struct LinearForm {
 class Emitter {
 public:
   Emitter(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-          dnf::KernelOp source)
+          dnf::KernelOp source, size_t most)
       : exprs(exprs), rules(rules), derivation(derivation), source(source),
-        loc(source.getLoc()) {}
+        loc(source.getLoc()) {
+    size_t ops = 0;
+    source.walk([&](Operation *) { ++ops; });
+    mostWritten = mostOps(ops, most);
+  }
 
+  /// Null where a nest grows beyond its limit.
   onf::KernelOp run(std::vector<NestPlan> &nests);
 
 private:
@@ -45,7 +51,8 @@ private:
   Value find(Expr e);
 
   // Structure.
-  void emitNest(NestPlan &nest);
+  LogicalResult emitNest(NestPlan &nest);
+  LogicalResult checkSize(NestPlan &nest);
   void emitFold(NestPlan &nest, FoldPlan &fold);
   Value emitAcc(NestPlan &nest, AccPlan &acc);
   void emitRepair(AccPlan &acc, onf::AccOp op);
@@ -100,6 +107,10 @@ private:
   int64_t nextPlaceholder = 0;
   /// Reductions whose folds are being written.
   llvm::DenseSet<Expr> open;
+  /// Operations that the nest has, and may have; folds that a place has in it. A nest that has
+  /// more is left unfinished.
+  size_t written = 0, mostWritten;
+  llvm::MapVector<Location, size_t> copies;
 };
 
 } // namespace
@@ -171,6 +182,7 @@ Value Emitter::emit(Expr e) {
     result = emitInnerReduce(e, level);
     break;
   }
+  ++written;
   scopes[level]->values[e] = result;
   return result;
 }
@@ -210,6 +222,10 @@ SmallVector<Expr> Emitter::reductionsBeside(Expr e, unsigned level) {
 
 /// A reduction that is no state of the row: a fold where it is used.
 Value Emitter::emitInnerReduce(Expr e, unsigned level) {
+  if (written > mostWritten) {
+    OpBuilder &b = scopes[level]->builder;
+    return arith::ConstantOp::create(b, loc, b.getZeroAttr(e->type));
+  }
   // Scopes inside `level` cannot matter to it; set them aside.
   std::deque<std::unique_ptr<Scope>> inner;
   while (scopes.size() > level + 1) {
@@ -330,6 +346,7 @@ Value Emitter::emitLoad(Expr e) {
 
 Value Emitter::emitAcc(NestPlan &nest, AccPlan &acc) {
   Expr e = acc.reduce;
+  ++copies[placeOf(e)];
   SmallVector<std::string> names, extents;
   Type type = e->type;
   MLIRContext *context = exprs.getContext();
@@ -554,7 +571,24 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   b.setInsertionPointAfter(loop);
 }
 
-void Emitter::emitNest(NestPlan &nest) {
+/// Of a chain of cascades each level is written out at every index, and in every pass, of the
+/// one after it.
+LogicalResult Emitter::checkSize(NestPlan &nest) {
+  if (written <= mostWritten)
+    return success();
+  auto *most = llvm::max_element(copies, [](auto &a, auto &b) { return a.second < b.second; });
+  auto name = cast<StringAttr>(source.getResultNames()[nest.outputs.front().result]);
+  return emitError(most->first)
+         << "the loops of '" << name.getValue() << "' take more than " << mostWritten
+         << " operations, and this reduction is written out in them at least " << most->second
+         << " times: it is computed again in every pass of what reads it, for every index at which it is "
+            "read; make it, or what is computed from it on the way to '"
+         << name.getValue() << "', a result of a kernel of its own, which the next one takes as a parameter";
+}
+
+LogicalResult Emitter::emitNest(NestPlan &nest) {
+  written = 0;
+  copies.clear();
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
   auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents),
                                  ArrayAttr(), onf::PipelineAttr());
@@ -571,6 +605,7 @@ void Emitter::emitNest(NestPlan &nest) {
   for (OutputPlan &output : nest.outputs)
     emitOutput(nest, output);
   pop();
+  return checkSize(nest);
 }
 
 onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
@@ -584,11 +619,14 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
     types.push_back(type);
   b.createBlock(&target.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
   for (NestPlan &nest : nests)
-    emitNest(nest);
+    if (failed(emitNest(nest))) {
+      target.erase();
+      return nullptr;
+    }
   return target;
 }
 
 onf::KernelOp moa::emitONF(ExprContext &exprs, FoldRules &rules, Derivation &derivation,
-                           dnf::KernelOp kernel, std::vector<NestPlan> &nests) {
-  return Emitter(exprs, rules, derivation, kernel).run(nests);
+                           dnf::KernelOp kernel, std::vector<NestPlan> &nests, size_t most) {
+  return Emitter(exprs, rules, derivation, kernel, most).run(nests);
 }

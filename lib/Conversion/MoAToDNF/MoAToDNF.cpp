@@ -1,4 +1,5 @@
 //===- MoAToDNF.cpp - the pass convert-moa-to-dnf -------------------------===//
+#include "lib/Conversion/Limits.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Conversion/MoAToDNF/Laws.h"
@@ -234,10 +235,6 @@ void moa::detail::addLaw(RewritePatternSet &patterns, std::unique_ptr<RewritePat
   patterns.add(std::move(pattern));
 }
 
-/// Scalar operations that an element of a result may take: beyond them the machine's code
-/// takes minutes.
-static constexpr size_t kMostOps = 10000;
-
 static LogicalResult tooLarge(Operation *at, const Twine &what, size_t operators) {
   return at->emitError(what)
          << ", made of " << operators << " operators on arrays, and at most " << kMostOps
@@ -273,7 +270,7 @@ static LogicalResult checkSize(dnf::KernelOp kernel, size_t operators) {
     output.walk([&](Operation *) { ++ops; });
     StringRef name =
         cast<StringAttr>(kernel.getResultNames()[output.getResult()]).getValue();
-    if (ops > std::max(kMostOps, 8 * operators))
+    if (ops > mostOps(operators))
       return tooLarge(output, "an element of '" + name + "' takes " + Twine(ops) + " scalar operations",
                       operators);
   }

@@ -64,7 +64,7 @@ class Scaling(unittest.TestCase):
             path = os.path.join(folder, "chain.moa")
             with open(path, "w") as file:
                 file.write(specification(chain, levels))
-            command = ["moa-opt", path, "--convert-moa-to-dnf", "--convert-dnf-to-onf"]
+            command = ["moa-opt", path, "--convert-moa-to-dnf", "--convert-dnf-to-onf=most-ops=1000000"]
             run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                  timeout=240)
         self.assertEqual(run.returncode, 0)
