@@ -239,23 +239,27 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
   }
   if (!guardMoments(result, weight, counts, states, stateBody))
     return none;
-  llvm::MapVector<Expr, SmallVector<unsigned>> others;
-  unsigned all = (1u << differences.size()) - 1;
-  for (unsigned lacks = all; lacks; --lacks) {
+  // Powers are products here, of which those with a factor more share the others.
+  auto termWithout = [&](unsigned lacks) {
     SmallVector<Factor> factors{{weight, false}};
     for (unsigned i = 0; i < differences.size(); ++i)
       if (!(lacks >> i & 1))
         factors.push_back({differences[i].base, false});
     if (factors.size() > 1 && isNumber(weight, 1))
       factors.erase(factors.begin());
-    Expr sum = exprs.reduce(Monoid::add, t->extent, j, product(factors, t->type), present,
-                            TypeAttr(), exprs.boundName(t));
+    return product(factors, t->type);
+  };
+  llvm::MapVector<Expr, SmallVector<unsigned>> others;
+  unsigned all = (1u << differences.size()) - 1;
+  for (unsigned lacks = all; lacks; --lacks) {
+    Expr sum = exprs.reduce(Monoid::add, t->extent, j, termWithout(lacks), present, TypeAttr(),
+                            exprs.boundName(t));
     exprs.inheritPlace(t, sum);
     others[sum].push_back(lacks);
   }
   for (auto &[sum, lacks] : others)
     result.others.push_back({sum, lacks, static_cast<unsigned>(differences.size()) -
                                              llvm::popcount(lacks.front())});
-  result.term = body;
+  result.term = termWithout(0);
   return result;
 }

@@ -248,6 +248,11 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
       offsets.push_back(nullptr);
       continue;
     }
+    // Sums of whole numbers stay whole where nothing was divided.
+    bool divides = false;
+    walk(d.h, [&](Expr node) { divides |= node->isOp("arith.divf"); });
+    if (!divides)
+      return nullptr;
     Expr sum = normalise(sumOf({{weight, false}, {d.g, false}}, "_sum"));
     Expr mean = op("arith.divf", sum, count);
     bases.push_back(op("arith.subf", d.g, mean));
