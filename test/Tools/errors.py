@@ -57,7 +57,8 @@ CASES = [
     (("moa-opt", "normal.mlir", "--convert-moa-to-dnf"),
      "normal.mlir:1:1: error: the pass 'convert-moa-to-dnf' works on kernels of the level moa, but "
      "this one is of the level dnf, which comes after it"),
-    (("moa-opt", "normal.mlir", "--onf-lift"), "'--convert-dnf-to-onf' first"),
+    (("moa-opt", "normal.mlir", "--onf-lift"),
+     "is of the level dnf; run '--convert-dnf-to-onf' first"),
     (("moa-opt", "normal.mlir", "--device-verify"), "of the level dnf, from which passes lead to it"),
     (("moa-opt", "spec.moa", "--moa-validate"), "works on kernels of the level dnf or onf, but"),
     # moa-opt: passes and their options
