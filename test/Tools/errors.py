@@ -57,7 +57,8 @@ CASES = [
     (("moa-opt", "normal.mlir", "--convert-moa-to-dnf"),
      "normal.mlir:1:1: error: the pass 'convert-moa-to-dnf' works on kernels of the level moa, but "
      "this one is of the level dnf, which comes after it"),
-    (("moa-opt", "normal.mlir", "--onf-lift"), "'--convert-dnf-to-onf' first"),
+    (("moa-opt", "normal.mlir", "--onf-lift"),
+     "is of the level dnf; run '--convert-dnf-to-onf' first"),
     (("moa-opt", "normal.mlir", "--device-verify"), "of the level dnf, from which passes lead to it"),
     (("moa-opt", "spec.moa", "--moa-validate"), "works on kernels of the level dnf or onf, but"),
     # moa-opt: passes and their options
@@ -112,6 +113,9 @@ CASES = [
     (("moa-opt", "fn.mlir"), "note: the form of 'moa.map' is in docs/Dialects/MoA.md"),
     (("moa-opt", "value.mlir"), "value.mlir:4:14: error: this value is not defined; a value is"),
     (("moa-opt", "rule.mlir"), "rule.mlir:1:1: error: 'moa.kernel' expects one name per result (C2)"),
+    (("moa-opt", "chunks.mlir", "--split-input-file"),
+     "chunks.mlir:10:3: error: there is no operation 'moa.retrun'; did you mean 'moa.return'?\n"
+     "    moa.retrun %c : !moa.array<[], f32>\n    ^"),
     (("moa-codegen", "word.mlir", "-o", "out"), "there is no operation 'moa.retrun'; did you mean"),
     (("moa-codegen", "rule.mlir", "-o", "out"), "rule.mlir:1:1: error: 'moa.kernel' expects one name"),
     (("moa-run", "value.mlir"), "value.mlir:4:14: error: this value is not defined; a value is"),
@@ -260,6 +264,7 @@ class Errors(unittest.TestCase):
         kernel = MIXED[:MIXED.index("dnf.kernel")]
         self.files["word.mlir"] = kernel.replace("moa.return", "moa.retrun")
         self.files["form.mlir"] = kernel.replace("f32 ->", "f32")
+        self.files["chunks.mlir"] = kernel + "// -----\n" + self.files["word.mlir"]
         self.files["fn.mlir"] = kernel.replace("moa.constant 1.0", "moa.map expp()")
         self.files["value.mlir"] = kernel.replace("moa.return %c", "moa.return %d")
         self.files["rule.mlir"] = kernel.replace('["y"]', '["y", "z"]')

@@ -62,15 +62,22 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
 static bool isReadable(const llvm::MemoryBuffer &buffer, llvm::StringRef name,
                        const mlir::DialectRegistry &registry,
                        const mlir::MlirOptMainConfig &config) {
+  size_t at = 0;
   auto read = [&](std::unique_ptr<llvm::MemoryBuffer> chunk, llvm::raw_ostream &) {
+    // Empty lines in front, so that places are those in the whole file.
+    if (size_t found = buffer.getBuffer().find(chunk->getBuffer(), at); found != llvm::StringRef::npos)
+      at = found;
+    std::string text(buffer.getBuffer().take_front(at).count('\n'), '\n');
+    text += chunk->getBuffer();
+    at += chunk->getBufferSize();
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
     moa::SourceDiagnosticHandler handler(buffer.getBuffer(), name, &context, llvm::errs());
-    return mlir::success(bool(moa::readModule(chunk->getBuffer(), name, &context)));
+    return mlir::success(bool(moa::readModule(text, name, &context)));
   };
-  auto text = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
+  auto whole = llvm::MemoryBuffer::getMemBuffer(buffer.getMemBufferRef());
   return mlir::succeeded(mlir::splitAndProcessBuffer(
-      std::move(text), mlir::NoSourceChunkBufferHandler(read), llvm::nulls(),
+      std::move(whole), mlir::NoSourceChunkBufferHandler(read), llvm::nulls(),
       config.inputSplitMarker()));
 }
 
