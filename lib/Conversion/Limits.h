@@ -11,6 +11,9 @@ namespace moa {
 /// takes minutes.
 inline constexpr size_t kMostOps = 10000;
 
+/// The same with what branches repeat, of which a run takes one side.
+inline constexpr size_t kMostWritten = 10 * kMostOps;
+
 /// As many, or eight for each of those that it is made of.
 inline size_t mostOps(size_t source, size_t most = kMostOps) { return std::max(most, 8 * source); }
 

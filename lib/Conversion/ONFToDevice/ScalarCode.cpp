@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/Subscripts.h"
+#include "lib/Conversion/Limits.h"
 #include "lib/Support/IndexCast.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -148,6 +149,10 @@ Value ScalarCode::eval(Value value) {
     return known;
   Operation *op = value.getDefiningOp();
   assert(op && "loop indices are bound by their loops");
+  // What is too large is refused where it is stored.
+  if (++written > kMostWritten)
+    if (TypedAttr zero = b.getZeroAttr(value.getType()))
+      return constant(zero);
   Location outer = loc;
   loc = op->getLoc();
   if (auto fold = dyn_cast<onf::FoldOp>(op)) {
@@ -162,16 +167,18 @@ Value ScalarCode::eval(Value value) {
 }
 
 bool ScalarCode::isCostly(Value value) {
-  if (lookup(value))
-    return false;
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  if (auto load = dyn_cast<onf::LoadOp>(op))
-    return load.getArray().getType().getRank() != 0;
-  if (isa<onf::FoldOp>(op))
-    return true;
-  return llvm::any_of(op->getOperands(), [&](Value v) { return isCostly(v); });
+  llvm::DenseSet<Value> seen;
+  std::function<bool(Value)> visit = [&](Value part) {
+    if (!seen.insert(part).second || lookup(part))
+      return false;
+    Operation *op = part.getDefiningOp();
+    if (!op)
+      return false;
+    if (auto load = dyn_cast<onf::LoadOp>(op))
+      return load.getArray().getType().getRank() != 0;
+    return isa<onf::FoldOp>(op) || llvm::any_of(op->getOperands(), visit);
+  };
+  return visit(value);
 }
 
 Value ScalarCode::choose(Value condition, Value yes, Value no) {
@@ -182,6 +189,13 @@ Value ScalarCode::choose(Value condition, Value yes, Value no) {
   }
   return branch(c, {yes.getType()}, [&] { return Values{eval(yes)}; },
                 [&] { return Values{eval(no)}; })[0];
+}
+
+/// Whether the operation is a power by the constant 2.
+static bool isSquare(Operation *op) {
+  llvm::APFloat exponent(0.0);
+  return isa<math::PowFOp>(op) && matchPattern(op->getOperand(1), m_ConstantFloat(&exponent)) &&
+         exponent.convertToDouble() == 2;
 }
 
 /// Whether the operation computes with 16-bit floats, which happens in f32.
@@ -292,9 +306,14 @@ Value ScalarCode::evalOp(Operation *op) {
   }
   if (isa<arith::TruncFOp, arith::ExtFOp, arith::IndexCastOp>(op))
     return convert(operands[0], op->getResult(0).getType());
-  Operation *clone = b.clone(*op);
-  clone->setOperands(operands);
-  Value result = clone->getResult(0);
+  Value result;
+  if (isSquare(op)) { // in one rounding, where the function takes a hundred operations
+    result = arith::MulFOp::create(b, loc, operands[0], operands[0]);
+  } else {
+    Operation *clone = b.clone(*op);
+    clone->setOperands(operands);
+    result = clone->getResult(0);
+  }
   if (!narrow || !isa<FloatType>(result.getType()))
     return result;
   Type type = result.getType();
@@ -389,6 +408,13 @@ void ScalarCode::store(onf::StoreOp op) {
   Location outer = loc;
   loc = op.getLoc();
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
+  if (written > kMostWritten && !failed) {
+    mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
+                         << " operations on a GPU: what several sides of selections read is written out in "
+                            "each of them, at every level of a chain; make a definition in between a result "
+                            "of a kernel of its own, which the next one takes as a parameter";
+    failed = true;
+  }
   Value where = offset(op.getTerms(), op.getCoefficients(), op.getConstant());
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
   loc = outer;

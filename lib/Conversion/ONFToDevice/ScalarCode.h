@@ -92,6 +92,9 @@ private:
                      llvm::StringRef constant);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
+  /// Operations that were written; what a side of a branch needs is written in it, so that
+  /// chains of selections grow with the power of their length.
+  size_t written = 0;
   mlir::IRMapping arrays;
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> scopes;
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> products;
