@@ -102,7 +102,7 @@ private:
     Expr body, present, value;
     llvm::SmallVector<std::pair<Expr, std::string>> names; // of the sums in it
   };
-  llvm::SmallVector<Form, 2> formsOf(const NestPlan &nest, Expr t);
+  llvm::SmallVector<Form, 2> formsOf(const NestPlan &nest, Expr t, bool withMeans);
   llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs,
                                             llvm::ArrayRef<Form> forms);
   void take(NestPlan &nest, const Form &form);

@@ -56,7 +56,6 @@ private:
   void emitFold(NestPlan &nest, FoldPlan &fold);
   Value emitAcc(NestPlan &nest, AccPlan &acc);
   void emitRepair(AccPlan &acc, onf::AccOp op);
-  Expr restOfMeans(const Repair &repair, Type type);
   void settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op);
   void emitOutput(NestPlan &nest, OutputPlan &output);
   void emitStore(NestPlan &nest, OutputPlan &output);
@@ -420,39 +419,6 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
   pop();
 }
 
-/// What moves a sum of differences from means that a fold has rounded to the means themselves:
-/// what is left of Σ W·D, which is 0 about the mean, tells how far away they are. Null where
-/// there are none, or one, of which it is the sum.
-Expr Emitter::restOfMeans(const Repair &repair, Type type) {
-  if (repair.from.size() < 2)
-    return nullptr;
-  unsigned all = (1u << repair.from.size()) - 1;
-  auto sumThatLacks = [&](unsigned set) -> Expr {
-    for (const Repair::Other &other : repair.others)
-      if (llvm::is_contained(other.lacks, set))
-        return other.sum;
-    return nullptr;
-  };
-  Expr count = sumThatLacks(all), zero = exprs.floatConstant(0, type), rest = nullptr;
-  SmallVector<Expr> by;
-  for (auto [i, isFromMean] : llvm::enumerate(repair.isFromMean)) {
-    Expr moved = exprs.op("arith.divf", {sumThatLacks(all & ~(1u << i)), count}, type);
-    by.push_back(isFromMean ? exprs.op("arith.negf", {moved}, type) : zero);
-  }
-  if (llvm::none_of(repair.isFromMean, [](bool is) { return is; }))
-    return nullptr;
-  for (const Repair::Other &other : repair.others) {
-    Expr term = exprs.op("arith.mulf", {rules.coefficient(other, by), other.sum}, type);
-    rest = rest ? exprs.op("arith.addf", {rest, term}, type) : term;
-  }
-  MLIRContext *context = exprs.getContext();
-  auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
-                              IntegerAttr::get(IntegerType::get(context, 64), 1)); // oeq
-  Expr isEmpty = exprs.op(OperationName("arith.cmpf", context), DictionaryAttr::get(context, equal),
-                          {count, zero}, IntegerType::get(context, 1));
-  return exprs.op("arith.select", {isEmpty, zero, rest}, type);
-}
-
 /// Binds the final values of a fold's states. While a reference is singular
 /// every term is 0 · H, and the state has been kept at the identity; if it is
 /// still singular at the end and the range holds elements, the value is 0 · H,
@@ -489,8 +455,6 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
       continue;
     }
     Value value = result;
-    if (Expr rest = restOfMeans(acc->repair, acc->reduce->type))
-      value = arith::AddFOp::create(b, loc, value, emit(rest));
     if (ended)
       value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;

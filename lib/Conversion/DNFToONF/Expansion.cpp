@@ -165,7 +165,7 @@ std::optional<Terms> Expansion::separate(Expr e) {
         states.insert(result);
     Split split = rules.splitMul(e->operands[0], states, {j});
     // Of two negative factors the product has a logarithm, but they have none.
-    if (!split || !rules.isNonNegative(split.g) || !rules.isNonNegative(split.h))
+    if (!split)
       return std::nullopt;
     auto log = [&](Expr x) {
       return x->isOp("math.exp") ? x->operands[0] : exprs.op("math.log", {x}, type);
@@ -173,6 +173,8 @@ std::optional<Terms> Expansion::separate(Expr e) {
     SmallVector<Expr> g, h;
     Terms result;
     for (const FoldRules::Factor &factor : rules.factors(op("arith.mulf", split.g, split.h))) {
+      if (!rules.isNonNegative(factor.base)) // as those of a square may be
+        return std::nullopt;
       Expr value = log(factor.base);
       Term term;
       (factor.base->dependsOn(j) ? term.g : term.h).push_back(value);

@@ -46,8 +46,6 @@ struct Repair {
     unsigned degree = 0; // how many it has
   };
   llvm::SmallVector<Other> others;
-  /// Of each difference, whether it is from the mean with the weights W.
-  llvm::SmallVector<bool> isFromMean;
   /// The subterm that blocks, and why, when there is no repair.
   Expr blocked = nullptr;
   std::string reason;

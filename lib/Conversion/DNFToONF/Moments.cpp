@@ -130,8 +130,8 @@ Expr FoldRules::meanWeight(const Difference &difference, Expr weight, const Stat
   }
   if (!sum || !count)
     return nullptr;
-  // Divisors are commonly kept away from 0, which moves no mean of elements that are there.
-  if (count->isOp("arith.maximumf") || count->isOp("arith.maxnumf"))
+  // Counts are commonly kept away from 0, which moves no mean of elements that are there.
+  if (weights.empty() && (count->isOp("arith.maximumf") || count->isOp("arith.maxnumf")))
     for (unsigned k : {0, 1})
       if (count->operands[k]->kind == ExprKind::Const &&
           cast<FloatAttr>(count->operands[k]->value).getValueAsDouble() <= 1) {
@@ -176,8 +176,8 @@ bool FoldRules::guardMoments(Repair &repair, Expr weight, ArrayRef<Expr> counts,
       singular = singularPoint(repair.h, state, states);
     if (singular && !vanishesAt(repair.g, stateBody(state), *singular))
       return false;
-    if (!inWeight && llvm::is_contained(counts, state) && !isPositive(stateBody(state)) &&
-        isa<FloatType>(state->type)) {
+    bool isCount = stateBody(state)->kind == ExprKind::Const; // never 0 where something is there
+    if (!inWeight && llvm::is_contained(counts, state) && !isCount) {
       singular = 0;
       if (!vanishesAt(weight, stateBody(state), 0))
         return false;
@@ -235,7 +235,6 @@ Repair FoldRules::moments(Expr t, Expr body, Expr present, Expr any, const State
     if (count)
       counts.push_back(count);
     result.from.push_back(difference.h);
-    result.isFromMean.push_back(!isExtreme);
   }
   if (!guardMoments(result, weight, counts, states, stateBody))
     return none;

@@ -301,8 +301,9 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   return exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
 }
 
-/// The other forms of a sum: taken apart, and about means.
-SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t) {
+/// The other forms of a sum: taken apart and, with `withMeans`, about means.
+SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr t,
+                                                      bool withMeans) {
   SmallVector<Form, 2> forms;
   if (t->monoid != Monoid::add || !isa<FloatType>(t->type) || t->rounds)
     return forms;
@@ -311,7 +312,7 @@ SmallVector<Derivation::Form, 2> Derivation::formsOf(const NestPlan &nest, Expr 
   FoldObserver *listener = std::exchange(observer, nullptr);
   Form apart{t, j, body, present, separate(nest, t, j, body, present), {}};
   Form centred{t, j, body, present, nullptr, {}};
-  if (enabled("R3"))
+  if (withMeans && enabled("R3"))
     centred.value = aboutMeans(nest, centred);
   observer = listener;
   for (Form &form : {std::ref(apart), std::ref(centred)})
@@ -344,9 +345,13 @@ void Derivation::take(NestPlan &nest, const Form &form) {
 void Derivation::separateReductions(NestPlan &nest) {
   if (!enabled("R6"))
     return;
+  // Each form is planned as a whole, which a chain of many reductions is too large for.
+  constexpr size_t most = 12;
+  SmallVector<Expr> sums = rowReductions(nest);
+  bool isShort = sums.size() <= most;
   SmallVector<Form> open; // of sums of which none alone saves a pass
-  for (Expr t : rowReductions(nest)) {
-    SmallVector<Form, 2> forms = formsOf(nest, t);
+  for (Expr t : sums) {
+    SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
     auto pays = [&](const Form &form) {
       FoldObserver *listener = std::exchange(observer, nullptr);
       bool fewer = countPasses(nest, outputsWith(nest.outputs, form)) <
@@ -357,7 +362,7 @@ void Derivation::separateReductions(NestPlan &nest) {
     auto found = llvm::find_if(forms, pays);
     if (found != forms.end())
       take(nest, *found);
-    else if (!forms.empty())
+    else if (!forms.empty() && isShort)
       open.push_back(forms.front());
   }
   if (open.size() < 2)
