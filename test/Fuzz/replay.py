@@ -1,7 +1,7 @@
 # RUN: %python %s
 """What the fuzzing targets found once: the tools end with a message, never by a signal,
 and in time. Specifications go through moa-codegen to onf; modules of the levels through
-moa-opt, which parses and verifies them, and through moa-codegen to vector code."""
+moa-opt, which parses and verifies them, and through moa-codegen to vector code and to that of a GPU."""
 import os
 import pathlib
 import subprocess
@@ -17,6 +17,7 @@ def commands(path):
     return [
         ["moa-opt", str(path), "-o", os.devnull],
         ["moa-codegen", str(path), "--emit=vector", "-o", os.devnull],
+        ["moa-codegen", str(path), "--emit=device", "-o", os.devnull],
     ]
 
 
