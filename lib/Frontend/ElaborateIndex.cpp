@@ -100,10 +100,22 @@ FailureOr<SymExpr> Elaborator::findExtent(const Expr &form, unsigned position,
   SourceLoc where;
   if (failed(findUses(form.arg(0), var, extent, where)))
     return failure();
-  if (!extent && context && context->size() >= form.vars.size())
+  if (!extent && context && context->size() == form.vars.size())
     extent = (*context)[position].extent;
   if (extent)
     return *extent;
+  if (context && context->size() > form.vars.size()) {
+    std::string list;
+    for (size_t k = form.vars.size(); k < context->size(); ++k)
+      list += "_, ";
+    for (const auto &[k, other] : llvm::enumerate(form.vars))
+      list += (k ? ", " : "") + other.name;
+    reporter.error(var.loc) << "the index form names " << form.vars.size() << " of the "
+                            << context->size() << " axes of " << shapeText(*context)
+                            << "; write '_' for each of the others, as in '[" << list << "] ...', or the extent, as in '"
+                            << var.name << " < ...'";
+    return failure();
+  }
   reporter.error(var.loc)
       << "the extent of index '" << var.name
       << "' does not follow from use or context; write it, as in '" << var.name
