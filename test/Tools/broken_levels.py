@@ -5,8 +5,9 @@ import os
 import random
 import re
 import subprocess
-import tempfile
 import unittest
+
+import moa_testing as mt
 
 SPEC = """kernel k[N, M; D = 8](q : bf16[N, D], x : bf16[M, D], w : f32[M]) -> (y : f32[N], p : f32[N, M]) {
   S = mask([i, j] j <= i, q +.* transpose(x))
@@ -30,16 +31,7 @@ def spoil(text, chance):
     return text[:word.start()] + middle + text[word.end():]
 
 
-class BrokenLevels(unittest.TestCase):
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
-    def write(self, name, text):
-        with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
-            file.write(text)
+class BrokenLevels(mt.DirectoryTest):
 
     def tool(self, *command):
         return subprocess.run(command, cwd=self.directory, capture_output=True, text=True, timeout=60,

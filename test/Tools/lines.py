@@ -3,7 +3,6 @@
 number, and what moa-run says of inputs and targets that do not go together."""
 import os
 import re
-import tempfile
 import unittest
 
 import numpy as np
@@ -49,16 +48,7 @@ def lines(text):
     return [NUMBER.sub("#", line) for line in text.splitlines()]
 
 
-class Lines(unittest.TestCase):
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
-    def write(self, name, text):
-        with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+class Lines(mt.DirectoryTest):
 
     def run_tool(self, name, *words):
         return mt.tool(name, *words, cwd=self.directory)

@@ -28,16 +28,9 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
                         TypeAttr(), exprs.indexName(index));
   if (auto n = constantExtent(extent))
     return exprs.boolean(*n > 0);
-  MLIRContext *context = exprs.getContext();
-  auto predicate = NamedAttribute(
-      StringAttr::get(context, "predicate"),
-      IntegerAttr::get(IntegerType::get(context, 64), 4)); // sgt
-  Type index64 = IndexType::get(context);
-  return exprs.op(OperationName("arith.cmpi", context),
-                  DictionaryAttr::get(context, predicate),
-                  {exprs.extent(*SymExpr::parse(extent)),
-                   exprs.constant(IntegerAttr::get(index64, 0), index64)},
-                  IntegerType::get(context, 1));
+  Type type = IndexType::get(exprs.getContext());
+  return exprs.greater(exprs.extent(*SymExpr::parse(extent)),
+                       exprs.constant(IntegerAttr::get(type, 0), type));
 }
 
 //===----------------------------------------------------------------------===//

@@ -106,6 +106,8 @@ private:
   llvm::SmallVector<OutputPlan> outputsWith(llvm::ArrayRef<OutputPlan> outputs,
                                             llvm::ArrayRef<Form> forms);
   void take(NestPlan &nest, const Form &form);
+  Expr sumOverSets(llvm::ArrayRef<Expr> bases, llvm::ArrayRef<Expr> offsets,
+                   llvm::function_ref<Expr(llvm::ArrayRef<Expr>)> sum);
   Expr aboutMeans(const NestPlan &nest, Form &form);
   Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
   unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);

@@ -191,16 +191,12 @@ std::optional<Terms> Expansion::separate(Expr e) {
 
 /// g at index 0, and 0 over an empty range, where its reductions read nothing.
 Expr Expansion::firstValue(Expr g) {
-  MLIRContext *context = exprs.getContext();
-  Type index = IndexType::get(context);
+  Type index = IndexType::get(exprs.getContext());
   Expr zero = exprs.constant(IntegerAttr::get(index, 0), index);
   auto extent = SymExpr::parse(sum->extent);
   auto n = extent->getConstant();
   bool isNeverEmpty = n && *n > 0;
-  auto greater = NamedAttribute(StringAttr::get(context, "predicate"),
-                                IntegerAttr::get(IntegerType::get(context, 64), 4)); // sgt
-  Expr any = exprs.op(OperationName("arith.cmpi", context), DictionaryAttr::get(context, greater),
-                      {exprs.extent(*extent), zero}, IntegerType::get(context, 1));
+  Expr any = exprs.greater(exprs.extent(*extent), zero);
   std::function<Expr(Expr)> atZero = [&](Expr e) -> Expr {
     if (e->kind == ExprKind::Index)
       return e->id == j ? zero : nullptr;

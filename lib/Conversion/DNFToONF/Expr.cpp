@@ -97,6 +97,20 @@ Expr ExprContext::boolean(bool value) {
   return constant(IntegerAttr::get(type, value), type);
 }
 
+/// `predicate` is arith's number.
+Expr ExprContext::compare(StringRef name, int64_t predicate, Expr a, Expr b) {
+  auto attribute = NamedAttribute(StringAttr::get(context, "predicate"),
+                                  IntegerAttr::get(IntegerType::get(context, 64), predicate));
+  return op(OperationName(name, context), DictionaryAttr::get(context, attribute), {a, b},
+            IntegerType::get(context, 1));
+}
+
+Expr ExprContext::equal(Expr a, Expr b) {
+  return isa<FloatType>(a->type) ? compare("arith.cmpf", 1, a, b) : compare("arith.cmpi", 0, a, b);
+}
+
+Expr ExprContext::greater(Expr a, Expr b) { return compare("arith.cmpi", 4, a, b); }
+
 Expr ExprContext::psi(int64_t input, ArrayRef<Expr> indices, Type type) {
   ExprNode node;
   node.kind = ExprKind::Psi;

@@ -441,16 +441,9 @@ Expr FoldRules::attained(Expr t, Expr body, const StateSet &states,
 
 Expr FoldRules::unchanged(const StateSet &states, llvm::function_ref<Expr(Expr)> oldState,
                           llvm::function_ref<Expr(Expr)> newState) {
-  MLIRContext *context = exprs.getContext();
   Expr all = exprs.boolean(true);
   for (Expr state : states) {
-    bool isFloat = isa<FloatType>(state->type);
-    auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
-                                IntegerAttr::get(IntegerType::get(context, 64), isFloat ? 1 : 0));
-    SmallVector<NamedAttribute> attributes{equal};
-    Expr same = exprs.op(OperationName(isFloat ? "arith.cmpf" : "arith.cmpi", context),
-                         DictionaryAttr::get(context, attributes),
-                         {oldState(state), newState(state)}, IntegerType::get(context, 1));
+    Expr same = exprs.equal(oldState(state), newState(state));
     all = all == exprs.boolean(true) ? same
                                      : exprs.op("arith.andi", {all, same}, same->type);
   }

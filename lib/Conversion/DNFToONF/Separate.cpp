@@ -44,20 +44,15 @@ public:
   }
 
 private:
-  static Expr stripSign(Expr e, bool &negative) {
-    negative = e->isOp("arith.negf");
-    return negative ? e->operands[0] : e;
-  }
   bool joinsElement(Expr extreme, SmallVectorImpl<Expr> &terms) {
-    bool isNegative, isNegativeElement;
-    Expr state = stripSign(extreme, isNegative);
-    if (state->kind != ExprKind::Reduce)
-      return false;
-    Expr element = exprs.open(state, j).first;
+    auto bodyOf = [&](Expr state) { return exprs.open(state, j).first; };
     for (Expr &term : terms)
-      if (stripSign(term, isNegativeElement) == element && isNegative != isNegativeElement) {
+      if (rules.isExtremeDifference({nullptr, term, extreme}, states, bodyOf)) {
+        bool isNegative = extreme->isOp("arith.negf");
+        Expr element = isNegative ? term : term->operands[0];
+        Expr state = isNegative ? extreme->operands[0] : extreme;
         Expr difference = exprs.op("arith.subf", {element, state}, element->type);
-        term = isNegative ? difference : exprs.op("arith.negf", {difference}, element->type);
+        term = isNegative ? difference : negated(difference);
         return true;
       }
     return false;
@@ -208,6 +203,33 @@ Expr Derivation::separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Ex
   return value;
 }
 
+/// Σ over sets S of Π_{i ∉ S} offsetᵢ · sum(the bases in S); an offset that is null is 0.
+Expr Derivation::sumOverSets(ArrayRef<Expr> bases, ArrayRef<Expr> offsets,
+                             llvm::function_ref<Expr(ArrayRef<Expr>)> sum) {
+  llvm::MapVector<Expr, Expr> coefficients;
+  for (unsigned lacks = 0; lacks < 1u << bases.size(); ++lacks) {
+    SmallVector<Expr> kept;
+    Expr coefficient = exprs.floatConstant(1, bases[0]->type);
+    for (unsigned i = 0; i < bases.size() && coefficient; ++i) {
+      if (!(lacks >> i & 1))
+        kept.push_back(bases[i]);
+      else
+        coefficient = offsets[i] ? exprs.op("arith.mulf", {coefficient, offsets[i]}, bases[i]->type)
+                                 : nullptr;
+    }
+    if (!coefficient)
+      continue;
+    Expr &known = coefficients[sum(kept)];
+    known = known ? exprs.op("arith.addf", {known, coefficient}, coefficient->type) : coefficient;
+  }
+  Expr value = nullptr;
+  for (auto &[part, coefficient] : coefficients) {
+    Expr term = exprs.op("arith.mulf", {coefficient, part}, part->type);
+    value = value ? exprs.op("arith.addf", {value, term}, part->type) : term;
+  }
+  return value;
+}
+
 /// Σ W·Π (gᵢ − bᵢ) about the means μᵢ = (Σ W·gᵢ)/(Σ W), from which the sums of W times powers of
 /// gᵢ − μᵢ are found in one pass (Moments.cpp), whatever the bᵢ are:
 ///   Σ W·Π (gᵢ − bᵢ) = Σ over sets S of Π_{i ∉ S} (μᵢ − bᵢ) · (Σ W·Π_{i ∈ S} (gᵢ − μᵢ)).
@@ -262,39 +284,15 @@ Expr Derivation::aboutMeans(const NestPlan &nest, Form &form) {
   }
   if (!moves)
     return nullptr;
-  llvm::MapVector<Expr, Expr> coefficients;
-  for (unsigned lacks = 0; lacks < 1u << differences.size(); ++lacks) {
+  Expr value = sumOverSets(bases, offsets, [&](ArrayRef<Expr> kept) {
+    if (kept.empty())
+      return count;
     SmallVector<FoldRules::Factor> factors{{weight, false}};
-    Expr coefficient = exprs.floatConstant(1, t->type);
-    bool isZero = false;
-    unsigned degree = 0;
-    for (unsigned i = 0; i < differences.size(); ++i) {
-      if (!(lacks >> i & 1)) {
-        factors.push_back({bases[i], false});
-        ++degree;
-      } else if (offsets[i]) {
-        coefficient = op("arith.mulf", coefficient, offsets[i]);
-      } else {
-        isZero = true;
-      }
-    }
-    if (isZero)
-      continue;
-    Expr sum = degree ? sumOf(factors, "_moment" + Twine(degree)) : count;
-    Expr &known = coefficients[sum];
-    known = known ? op("arith.addf", known, coefficient) : coefficient;
-  }
-  Expr value = nullptr;
-  for (auto &[sum, coefficient] : coefficients) {
-    Expr term = op("arith.mulf", coefficient, sum);
-    value = value ? op("arith.addf", value, term) : term;
-  }
-  MLIRContext *context = exprs.getContext();
-  auto equal = NamedAttribute(StringAttr::get(context, "predicate"),
-                              IntegerAttr::get(IntegerType::get(context, 64), 1)); // oeq
-  Expr isWeightless =
-      exprs.op(OperationName("arith.cmpf", context), DictionaryAttr::get(context, equal),
-               {count, exprs.floatConstant(0, t->type)}, IntegerType::get(context, 1));
+    for (Expr base : kept)
+      factors.push_back({base, false});
+    return sumOf(factors, "_moment" + Twine(kept.size()));
+  });
+  Expr isWeightless = exprs.equal(count, exprs.floatConstant(0, t->type));
   value = exprs.op("arith.select", {isWeightless, limit, value}, t->type);
   if (any == exprs.boolean(true))
     return value;
@@ -353,11 +351,8 @@ void Derivation::separateReductions(NestPlan &nest) {
   for (Expr t : sums) {
     SmallVector<Form, 2> forms = formsOf(nest, t, isShort);
     auto pays = [&](const Form &form) {
-      FoldObserver *listener = std::exchange(observer, nullptr);
-      bool fewer = countPasses(nest, outputsWith(nest.outputs, form)) <
-                   countPasses(nest, nest.outputs);
-      observer = listener;
-      return fewer;
+      return countPasses(nest, outputsWith(nest.outputs, form)) <
+             countPasses(nest, nest.outputs);
     };
     auto found = llvm::find_if(forms, pays);
     if (found != forms.end())

@@ -310,6 +310,19 @@ def relative_error(result, expected):
     return difference / norm if norm else (np.inf if difference else 0.0)
 
 
+class DirectoryTest(unittest.TestCase):
+    """Tests with files of their own."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def write(self, name, text):
+        with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 class KernelTest(unittest.TestCase):
     """Comparisons with a message that names what was compared."""
 
