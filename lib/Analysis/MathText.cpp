@@ -403,9 +403,8 @@ void MathPrinter::printONF(onf::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   nameIndices(body, kernel.getArgNames());
   reserve(kernel.getArgNames());
-  unsigned inputs = kernel.getArgNames().size();
-  for (auto [k, hint] : llvm::enumerate(kernel.getResultNames()))
-    names[body.getArgument(inputs + k)] = cast<StringAttr>(hint).getValue().str();
+  for (BlockArgument array : body.getArguments().drop_front(kernel.getNumInputs()))
+    names[array] = kernel.getArrayName(array.getArgNumber()).str();
   for (auto loop : body.getOps<onf::ForOp>()) {
     taken.clear();
     printFor(loop, 1);

@@ -121,7 +121,7 @@ bool OnDemand::computeInBounds(LoadOp load) {
   auto array = cast<ArrayType>(load.getArray().getType());
   if (array.getRank() == 0)
     return true;
-  StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
+  StringRef name = kernel.getArrayName(number);
   std::set<std::string> names;
   for (unsigned axis = 0; axis != array.getRank(); ++axis)
     names.insert((name + ".s" + Twine(axis)).str());

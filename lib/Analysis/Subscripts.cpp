@@ -36,9 +36,9 @@ moa::splitBySymbols(const SymExpr &expr, const std::set<std::string> &names) {
 std::optional<SmallVector<Subscript>> moa::getSubscripts(onf::LoadOp load) {
   auto kernel = load->getParentOfType<onf::KernelOp>();
   auto array = dyn_cast<BlockArgument>(load.getArray());
-  if (!kernel || !array || array.getArgNumber() >= kernel.getArgNames().size())
+  if (!kernel || !array)
     return std::nullopt;
-  StringRef name = cast<StringAttr>(kernel.getArgNames()[array.getArgNumber()]).getValue();
+  StringRef name = kernel.getArrayName(array.getArgNumber());
   unsigned rank = load.getArray().getType().getRank();
   std::vector<std::string> strides;
   for (unsigned axis = 0; axis < rank; ++axis)

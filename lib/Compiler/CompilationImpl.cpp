@@ -74,8 +74,9 @@ bool Compilation::Impl::timed(const char *stage,
 // Options
 //===----------------------------------------------------------------------===//
 
-static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6"};
-/// The rule by which a schedule splits the range of a fold over cores.
+static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6", "R7"};
+/// The rule by which the range of a stored sum is split into parts, and by which a schedule splits
+/// that of a fold over cores.
 static const char *const kSplit = "R4";
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
@@ -108,9 +109,10 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   for (const std::string &name : options.disabledRules)
     if (name == kIntervals)
       result.intervals = false;
-    else if (name == kSplit)
+    else if (name == kSplit) {
       result.ranges = false;
-    else
+      result.disabledRules.push_back(name);
+    } else
       (llvm::is_contained(kFoldRules, name) ? result.disabledRules
                                             : result.disabledLaws)
           .push_back(name);

@@ -33,7 +33,7 @@ struct KernelReport {
   std::vector<Recomputed> recomputed;
   int64_t scratchBytes = 0;
   std::vector<std::string> sharedBytes; ///< of nests that are split over cores
-  std::vector<gpu::WorkspaceArray> arrays; ///< of a GPU's workspace
+  std::vector<gpu::WorkspaceArray> arrays; ///< of the workspace, but for the scratch of threads
   bool isForGPU = false;
   std::string schedule;
   std::vector<Fact> facts;
@@ -99,6 +99,15 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
     return std::nullopt;
   if (auto bytes = module->getAttrOfType<IntegerAttr>("moa.scratch_bytes"))
     report.scratchBytes = bytes.getInt();
+  auto temporaries = getTemporaries(module);
+  if (!temporaries)
+    return llvm::consumeError(temporaries.takeError()), std::nullopt;
+  for (const Parameter &temporary : *temporaries) {
+    SymExpr bytes(getBits(temporary.type) / 8);
+    for (const SymExpr &extent : temporary.extents)
+      bytes = bytes * extent;
+    report.arrays.push_back({0, temporary.name, Type(), SymExpr(), bytes});
+  }
   if (auto shared = module->getAttrOfType<ArrayAttr>("moa.shared"))
     for (StringRef text : shared.getAsValueRange<StringAttr>())
       report.sharedBytes.push_back(text.str());
@@ -170,7 +179,8 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   if (report.isForGPU)
     os << "\nworkspace: " << gpu::getWorkspaceBytes(report.arrays).str() << " bytes\n";
   else
-    os << "\nworkspace: threads * " << report.scratchBytes << " bytes\n";
+    os << "\nworkspace: threads * " << report.scratchBytes << " bytes"
+       << (report.arrays.empty() ? "\n" : ", and\n");
   for (const gpu::WorkspaceArray &array : report.arrays)
     os << "  " << array.name << ": " << array.bytes.str() << "\n";
   for (const std::string &text : report.sharedBytes)
@@ -256,7 +266,7 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"facts", toJSON(report.facts)},
       {"workspace_bytes_per_thread", report.scratchBytes},
       {"workspace_shared", llvm::json::Array(report.sharedBytes)}};
-  if (report.isForGPU)
+  if (report.isForGPU || !report.arrays.empty())
     object["workspace_bytes"] = gpu::getWorkspaceBytes(report.arrays).str();
   if (report.movement)
     object["data_movement"] = report.movement->toJSON(symbols);

@@ -221,7 +221,7 @@ void FoldText::printNest(const NestPlan &nest, dnf::KernelOp kernel) {
   }
   for (const OutputPlan &output : nest.outputs)
     os << "    writes "
-       << cast<StringAttr>(kernel.getResultNames()[output.result]).getValue() << " = "
+       << exprs.inputNames[kernel.getArgNames().size() + output.result] << " = "
        << str(output.value) << "\n";
 }
 

@@ -55,6 +55,11 @@ public:
 private:
   Expected<bool> buildSpecial(Operation *op) override;
   Error makeMemories(onf::KernelOp op);
+  bool isOutput(size_t array) const {
+    return array >= kernel.argNames.size() &&
+           array < kernel.argNames.size() + kernel.resultNames.size();
+  }
+  bool storesTemporary(const Nest &nest) const;
   Error buildNest(onf::ForOp op, Nest &nest);
   Error buildStatement(Operation *op, Nest &nest);
   Error buildFold(onf::FoldOp op);
@@ -79,7 +84,7 @@ private:
   Symbols strided;
   const KernelInputs &inputs;
   const InterpretOptions &options;
-  std::vector<std::unique_ptr<Memory>> memories; // inputs, then outputs
+  std::vector<std::unique_ptr<Memory>> memories; // inputs, outputs, temporaries
   std::vector<std::unique_ptr<Fold>> folds;
   std::vector<std::unique_ptr<Nest>> nests;
   Nest *currentNest = nullptr;
@@ -96,18 +101,16 @@ private:
 
 Error ONFInterpreter::makeMemories(onf::KernelOp op) {
   Block &block = op.getBody().front();
-  size_t count = kernel.argNames.size();
   for (unsigned k = 0; k < block.getNumArguments(); ++k) {
     auto type = cast<ArrayType>(block.getArgument(k).getType());
     auto shape = evaluateShape(type, strided);
     if (!shape)
       return shape.takeError();
-    const std::string &name =
-        k < count ? kernel.argNames[k] : kernel.resultNames[k - count];
-    memories.push_back(std::make_unique<Memory>(name, *shape,
-                                                Form::of(type.getElementType())));
+    memories.push_back(std::make_unique<Memory>(op.getArrayName(k), *shape,
+                                                Form::of(type.getElementType()),
+                                                /*hasGaps=*/!op.isTemporary(k)));
     memories.back()->bindStrides(strided);
-    if (k < count)
+    if (op.isInput(k))
       memories.back()->fill(inputs.arrays[k]);
   }
   return Error::success();
@@ -342,12 +345,13 @@ Expected<bool> ONFInterpreter::buildSpecial(Operation *op) {
   if (!load)
     return false;
   auto arg = dyn_cast<BlockArgument>(load.getArray());
-  if (!arg || arg.getArgNumber() >= kernel.argNames.size())
+  if (!arg || isOutput(arg.getArgNumber()))
     return makeError(locationText(op->getLoc()) + "a load from an array that is "
                                                   "no input");
   define(load.getResult(),
          make<LoadNode>(scopeOf(load.getTerms()), op->getLoc(),
-                        *memories[arg.getArgNumber()], buildAddress(load)));
+                        *memories[arg.getArgNumber()], buildAddress(load),
+                        /*isStored=*/arg.getArgNumber() >= kernel.argNames.size()));
   return true;
 }
 
@@ -403,7 +407,7 @@ Expected<std::vector<Array>> ONFInterpreter::runWhole() {
   if (machine.failed)
     return machine.takeError();
   std::vector<Array> outputs;
-  for (size_t k = kernel.argNames.size(); k < memories.size(); ++k) {
+  for (size_t k = kernel.argNames.size(); isOutput(k); ++k) {
     std::vector<int64_t> missing;
     outputs.push_back(memories[k]->gather(&missing));
     if (!missing.empty())
@@ -474,8 +478,22 @@ void ONFInterpreter::runRow(Nest &nest, const std::vector<int64_t> &row, unsigne
     loop->orders = std::move(order);
 }
 
+bool ONFInterpreter::storesTemporary(const Nest &nest) const {
+  size_t first = kernel.argNames.size() + kernel.resultNames.size();
+  return llvm::any_of(nest.statements, [&](const Statement &statement) {
+    if (statement.nest)
+      return storesTemporary(*statement.nest);
+    return llvm::any_of(llvm::drop_begin(memories, first),
+                        [&](auto &memory) { return memory.get() == statement.memory; });
+  });
+}
+
 Expected<std::vector<Array>> ONFInterpreter::runSample(const Sample &sample) {
   Memory &memory = *memories[kernel.argNames.size() + sample.output];
+  // What elements of outputs load may be any element of a temporary.
+  for (auto &nest : nests)
+    if (storesTemporary(*nest))
+      execute(*nest);
   only = &memory;
   Array elements;
   for (const std::vector<int64_t> &index : sample.indices) {

@@ -15,6 +15,9 @@ Cell LoadNode::compute(Machine &m) {
     return m.fail(loc, "address " + Twine(flat) + " is no element of '" +
                            memory.getName() + "' of shape " +
                            indexText(memory.getShape()));
+  if (isStored && !memory.isWritten(flat))
+    return m.fail(loc, "element " + indexText(memory.indexOf(flat)) + " of '" + memory.getName() +
+                           "' is loaded before it is stored");
   return memory.load(flat);
 }
 

@@ -30,11 +30,12 @@ struct Address {
 };
 
 struct LoadNode final : Node {
-  LoadNode(Scope *scope, mlir::Location loc, const Memory &memory, Address address)
-      : Node(scope, loc), memory(memory), address(std::move(address)) {}
+  LoadNode(Scope *scope, mlir::Location loc, const Memory &memory, Address address, bool isStored)
+      : Node(scope, loc), memory(memory), address(std::move(address)), isStored(isStored) {}
   Cell compute(Machine &m) override;
   const Memory &memory;
   Address address;
+  bool isStored; // by a nest, not by the caller
 };
 
 /// The product x · y, or x · (1 / y), with operands that are rounded where they have a type.

@@ -277,6 +277,20 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
   return signature;
 }
 
+llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
+  std::vector<Parameter> temporaries;
+  if (auto list = module->getAttrOfType<mlir::ArrayAttr>("moa.temporaries"))
+    for (auto entry : list.getAsRange<mlir::DictionaryAttr>()) {
+      auto type = cast<TypeAttr>(entry.get("type")).getValue();
+      auto parameter = getParameter(cast<StringAttr>(entry.get("name")).getValue(),
+                                    cast<ArrayType>(type), /*isOutput=*/false);
+      if (!parameter)
+        return parameter.takeError();
+      temporaries.push_back(std::move(*parameter));
+    }
+  return temporaries;
+}
+
 llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
   using Result = llvm::Expected<KernelSignature>;
   return llvm::TypeSwitch<Operation *, Result>(kernel)

@@ -75,6 +75,10 @@ struct KernelSignature {
 /// Reads a kernel op. Fails when a symbol does not follow from the shapes.
 llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
 
+/// The arrays of the workspace that nests of a CPU pass to later ones, from the attribute
+/// `moa.temporaries` of their module.
+llvm::Expected<std::vector<Parameter>> getTemporaries(mlir::Operation *module);
+
 /// An expression or constraint as the user would write it: `H % G`.
 std::string getReadable(llvm::StringRef text);
 

@@ -146,7 +146,8 @@ private:
   std::vector<std::pair<Agenda::Place, Access>> accesses;
 };
 
-/// An element that the operational level writes: the index on every axis.
+/// An element that the operational level writes: the index on every axis. Temporaries are
+/// numbered behind the outputs.
 struct Write {
   unsigned output;
   llvm::SmallVector<Term> index;
@@ -160,18 +161,22 @@ public:
   ONFAccesses(TermContext &terms, Variables &variables, onf::KernelOp kernel);
   /// Every store, in order; an error where an address is no multi-index.
   mlir::FailureOr<std::vector<Write>> writes();
-  /// What the value of a store reads, in these names of the indices of the loops around.
+  /// What the value of a store reads, in these names of the indices of the loops around. An
+  /// element of a temporary is what is stored there: reading it reads the inputs that this does.
   mlir::FailureOr<std::vector<Access>> of(const Write &write,
                                           const llvm::DenseMap<Term, Term> &rows);
+  /// The elements of temporaries that were read on the way.
+  llvm::ArrayRef<Access> ofTemporaries() const { return temporaries; }
 
 private:
   /// Values inside of a state that carries axes, at one element of it; or those outside of
-  /// all such states.
+  /// all such states: of the nest of an output, or of that of an element of a temporary.
   struct Env {
     llvm::DenseMap<mlir::Value, Term> values;
     unsigned number = 0;
     onf::AccOp acc;
     Env *outer = nullptr;
+    unsigned level = 0; // temporaries that were entered
   };
   Env &makeEnv(onf::AccOp acc, Env *outer);
   static Env &homeOf(mlir::Region *region, Env &env);
@@ -183,7 +188,10 @@ private:
   Term termOf(mlir::Value value, Env &env);
   Term compute(mlir::Value value, Env &env);
   Term termOfState(onf::AccOp acc, Env &env);
-  Term termOfArgument(mlir::BlockArgument argument);
+  Term termOfArgument(mlir::BlockArgument argument, unsigned level);
+  Env &stored(onf::StoreOp store, Env &reader, llvm::ArrayRef<Term> indices);
+  onf::StoreOp storeOf(onf::LoadOp load);
+  void joinParts(Access &access);
   template <typename OpT>
   mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
   unsigned depthOf(mlir::Operation *loop);
@@ -197,6 +205,7 @@ private:
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
   std::vector<std::unique_ptr<Env>> envs;
   std::vector<std::pair<Agenda::Place, Access>> accesses;
+  std::vector<Access> temporaries;
   bool failed = false;
 };
 

@@ -164,11 +164,11 @@ static LogicalResult compareReads(Validator::State &state, MutableArrayRef<Acces
   return success();
 }
 
-/// The store of output k: there is one, and it stores every element once.
+/// The store of output or temporary k: there is one, and it stores every element once.
 static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
                                   ArrayRef<Write> writes, unsigned k, std::vector<Fact> &facts) {
-  StringRef name = cast<StringAttr>(onf.getResultNames()[k]).getValue();
-  auto type = cast<ArrayType>(cast<TypeAttr>(onf.getResultTypes()[k]).getValue());
+  StringRef name = onf.getArrayName(onf.getNumInputs() + k);
+  auto type = cast<ArrayType>(onf.getBody().getArgument(onf.getNumInputs() + k).getType());
   auto isOurs = [&](const Write &write) { return write.output == k; };
   auto count = llvm::count_if(writes, isOurs);
   if (count != 1)
@@ -183,6 +183,27 @@ static FailureOr<Write> findWrite(Validator::State &state, onf::KernelOp onf,
   return write;
 }
 
+/// Every element of a temporary is stored once, in front of where it is read.
+static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf,
+                                      ArrayRef<Write> writes, std::vector<Fact> &facts) {
+  for (unsigned k = state.terms.inputNames.size(); k < onf.getBody().getNumArguments(); ++k)
+    state.terms.inputNames.push_back(onf.getArrayName(k).str());
+  for (unsigned k = 0; k < onf.getNumTemporaries(); ++k)
+    if (failed(findWrite(state, onf, writes, onf.getNumOutputs() + k, facts)))
+      return failure();
+  return success();
+}
+
+/// The elements of temporaries that an output reads are elements of them.
+static LogicalResult checkTemporariesInside(Validator::State &state, onf::KernelOp onf,
+                                            ArrayRef<Access> accesses) {
+  for (const Access &access : accesses)
+    if (failed(state.checkInside(access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()),
+                                 nullptr)))
+      return failure();
+  return success();
+}
+
 LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) {
   if (failed(state->open(dnf)))
     return failure();
@@ -190,7 +211,7 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
   TermContext &terms = state->terms;
   ONFAccesses reader(terms, state->variables, onf);
   auto writes = reader.writes();
-  if (failed(writes))
+  if (failed(writes) || failed(checkTemporaries(*state, onf, *writes, facts)))
     return failure();
   for (unsigned k = 0; k < dnf.getResultTypes().size(); ++k) {
     auto write = findWrite(*state, onf, *writes, k, facts);
@@ -208,7 +229,8 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
         named[index] = row;
     }
     auto accesses = reader.of(*write, named);
-    if (failed(accesses) || failed(compareReads(*state, reads[k], *accesses, rows, name)))
+    if (failed(accesses) || failed(checkTemporariesInside(*state, onf, reader.ofTemporaries())) ||
+        failed(compareReads(*state, reads[k], *accesses, rows, name)))
       return failure();
     for (const Access &access : *accesses) {
       auto input = cast<ArrayType>(dnf.getBody().getArgument(access.input).getType());
@@ -229,14 +251,14 @@ LogicalResult Validator::checkBounds(onf::KernelOp onf) {
     return failure();
   ONFAccesses reader(state->terms, state->variables, onf);
   auto writes = reader.writes();
-  if (failed(writes))
+  if (failed(writes) || failed(checkTemporaries(*state, onf, *writes, facts)))
     return failure();
   for (unsigned k = 0; k < onf.getResultTypes().size(); ++k) {
     auto write = findWrite(*state, onf, *writes, k, facts);
     if (failed(write))
       return failure();
     auto accesses = reader.of(*write, DenseMap<Term, Term>());
-    if (failed(accesses))
+    if (failed(accesses) || failed(checkTemporariesInside(*state, onf, reader.ofTemporaries())))
       return failure();
     for (const Access &access : *accesses)
       if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))

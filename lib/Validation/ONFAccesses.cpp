@@ -23,6 +23,7 @@ ONFAccesses::Env &ONFAccesses::makeEnv(onf::AccOp acc, Env *outer) {
   env.number = envs.size() - 1;
   env.acc = acc;
   env.outer = outer;
+  env.level = outer ? outer->level : 0;
   return env;
 }
 
@@ -47,9 +48,9 @@ unsigned ONFAccesses::depthOf(Operation *loop) {
 }
 
 /// An index of a loop, a fold or a state that carries axes.
-Term ONFAccesses::termOfArgument(BlockArgument argument) {
+Term ONFAccesses::termOfArgument(BlockArgument argument, unsigned level) {
   Operation *loop = argument.getOwner()->getParentOp();
-  unsigned number = argument.getArgNumber(), depth = depthOf(loop) + number;
+  unsigned number = argument.getArgNumber(), depth = depthOf(loop) + number + (level << 8);
   StringRef extent, name;
   if (auto nest = dyn_cast<onf::ForOp>(loop)) {
     extent = cast<StringAttr>(nest.getExtents()[number]).getValue();
@@ -97,11 +98,7 @@ static std::optional<std::pair<unsigned, Term>> takeStride(TermContext &terms, T
 /// Σ coefficient · term + constant as one index per axis: what stands at its stride.
 template <typename OpT>
 FailureOr<SmallVector<Term>> ONFAccesses::multiIndex(OpT op, Env &env) {
-  auto array = cast<BlockArgument>(op.getArray());
-  unsigned inputs = kernel.getArgNames().size(), number = array.getArgNumber();
-  StringRef name = cast<StringAttr>(number < inputs ? kernel.getArgNames()[number]
-                                                    : kernel.getResultNames()[number - inputs])
-                       .getValue();
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(op.getArray()).getArgNumber());
   SmallVector<Term> strides, index;
   for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis) {
     strides.push_back(terms.symbol((name + ".s" + Twine(axis)).str()));
@@ -144,11 +141,11 @@ FailureOr<std::vector<Write>> ONFAccesses::writes() {
     auto index = multiIndex(store, *envs.front());
     if (mlir::failed(index))
       return WalkResult::interrupt();
-    unsigned inputs = kernel.getArgNames().size();
-    Write write{cast<BlockArgument>(store.getArray()).getArgNumber() - inputs, *index, {}, store};
+    unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
+    Write write{number - kernel.getNumInputs(), *index, {}, store};
     for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
       for (BlockArgument argument : op->getRegion(0).getArguments())
-        write.loops.push_back(termOfArgument(argument));
+        write.loops.push_back(termOfArgument(argument, 0));
     result.push_back(std::move(write));
     return WalkResult::advance();
   });
@@ -165,6 +162,7 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   }
   agenda.clear();
   accesses.clear();
+  temporaries.clear();
   // A store that never runs reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
     return std::vector<Access>();
@@ -176,7 +174,61 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   }
   if (failed)
     return failure();
+  for (auto &[place, access] : accesses)
+    joinParts(access);
   return inOrder(accesses);
+}
+
+/// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
+/// q < L: each element of the range once, so that L·p + q is one index below M.
+void ONFAccesses::joinParts(Access &access) {
+  for (Term entry : SmallVector<Term>(access.index)) {
+    SmallVector<std::pair<Term, int64_t>> parts;
+    int64_t constant = 0;
+    splitSum(entry, parts, constant);
+    for (auto [place, one] : parts)
+      for (auto [part, length] : parts) {
+        Term size = variables.extentOf(place), count = variables.extentOf(part);
+        if (one != 1 || place == part || !size || !count || !size->is(TermKind::Number) ||
+            size->value != length || !count->is(TermKind::Quotient) || count->operands[1] != size)
+          continue;
+        Term range = terms.difference(count->operands[0], terms.number(length - 1));
+        Term whole = terms.sum(place, terms.scaled(part, length));
+        Term inside = terms.below(whole, range);
+        if (terms.both(access.condition, inside) != access.condition)
+          continue;
+        Term joined = variables.get((1u << 18) + place->id, range, terms.nameOf(place));
+        DenseMap<Term, Term> with{{place, terms.difference(joined, terms.scaled(part, length))}};
+        for (Term &index : access.index)
+          index = terms.substitute(index, with);
+        access.condition = terms.under(terms.substitute(access.condition, with),
+                                       terms.below(joined, range));
+        return joinParts(access);
+      }
+  }
+}
+
+onf::StoreOp ONFAccesses::storeOf(onf::LoadOp load) {
+  unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+  return kernel.isTemporary(number) ? kernel.getStore(number) : onf::StoreOp();
+}
+
+/// The environment of the nest that stores the element of a temporary at these indices.
+ONFAccesses::Env &ONFAccesses::stored(onf::StoreOp store, Env &reader, ArrayRef<Term> indices) {
+  std::vector<Term> key(indices.begin(), indices.end());
+  key.push_back(terms.number(reader.level));
+  Env *&entry = elements[{store, nullptr, std::move(key)}];
+  if (entry)
+    return *entry;
+  entry = &makeEnv({}, nullptr);
+  entry->level = reader.level + 1;
+  // Its address is the index of a loop on every axis, which onf-verify has seen.
+  auto array = cast<BlockArgument>(store.getArray());
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    for (unsigned axis = 0; axis < indices.size(); ++axis)
+      if (text == (kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)).str())
+        entry->values[term] = indices[axis];
+  return *entry;
 }
 
 static onf::AccOp accOf(onf::FoldOp fold, unsigned number) {
@@ -217,9 +269,13 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
       failed = true;
       return;
     }
-    accesses.push_back({agenda.placeOf(value, env.number),
-                        {cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition,
-                         load.getLoc()}});
+    Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition, load.getLoc()};
+    if (onf::StoreOp store = storeOf(load)) {
+      need(store.getValue(), stored(store, env, *index), condition);
+      temporaries.push_back(std::move(access));
+      return;
+    }
+    accesses.push_back({agenda.placeOf(value, env.number), std::move(access)});
   }
 }
 
@@ -273,7 +329,7 @@ Term ONFAccesses::termOfState(onf::AccOp acc, Env &env) {
   Value value = acc.getValue().front().getTerminator()->getOperand(0);
   return terms.reduce(
       reductionName(acc.getMonoid(), acc.getFunctionAttr(), acc.getOperandTypeAttr()),
-      value.getType(), termOfArgument(fold.getBody().getArgument(0)),
+      value.getType(), termOfArgument(fold.getBody().getArgument(0), env.level),
       terms.extent(fold.getExtent()), termOf(value, env), present);
 }
 
@@ -289,7 +345,7 @@ Term ONFAccesses::compute(Value value, Env &env) {
   Term result = nullptr;
   Operation *op = value.getDefiningOp();
   if (!op) {
-    result = termOfArgument(cast<BlockArgument>(value));
+    result = termOfArgument(cast<BlockArgument>(value), env.level);
   } else if (auto fold = dyn_cast<onf::FoldOp>(op)) {
     result = termOfState(accOf(fold, cast<OpResult>(value).getResultNumber()), env);
   } else if (auto at = dyn_cast<onf::AtOp>(op)) {
@@ -303,7 +359,10 @@ Term ONFAccesses::compute(Value value, Env &env) {
     result = terms.extent(extent.getExpr());
   } else if (auto load = dyn_cast<onf::LoadOp>(op)) {
     auto index = multiIndex(load, env);
-    if (mlir::succeeded(index))
+    onf::StoreOp store = storeOf(load);
+    if (mlir::succeeded(index) && store)
+      result = terms.cast(termOf(store.getValue(), stored(store, env, *index)), value.getType());
+    else if (mlir::succeeded(index))
       result = terms.load(cast<BlockArgument>(load.getArray()).getArgNumber(), *index,
                           value.getType());
     failed |= !result;

@@ -29,8 +29,8 @@ def Device_ProgramOp : Device_Op<"program",
         }
 
     Constraints: one argument per input, output and array of the workspace (C1), arrays of the
-    declared types (C2); kernels only (C3); an array of the workspace has elements of i64 or
-    i8 and a name (C4).
+    declared types (C2); kernels only (C3); an array of the workspace has elements of i64,
+    i8 or a float, and a name (C4).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,

@@ -111,9 +111,12 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "A kernel: a sequence of parallel loop nests";
   let description = [{
-    Block arguments: the inputs, then the outputs, all `!moa.array`. Attributes as for
-    `moa.kernel`; `result_types` are the types of the trailing arguments. Stride symbols are
-    named `<array>.s<axis>` and count elements. The nests run in order.
+    Block arguments: the inputs, then the outputs, then the temporaries, all `!moa.array`.
+    Attributes as for `moa.kernel`; `result_types` and `temporary_types` are the types of the
+    trailing arguments. A temporary is an array of the workspace, row-major without gaps and
+    with arbitrary contents at first: one nest stores every element of it once, and nests behind
+    that one load them. Stride symbols are named `<array>.s<axis>` and count elements. The nests
+    run in order.
 
         onf.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
             result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
@@ -121,16 +124,35 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
           onf.for ["n"] in ["N"] { … }
         }
 
-    Constraints: one argument per input and output (C1); they are arrays of the declared
-    types (C2); the body holds `onf.for` only (C3). The contract, O1 to O6, is that of
+    Constraints: one argument per input, output and temporary (C1); they are arrays of the
+    declared types (C2); the body holds `onf.for` only (C3). The contract, O1 to O7, is that of
     `onf-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
+                       OptionalAttr<StrArrayAttr>:$temporary_names,
+                       OptionalAttr<TypeArrayAttr>:$temporary_types);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    unsigned getNumInputs() { return getArgNames().size(); }
+    unsigned getNumOutputs() { return getResultTypes().size(); }
+    unsigned getNumTemporaries() { return getTemporaryNames() ? getTemporaryNames()->size() : 0; }
+    bool isInput(unsigned array) { return array < getNumInputs(); }
+    bool isTemporary(unsigned array) { return array >= getNumInputs() + getNumOutputs(); }
+    /// The name of an array by the number of its argument.
+    ::llvm::StringRef getArrayName(unsigned array);
+    /// The number of the array of this name, if there is one.
+    std::optional<unsigned> findArray(::llvm::StringRef name);
+    /// The distance of neighbours on an axis of a temporary, in elements.
+    SymExpr getStride(unsigned temporary, unsigned axis);
+    /// The expression with the strides of temporaries as products of extents.
+    SymExpr withoutTemporaryStrides(const SymExpr &expr);
+    /// Where an array is stored; there is one such place in a verified kernel.
+    StoreOp getStore(unsigned array);
+  }];
 }
 
 def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {

@@ -25,29 +25,75 @@ static LogicalResult verifyIndices(Operation *op, Region &region, size_t n) {
   return success();
 }
 
+StringRef KernelOp::getArrayName(unsigned array) {
+  for (ArrayAttr names : {getArgNamesAttr(), getResultNamesAttr(), getTemporaryNamesAttr()}) {
+    if (!names)
+      break;
+    if (array < names.size())
+      return cast<StringAttr>(names[array]).getValue();
+    array -= names.size();
+  }
+  llvm_unreachable("no array of this number");
+}
+
+std::optional<unsigned> KernelOp::findArray(StringRef name) {
+  for (unsigned k = 0; k < getBody().getNumArguments(); ++k)
+    if (getArrayName(k) == name)
+      return k;
+  return std::nullopt;
+}
+
+SymExpr KernelOp::getStride(unsigned temporary, unsigned axis) {
+  auto type = cast<ArrayType>(getBody().getArgument(temporary).getType());
+  SymExpr stride(1);
+  for (StringAttr extent : type.getShape().drop_front(axis + 1))
+    stride = stride * *SymExpr::parse(extent.getValue());
+  return stride;
+}
+
+SymExpr KernelOp::withoutTemporaryStrides(const SymExpr &expr) {
+  if (!getTemporaryNames())
+    return expr;
+  return expr.substitute([&](StringRef symbol) -> std::optional<SymExpr> {
+    auto [name, text] = symbol.rsplit(".s");
+    unsigned axis = 0;
+    std::optional<unsigned> array = text.getAsInteger(10, axis) ? std::nullopt : findArray(name);
+    if (!array || !isTemporary(*array))
+      return std::nullopt;
+    return getStride(*array, axis);
+  });
+}
+
+StoreOp KernelOp::getStore(unsigned array) {
+  for (Operation *user : getBody().getArgument(array).getUsers())
+    if (auto store = dyn_cast<StoreOp>(user))
+      return store;
+  return {};
+}
+
 void KernelOp::getAsmBlockArgumentNames(Region &region,
                                         OpAsmSetValueNameFn setName) {
-  nameArguments(region, getArgNames(), setName);
   if (region.empty())
     return;
-  auto outputs = region.getArguments().drop_front(
-      std::min<size_t>(getArgNames().size(), region.getNumArguments()));
-  for (auto [arg, name] : llvm::zip(outputs, getResultNames()))
-    setName(arg, cast<StringAttr>(name).getValue());
+  size_t named = getNumInputs() + getResultNames().size() + getNumTemporaries();
+  for (BlockArgument arg : region.getArguments().take_front(named))
+    setName(arg, getArrayName(arg.getArgNumber()));
 }
 
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();
-  size_t inputs = getArgNames().size(), outputs = getResultTypes().size();
-  if (block.getNumArguments() != inputs + outputs ||
-      getResultNames().size() != outputs)
-    return emitOpError("expects one argument per input and output (C1), but got ")
-           << block.getNumArguments() << " for " << inputs << " and " << outputs;
-  for (auto [arg, type] :
-       llvm::zip(block.getArguments().drop_front(inputs),
-                 getResultTypes().getAsValueRange<TypeAttr>()))
-    if (arg.getType() != type)
-      return emitOpError("expects outputs of the declared types (C2), but got ")
+  size_t inputs = getNumInputs(), outputs = getNumOutputs(), temporaries = getNumTemporaries();
+  SmallVector<Attribute> declared(getResultTypes().begin(), getResultTypes().end());
+  if (auto types = getTemporaryTypes())
+    llvm::append_range(declared, *types);
+  if (block.getNumArguments() != inputs + outputs + temporaries ||
+      getResultNames().size() != outputs || declared.size() != outputs + temporaries)
+    return emitOpError("expects one argument per input, output and temporary (C1), but got ")
+           << block.getNumArguments() << " for " << inputs << ", " << outputs << " and "
+           << temporaries;
+  for (auto [arg, type] : llvm::zip(block.getArguments().drop_front(inputs), declared))
+    if (arg.getType() != cast<TypeAttr>(type).getValue())
+      return emitOpError("expects outputs and temporaries of the declared types (C2), but got ")
              << arg.getType();
   if (!llvm::all_of(block.getArgumentTypes(), llvm::IsaPred<ArrayType>))
     return emitOpError("expects arguments of array type (C2)");

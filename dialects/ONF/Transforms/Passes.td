@@ -13,14 +13,15 @@ def ONFVerify : Pass<"onf-verify"> {
         parameters and the states of folds.
     - O2: extents use declared symbols only; addresses also the stride symbols
         `<array>.s<axis>` of the array they address.
-    - O3: loads read inputs, stores write outputs.
-    - O4: every output has exactly one store, whose address is Σ stride·index over
+    - O3: loads read inputs and temporaries, stores write outputs and temporaries.
+    - O4: every output and every temporary has exactly one store, whose address is Σ stride·index over
         all its axes, each with the index of one enclosing loop of that axis'
         extent, and no other loop of more than one iteration encloses it. So
         every element is written exactly once.
     - O5: `onf.at` reads a state after its fold.
     - O6: a lifted kernel is lifted throughout: if one top-level nest has a `lift`
         all have.
+    - O7: a temporary is loaded in nests behind that which stores it, no others.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];

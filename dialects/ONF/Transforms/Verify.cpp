@@ -14,23 +14,21 @@ namespace {
 /// Checks one kernel.
 class KernelVerifier {
 public:
-  explicit KernelVerifier(KernelOp kernel)
-      : kernel(kernel), symbols(kernel.getSymbols()),
-        numInputs(kernel.getArgNames().size()) {}
+  explicit KernelVerifier(KernelOp kernel) : kernel(kernel), symbols(kernel.getSymbols()) {}
 
   LogicalResult verify() {
     if (failed(verifyInterface(kernel, kernel.getSymbols(),
                                kernel.getRequires(), kernel.getArgNames(),
                                kernel.getResultNames(),
-                               kernel.getResultTypes())))
+                               kernel.getResultTypes())) ||
+        failed(verifyTemporaryNames()))
       return failure();
     WalkResult walked = kernel.getBody().walk(
         [&](Operation *op) { return WalkResult(verify(op)); });
     if (walked.wasInterrupted() || failed(verifyLift()))
       return failure();
-    for (BlockArgument output :
-         kernel.getBody().getArguments().drop_front(numInputs))
-      if (failed(verifyWrittenOnce(output)))
+    for (BlockArgument array : kernel.getBody().getArguments().drop_front(kernel.getNumInputs()))
+      if (failed(verifyWrittenOnce(array)) || failed(verifyOrder(array)))
         return failure();
     return success();
   }
@@ -58,22 +56,49 @@ private:
     return success();
   }
 
-  StringRef getName(BlockArgument array) {
-    unsigned k = array.getArgNumber();
-    Attribute name = k < numInputs ? kernel.getArgNames()[k]
-                                   : kernel.getResultNames()[k - numInputs];
-    return cast<StringAttr>(name).getValue();
+  StringRef getName(BlockArgument array) { return kernel.getArrayName(array.getArgNumber()); }
+  StringRef getKind(BlockArgument array) {
+    return kernel.isTemporary(array.getArgNumber()) ? "temporary " : "output ";
   }
+
+  LogicalResult verifyTemporaryNames() {
+    unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
+    for (unsigned k = first; k < first + kernel.getNumTemporaries(); ++k) {
+      StringRef name = kernel.getArrayName(k);
+      auto isName = [&](StringRef other) { return other == name; };
+      if (kernel.findArray(name) != k ||
+          llvm::any_of(kernel.getSymbols().getAsValueRange<StringAttr>(), isName))
+        return kernel.emitOpError("expects distinct names (K1), but '")
+               << name << "' is declared twice";
+    }
+    return success();
+  }
+
+  /// The nest at the top that an operation is in.
+  Operation *getNest(Operation *op) { return kernel.getBody().front().findAncestorOpInBlock(*op); }
+
+  /// O7: a temporary is loaded behind the nest that stores it.
+  LogicalResult verifyOrder(BlockArgument array) {
+    Operation *store = getNest(kernel.getStore(array.getArgNumber()));
+    for (Operation *user : array.getUsers())
+      if (isa<LoadOp>(user) && !store->isBeforeInBlock(getNest(user)))
+        return user->emitOpError("expects a nest behind that which stores the temporary ")
+               << getName(array) << " (O7)";
+    return success();
+  }
+
   static std::string getStride(StringRef array, unsigned axis) {
     return (array + ".s" + Twine(axis)).str();
   }
 
   template <typename OpT> LogicalResult verifyAccess(OpT op, bool output) {
     auto array = dyn_cast<BlockArgument>(op.getArray());
-    if (!array || array.getOwner()->getParentOp() != kernel ||
-        (array.getArgNumber() >= numInputs) != output)
+    bool isOurs = array && array.getOwner()->getParentOp() == kernel;
+    bool isAllowed = isOurs && (kernel.isTemporary(array.getArgNumber()) ||
+                                kernel.isInput(array.getArgNumber()) != output);
+    if (!isAllowed)
       return op.emitOpError("expects an ")
-             << (output ? "output" : "input") << " of the kernel (O3)";
+             << (output ? "output" : "input") << " of the kernel or a temporary (O3)";
     DeclaredSymbols known = symbols;
     for (unsigned axis = 0; axis < op.getArray().getType().getRank(); ++axis)
       known.add(getStride(getName(array), axis));
@@ -114,10 +139,11 @@ private:
     StringRef name = getName(output);
     SmallVector<StoreOp> stores;
     for (Operation *user : output.getUsers())
-      stores.push_back(cast<StoreOp>(user));
+      if (auto store = dyn_cast<StoreOp>(user))
+        stores.push_back(store);
     if (stores.size() != 1)
-      return kernel.emitOpError("expects one store to output ")
-             << name << " (O4), but got " << stores.size();
+      return kernel.emitOpError("expects one store to ")
+             << getKind(output) << name << " (O4), but got " << stores.size();
     StoreOp store = stores.front();
     auto type = cast<ArrayType>(output.getType());
     llvm::SmallBitVector covered(type.getRank());
@@ -161,7 +187,6 @@ private:
 
   KernelOp kernel;
   DeclaredSymbols symbols;
-  unsigned numInputs;
 };
 
 struct ONFVerify final : impl::ONFVerifyBase<ONFVerify> {

@@ -26,8 +26,8 @@ struct ConvertDNFToONF final : moa::impl::ConvertDNFToONFBase<ConvertDNFToONF> {
   void runOnOperation() final {
     llvm::StringSet<> disabled;
     for (const std::string &rule : disable) {
-      if (!llvm::is_contained({"R0", "R1", "R2", "R3", "R5", "R6"}, rule)) {
-        getOperation().emitError("unknown rule '") << rule << "'; there are R0, R1, R2, R3, R5 and R6";
+      if (!llvm::is_contained({"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7"}, rule)) {
+        getOperation().emitError("unknown rule '") << rule << "'; there are R0 to R7";
         return signalPassFailure();
       }
       disabled.insert(rule);

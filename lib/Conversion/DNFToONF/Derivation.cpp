@@ -220,7 +220,7 @@ Expr Derivation::normalise(Expr e) {
 /// of factors with and without it (then the factors without are shared). Else
 /// it is the last of the other axes that some reduction does not depend on.
 std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> indices,
-                                                 ArrayAttr domain) {
+                                                const AxisList &domain) {
   if (indices.size() < 2)
     return std::nullopt;
   size_t axis = indices.size() - 1;
@@ -231,7 +231,7 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   llvm::erase_if(reductions, [](Expr reduce) {
     return reduce->monoid == Monoid::or_ && reduce->operands[0]->kind == ExprKind::Const;
   });
-  bool carriable = isCarriable(cast<StringAttr>(domain[domain.size() - 1]).getValue());
+  bool carriable = isCarriable(domain.back().extent);
   for (Expr reduce : reductions) {
     if (!reduce->dependsOn(last))
       return axis;
@@ -255,91 +255,113 @@ std::optional<size_t> Derivation::chooseCarried(Expr value, ArrayRef<int64_t> in
   return std::nullopt;
 }
 
+/// The free index of an axis of the rows, one per position, so that outputs of one nest share
+/// rows.
+int64_t Derivation::rowIndex(size_t axis, StringRef name) {
+  while (rowIds.size() <= axis)
+    rowIds.push_back(exprs.freshIndex(name));
+  return rowIds[axis];
+}
+
+/// Adds an output, whose value is over the row indices of `domain`, to the nest of its rows.
+void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output,
+                           const AxisList &domain) {
+  size_t rank = domain.size();
+  ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
+  auto axis = chooseCarried(output.value, ids, domain);
+  if (axis) {
+    // The rows of a nest have the first indices, whatever axes they are.
+    llvm::DenseMap<int64_t, Expr> moved;
+    output.carried = *axis + 1 == rank ? ids.back() : exprs.freshIndex(exprs.indexName(ids[*axis]));
+    output.carriedAxis = *axis;
+    moved[ids[*axis]] = exprs.index(*output.carried);
+    for (size_t k = *axis + 1; k < rank; ++k)
+      moved[ids[k]] = exprs.index(ids[k - 1]);
+    output.value = exprs.renamed(output.value, moved);
+  }
+  NestPlan plan;
+  plan.storesTemporary = output.result >= kernel.getResultTypes().size();
+  for (size_t k = 0; k < rank; ++k) {
+    if (axis && k == *axis)
+      continue;
+    plan.rows.push_back(ids[plan.rows.size()]);
+    plan.extents.push_back(domain[k].extent);
+    plan.names.push_back(domain[k].name);
+  }
+  // What a temporary is loaded from may be a temporary itself: its nest stays where it is.
+  auto same = plan.storesTemporary ? nests.end() : llvm::find_if(nests, [&](const NestPlan &nest) {
+    return !nest.storesTemporary && nest.extents == plan.extents;
+  });
+  if (same == nests.end())
+    same = nests.insert(nests.end(), std::move(plan));
+  if (output.carried) {
+    const std::string &extent = domain[*axis].extent;
+    // Carried axes of one nest that differ in extent are different indices.
+    int64_t id = *output.carried;
+    if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
+      int64_t fresh = exprs.freshIndex(exprs.indexName(id));
+      output.value = exprs.renamed(output.value, {{id, exprs.index(fresh)}});
+      output.carried = id = fresh;
+    }
+    same->carriedExtents[id] = extent;
+  }
+  same->outputs.push_back(std::move(output));
+}
+
+/// The value of an output at the row indices, in normal form, 0 where it is absent.
+Expr Derivation::valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain) {
+  SmallVector<Expr> indices;
+  std::map<int64_t, std::string> extents;
+  for (auto [k, axis] : llvm::enumerate(domain)) {
+    int64_t id = rowIndex(k, axis.name);
+    indices.push_back(exprs.index(id));
+    extents[id] = axis.extent;
+  }
+  auto [value, present] = importer.output(op, indices);
+  if (present)
+    present = restrictChoices(exprs, kernel, extents, present);
+  value = restrictChoices(exprs, kernel, extents, value, present);
+  value = exprs.replace(value, [&](Expr e) -> Expr {
+    bool isOfRow = e->kind == ExprKind::Reduce &&
+                   llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
+    return isOfRow ? takeSumIn(e) : nullptr;
+  });
+  value = normalise(value);
+  // A reduction without a let of its own is named after the output.
+  StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
+  for (Expr reduce : outermostReductions(value))
+    if (reduce->monoid != Monoid::or_)
+      exprs.reductionNames.try_emplace(reduce, result.str());
+  if (!present)
+    return value;
+  // An absent output element is 0.
+  Expr zero = exprs.constant(Builder(exprs.getContext()).getZeroAttr(value->type), value->type);
+  return exprs.op("arith.select", {normalise(present), value, zero}, value->type);
+}
+
 std::vector<NestPlan> Derivation::run() {
   ExprImporter importer(exprs, kernel);
+  for (StringRef name : kernel.getResultNames().getAsValueRange<StringAttr>())
+    exprs.inputNames.push_back(name.str());
   std::vector<NestPlan> nests;
   SmallVector<dnf::OutputOp> outputs(kernel.getBody().front().getOps<dnf::OutputOp>());
   llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
     return a.getResult() < b.getResult();
   });
-  // One free index per axis position, so that outputs of one nest share rows.
-  SmallVector<int64_t> rowIds;
   for (dnf::OutputOp op : outputs) {
-    SmallVector<int64_t> ids;
-    SmallVector<Expr> indices;
-    size_t rank = op.getDomain().size();
-    for (size_t k = 0; k < rank; ++k) {
-      StringRef name = cast<StringAttr>(op.getNames()[k]).getValue();
-      if (rowIds.size() <= k)
-        rowIds.push_back(exprs.freshIndex(name));
-      ids.push_back(rowIds[k]);
-      indices.push_back(exprs.index(ids.back()));
-    }
-    auto [value, present] = importer.output(op, indices);
-    std::map<int64_t, std::string> extents;
-    for (auto [id, extent] : llvm::zip(ids, op.getDomain()))
-      extents[id] = cast<StringAttr>(extent).getValue().str();
-    if (present)
-      present = restrictChoices(exprs, kernel, extents, present);
-    value = restrictChoices(exprs, kernel, extents, value, present);
-    value = exprs.replace(value, [&](Expr e) -> Expr {
-      bool isOfRow = e->kind == ExprKind::Reduce &&
-                     llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
-      return isOfRow ? takeSumIn(e) : nullptr;
-    });
-    value = normalise(value);
-    // A reduction without a let of its own is named after the output.
-    StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
-    for (Expr reduce : outermostReductions(value))
-      if (reduce->monoid != Monoid::or_)
-        exprs.reductionNames.try_emplace(reduce, result.str());
-    if (present) {
-      // An absent output element is 0.
-      Expr zero = exprs.constant(Builder(exprs.getContext()).getZeroAttr(value->type),
-                                 value->type);
-      value = exprs.op("arith.select", {normalise(present), value, zero}, value->type);
-    }
-    auto axis = chooseCarried(value, ids, op.getDomain());
-    std::optional<int64_t> carried;
-    if (axis) {
-      // The rows of a nest have the first indices, whatever axes they are.
-      llvm::DenseMap<int64_t, Expr> moved;
-      carried = *axis + 1 == rank ? ids.back() : exprs.freshIndex(exprs.indexName(ids[*axis]));
-      moved[ids[*axis]] = exprs.index(*carried);
-      for (size_t k = *axis + 1; k < rank; ++k)
-        moved[ids[k]] = exprs.index(ids[k - 1]);
-      value = exprs.replace(value, [&](Expr e) -> Expr {
-        return e->kind == ExprKind::Index ? moved.lookup(e->id) : nullptr;
-      });
-    }
-    NestPlan plan;
-    for (size_t k = 0; k < rank; ++k) {
-      if (axis && k == *axis)
-        continue;
-      plan.rows.push_back(ids[plan.rows.size()]);
-      plan.extents.push_back(cast<StringAttr>(op.getDomain()[k]).getValue().str());
-      plan.names.push_back(cast<StringAttr>(op.getNames()[k]).getValue().str());
-    }
-    auto same = llvm::find_if(nests, [&](const NestPlan &nest) {
-      return nest.extents == plan.extents;
-    });
-    if (same == nests.end())
-      same = nests.insert(nests.end(), std::move(plan));
-    if (carried) {
-      std::string extent = cast<StringAttr>(op.getDomain()[*axis]).getValue().str();
-      // Carried axes of one nest that differ in extent are different indices.
-      int64_t id = *carried;
-      if (same->carriedExtents.count(id) && same->carriedExtents[id] != extent) {
-        int64_t fresh = exprs.freshIndex(exprs.indexName(id));
-        value = exprs.replace(value, [&](Expr e) -> Expr {
-          return e->kind == ExprKind::Index && e->id == id ? exprs.index(fresh) : nullptr;
-        });
-        carried = id = fresh;
-      }
-      same->carriedExtents[id] = extent;
-    }
-    same->outputs.push_back({op.getResult(), value, carried, axis.value_or(0), op.getLoc()});
+    AxisList domain;
+    for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
+      domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
+    Expr value = valueOf(importer, op, domain);
+    IndexExtents rows;
+    for (auto [k, axis] : llvm::enumerate(domain))
+      rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+    value = storeSums(nests, associate(value, rows), rows);
+    addOutput(nests, {op.getResult(), value, std::nullopt, 0, op.getLoc()}, domain);
   }
+  // A nest may store outputs of which a later one reads what an earlier one does not.
+  std::stable_partition(nests.begin(), nests.end(),
+                        [](const NestPlan &nest) { return nest.storesTemporary; });
   for (NestPlan &nest : nests) {
     exchangeReductions(nest);
     separateReductions(nest);

@@ -8,8 +8,24 @@
 
 namespace moa {
 
+/// An array that one nest stores and later ones load.
+struct Temporary {
+  std::string name;
+  ArrayType type;
+  Expr value; // at the row indices
+};
+
+/// The axes of a domain: the user's names of the indices and their extents.
+struct Axis {
+  std::string name, extent;
+};
+using AxisList = llvm::SmallVector<Axis>;
+/// Free indices and their extents, from the outermost in.
+using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
+
 /// One output of a nest: its value at the row indices and, if it has one, the
-/// axis that is carried inside the row and its index.
+/// axis that is carried inside the row and its index. Temporaries are numbered behind the
+/// kernel's results.
 struct OutputPlan {
   uint64_t result;
   Expr value;
@@ -53,6 +69,8 @@ struct NestPlan {
   std::map<std::string, int64_t> foldIndex;
   /// Extents of carried indices.
   std::map<int64_t, std::string> carriedExtents;
+  /// Temporaries are stored in nests of their own.
+  bool storesTemporary = false;
 };
 
 class FoldObserver;
@@ -65,6 +83,7 @@ public:
         observer(observer) {}
 
   std::vector<NestPlan> run();
+  llvm::ArrayRef<Temporary> getTemporaries() const { return temporaries; }
   FoldRules &getRules() { return rules; }
   /// Whether 0 ≤ j < extent with `present` at `index` holds an element.
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
@@ -86,7 +105,29 @@ private:
   std::pair<Expr, Expr> shareRange(Expr e, int64_t j, Expr body, Expr present);
   Expr distribute(Expr e, int64_t j, Expr body, Expr present);
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
-                                      mlir::ArrayAttr domain);
+                                      const AxisList &domain);
+  int64_t rowIndex(size_t axis, llvm::StringRef name);
+  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain);
+  Expr valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
+  /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
+  struct AssociationCosts {
+    SymExpr before, after;
+    llvm::DenseSet<Expr> scores;
+  };
+  Expr associate(Expr value, const IndexExtents &rows);
+  Expr associateSum(Expr t, IndexExtents extents, AssociationCosts &costs);
+  mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr t);
+  bool isAffordable(llvm::ArrayRef<SymExpr> extents);
+  bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
+                      std::optional<size_t> carried);
+  std::string temporaryName(llvm::StringRef base);
+  Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
+             mlir::Type type, llvm::StringRef name, mlir::Location loc);
+  Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
+                  llvm::StringRef name, mlir::Location loc);
+  Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
+                   std::optional<size_t> carried);
+  Expr storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   void planFolds(NestPlan &nest);
   void exchangeReductions(NestPlan &nest);
   Expr exchange(const NestPlan &nest, Expr t, int64_t k, Expr body, Expr present,
@@ -129,6 +170,9 @@ private:
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
+  llvm::SmallVector<int64_t> rowIds;
+  llvm::SmallVector<Temporary> temporaries;
+  llvm::DenseMap<Expr, Expr> withStored; // reductions and the same with temporaries in them
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };

@@ -506,15 +506,13 @@ void Emitter::emitStore(NestPlan &nest, OutputPlan &output) {
     indices.push_back(exprs.index(row));
   if (output.carried)
     indices.insert(indices.begin() + output.carriedAxis, exprs.index(*output.carried));
-  StringRef name = cast<StringAttr>(source.getResultNames()[output.result]).getValue();
-  LinearForm form = address(name, indices);
+  unsigned array = target.getNumInputs() + output.result;
+  LinearForm form = address(target.getArrayName(array), indices);
   SmallVector<Value> terms;
   SmallVector<Attribute> coefficients;
   splitForm(form, terms, coefficients);
   OpBuilder &b = scopes.back()->builder;
-  unsigned inputs = source.getArgNames().size();
-  onf::StoreOp::create(b, output.loc, value,
-                       target.getBody().getArgument(inputs + output.result), terms,
+  onf::StoreOp::create(b, output.loc, value, target.getBody().getArgument(array), terms,
                        b.getArrayAttr(coefficients), str(form.constant.str()));
 }
 
@@ -541,13 +539,13 @@ LogicalResult Emitter::checkSize(NestPlan &nest) {
   if (written <= mostWritten)
     return success();
   auto *most = llvm::max_element(copies, [](auto &a, auto &b) { return a.second < b.second; });
-  auto name = cast<StringAttr>(source.getResultNames()[nest.outputs.front().result]);
+  StringRef name = target.getArrayName(target.getNumInputs() + nest.outputs.front().result);
   return emitError(most->first)
-         << "the loops of '" << name.getValue() << "' take more than " << mostWritten
+         << "the loops of '" << name << "' take more than " << mostWritten
          << " operations, and this reduction is written out in them at least " << most->second
          << " times: it is computed again in every pass of what reads it, for every index at which it is "
             "read; make it, or what is computed from it on the way to '"
-         << name.getValue() << "', a result of a kernel of its own, which the next one takes as a parameter";
+         << name << "', a result of a kernel of its own, which the next one takes as a parameter";
 }
 
 LogicalResult Emitter::emitNest(NestPlan &nest) {
@@ -576,11 +574,23 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   OpBuilder b(source);
   target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
                                  source.getRequires(), source.getArgNames(),
-                                 source.getResultNames(), source.getResultTypes());
+                                 source.getResultNames(), source.getResultTypes(),
+                                 /*temporary_names=*/nullptr, /*temporary_types=*/nullptr);
   target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())
     types.push_back(type);
+  SmallVector<Attribute> stored;
+  SmallVector<std::string> names;
+  for (const Temporary &temporary : derivation.getTemporaries()) {
+    names.push_back(temporary.name);
+    types.push_back(temporary.type);
+    stored.push_back(TypeAttr::get(temporary.type));
+  }
+  if (!names.empty()) {
+    target.setTemporaryNamesAttr(strings(names));
+    target.setTemporaryTypesAttr(b.getArrayAttr(stored));
+  }
   b.createBlock(&target.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
   for (NestPlan &nest : nests)
     if (failed(emitNest(nest))) {

@@ -92,6 +92,13 @@ public:
   /// rewritten at a fresh index.
   Expr replace(Expr e, llvm::function_ref<Expr(Expr)> with);
 
+  /// Free indices replaced.
+  Expr renamed(Expr e, const llvm::DenseMap<int64_t, Expr> &with) {
+    return replace(e, [&](Expr node) {
+      return node->kind == ExprKind::Index ? with.lookup(node->id) : nullptr;
+    });
+  }
+
   mlir::MLIRContext *getContext() const { return context; }
   /// Names of input arrays, for printing.
   llvm::SmallVector<std::string> inputNames;

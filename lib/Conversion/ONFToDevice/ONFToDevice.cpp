@@ -175,7 +175,7 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     auto program = device::ProgramOp::create(
         b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
         kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
-        kernel.getResultTypesAttr(), /*workspace_names=*/nullptr, /*workspace_types=*/nullptr);
+        kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(), kernel.getTemporaryTypesAttr());
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());

@@ -321,29 +321,37 @@ Value ScalarCode::evalOp(Operation *op) {
   return convert(result, type);
 }
 
-Value ScalarCode::offset(OperandRange terms, ArrayAttr coefficients, StringRef text) {
+/// Strides of temporaries follow from their extents; those of other arrays are the caller's.
+template <typename OpT> Value ScalarCode::offset(OpT op) {
+  auto kernel = op->template getParentOfType<onf::KernelOp>();
+  auto stride = [&](StringRef text) {
+    return kernel.getTemporaryNames() ? symbol(kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str())
+                                      : symbol(text);
+  };
   Value sum;
   auto add = [&](Value term) {
     sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
   };
-  for (auto [term, coefficient] : llvm::zip_equal(terms, coefficients)) {
+  for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
     Value index = eval(term);
     add(b.createOrFold<arith::MulIOp>(
-        loc, index, symbol(cast<StringAttr>(coefficient).getValue())));
+        loc, index, stride(cast<StringAttr>(coefficient).getValue())));
   }
-  if (text != "0" || !sum)
-    add(symbol(text));
+  if (op.getConstant() != "0" || !sum)
+    add(stride(op.getConstant()));
   return sum;
 }
 
 Value ScalarCode::evalLoad(onf::LoadOp load) {
   Value array = arrays.lookup(load.getArray());
   Type type = load.getResult().getType();
-  if (load.getArray().getType().getRank() == 0)
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  if (load.getArray().getType().getRank() == 0 &&
+      kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
     return device::ScalarOp::create(b, loc, type, array);
   if (clampsLoads)
     return evalNearest(load);
-  Value where = offset(load.getTerms(), load.getCoefficients(), load.getConstant());
+  Value where = offset(load);
   return device::LoadOp::create(b, loc, type, array, where);
 }
 
@@ -357,8 +365,7 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
     return b.createOrFold<arith::ConstantOp>(loc, b.getZeroAttr(type));
   }
   auto kernel = load->getParentOfType<onf::KernelOp>();
-  StringRef name =
-      cast<StringAttr>(kernel.getArgNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]).getValue();
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   Value offset, isThere;
   for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
     Value place = subscript.constant.isZero() ? Value() : symbol(subscript.constant.str());
@@ -375,7 +382,8 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
     else if (!isIndex)
       place = b.createOrFold<arith::MaxSIOp>(
           loc, b.createOrFold<arith::MinSIOp>(loc, place, symbol((extent - SymExpr(1)).str())), index(0));
-    place = b.createOrFold<arith::MulIOp>(loc, place, symbol((name + ".s" + Twine(axis)).str()));
+    SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
+    place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
     bool isPositive = extent.getConstant().value_or(0) > 0 || llvm::any_of(indices, [&](const auto &index) {
       return index.second == extent;
@@ -415,7 +423,7 @@ void ScalarCode::store(onf::StoreOp op) {
                             "of a kernel of its own, which the next one takes as a parameter";
     failed = true;
   }
-  Value where = offset(op.getTerms(), op.getCoefficients(), op.getConstant());
+  Value where = offset(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
   loc = outer;
 }

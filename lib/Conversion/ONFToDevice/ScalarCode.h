@@ -88,8 +88,7 @@ private:
   mlir::Value evalAt(onf::AtOp at);
   mlir::Value approximateExp(mlir::Value argument);
   mlir::Value approximateTanh(mlir::Value argument);
-  mlir::Value offset(mlir::OperandRange terms, mlir::ArrayAttr coefficients,
-                     llvm::StringRef constant);
+  template <typename OpT> mlir::Value offset(OpT op);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
   /// Operations that were written; what a side of a branch needs is written in it, so that

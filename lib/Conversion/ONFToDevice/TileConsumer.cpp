@@ -108,9 +108,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
-  unsigned output = cast<BlockArgument>(store.getArray()).getArgNumber() -
-                    kernel.getArgNames().size();
-  StringRef name = cast<StringAttr>(kernel.getResultNames()[output]).getValue();
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
   std::optional<unsigned> rowAxis;
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis) {

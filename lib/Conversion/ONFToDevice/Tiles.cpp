@@ -306,7 +306,7 @@ bool TileKernel::isSameForBlock(LoadOp load) {
     return false;
   auto kernel = load->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-  StringRef name = cast<StringAttr>(kernel.getArgNames()[number]).getValue();
+  StringRef name = kernel.getArrayName(number);
   Block::BlockArgListType outer = plan.nest.getBody().getArguments().drop_back();
   for (unsigned axis = 0; axis < type.getRank(); ++axis) {
     auto found = llvm::find(outer, load.getTerms()[axis]);
@@ -380,7 +380,7 @@ LogicalResult TileKernel::run() {
   });
   auto nameOf = [&](Value array) {
     unsigned argument = cast<BlockArgument>(array).getArgNumber();
-    return cast<StringAttr>(program.getArgNames()[argument]).getValue();
+    return program.getAllNames()[argument];
   };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
                    int64_t stages, int64_t rows, bool withEmpty,

@@ -1,7 +1,7 @@
 //===- ArgumentBlock.h - how a kernel's arguments reach a CPU ---*- C++ -*-===//
 //
 // A compiled nest receives one pointer to an array of 64-bit slots. For every
-// block argument of the onf.kernel, inputs then outputs, in order:
+// block argument of the onf.kernel, inputs, outputs, then temporaries, in order:
 //
 //   an input scalar (rank 0)   one slot: the value. f32, bf16 and f16 bits stand
 //                              in the low bits, f64 bits fill the slot, integers
@@ -47,10 +47,7 @@ public:
     return firstSlots[arg] + 1 + axis;
   }
   llvm::StringRef getName(unsigned arg) const {
-    auto names = arg < getNumInputs() ? kernel.getArgNames()
-                                      : kernel.getResultNames();
-    unsigned index = arg < getNumInputs() ? arg : arg - getNumInputs();
-    return llvm::cast<mlir::StringAttr>(names[index]).getValue();
+    return kernel.getArrayName(arg);
   }
   /// The slot of the address of the shared part of the workspace.
   unsigned getSharedSlot() const { return numSlots - 1; }

@@ -58,9 +58,10 @@ static LogicalResult checkState(AccOp acc) {
 static LogicalResult checkAccess(Operation *op, Value array, Type value, bool output,
                                  const ArgumentBlock &block) {
   auto arg = dyn_cast<BlockArgument>(array);
-  if (!arg || !isa<onf::KernelOp>(arg.getOwner()->getParentOp()))
+  auto kernel = arg ? dyn_cast<onf::KernelOp>(arg.getOwner()->getParentOp()) : onf::KernelOp();
+  if (!kernel)
     return op->emitOpError("expects an array of the kernel");
-  if (output != (arg.getArgNumber() >= block.getNumInputs()))
+  if (!kernel.isTemporary(arg.getArgNumber()) && output != (arg.getArgNumber() >= block.getNumInputs()))
     return op->emitOpError(output ? "expects an output" : "expects an input");
   Type element = cast<ArrayType>(array.getType()).getElementType();
   if (!isElementType(element) || !isElementType(value) ||

@@ -353,7 +353,7 @@ StringRef getIndexName(Value index) {
 StringRef getArrayName(LoadOp load) {
   auto kernel = load->getParentOfType<onf::KernelOp>();
   unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
-  return cast<StringAttr>(kernel.getArgNames()[number]).getValue();
+  return kernel.getArrayName(number);
 }
 
 } // namespace moa::rows

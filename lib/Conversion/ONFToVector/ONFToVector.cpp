@@ -38,6 +38,13 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
         shared.push_back(builder.getStringAttr(emitter.getSharedText()));
     }
   nests = std::max<int64_t>(nests, number);
+  SmallVector<Attribute> temporaries;
+  for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(), e = kernel.getBody().getNumArguments(); k < e; ++k)
+    temporaries.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("name", builder.getStringAttr(kernel.getArrayName(k))),
+         builder.getNamedAttr("type", TypeAttr::get(kernel.getBody().getArgument(k).getType()))}));
+  if (!temporaries.empty())
+    kernel->getParentOp()->setAttr("moa.temporaries", builder.getArrayAttr(temporaries));
   kernel.erase();
   return success();
 }

@@ -121,6 +121,10 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   EntryPointOptions options;
   options.numNests = getIntAttr(source, "moa.nests");
   options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
+  auto temporaries = getTemporaries(source);
+  if (!temporaries)
+    return temporaries.takeError();
+  options.temporaries = std::move(*temporaries);
   options.packed = packed;
   options.processor = getProcessor(machine);
   if (Error error = addEntryPoints(*module, signature, options))

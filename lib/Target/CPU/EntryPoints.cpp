@@ -121,6 +121,8 @@ public:
                           constraints(),
                           number(options.numNests),
                           nests(),
+                          number(options.temporaries.size()),
+                          temporaries(),
                           number(numSlots),
                           number((options.scratchBytes + 63) / 64 * 64),
                           text(options.processor.name),
@@ -133,7 +135,7 @@ public:
   llvm::Error takeError() { return std::move(error); }
 
 private:
-  /// The layout of the argument block (ArgumentBlock.h): inputs and outputs in
+  /// The layout of the argument block (ArgumentBlock.h): inputs, outputs and temporaries in
   /// order, then the symbols in order of declaration, then one address.
   void assignSlots() {
     for (const Parameter &parameter : signature.parameters) {
@@ -142,6 +144,10 @@ private:
       else
         arraySlots.push_back(numSlots);
       numSlots += 1 + parameter.getRank();
+    }
+    for (const Parameter &temporary : options.temporaries) {
+      temporarySlots.push_back(numSlots);
+      numSlots += 1 + temporary.getRank();
     }
     std::map<std::string, int64_t> declared;
     for (const std::string &name : signature.symbols)
@@ -190,19 +196,26 @@ private:
     return ConstantStruct::getAnon({string, code});
   }
 
+  Constant *array(const Parameter &array, int64_t slot) {
+    std::vector<Constant *> extents;
+    for (const SymExpr &extent : array.extents)
+      extents.push_back(expr(extent));
+    return ConstantStruct::getAnon(
+        {text(array.name), text(array.getTypeText()), number(array.isOutput),
+         number(getDLPackCode(array.type)), number(getBits(array.type)),
+         number(array.getRank()), list(extents, "extents"), number(slot)});
+  }
   Constant *arrays() {
     std::vector<Constant *> rows;
-    for (auto [k, array] : llvm::enumerate(signature.getArrays())) {
-      std::vector<Constant *> extents;
-      for (const SymExpr &extent : array->extents)
-        extents.push_back(expr(extent));
-      rows.push_back(ConstantStruct::getAnon(
-          {text(array->name), text(array->getTypeText()),
-           number(array->isOutput), number(getDLPackCode(array->type)),
-           number(getBits(array->type)), number(array->getRank()),
-           list(extents, "extents"), number(arraySlots[k])}));
-    }
+    for (auto [k, parameter] : llvm::enumerate(signature.getArrays()))
+      rows.push_back(array(*parameter, arraySlots[k]));
     return list(rows, "arrays");
+  }
+  Constant *temporaries() {
+    std::vector<Constant *> rows;
+    for (auto [k, parameter] : llvm::enumerate(options.temporaries))
+      rows.push_back(array(parameter, temporarySlots[k]));
+    return list(rows, "temporaries");
   }
   Constant *symbols() {
     std::vector<Constant *> rows;
@@ -246,7 +259,7 @@ private:
   const KernelSignature &signature;
   const EntryPointOptions &options;
   ExprCompiler compiler;
-  std::vector<int64_t> arraySlots, scalarSlots, symbolSlots;
+  std::vector<int64_t> arraySlots, scalarSlots, temporarySlots, symbolSlots;
   int64_t numSlots = 0;
   llvm::Error error = llvm::Error::success();
 };

@@ -16,6 +16,7 @@ struct EntryPointOptions {
   Processor processor; ///< the nests are compiled for
   int64_t numNests = 0;
   int64_t scratchBytes = 0; ///< of one thread
+  std::vector<Parameter> temporaries; ///< of the workspace, behind the threads' scratch
   /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
   /// these.
   bool packed = false;

@@ -223,7 +223,7 @@ private:
   std::string argument(unsigned number) const {
     for (const gpu::WorkspaceArray &array : workspace)
       if (array.number == number)
-        return "(int" + std::to_string(array.width) + "_t *)" + (array.offset.isZero() ? std::string("workspace")
+        return "(" + getStorageType(array.element).str() + " *)" + (array.offset.isZero() ? std::string("workspace")
                                                       : "(workspace + (" + expression(array.offset) + ").value)");
     const Parameter &parameter = signature.parameters[number];
     std::string name = names.of(number);

@@ -130,7 +130,7 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     SymExpr bytes(int64_t(widthOf(array) / 8));
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       bytes = bytes * type.getExtent(axis);
-    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), widthOf(array), offset, bytes});
+    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes});
     offset = offset + bytes;
   }
   return list;

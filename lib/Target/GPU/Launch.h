@@ -59,12 +59,12 @@ struct Launch {
   std::vector<mlir::Value> kept;
 };
 
-/// An array of a program's workspace: its number among the program's arguments, the bits
+/// An array of a program's workspace: its number among the program's arguments, the type
 /// of an element, where it starts and how many bytes it has.
 struct WorkspaceArray {
   unsigned number = 0;
   std::string name;
-  unsigned width = 0;
+  mlir::Type element;
   SymExpr offset, bytes;
 };
 

@@ -1,5 +1,5 @@
 // RUN: not moa-opt %s -convert-dnf-to-onf="disable=R9" 2>&1 | FileCheck %s
 
-// CHECK: error: unknown rule 'R9'; there are R0, R1, R2, R3, R5 and R6
+// CHECK: error: unknown rule 'R9'; there are R0 to R7
 module {
 }

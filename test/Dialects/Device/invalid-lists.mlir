@@ -9,9 +9,9 @@ device.program @workspace_c4_names attributes {symbols = ["N"], requires = [], a
 
 // -----
 
-// expected-error @below {{expects elements of i64 or i8 in the workspace (C4), but got '!moa.array<[N], f32>'}}
-device.program @workspace_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], f32>]} {
-^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], f32>):
+// expected-error @below {{expects elements of i64, i8 or a float in the workspace (C4), but got '!moa.array<[N], i1>'}}
+device.program @workspace_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i1>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], i1>):
 }
 
 // -----

@@ -193,7 +193,7 @@ onf.kernel @o3_load attributes {symbols = ["N", "M"], requires = [], arg_names =
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
   ^bb0(%i: index):
-    // expected-error @below {{'onf.load' op expects an input of the kernel (O3)}}
+    // expected-error @below {{'onf.load' op expects an input of the kernel or a temporary (O3)}}
     %z = onf.load %y[%i] times ["y.s0"] plus "0" : !moa.array<[N], f32> -> f32
     %r = onf.fold "j" in "M" : f32 {
     ^bb0(%j: index):
@@ -223,7 +223,7 @@ onf.kernel @o3_store attributes {symbols = ["N", "M"], requires = [], arg_names 
       }
       onf.yield %a : f32
     }
-    // expected-error @below {{'onf.store' op expects an output of the kernel (O3)}}
+    // expected-error @below {{'onf.store' op expects an output of the kernel or a temporary (O3)}}
     onf.store %r, %x[%i, %i] times ["x.s0", "x.s1"] plus "0" : f32, !moa.array<[N, M], f32>
     onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
@@ -444,5 +444,63 @@ onf.kernel @o6 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"
       onf.yield %a : f32
     }
     onf.store %r, %z[%i] times ["z.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// A temporary is stored by one nest and loaded by a later one.
+onf.kernel @passes attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], temporary_names = ["t"], temporary_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %t[%i] times ["t.s0"] plus "0" : f32, <[N], f32>
+  }
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
+    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @early attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], temporary_names = ["t"], temporary_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    // expected-error @below {{'onf.load' op expects a nest behind that which stores the temporary t (O7)}}
+    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
+    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+  }
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %t[%i] times ["t.s0"] plus "0" : f32, <[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'onf.kernel' op expects one store to temporary t (O4), but got 0}}
+onf.kernel @unstored attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], temporary_names = ["t"], temporary_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %z = onf.load %t[%i] times ["t.s0"] plus "0" : <[N], f32> -> f32
+    onf.store %z, %y[%i] times ["y.s0"] plus "0" : f32, <[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'onf.kernel' op expects distinct names (K1), but 'x' is declared twice}}
+onf.kernel @twice attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], temporary_names = ["x"], temporary_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %t[%i] times ["x.s0"] plus "0" : f32, <[N], f32>
   }
 }

@@ -3,7 +3,7 @@
 // Every constraint of the verifiers of kernels, nests, folds and lifts of onf,
 // named as the message names it.
 
-// expected-error @below {{expects one argument per input and output (C1), but got 2 for 2 and 1}}
+// expected-error @below {{expects one argument per input, output and temporary (C1), but got 2 for 2, 1 and 0}}
 onf.kernel @kernel_c1 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "z"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
@@ -23,7 +23,7 @@ onf.kernel @kernel_c1 attributes {symbols = ["N", "M"], requires = [], arg_names
 
 // -----
 
-// expected-error @below {{expects one argument per input and output (C1)}}
+// expected-error @below {{expects one argument per input, output and temporary (C1)}}
 onf.kernel @kernel_c1_names attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {
@@ -43,7 +43,7 @@ onf.kernel @kernel_c1_names attributes {symbols = ["N", "M"], requires = [], arg
 
 // -----
 
-// expected-error @below {{expects outputs of the declared types (C2), but got '!moa.array<[N], f32>'}}
+// expected-error @below {{expects outputs and temporaries of the declared types (C2), but got '!moa.array<[N], f32>'}}
 onf.kernel @kernel_c2 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], bf16>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   onf.for ["i"] in ["N"] {

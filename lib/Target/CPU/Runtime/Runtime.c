@@ -540,6 +540,51 @@ static void fillArguments(const Call *call, const int64_t *scalars,
     block[kernel->symbolSlots[k]] = call->symbols[k];
 }
 
+/* Strides of a temporary, and its bytes, a multiple of 64. */
+static int32_t fillTemporary(const Call *call, const MoaArray *array,
+                             int64_t *block, int64_t *bytes,
+                             Message *message) {
+  int64_t count = 1;
+  for (int64_t axis = array->rank - 1; axis >= 0; --axis) {
+    int64_t extent = 0;
+    int32_t code =
+        evaluateOrRefuse(call, &array->extents[axis], &extent, message);
+    if (code)
+      return code;
+    block[array->slot + 1 + axis] = count;
+    if (__builtin_mul_overflow(count, extent, &count))
+      return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits",
+                    call->kernel->name, array->type);
+  }
+  if (__builtin_mul_overflow(count, array->bits / 8, bytes) ||
+      __builtin_add_overflow(*bytes, 63, bytes))
+    return refuse(message, MOA_OVERFLOW, "%s: %s exceeds 64 bits",
+                  call->kernel->name, array->type);
+  *bytes = *bytes / 64 * 64;
+  return MOA_OK;
+}
+
+/* Places the temporaries one behind the other from `first` bytes into the
+ * workspace on; `next` is the first byte behind them. */
+static int32_t placeTemporaries(const Call *call, int64_t *block,
+                                void *workspace, int64_t first, int64_t *next,
+                                Message *message) {
+  const MoaKernel *kernel = call->kernel;
+  *next = first;
+  for (int64_t k = 0; k < kernel->numTemporaries; ++k) {
+    const MoaArray *array = &kernel->temporaries[k];
+    int64_t bytes = 0;
+    int32_t code = fillTemporary(call, array, block, &bytes, message);
+    if (code)
+      return code;
+    block[array->slot] = (int64_t)((uintptr_t)workspace + (uint64_t)*next);
+    if (__builtin_add_overflow(*next, bytes, next))
+      return refuse(message, MOA_OVERFLOW,
+                    "%s: the workspace exceeds 64 bits", kernel->name);
+  }
+  return MOA_OK;
+}
+
 /* Threads worth using: no more than the longest nest has tasks. */
 static int64_t threadsFor(const MoaKernel *kernel, const int64_t *block) {
   int64_t most = 0;
@@ -626,9 +671,12 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
     return code;
   fillArguments(&call, scalars, block);
   int64_t threads = threadsFor(kernel, block);
-  int64_t own = threads * kernel->scratchBytes;
-  int64_t needed = own + sharedBytes(kernel, block);
-  block[kernel->numSlots - 1] = (int64_t)((char *)workspace + own);
+  int64_t own = threads * kernel->scratchBytes, behind = 0;
+  code = placeTemporaries(&call, block, workspace, own, &behind, &message);
+  if (code)
+    return code;
+  int64_t needed = behind + sharedBytes(kernel, block);
+  block[kernel->numSlots - 1] = (int64_t)((uintptr_t)workspace + (uint64_t)behind);
   code = checkWorkspace(kernel, workspace, bytes, needed, &message);
   if (!code)
     code = checkWorkspaceOverlap(&call, workspace, needed, &message);
@@ -647,8 +695,11 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   if (code)
     return -(int64_t)code;
   fillArguments(&call, scalars, block);
-  return threadsFor(kernel, block) * kernel->scratchBytes +
-         sharedBytes(kernel, block);
+  int64_t behind = 0;
+  code = placeTemporaries(&call, block, 0,
+                          threadsFor(kernel, block) * kernel->scratchBytes,
+                          &behind, &message);
+  return code ? -(int64_t)code : behind + sharedBytes(kernel, block);
 }
 
 /* NAME_check */

@@ -128,6 +128,8 @@ typedef struct {
   const MoaConstraint *constraints;
   int64_t numNests;
   const MoaNest *nests;
+  int64_t numTemporaries;
+  const MoaArray *temporaries; /* row-major in the workspace, behind the scratch */
   int64_t numSlots; /* the last one is the address of what tasks share */
   int64_t scratchBytes; /* one thread's */
   const char *processor;

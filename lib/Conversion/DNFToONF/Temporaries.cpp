@@ -1,0 +1,375 @@
+//===- Temporaries.cpp - R7, and R5 and R4 where they lead to it -----------===//
+//
+// A reduction inside of another one that does not depend on all rows would be computed again
+// for each of them. R7 stores it once, in a nest of its own:
+//
+//   Σ_e A_ie · (Σ_j B_ej · C_jd) = Σ_e A_ie · T_ed,   T_ed = Σ_j B_ej · C_jd.
+//
+// R5 and R1 bring a sum into this form, which is the associativity of the inner product:
+//
+//   Σ_j (Σ_e A_ie · B_ej) · C_jd = Σ_e A_ie · (Σ_j B_ej · C_jd).
+//
+// R4 splits the range of a stored sum into parts that are stored first, so that there is
+// something to do for a whole machine where there are few elements.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "lib/Conversion/DNFToONF/Observer.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Indices of a part of a stored sum.
+static constexpr int64_t kPart = 256;
+/// A size that is not known when the choice is made.
+static constexpr int64_t kNominal = 4096;
+/// Elements that known extents alone may give a temporary.
+static constexpr int64_t kMostKnown = int64_t(1) << 20;
+/// Terms of a sum that is worth storing.
+static constexpr int64_t kLeastTerms = 16;
+
+static double nominal(const SymExpr &count) {
+  auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
+  return value ? double(*value) : 0;
+}
+
+static bool isFloatSum(Expr e) {
+  return e->kind == ExprKind::Reduce && e->monoid == Monoid::add && isa<FloatType>(e->type);
+}
+
+static std::optional<int64_t> knownExtent(Expr reduce) {
+  auto size = SymExpr::parse(reduce->extent);
+  return size ? size->getConstant() : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Association
+//===----------------------------------------------------------------------===//
+
+/// Multiply-adds for the elements over these free indices, `each` of them for one.
+static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents,
+                         const SymExpr &each) {
+  SymExpr count = each;
+  for (auto &[id, extent] : extents)
+    if (indices.count(id))
+      count = count * extent;
+  return count;
+}
+
+/// The other side of the law for the sum `t` of a row, or nothing: `costs` grows by what both
+/// sides take.
+Expr Derivation::associateSum(Expr t, IndexExtents extents, AssociationCosts &costs) {
+  int64_t j = exprs.freshIndex(exprs.boundName(t));
+  auto [body, present] = exprs.open(t, j);
+  SymExpr range = *SymExpr::parse(t->extent);
+  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+  for (auto [n, factor] : llvm::enumerate(factors)) {
+    Expr inner = factor.base;
+    if (factor.divides || !isFloatSum(inner) || inner->getPresent() || !inner->dependsOn(j) ||
+        knownExtent(inner).value_or(0) <= 0)
+      continue;
+    int64_t axis = exprs.freshIndex(exprs.boundName(inner));
+    SymExpr length = *SymExpr::parse(inner->extent);
+    Expr innerBody = exprs.open(inner, axis).first;
+    auto part = [&](bool dependent) {
+      return rules.rebuildProduct(innerBody, [&](unsigned, Expr base) {
+        return base->dependsOn(j) == dependent ? base : nullptr;
+      });
+    };
+    Expr right = part(true), left = part(false);
+    if (!right || !left)
+      continue;
+    Expr term = rules.rebuildProduct(
+        body, [&](unsigned m, Expr base) { return m == n ? right : base; });
+    Expr stored = exprs.reduce(Monoid::add, t->extent, j, term, present, t->rounds,
+                               exprs.boundName(t));
+    // What is summed up inside must not know the rows that it is to be shared by.
+    bool isShared = llvm::any_of(extents, [&](auto &row) {
+      return left->dependsOn(row.first) && !stored->dependsOn(row.first);
+    });
+    if (!isShared)
+      continue;
+    exprs.inheritName(t, stored);
+    extents.push_back({axis, length});
+    costs.before = costs.before + countOver(t->freeIndices, extents, range);
+    if (costs.scores.insert(inner).second)
+      costs.before = costs.before + countOver(inner->freeIndices, extents, range * length);
+    costs.after = costs.after + countOver(stored->freeIndices, extents, range) +
+                  countOver(t->freeIndices, extents, length);
+    Expr product = exprs.op("arith.mulf", {left, stored}, t->type);
+    Expr value = exprs.reduce(Monoid::add, inner->extent, axis, product, nullptr,
+                              roundingOf(left, inner, t), exprs.boundName(inner));
+    exprs.inheritPlace(t, value);
+    value = normalise(value);
+    exprs.inheritPlace(t, value);
+    // Over nothing the sum is 0 whatever the left operand is.
+    Expr any = makeAny(t->extent, j, present);
+    return any == exprs.boolean(true)
+               ? value
+               : exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
+  }
+  return nullptr;
+}
+
+/// What the operands of the outer contraction are rounded to: as a computed operand is, to the
+/// type of the other one. Sums over a whole range leave the range of f16 where their terms do
+/// not, and are kept as they are.
+TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr t) {
+  TypeAttr rounds = inner->rounds;
+  if (!rounds && left->isOp("arith.extf") && left->operands[0]->kind == ExprKind::Psi)
+    rounds = TypeAttr::get(left->operands[0]->type);
+  return rounds && !rounds.getValue().isF16() ? rounds : TypeAttr();
+}
+
+Expr Derivation::associate(Expr value, const IndexExtents &extents) {
+  if (!enabled("R5") || !enabled("R7"))
+    return value;
+  AssociationCosts costs;
+  struct Rewritten {
+    Expr sum, after;
+  };
+  SmallVector<Rewritten> rewritten;
+  FoldObserver *listener = std::exchange(observer, nullptr);
+  for (Expr t : outermostReductions(value))
+    if (isFloatSum(t) && !knownExtent(t))
+      if (Expr after = associateSum(t, extents, costs))
+        rewritten.push_back({t, after});
+  observer = listener;
+  if (rewritten.empty() || nominal(costs.after) >= nominal(costs.before))
+    return value;
+  llvm::DenseMap<Expr, Expr> after;
+  for (const Rewritten &sum : rewritten) {
+    after[sum.sum] = sum.after;
+    if (!observer)
+      continue;
+    int64_t j = exprs.freshIndex(exprs.boundName(sum.sum));
+    auto [body, present] = exprs.open(sum.sum, j);
+    observer->rewrote("R5", sum.sum, j, body, present, sum.after);
+  }
+  return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
+}
+
+//===----------------------------------------------------------------------===//
+// Storing
+//===----------------------------------------------------------------------===//
+
+/// Whether an array of these extents is no larger than the kernel's own arrays, up to a factor:
+/// a workspace never grows as the product of two ranges that no array has.
+bool Derivation::isAffordable(ArrayRef<SymExpr> extents) {
+  int64_t known = 1;
+  SmallVector<std::string> unknown;
+  for (const SymExpr &extent : extents)
+    if (auto size = extent.getConstant())
+      known *= std::max<int64_t>(*size, 1);
+    else
+      unknown.push_back(extent.str());
+  if (known > kMostKnown)
+    return false;
+  auto holdsAll = [&](Type type) {
+    SmallVector<std::string> have;
+    for (StringAttr extent : cast<ArrayType>(type).getShape())
+      have.push_back(extent.str());
+    return llvm::all_of(unknown, [&](const std::string &text) {
+      auto it = llvm::find(have, text);
+      if (it == have.end())
+        return false;
+      have.erase(it);
+      return true;
+    });
+  };
+  return llvm::any_of(kernel.getBody().getArgumentTypes(), holdsAll) ||
+         llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holdsAll);
+}
+
+/// A name that no symbol, array or temporary has.
+std::string Derivation::temporaryName(StringRef base) {
+  auto isTaken = [&](const std::string &name) {
+    for (ArrayAttr list : {kernel.getSymbols(), kernel.getArgNames(), kernel.getResultNames()})
+      if (llvm::is_contained(list.getAsValueRange<StringAttr>(), name))
+        return true;
+    return llvm::any_of(temporaries, [&](const Temporary &other) { return other.name == name; });
+  };
+  std::string name = base.str();
+  for (unsigned k = 2; isTaken(name); ++k)
+    name = (base + Twine(k)).str();
+  return name;
+}
+
+/// Adds the nest that stores `value` over these indices, and gives the element at them.
+Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
+                       Type type, StringRef name, Location loc) {
+  AxisList domain;
+  SmallVector<SymExpr> extents;
+  IndexExtents rows;
+  llvm::DenseMap<int64_t, Expr> toRows;
+  SmallVector<Expr> at;
+  for (auto [k, index] : llvm::enumerate(indices)) {
+    auto &[id, extent] = index;
+    domain.push_back({exprs.indexName(id).str(), extent.str()});
+    extents.push_back(extent);
+    rows.push_back({rowIndex(k, exprs.indexName(id)), extent});
+    toRows[id] = exprs.index(rows.back().first);
+    at.push_back(exprs.index(id));
+  }
+  value = exprs.renamed(value, toRows);
+  auto arrayType = ArrayType::get(exprs.getContext(), extents, type);
+  auto isSame = [&](const Temporary &other) { return other.value == value && other.type == arrayType; };
+  unsigned number = llvm::find_if(temporaries, isSame) - temporaries.begin();
+  if (number == temporaries.size()) {
+    // What the value itself reads is stored in front of it.
+    Expr stored = storeSums(nests, value, rows);
+    number = temporaries.size();
+    temporaries.push_back({temporaryName(name), arrayType, value});
+    exprs.inputNames.push_back(temporaries.back().name);
+    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain);
+  }
+  unsigned result = kernel.getResultTypes().size() + number;
+  Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
+  return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
+}
+
+/// R4: Σ over j < M = Σ over the parts of Σ over the j of a part, which are stored.
+Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
+                            StringRef name, Location loc) {
+  int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(sum));
+  int64_t j = exprs.freshIndex(exprs.boundName(sum));
+  Type index = exprs.index(j)->type;
+  SymExpr range = *SymExpr::parse(sum->extent), length(kPart);
+  auto [body, present] = exprs.open(sum, j);
+  Expr whole = exprs.op("arith.addi",
+                        {exprs.op("arith.muli", {exprs.index(part), exprs.extent(length)}, index),
+                         exprs.index(place)},
+                        index);
+  llvm::DenseMap<int64_t, Expr> split{{j, whole}};
+  Expr inside = exprs.greater(exprs.extent(range), whole);
+  if (present)
+    inside = exprs.op("arith.andi", {inside, exprs.renamed(present, split)}, inside->type);
+  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(body, split), inside,
+                             sum->rounds, exprs.boundName(sum));
+  exprs.inheritName(sum, ofPart);
+  SymExpr parts = SymExpr::floorDiv(range + SymExpr(kPart - 1), length);
+  // Parts stand behind the rows and in front of the axes that sums have of their own.
+  IndexExtents of = indices;
+  size_t rows = llvm::count_if(indices, [&](auto &index) { return llvm::is_contained(rowIds, index.first); });
+  bool isLastRow = rows && llvm::is_contained(rowIds, indices.back().first);
+  of.insert(of.begin() + (rows - isLastRow), {part, parts});
+  Expr element = store(nests, ofPart, of, sum->type, (name + "_parts").str(), loc);
+  Expr result = exprs.reduce(Monoid::add, parts.str(), part, element, nullptr, TypeAttr(), "part");
+  exprs.inheritName(sum, result);
+  if (observer)
+    observer->rewrote("R4", sum, j, body, present, result);
+  return result;
+}
+
+/// The indices of `all` that a value depends on, in the order of its array: the rows but for
+/// the last axis of the result, what it is inside of, and that axis.
+static IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last) {
+  IndexExtents indices;
+  for (bool isLast : {false, true})
+    for (auto &index : all)
+      if (value->dependsOn(index.first) && (index.first == last) == isLast)
+        indices.push_back(index);
+  return indices;
+}
+
+/// Whether a reduction inside of others is stored: it depends on the index of one around it, not
+/// on all rows, and is more work than to load its value. The axis that a row carries takes no
+/// part: what does not depend on it is shared by the row.
+bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
+                                std::optional<size_t> carried) {
+  if (!isFloatSum(sum) || knownExtent(sum).value_or(kNominal) < kLeastTerms)
+    return false;
+  SymExpr lost(1);
+  bool isInside = false;
+  size_t unknown = 0;
+  SmallVector<SymExpr> extents;
+  for (auto [k, index] : llvm::enumerate(all)) {
+    bool isUnknown = !index.second.getConstant();
+    unknown += k < rows && isUnknown;
+    if (sum->dependsOn(index.first)) {
+      isInside |= k >= rows;
+      extents.push_back(index.second);
+    } else if (k < rows && k != carried) {
+      lost = lost * index.second;
+    }
+  }
+  // Beside a result that grows with a range, nothing that grows with its square.
+  size_t grows = llvm::count_if(extents, [](const SymExpr &extent) { return !extent.getConstant(); });
+  if (grows > unknown)
+    return false;
+  // A sum over an index that is none of these is inside of something that is not known here.
+  bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
+    return llvm::any_of(all, [&](auto &index) { return index.first == id; });
+  });
+  return isInside && isKnown && nominal(lost) >= 2 && isAffordable(extents);
+}
+
+/// `outer` with the reductions in it that are stored as elements of temporaries.
+Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
+                             size_t rows, std::optional<size_t> carried) {
+  // What is stored in it depends on its own indices alone, wherever it stands.
+  if (auto known = withStored.find(outer); known != withStored.end())
+    return known->second;
+  withStored[outer] = outer;
+  int64_t e = openings.indexFor(outer);
+  auto [body, present] = exprs.open(outer, e);
+  all.push_back({e, *SymExpr::parse(outer->extent)});
+  llvm::DenseMap<Expr, Expr> stored;
+  auto visit = [&](Expr root) {
+    for (Expr inner : outermostReductions(root)) {
+      if (stored.contains(inner))
+        continue;
+      if (!isWorthStoring(inner, all, rows, carried)) {
+        if (Expr after = storeInside(nests, inner, all, rows, carried); after != inner)
+          stored[inner] = after;
+        continue;
+      }
+      bool isOperand = llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+        return factor.base == inner && !factor.divides;
+      });
+      Type type = isOperand && outer->rounds ? outer->rounds.getValue() : inner->type;
+      auto found = exprs.places.find(inner);
+      Location loc = found != exprs.places.end() ? found->second : kernel.getLoc();
+      auto named = exprs.reductionNames.find(inner);
+      std::string name = named != exprs.reductionNames.end() ? named->second : "sum";
+      IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
+      Expr sum = inner;
+      if (!knownExtent(inner) && enabled("R4"))
+        sum = storeParts(nests, inner, indices, name, loc);
+      stored[inner] = store(nests, sum, indices, type, name, loc);
+      if (observer) {
+        int64_t j = exprs.freshIndex(exprs.boundName(inner));
+        auto [term, where] = exprs.open(inner, j);
+        observer->rewrote("R7", inner, j, term, where, stored[inner]);
+      }
+    }
+  };
+  visit(body);
+  if (present)
+    visit(present);
+  if (stored.empty())
+    return outer;
+  auto after = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return stored.lookup(node); }); };
+  Expr result = exprs.reduce(outer->monoid, outer->extent, e, after(body), present ? after(present) : nullptr,
+                             outer->rounds, exprs.boundName(outer), outer->function);
+  exprs.inheritName(outer, result);
+  return withStored[outer] = result;
+}
+
+Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
+  if (!enabled("R7"))
+    return value;
+  llvm::DenseMap<Expr, Expr> after;
+  SmallVector<int64_t> indices;
+  AxisList domain;
+  for (auto &[id, extent] : rows) {
+    indices.push_back(id);
+    domain.push_back({exprs.indexName(id).str(), extent.str()});
+  }
+  std::optional<size_t> carried = chooseCarried(value, indices, domain);
+  auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
+  for (Expr outer : outermostReductions(value))
+    after[outer] = storeInside(nests, outer, rows, rows.size(), carried);
+  withStored = std::move(outside);
+  return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
+}
