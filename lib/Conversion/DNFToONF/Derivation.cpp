@@ -356,7 +356,8 @@ std::vector<NestPlan> Derivation::run() {
     IndexExtents rows;
     for (auto [k, axis] : llvm::enumerate(domain))
       rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
-    value = storeSums(nests, associate(value, rows), rows);
+    value = associate(nests, value, rows);
+    value = storeSums(nests, value, rows);
     addOutput(nests, {op.getResult(), value, std::nullopt, 0, op.getLoc()}, domain);
   }
   // A nest may store outputs of which a later one reads what an earlier one does not.

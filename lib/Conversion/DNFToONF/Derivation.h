@@ -109,14 +109,29 @@ private:
   int64_t rowIndex(size_t axis, llvm::StringRef name);
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain);
   Expr valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
+  /// Σ_j (Σ_e left · right) · …, where the sum of right · … over j is for several rows the same, but
+  /// for its last index where there is one.
+  struct Association {
+    Expr sum = nullptr, inner = nullptr;
+    int64_t j = 0, axis = 0;
+    Expr body = nullptr, present = nullptr; // of the sum, at j
+    Expr left = nullptr;                    // at the axis
+    Expr term = nullptr;                    // right · …, at both
+    Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
+  };
   /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
   struct AssociationCosts {
     SymExpr before, after;
     llvm::DenseSet<Expr> scores;
   };
-  Expr associate(Expr value, const IndexExtents &rows);
-  Expr associateSum(Expr t, IndexExtents extents, AssociationCosts &costs);
-  mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr t);
+  std::optional<Association> findAssociation(Expr t, const IndexExtents &rows);
+  void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
+  Expr outerSum(const Association &a, Expr stored);
+  Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
+  mlir::TypeAttr roundingOf(Expr left, Expr inner);
+  Expr anyOf(Expr e);
   bool isAffordable(llvm::ArrayRef<SymExpr> extents);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
                       std::optional<size_t> carried);

@@ -110,6 +110,7 @@ Expr ExprContext::equal(Expr a, Expr b) {
 }
 
 Expr ExprContext::greater(Expr a, Expr b) { return compare("arith.cmpi", 4, a, b); }
+Expr ExprContext::notBelow(Expr a, Expr b) { return compare("arith.cmpi", 5, a, b); }
 
 Expr ExprContext::psi(int64_t input, ArrayRef<Expr> indices, Type type) {
   ExprNode node;

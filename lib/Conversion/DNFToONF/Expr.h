@@ -76,9 +76,10 @@ public:
   Expr op(mlir::OperationName name, mlir::DictionaryAttr attributes,
           llvm::ArrayRef<Expr> operands, mlir::Type type);
   Expr op(llvm::StringRef name, llvm::ArrayRef<Expr> operands, mlir::Type type);
-  /// a = b, of floats (false for NaN) or integers; a > b, of integers.
+  /// a = b, of floats (false for NaN) or integers; a > b and a ≥ b, of integers.
   Expr equal(Expr a, Expr b);
   Expr greater(Expr a, Expr b);
+  Expr notBelow(Expr a, Expr b);
   /// ⊕ over `free` in 0 ≤ free < extent (where `present`) of body.
   Expr reduce(Monoid monoid, llvm::StringRef extent, int64_t free, Expr body,
               Expr present, mlir::TypeAttr rounds, llvm::StringRef name,

@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace moa;
 
-/// Indices of a part of a stored sum.
-static constexpr int64_t kPart = 256;
+/// Indices of a part of a stored sum, and of a range that ends at another index for every row.
+static constexpr int64_t kPart = 256, kBlock = 1024;
 /// A size that is not known when the choice is made.
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
@@ -42,6 +42,17 @@ static std::optional<int64_t> knownExtent(Expr reduce) {
   return size ? size->getConstant() : std::nullopt;
 }
 
+/// The indices of `all` that a value depends on, in the order of its array: the rows but for
+/// the last axis of the result, what it is inside of, and that axis.
+static IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last) {
+  IndexExtents indices;
+  for (bool isLast : {false, true})
+    for (auto &index : all)
+      if (value->dependsOn(index.first) && (index.first == last) == isLast)
+        indices.push_back(index);
+  return indices;
+}
+
 //===----------------------------------------------------------------------===//
 // Association
 //===----------------------------------------------------------------------===//
@@ -56,97 +67,237 @@ static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &e
   return count;
 }
 
-/// The other side of the law for the sum `t` of a row, or nothing: `costs` grows by what both
-/// sides take.
-Expr Derivation::associateSum(Expr t, IndexExtents extents, AssociationCosts &costs) {
-  int64_t j = exprs.freshIndex(exprs.boundName(t));
-  auto [body, present] = exprs.open(t, j);
-  SymExpr range = *SymExpr::parse(t->extent);
-  SmallVector<FoldRules::Factor> factors = rules.factors(body);
+/// The conditions that `condition` is the conjunction of.
+static SmallVector<Expr> partsOf(Expr condition) {
+  if (!condition)
+    return {};
+  if (!condition->isOp("arith.andi"))
+    return {condition};
+  SmallVector<Expr> parts = partsOf(condition->operands[0]);
+  llvm::append_range(parts, partsOf(condition->operands[1]));
+  return parts;
+}
+
+/// The last index that j ≤ x, j < x and the same the other way round admit; null for others.
+static Expr lastOf(ExprContext &exprs, Expr part, Expr j) {
+  if (!part->isOp("arith.cmpi"))
+    return nullptr;
+  enum Predicate { slt = 2, sle, sgt, sge };
+  auto predicate = cast<IntegerAttr>(part->attributes.get("predicate")).getInt();
+  bool isBelow = predicate == slt || predicate == sle, isStrict = predicate == slt || predicate == sgt;
+  if (!isBelow && predicate != sgt && predicate != sge)
+    return nullptr;
+  Expr index = part->operands[isBelow ? 0 : 1], bound = part->operands[isBelow ? 1 : 0];
+  if (index != j || bound->dependsOn(j->id))
+    return nullptr;
+  return isStrict ? exprs.op("arith.subi", {bound, exprs.extent(SymExpr(1))}, bound->type) : bound;
+}
+
+/// Finds the other side of the law for the sum `t` of a row.
+std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows) {
+  Association found;
+  found.sum = t;
+  found.j = exprs.freshIndex(exprs.boundName(t));
+  std::tie(found.body, found.present) = exprs.open(t, found.j);
+  SmallVector<FoldRules::Factor> factors = rules.factors(found.body);
   for (auto [n, factor] : llvm::enumerate(factors)) {
-    Expr inner = factor.base;
-    if (factor.divides || !isFloatSum(inner) || inner->getPresent() || !inner->dependsOn(j) ||
+    Expr inner = found.inner = factor.base;
+    if (factor.divides || !isFloatSum(inner) || inner->getPresent() || !inner->dependsOn(found.j) ||
         knownExtent(inner).value_or(0) <= 0)
       continue;
-    int64_t axis = exprs.freshIndex(exprs.boundName(inner));
-    SymExpr length = *SymExpr::parse(inner->extent);
-    Expr innerBody = exprs.open(inner, axis).first;
+    found.axis = exprs.freshIndex(exprs.boundName(inner));
+    Expr innerBody = exprs.open(inner, found.axis).first;
     auto part = [&](bool dependent) {
       return rules.rebuildProduct(innerBody, [&](unsigned, Expr base) {
-        return base->dependsOn(j) == dependent ? base : nullptr;
+        return base->dependsOn(found.j) == dependent ? base : nullptr;
       });
     };
-    Expr right = part(true), left = part(false);
-    if (!right || !left)
+    Expr right = part(true);
+    found.left = part(false);
+    if (!right || !found.left)
       continue;
-    Expr term = rules.rebuildProduct(
-        body, [&](unsigned m, Expr base) { return m == n ? right : base; });
-    Expr stored = exprs.reduce(Monoid::add, t->extent, j, term, present, t->rounds,
-                               exprs.boundName(t));
-    // What is summed up inside must not know the rows that it is to be shared by.
-    bool isShared = llvm::any_of(extents, [&](auto &row) {
-      return left->dependsOn(row.first) && !stored->dependsOn(row.first);
-    });
-    if (!isShared)
-      continue;
-    exprs.inheritName(t, stored);
-    extents.push_back({axis, length});
-    costs.before = costs.before + countOver(t->freeIndices, extents, range);
-    if (costs.scores.insert(inner).second)
-      costs.before = costs.before + countOver(inner->freeIndices, extents, range * length);
-    costs.after = costs.after + countOver(stored->freeIndices, extents, range) +
-                  countOver(t->freeIndices, extents, length);
-    Expr product = exprs.op("arith.mulf", {left, stored}, t->type);
-    Expr value = exprs.reduce(Monoid::add, inner->extent, axis, product, nullptr,
-                              roundingOf(left, inner, t), exprs.boundName(inner));
-    exprs.inheritPlace(t, value);
-    value = normalise(value);
-    exprs.inheritPlace(t, value);
-    // Over nothing the sum is 0 whatever the left operand is.
-    Expr any = makeAny(t->extent, j, present);
-    return any == exprs.boolean(true)
-               ? value
-               : exprs.op("arith.select", {any, value, exprs.floatConstant(0, t->type)}, t->type);
+    found.term = rules.rebuildProduct(
+        found.body, [&](unsigned m, Expr base) { return m == n ? right : base; });
+    // What is summed up inside must not know the rows that it is to be shared by, ...
+    SmallVector<int64_t> shared;
+    for (auto &[id, extent] : rows)
+      if (found.left->dependsOn(id) && !found.term->dependsOn(id))
+        shared.push_back(id);
+    found.range = found.last = nullptr;
+    bool isSplit = !shared.empty();
+    for (Expr part : partsOf(found.present)) {
+      bool knows = llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); });
+      if (!knows) {
+        found.range = found.range ? exprs.op("arith.andi", {found.range, part}, part->type) : part;
+        continue;
+      }
+      // ... but for where it ends.
+      isSplit &= !found.last;
+      found.last = lastOf(exprs, part, exprs.index(found.j));
+      isSplit &= bool(found.last);
+    }
+    if (isSplit)
+      return found;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+void Derivation::addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs) {
+  SymExpr range = *SymExpr::parse(a.sum->extent), length = *SymExpr::parse(a.inner->extent);
+  costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
+  bool isNew = costs.scores.insert(a.inner).second;
+  auto scores = [&](const SymExpr &keys) {
+    std::set<int64_t> rows = a.inner->freeIndices;
+    rows.erase(a.j);
+    return countOver(rows, extents, keys * length);
+  };
+  if (isNew)
+    costs.before = costs.before + scores(range);
+  std::set<int64_t> stored = a.term->freeIndices;
+  stored.erase(a.j);
+  extents.push_back({a.axis, length});
+  costs.after = costs.after + countOver(stored, extents, range) +
+                countOver(a.sum->freeIndices, extents, length);
+  if (!a.last)
+    return;
+  // Of a range that ends with the row, the last block is summed up as it stands.
+  SymExpr block(kBlock / 2);
+  costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
+  if (isNew)
+    costs.after = costs.after + scores(block);
+}
+
+/// Σ over the axis of the left operand times `stored`.
+Expr Derivation::outerSum(const Association &a, Expr stored) {
+  Expr product = exprs.op("arith.mulf", {a.left, stored}, a.sum->type);
+  Expr value = exprs.reduce(Monoid::add, a.inner->extent, a.axis, product, nullptr,
+                            roundingOf(a.left, a.inner), exprs.boundName(a.inner));
+  exprs.inheritPlace(a.sum, value);
+  return value;
+}
+
+Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
+                            const IndexExtents &rows) {
+  if (a.last)
+    return associatedBefore(nests, a, rows);
+  Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.term, a.range, a.sum->rounds,
+                             exprs.boundName(a.sum));
+  exprs.inheritName(a.sum, stored);
+  Expr value = normalise(outerSum(a, stored));
+  exprs.inheritPlace(a.sum, value);
+  // Over nothing the sum is 0 whatever the left operand is.
+  Expr any = makeAny(a.sum->extent, a.j, a.range);
+  return any == exprs.boolean(true)
+             ? value
+             : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
+}
+
+/// R4 for a range that ends at index x of the row: with c = ⌊x / L⌋,
+///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
+/// The sums of parts, those up to each part, and what rows make of them are stored.
+Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
+                                  const IndexExtents &rows) {
+  int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
+  int64_t before = exprs.freshIndex("before");
+  Type index = exprs.index(a.j)->type, type = a.sum->type;
+  SymExpr range = *SymExpr::parse(a.sum->extent), length(kBlock);
+  SymExpr parts = SymExpr::floorDiv(range + SymExpr(kBlock - 1), length);
+  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
+  auto both = [&](Expr p, Expr q) { return q ? exprs.op("arith.andi", {p, q}, p->type) : p; };
+  auto found = exprs.places.find(a.sum);
+  Location loc = found != exprs.places.end() ? found->second : kernel.getLoc();
+  auto named = exprs.reductionNames.find(a.sum);
+  std::string name = named != exprs.reductionNames.end() ? named->second : "sum";
+  // The sums of parts.
+  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
+  llvm::DenseMap<int64_t, Expr> split{{a.j, whole}};
+  Expr inside = both(exprs.greater(exprs.extent(range), whole), a.range ? exprs.renamed(a.range, split) : nullptr);
+  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(a.term, split), inside,
+                             a.sum->rounds, exprs.boundName(a.sum));
+  exprs.inheritName(a.sum, ofPart);
+  IndexExtents all = rows;
+  all.push_back({a.axis, *SymExpr::parse(a.inner->extent)});
+  IndexExtents own = indicesOf(ofPart, all, rows.back().first);
+  size_t outer = llvm::count_if(own, [&](auto &entry) {
+    return entry.first != a.axis && entry.first != rows.back().first;
+  });
+  auto with = [&](int64_t id, const SymExpr &extent) {
+    IndexExtents indices = own;
+    indices.insert(indices.begin() + outer, {id, extent});
+    return indices;
+  };
+  Expr stored = store(nests, ofPart, with(part, parts), type, name + "_parts", loc);
+  // The sums of all parts before one.
+  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored,
+                           exprs.greater(exprs.index(before), exprs.index(part)), TypeAttr(), "part");
+  exprs.inheritName(a.sum, upTo);
+  TypeAttr rounds = roundingOf(a.left, a.inner);
+  Expr prefix = store(nests, upTo, with(before, parts + SymExpr(1)), rounds ? rounds.getValue() : type,
+                      name + "_before", loc);
+  // What the rows make of them.
+  Expr last = op("arith.floordivsi", a.last, exprs.extent(length));
+  Expr zero = exprs.extent(SymExpr(0));
+  Expr clamped = op("arith.minsi", op("arith.maxsi", last, zero), exprs.extent(parts));
+  Expr value = outerSum(a, exprs.renamed(prefix, {{before, clamped}}));
+  value = exprs.op("arith.select", {exprs.greater(last, zero), value, exprs.floatConstant(0, type)}, type);
+  Expr shared = store(nests, value, indicesOf(value, rows, rows.back().first), type, name + "_shared", loc);
+  // What is left of the range.
+  Expr first = op("arith.muli", last, exprs.extent(length));
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
+                           both(exprs.notBelow(exprs.index(a.j), first), a.present), a.sum->rounds,
+                           exprs.boundName(a.sum));
+  exprs.inheritName(a.sum, rest);
+  return exprs.op("arith.addf", {shared, rest}, type);
 }
 
 /// What the operands of the outer contraction are rounded to: as a computed operand is, to the
 /// type of the other one. Sums over a whole range leave the range of f16 where their terms do
 /// not, and are kept as they are.
-TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr t) {
+TypeAttr Derivation::roundingOf(Expr left, Expr inner) {
   TypeAttr rounds = inner->rounds;
   if (!rounds && left->isOp("arith.extf") && left->operands[0]->kind == ExprKind::Psi)
     rounds = TypeAttr::get(left->operands[0]->type);
   return rounds && !rounds.getValue().isF16() ? rounds : TypeAttr();
 }
 
-Expr Derivation::associate(Expr value, const IndexExtents &extents) {
+Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
   if (!enabled("R5") || !enabled("R7"))
     return value;
   AssociationCosts costs;
-  struct Rewritten {
-    Expr sum, after;
-  };
-  SmallVector<Rewritten> rewritten;
-  FoldObserver *listener = std::exchange(observer, nullptr);
-  for (Expr t : outermostReductions(value))
-    if (isFloatSum(t) && !knownExtent(t))
-      if (Expr after = associateSum(t, extents, costs))
-        rewritten.push_back({t, after});
-  observer = listener;
-  if (rewritten.empty() || nominal(costs.after) >= nominal(costs.before))
+  SmallVector<Association> found;
+  for (Expr t : outermostReductions(value)) {
+    auto association = isFloatSum(t) && !knownExtent(t) ? findAssociation(t, rows) : std::nullopt;
+    if (!association || (association->last && !enabled("R4")))
+      continue;
+    addCosts(*association, rows, costs);
+    found.push_back(std::move(*association));
+  }
+  if (found.empty() || nominal(costs.after) >= nominal(costs.before))
     return value;
   llvm::DenseMap<Expr, Expr> after;
-  for (const Rewritten &sum : rewritten) {
-    after[sum.sum] = sum.after;
-    if (!observer)
-      continue;
-    int64_t j = exprs.freshIndex(exprs.boundName(sum.sum));
-    auto [body, present] = exprs.open(sum.sum, j);
-    observer->rewrote("R5", sum.sum, j, body, present, sum.after);
+  for (const Association &a : found) {
+    after[a.sum] = associated(nests, a, rows);
+    if (observer)
+      observer->rewrote("R5", a.sum, a.j, a.body, a.present, after[a.sum]);
   }
-  return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
+  return exprs.replace(value, [&](Expr e) {
+    Expr other = after.lookup(e);
+    return other ? other : anyOf(e);
+  });
+}
+
+/// Whether a range that ends at an index holds an element, without a pass over it.
+Expr Derivation::anyOf(Expr e) {
+  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ || e->operands[0] != exprs.boolean(true))
+    return nullptr;
+  int64_t j = openings.indexFor(e);
+  Expr present = exprs.open(e, j).second;
+  Expr last = present ? lastOf(exprs, present, exprs.index(j)) : nullptr;
+  if (!last)
+    return nullptr;
+  Expr any = exprs.notBelow(last, exprs.extent(SymExpr(0)));
+  Expr has = makeAny(e->extent, j, nullptr);
+  return has == exprs.boolean(true) ? any : exprs.op("arith.andi", {has, any}, any->type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,17 +410,6 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   if (observer)
     observer->rewrote("R4", sum, j, body, present, result);
   return result;
-}
-
-/// The indices of `all` that a value depends on, in the order of its array: the rows but for
-/// the last axis of the result, what it is inside of, and that axis.
-static IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last) {
-  IndexExtents indices;
-  for (bool isLast : {false, true})
-    for (auto &index : all)
-      if (value->dependsOn(index.first) && (index.first == last) == isLast)
-        indices.push_back(index);
-  return indices;
 }
 
 /// Whether a reduction inside of others is stored: it depends on the index of one around it, not
