@@ -219,6 +219,24 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
   return checkTileShape(*nest.fold, shape, machine, where);
 }
 
+/// Warps without warpgroups.
+static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+  if (!nest.isProduct)
+    return refuse(where + " asks for warps, but its fold is no sum of products of 16-bit operands over a "
+                          "short range");
+  if (schedule.pipeline)
+    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
+  NestSchedule expected = makeWarpSchedule(nest);
+  if (!(schedule.axes.back() == expected.axes.back()))
+    return refuse("axis '" + schedule.axes.back().name + "' of " + where +
+                  " has warps, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
+  for (const AxisSchedule &fold : schedule.folds)
+    if (fold.factors.size() > 1)
+      return refuse("expects only the factor 'sequential' on fold '" + fold.name + "' of " + where +
+                    ", which runs with warps");
+  return llvm::Error::success();
+}
+
 static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
                              const GpuMachine &machine, const std::string &where) {
   if (llvm::Error error = checkNames(schedule.axes, nest.axes, "axes of " + where))
@@ -233,6 +251,8 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
                     "', which is not the last of " + where);
   if (auto shape = tileShapeOf(schedule))
     return checkTiles(nest, schedule, *shape, machine, where);
+  if (runsWithWarps(schedule))
+    return checkWarps(nest, schedule, where);
   return checkRows(nest, schedule, machine, where);
 }
 
@@ -308,6 +328,20 @@ NestSchedule moa::makeRowSchedule(const GpuNest &nest, int64_t threads) {
   return schedule;
 }
 
+NestSchedule moa::makeWarpSchedule(const GpuNest &nest) {
+  NestSchedule schedule = outerFactors(nest);
+  auto &rows = schedule.axes.back().factors;
+  rows.emplace_back(onf::Resource::warp, 4);
+  rows.emplace_back(onf::Resource::register_, 2);
+  rows.emplace_back(onf::Resource::lane, 8);
+  return schedule;
+}
+
+bool moa::runsWithWarps(const NestSchedule &nest) {
+  return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
+         !hasFactor(nest.axes.back(), onf::Resource::warpgroup);
+}
+
 Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
                                 const GpuMachine &machine) {
   Schedule schedule;
@@ -315,9 +349,9 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
   schedule.machine = machine.name;
   for (const GpuNest &nest : nests) {
     auto shapes = rankTileShapes(nest, machine);
-    schedule.nests.push_back(shapes.empty()
-                                 ? makeRowSchedule(nest, chooseThreads(nest, machine))
-                                 : makeTileSchedule(nest, shapes.front().first));
+    schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
+                             : nest.isProduct ? makeWarpSchedule(nest)
+                                              : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;
 }

@@ -1,8 +1,11 @@
 //===- GpuSchedule.h - schedules of a GPU's kernels -------------*- C++ -*-===//
 //
-// A nest runs on a GPU in one of two ways.
+// A nest runs on a GPU in one of three ways.
 //
 // With one thread per row: the last axis is cut into blocks of threads.
+//
+// With warps: a block has four of them with 16 rows each, which contract what they read into
+// their registers. Bound to the machine, the last axis is <block, warp: 4, register: 2, lane: 8>.
 //
 // With tiles: a block has consumer warpgroups of 64 rows each and a producer,
 // which copies tiles of the fold's indices, the *keys*, into the stages of rings
@@ -74,6 +77,8 @@ struct GpuNest {
   /// The one fold, where the nest can run with tiles; else why it cannot.
   std::optional<TileFold> fold;
   std::string why;
+  /// Whether it can run with warps.
+  bool isProduct = false;
 };
 
 /// Columns of rings and sums.
@@ -123,6 +128,9 @@ std::optional<TileShape> tileShapeOf(const NestSchedule &nest);
 int64_t threadsOf(const NestSchedule &nest);
 NestSchedule makeTileSchedule(const GpuNest &nest, const TileShape &shape);
 NestSchedule makeRowSchedule(const GpuNest &nest, int64_t threads);
+/// The schedule of a nest that runs with warps, and whether a schedule is one.
+NestSchedule makeWarpSchedule(const GpuNest &nest);
+bool runsWithWarps(const NestSchedule &nest);
 
 /// The default: for every nest the cheapest shape, or one thread per row where
 /// there are no tiles. A function of the nests and the description only.

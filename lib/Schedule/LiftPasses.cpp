@@ -80,8 +80,8 @@ static LogicalResult verifyAxis(Operation *op, onf::AxisAttr axis, const Twine &
   return success();
 }
 
-/// The innermost factors of rows on a GPU: 64 rows of a warpgroup as registers of
-/// accumulators hold them (C5), threads, or nothing.
+/// The innermost factors of rows on a GPU: 64 rows of a warpgroup, or of four warps that work
+/// alone, as registers of accumulators hold them (C5), threads, or nothing.
 static bool isGpuAxis(onf::AxisAttr axis) {
   using onf::Resource;
   SmallVector<std::pair<Resource, int64_t>> inner;
@@ -89,10 +89,11 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
-  return inner.size() == 4 && inner[0].first == Resource::warpgroup &&
-         inner[1] == std::make_pair(Resource::warp, int64_t(4)) &&
-         inner[2] == std::make_pair(Resource::register_, int64_t(2)) &&
-         inner[3] == std::make_pair(Resource::lane, int64_t(8));
+  if (inner[0].first == Resource::warpgroup)
+    inner.erase(inner.begin());
+  return inner.size() == 3 && inner[0] == std::make_pair(Resource::warp, int64_t(4)) &&
+         inner[1] == std::make_pair(Resource::register_, int64_t(2)) &&
+         inner[2] == std::make_pair(Resource::lane, int64_t(8));
 }
 
 static bool hasWarpgroups(onf::AxisAttr axis) {

@@ -265,10 +265,12 @@ int64_t Derivation::rowIndex(size_t axis, StringRef name) {
 
 /// Adds an output, whose value is over the row indices of `domain`, to the nest of its rows.
 void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output,
-                           const AxisList &domain) {
+                           const AxisList &domain, bool carries) {
   size_t rank = domain.size();
   ArrayRef<int64_t> ids = ArrayRef<int64_t>(rowIds).take_front(rank);
-  auto axis = chooseCarried(output.value, ids, domain);
+  std::optional<size_t> axis;
+  if (carries)
+    axis = chooseCarried(output.value, ids, domain);
   if (axis) {
     // The rows of a nest have the first indices, whatever axes they are.
     llvm::DenseMap<int64_t, Expr> moved;

@@ -107,7 +107,9 @@ private:
   std::optional<size_t> chooseCarried(Expr value, llvm::ArrayRef<int64_t> indices,
                                       const AxisList &domain);
   int64_t rowIndex(size_t axis, llvm::StringRef name);
-  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain);
+  /// `carries`: an axis may be carried inside of the row.
+  void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
+                 bool carries = true);
   Expr valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
   /// Σ_j (Σ_e left · right) · …, where the sum of right · … over j is for several rows the same, but
   /// for its last index where there is one.
@@ -118,6 +120,7 @@ private:
     Expr left = nullptr;                    // at the axis
     Expr term = nullptr;                    // right · …, at both
     Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
+    int64_t row = 0;                        // the row that the last index grows with
   };
   /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
   struct AssociationCosts {
@@ -126,7 +129,7 @@ private:
   };
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows);
   void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
-  Expr outerSum(const Association &a, Expr stored);
+  Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
@@ -135,9 +138,10 @@ private:
   bool isAffordable(llvm::ArrayRef<SymExpr> extents);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
                       std::optional<size_t> carried);
+  std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-             mlir::Type type, llvm::StringRef name, mlir::Location loc);
+             mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true);
   Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                   llvm::StringRef name, mlir::Location loc);
   Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,

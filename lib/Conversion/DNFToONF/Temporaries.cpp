@@ -21,6 +21,8 @@ using namespace moa;
 
 /// Indices of a part of a stored sum, and of a range that ends at another index for every row.
 static constexpr int64_t kPart = 256, kBlock = 1024;
+/// Rows that begin with the same part of it.
+static constexpr int64_t kRowBlock = 64;
 /// A size that is not known when the choice is made.
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
@@ -93,6 +95,19 @@ static Expr lastOf(ExprContext &exprs, Expr part, Expr j) {
   return isStrict ? exprs.op("arith.subi", {bound, exprs.extent(SymExpr(1))}, bound->type) : bound;
 }
 
+/// Whether x grows with an index, one by one.
+static bool growsWith(Expr x, int64_t index) {
+  if (x->kind == ExprKind::Index)
+    return x->id == index;
+  bool isSum = x->isOp("arith.addi");
+  if (!isSum && !x->isOp("arith.subi"))
+    return false;
+  Expr a = x->operands[0], b = x->operands[1];
+  if (!b->dependsOn(index))
+    return growsWith(a, index);
+  return isSum && !a->dependsOn(index) && growsWith(b, index);
+}
+
 /// Finds the other side of the law for the sum `t` of a row.
 std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows) {
   Association found;
@@ -136,6 +151,10 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       found.last = lastOf(exprs, part, exprs.index(found.j));
       isSplit &= bool(found.last);
     }
+    if (found.last && shared.size() == 1 && growsWith(found.last, shared[0]))
+      found.row = shared[0];
+    else
+      isSplit &= !found.last;
     if (isSplit)
       return found;
   }
@@ -168,9 +187,9 @@ void Derivation::addCosts(const Association &a, IndexExtents extents, Associatio
 }
 
 /// Σ over the axis of the left operand times `stored`.
-Expr Derivation::outerSum(const Association &a, Expr stored) {
+Expr Derivation::outerSum(const Association &a, Expr stored, Expr present) {
   Expr product = exprs.op("arith.mulf", {a.left, stored}, a.sum->type);
-  Expr value = exprs.reduce(Monoid::add, a.inner->extent, a.axis, product, nullptr,
+  Expr value = exprs.reduce(Monoid::add, a.inner->extent, a.axis, product, present,
                             roundingOf(a.left, a.inner), exprs.boundName(a.inner));
   exprs.inheritPlace(a.sum, value);
   return value;
@@ -192,7 +211,8 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
              : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
 }
 
-/// R4 for a range that ends at index x of the row: with c = ⌊x / L⌋,
+/// R4 for a range that ends at an index x(i) which grows with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
+/// first row of its block of rows,
 ///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
 /// The sums of parts, those up to each part, and what rows make of them are stored.
 Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
@@ -204,10 +224,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kBlock - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto both = [&](Expr p, Expr q) { return q ? exprs.op("arith.andi", {p, q}, p->type) : p; };
-  auto found = exprs.places.find(a.sum);
-  Location loc = found != exprs.places.end() ? found->second : kernel.getLoc();
-  auto named = exprs.reductionNames.find(a.sum);
-  std::string name = named != exprs.reductionNames.end() ? named->second : "sum";
+  auto [loc, name] = placeAndName(a.sum);
   // The sums of parts.
   Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
   llvm::DenseMap<int64_t, Expr> split{{a.j, whole}};
@@ -234,15 +251,35 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   TypeAttr rounds = roundingOf(a.left, a.inner);
   Expr prefix = store(nests, upTo, with(before, parts + SymExpr(1)), rounds ? rounds.getValue() : type,
                       name + "_before", loc);
-  // What the rows make of them.
-  Expr last = op("arith.floordivsi", a.last, exprs.extent(length));
+  // What the rows make of them, in blocks that begin with the same part.
+  int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
+  SymExpr size(kRowBlock), numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
+  Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
+  Expr row = op("arith.addi", firstRow, exprs.index(inBlock));
   Expr zero = exprs.extent(SymExpr(0));
-  Expr clamped = op("arith.minsi", op("arith.maxsi", last, zero), exprs.extent(parts));
-  Expr value = outerSum(a, exprs.renamed(prefix, {{before, clamped}}));
-  value = exprs.op("arith.select", {exprs.greater(last, zero), value, exprs.floatConstant(0, type)}, type);
-  Expr shared = store(nests, value, indicesOf(value, rows, rows.back().first), type, name + "_shared", loc);
+  auto partOf = [&](Expr first) {
+    return op("arith.floordivsi", exprs.renamed(a.last, {{a.row, first}}), exprs.extent(length));
+  };
+  Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
+  Expr value = outerSum(a, exprs.renamed(prefix, {{before, clamped}}), exprs.greater(exprs.extent(numRows), exprs.index(a.row)));
+  value = exprs.op("arith.select", {exprs.greater(partOf(firstRow), zero), value, exprs.floatConstant(0, type)}, type);
+  value = exprs.renamed(value, {{a.row, row}});
+  IndexExtents blocked;
+  for (auto &entry : rows) {
+    if (entry.first != a.row) {
+      blocked.push_back(entry);
+      continue;
+    }
+    blocked.push_back({blockOfRows, SymExpr::floorDiv(numRows + SymExpr(kRowBlock - 1), size)});
+    blocked.push_back({inBlock, size});
+  }
+  Expr shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type, name + "_shared", loc,
+                      /*carries=*/value->dependsOn(rows.back().first));
+  Expr block = op("arith.floordivsi", exprs.index(a.row), exprs.extent(size));
+  Expr start = op("arith.muli", block, exprs.extent(size));
+  shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
   // What is left of the range.
-  Expr first = op("arith.muli", last, exprs.extent(length));
+  Expr first = op("arith.muli", partOf(start), exprs.extent(length));
   Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
                            both(exprs.notBelow(exprs.index(a.j), first), a.present), a.sum->rounds,
                            exprs.boundName(a.sum));
@@ -275,8 +312,16 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   if (found.empty() || nominal(costs.after) >= nominal(costs.before))
     return value;
   llvm::DenseMap<Expr, Expr> after;
+  int64_t last = rows.back().first;
+  bool hasAxis = llvm::any_of(found, [&](const Association &a) { return a.sum->dependsOn(last); });
   for (const Association &a : found) {
-    after[a.sum] = associated(nests, a, rows);
+    Expr sum = associated(nests, a, rows);
+    // Beside a product of matrices, what rows have for all of its columns is found before.
+    if (hasAxis && !a.sum->dependsOn(last) && !a.last) {
+      auto [loc, name] = placeAndName(a.sum);
+      sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc, /*carries=*/false);
+    }
+    after[a.sum] = sum;
     if (observer)
       observer->rewrote("R5", a.sum, a.j, a.body, a.present, after[a.sum]);
   }
@@ -332,6 +377,14 @@ bool Derivation::isAffordable(ArrayRef<SymExpr> extents) {
          llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holdsAll);
 }
 
+/// Where a sum was written, and what arrays are named after it.
+std::pair<Location, std::string> Derivation::placeAndName(Expr sum) {
+  auto place = exprs.places.find(sum);
+  auto name = exprs.reductionNames.find(sum);
+  return {place != exprs.places.end() ? place->second : kernel.getLoc(),
+          name != exprs.reductionNames.end() ? name->second : std::string("sum")};
+}
+
 /// A name that no symbol, array or temporary has.
 std::string Derivation::temporaryName(StringRef base) {
   auto isTaken = [&](const std::string &name) {
@@ -348,7 +401,7 @@ std::string Derivation::temporaryName(StringRef base) {
 
 /// Adds the nest that stores `value` over these indices, and gives the element at them.
 Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-                       Type type, StringRef name, Location loc) {
+                       Type type, StringRef name, Location loc, bool carries) {
   AxisList domain;
   SmallVector<SymExpr> extents;
   IndexExtents rows;
@@ -372,7 +425,8 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     number = temporaries.size();
     temporaries.push_back({temporaryName(name), arrayType, value});
     exprs.inputNames.push_back(temporaries.back().name);
-    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain);
+    addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain,
+              carries);
   }
   unsigned result = kernel.getResultTypes().size() + number;
   Expr element = exprs.psi(kernel.getArgNames().size() + result, at, type);
@@ -468,10 +522,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         return factor.base == inner && !factor.divides;
       });
       Type type = isOperand && outer->rounds ? outer->rounds.getValue() : inner->type;
-      auto found = exprs.places.find(inner);
-      Location loc = found != exprs.places.end() ? found->second : kernel.getLoc();
-      auto named = exprs.reductionNames.find(inner);
-      std::string name = named != exprs.reductionNames.end() ? named->second : "sum";
+      auto [loc, name] = placeAndName(inner);
       IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
       Expr sum = inner;
       if (!knownExtent(inner) && enabled("R4"))

@@ -1,6 +1,7 @@
 //===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Support/SymExpr.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -251,6 +252,8 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     }
     if (auto plan = findTiles(nest, result.why))
       result.fold = describe(*plan);
+    else
+      result.isProduct = findWarpProduct(nest).has_value();
     nests.push_back(std::move(result));
   }
   return nests;

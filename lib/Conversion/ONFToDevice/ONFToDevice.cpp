@@ -1,6 +1,7 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -162,6 +163,12 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
   LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
     if (!isLiftedToGpu(nest))
       return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
+    if (isLiftedToWarps(nest)) {
+      auto product = findWarpProduct(nest);
+      if (!product)
+        return nest.emitOpError("is bound to warps, but its fold is no sum of products of 16-bit operands");
+      return lowerWarpProduct(*product, program, number);
+    }
     if (!isLiftedToTiles(nest))
       return lowerRows(nest, program, number, getThreads(nest));
     std::string why;
