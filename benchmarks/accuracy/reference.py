@@ -90,8 +90,16 @@ def round_bf16(x):
 
 def round_f16(x):
     """To the nearest float16, ties to even, as float32; infinite beyond 65520."""
-    with np.errstate(over="ignore"):
-        return np.asarray(x, np.float32).astype(np.float16).astype(np.float32)
+    x = np.ascontiguousarray(x, np.float32)
+    bits = x.view(np.uint32)
+    rounded = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)
+    value = rounded.view(np.float32)
+    magnitude = np.abs(x)
+    small = magnitude < np.float32(2.0 ** -14)      # subnormal numbers are multiples of 2^-24
+    if small.any():
+        value = np.where(small, np.rint(x * np.float32(2 ** 24)) / np.float32(2 ** 24), value)
+    value = np.where(magnitude >= 65520, np.copysign(np.float32(np.inf), x), value)
+    return np.where(np.isnan(x), x, value)
 
 
 E4M3_MAX = 448.0
@@ -130,6 +138,7 @@ ROUND = {"f32": lambda x: np.asarray(x, np.float32), "bf16": round_bf16, "f16": 
          "e4m3": round_e4m3, "int8": round_int8}
 LARGEST = {"e4m3": E4M3_MAX, "int8": 127.0}
 TILE = 64      # rows that share a scale
+ROWS = 256     # query rows whose weights are in memory at a time
 
 
 def power_of_two_above(x):
@@ -246,10 +255,14 @@ def simulate(q, k, v, scale, choice, laws=(), accumulate=np.float32):
     q = quantise(q, choice.scores, choice.per, pow2)
     k = quantise(k, choice.scores, choice.per, pow2)
     v = quantise(v, choice.values, choice.values_per, pow2)
-    scores = q.astype(accumulate) @ k.astype(accumulate).T
-    scores *= accumulate(scale)
-    scores -= scores.max(1, keepdims=True)
-    weights = np.exp(scores, out=scores)
-    rounded = quantise_weights(weights, choice.weights).astype(accumulate, copy=False)
-    total = (rounded if "norm" in laws else weights).sum(1, keepdims=True)
-    return rounded @ v.astype(accumulate) / total + mean
+    q, k, v = (x.astype(accumulate, copy=False) for x in (q * np.float32(scale), k.T, v))
+    output = np.empty((len(q), v.shape[1]), accumulate)
+    for start in range(0, len(q), ROWS):
+        scores = q[start:start + ROWS] @ k
+        scores -= scores.max(1, keepdims=True)
+        # Below this e^s is no normal number of float32, and nothing beside the weight 1 of the maximum.
+        weights = np.exp(np.maximum(scores, -87, out=scores), out=scores)
+        rounded = quantise_weights(weights, choice.weights).astype(accumulate, copy=False)
+        total = (rounded if "norm" in laws else weights).sum(1, keepdims=True)
+        output[start:start + ROWS] = rounded @ v / total
+    return output + mean
