@@ -183,7 +183,7 @@ class Promises(unittest.TestCase):
 
     def test_hidden_rows(self):
         for block in (0, 1):
-            head = families.make("hidden_rows", 2048, d=64, block=block)
+            head = families.make("hidden_rows", 2048, d=64, hidden=4, block=block)
             norms = np.linalg.norm(head.arrays()[0], axis=1)
             np.testing.assert_array_equal(np.sort(np.argsort(norms)[-4:]), head.places)
             if block:
