@@ -128,6 +128,21 @@ def print_cheapest(table, which, title):
              [[name] + [cheapest(row, bound, which) for bound in BOUNDS] for name, row in table.items()])
 
 
+def print_counts(table, which, title):
+    """Of how many families each choice meets a bound under one set of laws for all."""
+    print(f"### {title}\n")
+    print(f"Of {len(table)} families, those that meet " + ", ".join(f"{b:g}" for b in BOUNDS) + "; cost in 16-bit products.\n")
+    sets = [laws for laws in LAW_SETS if "pow2" not in laws]
+    rows = []
+    for choice in CHOICES:
+        cells = []
+        for laws in sets:
+            errors = [row[choice.name, laws][which] for row in table.values() if (choice.name, laws) in row]
+            cells.append(", ".join(str(sum(e <= b for e in errors)) for b in BOUNDS) if errors else "")
+        rows.append([choice.name, f"{choice.cost():g}"] + cells)
+    markdown(["choice", "cost"] + [law_name(laws) if laws else "no law" for laws in sets], rows)
+
+
 def effective_rank(matrix, bound):
     """The least rank of a matrix within `bound` of this one, Frobenius, relative."""
     squares = np.linalg.svd(matrix, compute_uv=False) ** 2
@@ -168,6 +183,8 @@ def print_all(table, rank_of):
     print_gains(table, "int8 row, int8 PV", "Gain of laws with int8 for all, scales per row and per channel of V")
     print_cheapest(table, 0, "Cheapest choice for a relative L2 error of")
     print_cheapest(table, 1, "Cheapest choice for a component-wise error of")
+    print_counts(table, 0, "How far one choice reaches, relative L2")
+    print_counts(table, 1, "How far one choice reaches, component-wise")
 
 
 def main():
