@@ -53,12 +53,17 @@ def error_of(head, kind):
     return 0.0 if kind == "f32" else head.errors(formats.BY_NAME[kind])[0]
 
 
+BOTH = ("kmean", "rotate")
+CANDIDATES = (("e4m3", ()), ("int8 row, e4m3 PV", ()), ("int8 row, e4m3 PV", BOTH), ("int8 row QK", ()), ("int8 row QK", BOTH), ("f16", ()))
+
+
 def estimated(head, bound, margin=1.5):
-    """The cheapest of the studied formats whose estimate, times a margin, meets the bound."""
-    for key in ("e4m3", "int8 row QK", "f16"):
-        if margin * estimate.estimate(head.q, head.k, head.v, head.scale, formats.BY_NAME[key]) <= bound:
-            return key
-    return "f32"
+    """The cheapest of the candidates whose estimate, times a margin, meets the bound, and its error."""
+    for key, laws in CANDIDATES:
+        choice = formats.BY_NAME[key]
+        if margin * estimate.estimate(head.q, head.k, head.v, head.scale, choice, laws) <= bound:
+            return key + (" with " + formats.law_name(laws) if laws else ""), head.errors(choice, laws)[0]
+    return "f32", 0.0
 
 
 def main():
@@ -78,10 +83,10 @@ def main():
         low = guess < options.N / 4
         rank = max(1, min(round(guess), options.D))
         error = reference.relative_l2(projected(head, rank), head.output) if low else 0.0
-        ours = estimated(head, options.bound)
+        ours, our_error = estimated(head, options.bound)
         mark = lambda x: f"**{formats.short(x)}**" if x > options.bound else formats.short(x)
         rows.append([name, formats.short(ratio), kind, mark(error_of(head, kind)), mark(error_of(head, EIGHT)), f"{guess:.1f}", str(true),
-                     f"project to {rank}" if low else "dense", mark(error), ours, mark(error_of(head, ours))])
+                     f"project to {rank}" if low else "dense", mark(error), ours, mark(our_error)])
     formats.markdown(["family", "range of scores", "range rule takes", "its error", "error of e4m3", "exp(entropy)", "rank of P (3e-2)",
                       "entropy rule", "its error", "the estimate takes", "its error"], rows)
 

@@ -131,6 +131,12 @@ def weight_errors(kind, p, r, largest, effect, moments):
 
 def estimate(q, k, v, scale, choice, laws=()):
     """The relative L2 error that a choice is expected to have on a head."""
+    both = row_estimates(q, k, v, scale, choice, laws)
+    return float(max(np.sqrt(error.sum() / output.sum()) for error, output in both))
+
+
+def row_estimates(q, k, v, scale, choice, laws=()):
+    """e_i and o_i of all rows, without and with keys that are looked at one by one."""
     q, k, v = (np.asarray(x, float) for x in (q, k, v))
     centre = v.mean(0) if "vmean" in laws else np.zeros(v.shape[1])
     v = v - centre
@@ -139,7 +145,7 @@ def estimate(q, k, v, scale, choice, laws=()):
     if "rotate" in laws:
         turn = reference.rotation(q.shape[1]).astype(float)
         q, k = q @ turn, k @ turn
-    return max(by_moments(q, k, v, centre, scale, choice, longest) for longest in (0, LONGEST))
+    return [by_moments(q, k, v, centre, scale, choice, longest) for longest in (0, LONGEST)]
 
 
 def by_moments(q, k, v, centre, scale, choice, longest):
@@ -159,7 +165,7 @@ def by_moments(q, k, v, centre, scale, choice, longest):
     error = (spread_error(most) * own + np.sum(p ** 2 * spread_error(of_long) * distance, 1)
              + weight_errors(choice.weights, p, r, largest, effect, m) + values)
     output = np.maximum(np.sum((middle + centre) ** 2, 1) - r ** 2 * m.v_spread / m.count, 0) + own
-    return float(np.sqrt(error.sum() / output.sum()))
+    return error, output
 
 
 def flat_estimate(q, k, v, scale, choice):
