@@ -1,5 +1,7 @@
 # RUN: %python %s
 """The input families, formats and references of benchmarks/accuracy: what they promise, against known values."""
+import contextlib
+import io
 import math
 import os
 import sys
@@ -87,7 +89,7 @@ class Generator(unittest.TestCase):
                 np.testing.assert_array_equal(whole[1, h], part, name)
 
     def test_files(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(families.main(["sinks", "diagonal", "--B", "2", "--H", "3", "--N", "20", "--M", "30", "--D", "16",
                                             "--seed", "4", "--out", folder]), 0)
             heads = families.Heads(["sinks", "diagonal"], 2, 3, 20, 30, 16, 4)
@@ -377,12 +379,19 @@ class Studies(unittest.TestCase):
 
     def test_earlier_rules(self):
         """What these rules say where the answer is known."""
-        scores, weights = earlier_rules.scores_and_weights(formats.Head("normal", 512, 64, 0))
+        scores, _ = earlier_rules.scores_and_weights(formats.Head("normal", 512, 64, 0))
         self.assertEqual(earlier_rules.range_rule(scores)[0], "f32")
         _, weights = earlier_rules.scores_and_weights(formats.Head("diagonal", 512, 64, 0))
         self.assertLess(earlier_rules.entropy_rank(weights), 1.1)
         _, weights = earlier_rules.scores_and_weights(formats.Head("uniform", 512, 64, 0))
         self.assertAlmostEqual(earlier_rules.entropy_rank(weights), 512, delta=0.1)
+        # Scores that are all large pass for harmless; the estimate takes 16 bits.
+        large = formats.Head("large_scores", 512, 128, 0)
+        self.assertEqual(earlier_rules.range_rule(earlier_rules.scores_and_weights(large)[0])[0], "e4m3")
+        self.assertGreater(large.errors(formats.BY_NAME["e4m3"])[0], 0.1)
+        kind, error = earlier_rules.estimated(large, 6e-2)
+        self.assertEqual(kind, "f16")
+        self.assertLess(error, 6e-2)
         self.assertEqual(earlier_rules.range_rule(np.array([[1.0, 50.0]]))[0], "e4m3")
         self.assertEqual(earlier_rules.range_rule(np.array([[1.0, -500.0]]))[0], "bf16")
 
