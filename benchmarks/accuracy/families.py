@@ -15,7 +15,10 @@ words there have one meaning throughout, and stand in `expects` for programs:
     python3 benchmarks/accuracy/families.py --list
     python3 benchmarks/accuracy/families.py sinks --N 4096 --D 128 --seed 3 --out DIR
     python3 benchmarks/accuracy/families.py --mixed --N 1024 --statistics --out DIR
-    build/bin/moa-run examples/sdpa.moa --set T=f32 Q=DIR/Q.npy K=DIR/K.npy V=DIR/V.npy scale=0.0884 --check
+    build/bin/moa-run examples/sdpa.moa --set T=f32 Q=DIR/Q.npy K=DIR/K.npy V=DIR/V.npy scale=0.0884 -o O=DIR/O.npy
+
+moa-run's `--check` calls families with large scores, such as `large_scores`, ill-conditioned in f32, which they are: the rounding of
+a score of 80 is 4e-6.
 """
 import argparse
 import inspect
