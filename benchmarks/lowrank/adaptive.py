@@ -48,7 +48,7 @@ class Adaptive(Method):
         N, scale, tolerance = len(Q), scale_of(Q), 0.9 * self.epsilon
         row_metric, key_metric = second_moment(K), second_moment(Q)
         quarter = spread_rows(N, N // 4, 34)
-        row_seeds = quarter[draw_seeds(Q[quarter], row_metric, PILOT_ROWS, 4)]
+        row_seeds = quarter[draw_seeds(Q[quarter], row_metric, PILOT_ROWS, 2)]
         even = spread_rows(N, EVEN_ROWS, 31)
         fresh = np.setdiff1d(spread_rows(N, HELD_OUT, 32), np.concatenate([even, row_seeds]))
         pilot = PilotCentres(PILOT_KEYS, PILOT_STEPS)
@@ -121,10 +121,10 @@ class Adaptive(Method):
     def detection_cost(N, M, D):
         """What every head pays: second moments, seeds, the exact rows, the pilot's fit."""
         C, L = PILOT_KEYS, EVEN_ROWS + PILOT_ROWS
-        moments = Cost(tensor=(2 * N + 2.5 * M + 0.5 * N) * D * D, bytes=4 * (N + M) * D, launches=2)
+        moments = Cost(tensor=(2 * N + 2.5 * M + 0.5 * N) * D * D, bytes=2 * (N + M) * D, launches=2)
         solve = Cost(single=2 * L * C * C + 4 * L * C * (D + 1) + PILOT_STEPS * 2 * C * C * (D + 1),
                      launches=3 + 2 * PILOT_STEPS)
-        return (moments + seeds_cost(M, D, C, 4) + seeds_cost(N / 4, D, PILOT_ROWS, 0) + sums_cost(M, D, C)
+        return (moments + seeds_cost(M, D, C, 2) + seeds_cost(N / 4, D, PILOT_ROWS, 2) + sums_cost(M, D, C)
                 + dense_cost(L + HELD_OUT, M, D)
                 + Cost(tensor=128 * M * D, exps=64 * M, launches=1) + solve)
 
@@ -135,10 +135,10 @@ class Adaptive(Method):
 
 
 class PilotCentres(FittedCentres):
-    """FittedCentres with few steps, 4 rounds, and weights of keys from the rows it is fitted on."""
+    """FittedCentres with few steps, 2 rounds, and weights of keys from the rows it is fitted on."""
 
     def __init__(self, rank, steps):
-        super().__init__(rank, steps, rounds=4)
+        super().__init__(rank, steps, rounds=2)
 
     def fit_on(self, Q, K, V, some):
         self.choose_centres(Q, K, V, self.rank)

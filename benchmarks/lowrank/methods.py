@@ -17,22 +17,27 @@ from families import bf16
 @dataclass
 class Cost:
     """Counted work of one head: flops on tensor cores and in f32, exponentials, operations of the
-    ordinary units per element of a product, bytes of device memory, launches in a row."""
+    ordinary units per element of a product, bytes of device memory, launches in a row. A sum of
+    costs is one stage after the other: `seconds` adds what each takes by its scarcest unit."""
     tensor: float = 0
     single: float = 0
     exps: float = 0
     alu: float = 0
     bytes: float = 0
     launches: int = 0
+    seconds: float = -1
+
+    def __post_init__(self):
+        if self.seconds < 0:
+            self.seconds = max(self.tensor / 650e12, self.single / 25e12, self.exps / (16 * 132 * 1.6e9),
+                               self.alu / (128 * 132 * 1.6e9), self.bytes / 4.2e12)
 
     def __add__(self, other):
         return Cost(*(getattr(self, n) + getattr(other, n) for n in self.__dataclass_fields__))
 
     def milliseconds(self, heads=16):
         """Modelled time per head where `heads` heads run at a time and share the launches."""
-        parts = (self.tensor / 650e12, self.exps / (16 * 132 * 1.6e9),
-                 self.alu / (128 * 132 * 1.6e9), self.bytes / 4.2e12)
-        return 1e3 * (max(parts) + self.single / 25e12 + 2e-6 * self.launches / heads)
+        return 1e3 * (self.seconds + 2e-6 * self.launches / heads)
 
 
 def dense_cost(N, M, D):
@@ -332,6 +337,9 @@ class KeySummaries(Method):
             for c in range(C):
                 mine = self.label == c
                 self.moments[c] = (K[mine] - self.centres[c]).T @ V[mine] * scale / max(n[c, 0], 1)
+        self.radius = np.zeros(C, np.float32)
+        np.maximum.at(self.radius, self.label, np.linalg.norm(K - self.centres[self.label], axis=1))
+        self.norms = np.bincount(self.label, np.linalg.norm(V, axis=1), C) / np.maximum(n[:, 0], 1)
 
     def scores(self, Q):
         return Q @ self.centres.T * scale_of(Q) + self.bias
@@ -346,6 +354,17 @@ class KeySummaries(Method):
             sums[:, :-1] += P[:, c:c + 1] * bf16(Q @ bf16(self.moments[c]))
         return sums[:, :-1] / sums[:, -1:]
 
+    def certified(self, Q):
+        """Per row a bound of |O - exact| that needs no exact row: docs/LowRank.md, F3 and F4."""
+        S = self.scores(Q).astype(np.float64)
+        P = np.exp(S - S.max(1, keepdims=True))
+        P /= P.sum(1, keepdims=True)
+        eta = np.linalg.norm(Q, axis=1)[:, None] * self.radius * float(scale_of(Q))
+        lost = np.expm1(eta) - (eta if self.order else 0)
+        total = (P * lost).sum(1)
+        wrong = (P * lost) @ self.norms + np.linalg.norm(self.apply(Q), axis=1) * total
+        return np.where(total < 1, wrong / np.maximum(1 - total, 1e-12), np.inf)
+
     def cost(self, N, M, D):
         C = self.rank
         total = seeds_cost(M, D, C, min(self.rounds, C)) + sums_cost(M, D, C) + dense_cost(N, C, D)
@@ -356,8 +375,8 @@ class KeySummaries(Method):
 
 class CertifiedTiles(Method):
     """Keys in the order of their classes, rows in the order of theirs, tiles of 64 rows: per tile
-    of rows every class of keys is dropped, taken to order 0 or computed, by bounds that hold for
-    all of its keys, so that the certified error stays below `budget` (relative to max |V|)."""
+    of rows every class of keys is taken to order 0 or computed, by bounds that hold for all of its
+    keys, so that the certified error of a row stays below budget·max |V_j|."""
 
     def __init__(self, rank, budget=1e-2, sort=True):
         self.rank, self.budget, self.sort = rank, budget, sort
@@ -401,8 +420,9 @@ class CertifiedTiles(Method):
         for t in range(0, len(Q), 64):
             rows = self.order[t:t + 64]
             S, _, share, order0 = self.bounds(Q[rows])
-            # 2·share is what dropping the class may cost, 2·order0 what its sums may.
-            cost = 2 * np.minimum(share, order0).max(0)
+            # Sums of |e^(s_ij) - e^(s_ic)| over a class, in denominators: at most order0, and at most
+            # both sums, each at most the share; numerator and denominator are wrong by as much.
+            cost = 2 * np.minimum(2 * share, order0).max(0)
             cheapest = np.argsort(cost, kind="stable")
             spent = np.cumsum(cost[cheapest])
             near = cheapest[spent > self.budget / (1 + self.budget)]
