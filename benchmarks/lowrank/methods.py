@@ -365,12 +365,15 @@ class KeySummaries(Method):
         wrong = (P * lost) @ self.norms + np.linalg.norm(self.apply(Q), axis=1) * total
         return np.where(total < 1, wrong / np.maximum(1 - total, 1e-12), np.inf)
 
+    def fit_cost(self, N, M, D):
+        C = self.rank
+        total = seeds_cost(M, D, C, min(self.rounds, C)) + sums_cost(M, D, C)
+        return total + Cost(tensor=2 * M * D * D, launches=1) if self.order else total
+
     def cost(self, N, M, D):
         C = self.rank
-        total = seeds_cost(M, D, C, min(self.rounds, C)) + sums_cost(M, D, C) + dense_cost(N, C, D)
-        if self.order:
-            total = total + Cost(tensor=2 * M * D * D + 2 * N * C * D * D, alu=2 * N * C * D, launches=1)
-        return total
+        total = self.fit_cost(N, M, D) + dense_cost(N, C, D)
+        return total + Cost(tensor=2 * N * C * D * D, alu=2 * N * C * D) if self.order else total
 
 
 class CertifiedTiles(Method):
@@ -482,10 +485,13 @@ class RowSummaries(Method):
     def apply(self, Q):
         return self.values[self.label]
 
-    def cost(self, N, M, D):
+    def fit_cost(self, N, M, D):
         C = self.rank
         return (seeds_cost(N, D, C, 8) + Cost(tensor=2 * N * C * D, alu=N * C, launches=1)
-                + dense_cost(C, M, D) + Cost(bytes=4 * N * D, launches=1))
+                + dense_cost(C, M, D))
+
+    def cost(self, N, M, D):
+        return self.fit_cost(N, M, D) + Cost(bytes=4 * N * D, launches=1)
 
 
 # (g) Sums over classes, corrected by least squares on exactly computed rows.
@@ -548,10 +554,10 @@ class FittedCentres(KeySummaries):
         G = E.T @ E + np.float32(self.ridge ** 2 * self.rank) * np.eye(self.rank, dtype=np.float32)
         self.values = self.values + length[:, None] * conjugate_gradients(G, E.T @ missing, self.steps)
 
-    def cost(self, N, M, D):
+    def fit_cost(self, N, M, D):
         C, L = self.rank, self.rows
         solve = Cost(single=2 * L * C * C + 4 * L * C * (D + 1) + self.steps * 2 * C * C * (D + 1),
-                     launches=4 + 2 * self.steps)
+                     launches=4)  # columns of X are solved apart from each other, all steps in one launch
         choose = dense_cost(64, M, D) + Cost(tensor=128 * M * D, exps=64 * M, launches=1)
-        return (super().cost(N, M, D) + choose + seeds_cost(N, D, L // 2, 4)
+        return (super().fit_cost(N, M, D) + choose + seeds_cost(N, D, L // 2, 4)
                 + dense_cost(L, M, D) + solve)

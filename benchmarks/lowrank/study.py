@@ -21,7 +21,7 @@ from methods import (CertifiedTiles, CrossApproximation, Dense, FittedCentres, K
                      relative_error)
 
 EPSILON = 1e-2
-RANKS = (32, 128, 512)
+RANKS = (32, 64, 128, 512)
 
 METHODS = {
     "ACA": CrossApproximation,
@@ -82,19 +82,32 @@ def measure(make, name, Q, K, V, wanted):
 
 
 def compare(names, N=2048, D=64):
-    """Family × method: error at rank 128; rank needed; modelled time with it over dense at 32768 and 131072."""
-    head("family", "method", "error at 128", "rank for 1e-2", "time / dense, N = 32768", "N = 131072")
+    """Two tables of family × method: the error at rank 128, and what it takes to reach EPSILON."""
+    found = {}
     for name in names:
         Q, K, V = inputs(name, N, D)
         wanted = reference(Q, K, V)
         for label, make in METHODS.items():
-            error, needed, times = measure(make, name, Q, K, V, wanted)
-            row(name, label, short(error), needed or "–", *(f"{t:.3f}" for t in times or ()), *(() if times else ("–", "–")))
+            found[name, label] = measure(make, name, Q, K, V, wanted)
+        print(name, file=sys.stderr)
+    print_comparison(names, found)
+
+
+def print_comparison(names, found):
+    """Cells of the second table are: rank; time over dense at N = 32768 and at 131072 with it."""
+    head("error at rank 128", *METHODS)
+    for name in names:
+        row(name, *(short(found[name, label][0]) for label in METHODS))
+    print()
+    head(f"rank; time / dense for {EPSILON:g}", *METHODS)
+    for name in names:
+        cells = (found[name, label][1:] for label in METHODS)
+        row(name, *(f"{rank}; {times[0]:.3f}, {times[1]:.3f}" if rank else "–" for rank, times in cells))
 
 
 def decide(names, N, D=64, rows=512):
     """What Adaptive decides, its estimate, and the error on rows that it has not seen."""
-    head("family", "must stay dense", "key classes", "row classes", "pilot error", "candidate",
+    head("family", "must stay dense", "expansion", "key classes", "row classes", "pilot error", "candidate",
          "estimate", "accepted", "measured error", "time / dense")
     for name in names:
         Q, K, V = inputs(name, N, D)
@@ -106,7 +119,7 @@ def decide(names, N, D=64, rows=512):
                                    reference(Q[sample], K, V))
         ratio = a.cost(N, N, 128).milliseconds() / dense_cost(N, N, 128).milliseconds()
         estimate = "–" if a.estimate is None else short(a.estimate)
-        candidate = "–" if a.estimate is None else "{} {}".format(*a.tried)
+        candidate = "–" if a.estimate is None else f"{type(a.tried).__name__} {a.tried.rank}"
         row(name, "yes" if FAMILIES[name].must_stay_dense else "", *(f"{a.found[k]:.3g}" for k in a.found),
             candidate, estimate, "no" if a.plan[0] == "Dense" else "yes", short(error), f"{ratio:.3f}")
         print(f"{name}: {time.time() - started:.0f} s", file=sys.stderr)
