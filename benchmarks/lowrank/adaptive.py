@@ -69,15 +69,17 @@ class Adaptive(Method):
     def candidate(self, N, M):
         """The one method that the pilot's findings point at, or None."""
         expansion, keys, rows, error = self.found.values()
+        if error <= 0.6 * self.epsilon:
+            return self.pilot
         if expansion <= 0.8 * self.epsilon:
             return KeySummaries(1, order=1, rounds=1)
         if keys <= M / 24:
             return KeySummaries(min(round_up(4 * keys), M // 16))
         if rows <= N / 24:
             return RowSummaries(min(round_up(4 * rows), N // 16))
-        for times, C in ((0.6, PILOT_KEYS), (2, 256), (5, 512)):
+        for times, C in ((2, 256), (5, 512)):
             if error <= times * self.epsilon and C <= M // 32:
-                return self.pilot if C == PILOT_KEYS else FittedCentres(C)
+                return FittedCentres(C)
         return None
 
     # The check.
