@@ -3,6 +3,7 @@
     python3 study.py compare [FAMILY ...]      every method on every family, N = 2048, D = 64
     python3 study.py decide N [FAMILY ...]     the decision at N keys, errors on sampled rows
     python3 study.py ingredients               what the fitted centres owe to each of their parts
+    python3 study.py ranks                     numerical ranks of the matrices of weights
     python3 study.py model                     modelled times, detection and growth; runs nothing
 
 Each prints one table in Markdown; RESULTS.md holds those of the last run. Deterministic: inputs and
@@ -18,7 +19,7 @@ from adaptive import Adaptive
 from families import FAMILIES, inputs
 from methods import (CertifiedTiles, CrossApproximation, Dense, FittedCentres, KeySummaries, Nystrom,
                      RandomFeatures, RangeFinder, RowSummaries, dense_cost, reference,
-                     relative_error)
+                     relative_error, scale_of)
 
 EPSILON = 1e-2
 RANKS = (32, 64, 128, 512)
@@ -115,8 +116,8 @@ def decide(names, N, D=64, rows=512):
         with np.errstate(all="ignore"):
             a.fit(Q, K, V)
             sample = np.unique(np.linspace(0, N - 1, rows).astype(int))
-            error = relative_error(a.apply(Q)[sample] if a.plan[0] != "Dense" else a.apply(Q[sample]),
-                                   reference(Q[sample], K, V))
+            found = a.apply(Q)[sample] if a.plan[0] == "RowSummaries" else a.apply(Q[sample])
+            error = relative_error(found, reference(Q[sample], K, V))
         ratio = a.cost(N, N, 128).milliseconds() / dense_cost(N, N, 128).milliseconds()
         estimate = "–" if a.estimate is None else short(a.estimate)
         candidate = "–" if a.estimate is None else f"{type(a.tried).__name__} {a.tried.rank}"
@@ -163,6 +164,22 @@ def ingredients(N=2048, D=64, rank=256):
             row(label, *(short(relative_error(make(rank)(*made[name]), wanted[name])) for name in names))
 
 
+def ranks(sizes=(512, 1024), D=64):
+    """The least rank of a matrix within EPSILON of the weights, in the Frobenius norm. It does not
+    depend on N where the inputs' distribution has it, and grows with N elsewhere."""
+    head("family", *(f"rank of the weights, N = {N}" for N in sizes))
+    for name in FAMILIES:
+        cells = []
+        for N in sizes:
+            Q, K, _ = inputs(name, N, D)
+            S = Q @ K.T * scale_of(Q)
+            P = np.exp(S - S.max(1, keepdims=True))
+            squares = np.linalg.svd(P / P.sum(1, keepdims=True), compute_uv=False).astype(np.float64) ** 2
+            left = np.sqrt(np.cumsum(squares[::-1])[::-1] / squares.sum())
+            cells.append(int(np.count_nonzero(left > EPSILON)))
+        row(name, *cells)
+
+
 def model():
     """Modelled times of one head in ms, 16 heads at a time."""
     head("N", "D", "dense", "detection", "share of dense", "keys, C = 512", "fitted, C = 512", "keys, C = N/32", "fitted, C = N/64")
@@ -183,6 +200,8 @@ def main(arguments):
         decide(rest[1:] or FAMILIES, int(rest[0]))
     elif command == "ingredients":
         ingredients()
+    elif command == "ranks":
+        ranks()
     elif command == "model":
         model()
     else:
