@@ -16,6 +16,11 @@ EVEN_ROWS, HELD_OUT = 96, 64
 CHECK_EVEN, CHECK_SUSPECT = 256, 64
 
 
+def pilot_rounds(M):
+    """Rounds of the pilot's seeds: 2 more passes over the keys where they cost below 0.3 %."""
+    return 2 if M < 65536 else 4
+
+
 def coverage(X, seeds, metric, tolerance):
     """The share of rows of X, other than the seeds taken from them, within `tolerance` of a seed."""
     squared = nearest(X, metric, seeds)[1]
@@ -61,7 +66,7 @@ class Adaptive(Method):
         row_seeds = quarter[draw_seeds(Q[quarter], row_metric, PILOT_ROWS, 2)]
         even = spread_rows(N, EVEN_ROWS, 31)
         fresh = np.setdiff1d(spread_rows(N, HELD_OUT, 32), np.concatenate([even, row_seeds]))
-        pilot = PilotCentres(PILOT_KEYS, PILOT_STEPS)
+        pilot = PilotCentres(PILOT_KEYS, PILOT_STEPS, pilot_rounds(len(K)))
         pilot.fit_on(Q, K, V, np.concatenate([even, row_seeds]))
         wanted = exact_rows(Q[fresh], K, V)[0]
         variance = float((row_metric * key_metric).sum()) * float(scale) ** 2
@@ -84,7 +89,8 @@ class Adaptive(Method):
             return KeySummaries(min(round_up(4 * keys), M // 16))
         if rows <= N / 24:
             return RowSummaries(min(round_up(4 * rows), N // 16))
-        for times, C in ((2, 256), (5, 512)):
+        more = max(M // 65536, 1)  # rare rows are farther from others the more there are
+        for times, C in ((1, 256 * more), (5, 512 * more)):
             if error <= times * self.epsilon and C <= M // 32:
                 return FittedCentres(C)
         return None
@@ -139,7 +145,7 @@ class Adaptive(Method):
         C, L = PILOT_KEYS, EVEN_ROWS + PILOT_ROWS
         moments = Cost(tensor=(2 * N + 2.5 * M + 0.5 * N) * D * D, bytes=2 * (N + M) * D, launches=2)
         solve = Cost(single=2 * L * C * C + 4 * L * C * (D + 1) + PILOT_STEPS * 2 * C * C * (D + 1), launches=4)
-        return (moments + seeds_cost(M, D, C, 2) + seeds_cost(N / 4, D, PILOT_ROWS, 2) + sums_cost(M, D, C)
+        return (moments + seeds_cost(M, D, C, pilot_rounds(M)) + seeds_cost(N / 4, D, PILOT_ROWS, 2) + sums_cost(M, D, C)
                 + dense_cost(L + HELD_OUT, M, D)
                 + Cost(tensor=128 * M * D, exps=64 * M, launches=1) + solve)
 
@@ -153,10 +159,10 @@ class Adaptive(Method):
 
 
 class PilotCentres(FittedCentres):
-    """FittedCentres with few steps, 2 rounds, and weights of keys from the rows it is fitted on."""
+    """FittedCentres with few steps and rounds, fitted on rows that are given."""
 
-    def __init__(self, rank, steps):
-        super().__init__(rank, steps, rounds=2)
+    def __init__(self, rank, steps, rounds):
+        super().__init__(rank, steps, rounds=rounds)
 
     def fit_on(self, Q, K, V, some):
         self.choose_centres(Q, K, V, self.rank)
