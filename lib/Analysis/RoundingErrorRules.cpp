@@ -1,0 +1,570 @@
+//===- RoundingErrorRules.cpp - errors of scalar operations ---------------===//
+//
+// Every rule names the lemma of docs/Errors.md that it is.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/RoundingErrorRules.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+using Atom = ErrorExpr::Atom;
+
+/// What underflows add to a relative error is at most this, or the bound is ∞.
+static constexpr double kAbsorbed = 0x1p-40;
+
+//===----------------------------------------------------------------------===//
+// Forms of an error
+//===----------------------------------------------------------------------===//
+
+void ErrorRules::merge(ErrorValue &into, const ErrorValue &from) {
+  into.indices.insert(from.indices.begin(), from.indices.end());
+  into.facts.insert(from.facts.begin(), from.facts.end());
+  into.requirements.insert(into.requirements.end(), from.requirements.begin(),
+                           from.requirements.end());
+}
+
+unsigned ErrorRules::fact(ErrorFact fact) {
+  auto it = llvm::find(facts, fact);
+  if (it == facts.end())
+    it = facts.insert(facts.end(), std::move(fact));
+  return it - facts.begin();
+}
+
+ErrorValue ErrorRules::exact(const ErrorExpr &magnitude) const {
+  ErrorValue x;
+  x.magnitude = magnitude;
+  return x;
+}
+
+ErrorValue ErrorRules::constant(double value) const {
+  ErrorValue x;
+  if (std::isfinite(value))
+    x.magnitude = x.least = ErrorExpr(std::abs(value));
+  else
+    x.magnitude = pool.unknown("the constant is not finite");
+  x.nonnegative = value >= 0;
+  x.nonpositive = value <= 0;
+  x.constant = value;
+  return x;
+}
+
+ErrorValue ErrorRules::unknown(const std::string &reason) {
+  ErrorValue x;
+  x.magnitude = x.absolute = pool.unknown(reason);
+  x.tight = false;
+  return x;
+}
+
+ErrorExpr ErrorRules::width(const ErrorValue &x) const {
+  ErrorExpr width;
+  for (const auto &[key, shared] : x.shared)
+    width += ErrorExpr(std::abs(shared.coefficient)) * shared.bound;
+  return width;
+}
+
+/// Lemma E2: factors in common are relative errors, summands absolute ones.
+ErrorValue ErrorRules::collapse(ErrorValue x) {
+  if (x.shared.empty())
+    return x;
+  ErrorExpr extra = width(x);
+  x.shared.clear();
+  if (x.exponential) {
+    x.exponential = false;
+    x.distance.reset();
+    x.relative += extra;
+  } else {
+    if (x.distance)
+      *x.distance += extra;
+    addAbsolute(x, extra);
+  }
+  return x;
+}
+
+void ErrorRules::addAbsolute(ErrorValue &x, const ErrorExpr &amount) {
+  if (amount.isZero())
+    return;
+  // β + amount, where a common factor C stands in front: amount / C.
+  x.absolute += x.exponential ? amount * pool.exp(width(x)) : amount;
+}
+
+ErrorExpr ErrorRules::distance(const ErrorValue &value) {
+  ErrorValue x = collapse(value);
+  if (x.relative.isZero() && !x.distance)
+    return x.absolute;
+  ErrorExpr bound = pool.expm1(x.relative) * x.magnitude;
+  if (!x.absolute.isZero())
+    bound += pool.exp(x.relative) * x.absolute;
+  return x.distance ? pool.min(*x.distance, bound) : bound;
+}
+
+ErrorValue ErrorRules::toAbsolute(ErrorValue x) {
+  ErrorExpr bound = distance(x);
+  x = collapse(std::move(x));
+  x.relative = ErrorExpr();
+  x.absolute = bound;
+  x.distance.reset();
+  x.tight = true;
+  return x;
+}
+
+ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::string &key) {
+  SharedError shared;
+  shared.coefficient = 1;
+  shared.bound = distance(x);
+  shared.origin = origin;
+  shared.indices.assign(x.indices.begin(), x.indices.end());
+  x.relative = x.absolute = ErrorExpr();
+  x.distance.reset();
+  x.exponential = false;
+  x.shared.clear();
+  x.shared[key] = shared;
+  return x;
+}
+
+/// Lemma E1.
+ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
+  // A sum of common errors is rounded with the rest.
+  ErrorExpr ofShared =
+      x.exponential ? ErrorExpr() : pool.expm1(rounding) * width(x);
+  if (x.distance)
+    x.distance = pool.exp(rounding) * *x.distance + pool.expm1(rounding) * x.magnitude +
+                 ofShared + pool.tiny();
+  x.relative += rounding;
+  addAbsolute(x, ofShared);
+  addAbsolute(x, pool.tiny());
+  limitMagnitude(x);
+  return x;
+}
+
+/// Results are finite: a bound on their magnitude is checked where there is one.
+void ErrorRules::limitMagnitude(ErrorValue &x) {
+  if (auto constant = x.magnitude.getConstant(); constant && *constant <= overflow)
+    return;
+  if (x.magnitude.isUnknown())
+    x.facts.insert(fact({"no intermediate result overflows", std::nullopt, 0}));
+  else
+    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude,
+                         overflow}));
+}
+
+//===----------------------------------------------------------------------===//
+// Underflow
+//===----------------------------------------------------------------------===//
+
+static bool hasTiny(const ErrorExpr::Factors &factors) {
+  return llvm::any_of(factors, [](const auto &factor) {
+    return factor.first->kind == Atom::Kind::Tiny;
+  });
+}
+
+bool ErrorRules::isTiny(const ErrorExpr &e) const {
+  return llvm::all_of(e.getTerms(), [](const auto &term) { return hasTiny(term.first); });
+}
+
+/// The terms of underflow as a constant, which evaluation checks.
+ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
+  ErrorExpr small = e.filter(hasTiny);
+  if (small.isZero())
+    return e;
+  rests.insert(fact({"what underflows stays below 2^-40", small, kAbsorbed}));
+  return e.filter([](const auto &factors) { return !hasTiny(factors); }) +
+         ErrorExpr(kAbsorbed);
+}
+
+/// x / least where x bounds an error; where nothing is known of the divisor, underflow is
+/// assumed away and anything else is ∞.
+ErrorExpr ErrorRules::quotient(const ErrorExpr &x, const ErrorExpr &least,
+                               const std::string &what, std::set<unsigned> &rests) {
+  if (x.isZero())
+    return x;
+  if (!least.isZero())
+    return x * pool.recip(least);
+  ErrorExpr rest = x.filter([](const auto &factors) { return !hasTiny(factors); });
+  if (rest.getTerms().size() != x.getTerms().size())
+    rests.insert(fact({"nothing underflows beside " + what, std::nullopt, 0}));
+  if (rest.isZero())
+    return rest;
+  return rest * pool.unknown("nothing keeps " + what + " away from 0");
+}
+
+/// Lemma E5: r·x + β = r·(1 + β/(r·x))·x, and −ln(1 − z) ≤ 1.3863·z for z ≤ 1/2.
+ErrorValue ErrorRules::toRelative(ErrorValue x, const std::string &what) {
+  if (!x.tight) {
+    auto least = x.least;
+    bool nonnegative = x.nonnegative;
+    x = toAbsolute(std::move(x));
+    x.least = least;
+    x.nonnegative = nonnegative;
+  }
+  if (!x.exponential)
+    x = collapse(std::move(x));
+  if (x.absolute.isZero())
+    return x;
+  ErrorExpr ratio = quotient(x.absolute * pool.exp(ErrorExpr(2) * x.relative), x.least,
+                             what, x.facts);
+  x.absolute = ErrorExpr();
+  if (ratio.isZero())
+    return x;
+  ErrorExpr kept = absorb(ratio, x.facts);
+  if (!kept.getConstant())
+    x.facts.insert(fact({"the error of " + what + " is below half of it", kept, 0.5}));
+  x.relative += ErrorExpr(1.3863) * kept;
+  x.distance.reset();
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// Sums of common errors with factors; zeros go.
+static void combine(std::map<std::string, SharedError> &into,
+                    const std::map<std::string, SharedError> &from, double factor) {
+  for (const auto &[key, shared] : from) {
+    auto [it, isNew] = into.emplace(key, shared);
+    it->second.coefficient =
+        (isNew ? 0 : it->second.coefficient) + factor * shared.coefficient;
+    if (it->second.coefficient == 0)
+      into.erase(it);
+  }
+}
+
+static bool haveSameShared(const ErrorValue &x, const ErrorValue &y) {
+  return x.exponential == y.exponential && x.shared.size() == y.shared.size() &&
+         llvm::all_of(llvm::zip(x.shared, y.shared), [](const auto &pair) {
+           const auto &[a, b] = pair;
+           return a.first == b.first && a.second.coefficient == b.second.coefficient;
+         });
+}
+
+/// Lemma E3.
+ErrorValue ErrorRules::add(ErrorValue x, ErrorValue y) {
+  bool nonnegative = x.nonnegative && y.nonnegative;
+  if (x.exponential || y.exponential)
+    if (!haveSameShared(x, y)) {
+      x = collapse(std::move(x));
+      y = collapse(std::move(y));
+    }
+  ErrorValue sum;
+  sum.exponential = x.exponential;
+  sum.magnitude = x.magnitude + y.magnitude;
+  if (nonnegative)
+    sum.least = x.least + y.least;
+  sum.nonnegative = nonnegative;
+  sum.nonpositive = x.nonpositive && y.nonpositive;
+  sum.tight = nonnegative && x.tight && y.tight;
+  if (!x.exponential && !nonnegative) {
+    auto own = [&](ErrorValue value) {
+      value.shared.clear();
+      return distance(value);
+    };
+    sum.distance = own(x) + own(y);
+  }
+  sum.shared = x.shared;
+  if (!sum.exponential)
+    combine(sum.shared, y.shared, 1);
+  sum.relative = pool.max(x.relative, y.relative);
+  sum.absolute = x.absolute + y.absolute;
+  merge(sum, x);
+  merge(sum, y);
+  return rounded(std::move(sum), arithmetic);
+}
+
+ErrorValue ErrorRules::negate(ErrorValue x) {
+  std::swap(x.nonnegative, x.nonpositive);
+  if (x.constant)
+    x.constant = -*x.constant;
+  if (!x.exponential)
+    for (auto &[key, shared] : x.shared)
+      shared.coefficient = -shared.coefficient;
+  return x;
+}
+
+/// Lemma E4.
+ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare) {
+  if (y.constant && !x.constant)
+    std::swap(x, y);
+  ErrorValue product;
+  if (x.constant && !y.exponential) {
+    combine(product.shared, y.shared, *x.constant);
+  } else {
+    if (!x.exponential)
+      x = collapse(std::move(x));
+    if (!y.exponential)
+      y = collapse(std::move(y));
+    product.exponential = x.exponential || y.exponential;
+    product.shared = x.shared;
+    combine(product.shared, y.shared, 1);
+  }
+  product.relative = x.relative + y.relative;
+  product.absolute = x.absolute * y.magnitude + x.magnitude * y.absolute +
+                     x.absolute * y.absolute;
+  if (x.isExact() && y.distance)
+    product.distance = *y.distance * x.magnitude;
+  else if (y.isExact() && x.distance)
+    product.distance = *x.distance * y.magnitude;
+  product.magnitude = x.magnitude * y.magnitude;
+  product.least = x.least * y.least;
+  product.tight = x.tight && y.tight;
+  product.nonnegative = isSquare || (x.nonnegative && y.nonnegative) ||
+                        (x.nonpositive && y.nonpositive);
+  product.nonpositive = (x.nonnegative && y.nonpositive) || (x.nonpositive && y.nonnegative);
+  merge(product, x);
+  merge(product, y);
+  return rounded(std::move(product), arithmetic);
+}
+
+/// Lemma E5. A quotient may be a product with a rounded reciprocal.
+ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &what) {
+  if (!x.exponential)
+    x = collapse(std::move(x));
+  y = toRelative(std::move(y), what);
+  ErrorValue result;
+  result.exponential = true;
+  result.shared = x.shared;
+  combine(result.shared, y.shared, -1);
+  result.exponential = !result.shared.empty();
+  result.relative = x.relative + y.relative;
+  merge(result, x);
+  merge(result, y);
+  result.absolute = quotient(x.absolute, y.least, what, result.facts);
+  if (y.least.isZero())
+    result.magnitude =
+        x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
+  else
+    result.magnitude = x.magnitude * pool.recip(y.least);
+  if (y.isExact() && x.distance && !y.least.isZero())
+    result.distance = *x.distance * pool.recip(y.least);
+  result.tight = x.tight;
+  result.nonnegative = x.nonnegative && y.nonnegative;
+  result.nonpositive = x.nonpositive && y.nonnegative;
+  return rounded(std::move(result), ErrorExpr(4) * arithmetic);
+}
+
+ErrorValue ErrorRules::absolute(ErrorValue x) {
+  if (!x.exponential)
+    x = collapse(std::move(x));
+  if (!x.tight)
+    x = toAbsolute(std::move(x));
+  x.nonnegative = true;
+  x.nonpositive = false;
+  x.constant.reset();
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Lemma E6. The argument may be scaled by log₂ e on its way, and the references of common
+/// errors may be running ones (Lemma E8).
+ErrorValue ErrorRules::exponential(ErrorValue x, double base, const ErrorExpr &repairs,
+                                   const std::string &what) {
+  ErrorExpr factor(base == 2 ? 0.69314718055994531 : 1);
+  bool isCascade = !x.exponential && !x.shared.empty();
+  ErrorValue result;
+  result.exponential = isCascade;
+  if (isCascade)
+    combine(result.shared, x.shared, factor.getConstant().value_or(1));
+  else
+    x = collapse(std::move(x));
+  ErrorValue own = x;
+  own.shared.clear();
+  merge(result, x);
+  result.relative = factor * absorb(distance(own), result.facts) + exponentialRounding +
+                    ErrorExpr(3) * arithmetic * factor * x.magnitude;
+  if (isCascade)
+    result.relative += repairs * (exponentialRounding + ErrorExpr(2) * arithmetic) +
+                       ErrorExpr(4) * arithmetic * factor * x.magnitude;
+  result.magnitude =
+      x.nonpositive ? ErrorExpr(1) : pool.exp(factor * x.magnitude);
+  result.nonnegative = true;
+  addAbsolute(result, pool.tiny());
+  limitMagnitude(result);
+  return result;
+}
+
+/// Lemma E6: |log x̂ − log x| is the relative error of x.
+ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string &what) {
+  x = collapse(toRelative(std::move(x), what));
+  ErrorValue result;
+  merge(result, x);
+  result.absolute = ErrorExpr(factor) * absorb(x.relative, result.facts);
+  result.magnitude = ErrorExpr(factor) * pool.max(x.magnitude, x.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(x.least));
+  result.distance = result.absolute;
+  return rounded(std::move(result), functionRounding);
+}
+
+ErrorValue ErrorRules::squareRoot(ErrorValue x) {
+  x = x.tight ? collapse(std::move(x)) : toAbsolute(std::move(x));
+  ErrorValue result;
+  merge(result, x);
+  // |√(r·x + β) − √(r·x)| ≤ √|β|
+  result.relative = ErrorExpr(0.5) * x.relative;
+  if (!x.absolute.isZero())
+    result.absolute = pool.sqrt(x.absolute);
+  result.magnitude = pool.sqrt(x.magnitude);
+  if (!x.least.isZero())
+    result.least = pool.sqrt(x.least);
+  result.nonnegative = true;
+  return rounded(std::move(result), ErrorExpr(4) * arithmetic);
+}
+
+ErrorValue ErrorRules::reciprocalRoot(ErrorValue x, const std::string &what) {
+  x = collapse(toRelative(std::move(x), what));
+  ErrorValue result;
+  merge(result, x);
+  result.relative = ErrorExpr(0.5) * x.relative;
+  result.magnitude = x.least.isZero()
+                         ? pool.unknown("nothing keeps " + what + " away from 0")
+                         : pool.recip(pool.sqrt(x.least));
+  result.nonnegative = true;
+  return rounded(std::move(result), ErrorExpr(4) * arithmetic);
+}
+
+ErrorValue ErrorRules::power(ErrorValue x, double exponent, const std::string &what) {
+  if (exponent == 2)
+    return rounded(multiply(x, x, /*isSquare=*/true), functionRounding);
+  if (exponent < 0 || !x.absolute.isZero() || !x.tight)
+    x = toRelative(std::move(x), what);
+  x = collapse(std::move(x));
+  ErrorValue result;
+  merge(result, x);
+  result.relative = ErrorExpr(std::abs(exponent)) * x.relative;
+  bool isWhole = exponent == std::floor(exponent) && exponent > 0 && exponent <= 8;
+  if (isWhole) {
+    result.magnitude = ErrorExpr(1);
+    for (int k = 0; k < exponent; ++k)
+      result.magnitude = result.magnitude * x.magnitude;
+  } else {
+    result.magnitude = pool.unknown("no bound on a power of " + what);
+  }
+  result.nonnegative = x.nonnegative || (isWhole && std::fmod(exponent, 2) == 0);
+  return rounded(std::move(result), functionRounding);
+}
+
+/// Lemma E7.
+ErrorValue ErrorRules::bounded(ErrorValue x, double slope, double bound, bool odd,
+                               const ErrorExpr &rounding) {
+  if (!odd || !x.tight) {
+    bool nonnegative = x.nonnegative;
+    x = toAbsolute(std::move(x));
+    x.nonnegative = nonnegative;
+  }
+  ErrorExpr moved = ErrorExpr(slope) * distance(x);
+  x = collapse(std::move(x));
+  ErrorValue result;
+  merge(result, x);
+  result.relative = x.relative;
+  result.absolute = ErrorExpr(slope) * x.absolute;
+  result.distance = moved;
+  result.magnitude = ErrorExpr(bound);
+  result.nonnegative = odd && x.nonnegative;
+  return rounded(std::move(result), rounding);
+}
+
+//===----------------------------------------------------------------------===//
+// Extremes and choices
+//===----------------------------------------------------------------------===//
+
+ErrorValue ErrorRules::extreme(ErrorValue x, ErrorValue y) {
+  // With an exact 0 a factor r stays: max(r·x, 0) = r·max(x, 0).
+  auto isZero = [](const ErrorValue &value) { return value.constant == 0.0; };
+  bool keeps = x.tight && y.tight && (x.nonnegative || isZero(x) || isZero(y)) &&
+               (y.nonnegative || isZero(x) || isZero(y));
+  x = keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
+  y = keeps ? collapse(std::move(y)) : toAbsolute(std::move(y));
+  ErrorValue result;
+  merge(result, x);
+  merge(result, y);
+  result.relative = pool.max(x.relative, y.relative);
+  result.absolute = pool.max(x.absolute, y.absolute);
+  result.magnitude = pool.max(x.magnitude, y.magnitude);
+  return result;
+}
+
+ErrorValue ErrorRules::reduceExtreme(ErrorValue x) {
+  bool keeps = x.tight && x.nonnegative;
+  if (keeps && x.exponential)
+    return x;
+  bool nonnegative = x.nonnegative, nonpositive = x.nonpositive;
+  x = keeps ? collapse(std::move(x)) : toAbsolute(std::move(x));
+  x.nonnegative = nonnegative;
+  x.nonpositive = nonpositive;
+  return x;
+}
+
+ErrorValue ErrorRules::step(ErrorValue x) {
+  if (!x.isExact()) {
+    x = toAbsolute(std::move(x));
+    x.absolute += ErrorExpr(1);
+  }
+  x.magnitude += ErrorExpr(1);
+  x.least = ErrorExpr();
+  x.constant.reset();
+  x.nonpositive = x.nonnegative = false;
+  return x;
+}
+
+ErrorValue ErrorRules::select(ErrorValue x, ErrorValue y) {
+  if (!haveSameShared(x, y)) {
+    x = collapse(std::move(x));
+    y = collapse(std::move(y));
+  }
+  ErrorValue result;
+  result.exponential = x.exponential;
+  result.shared = x.shared;
+  if (x.distance || y.distance) {
+    ErrorValue a = x, b = y;
+    a.shared.clear();
+    b.shared.clear();
+    if (!x.exponential)
+      result.distance = pool.max(distance(a), distance(b));
+  }
+  result.relative = pool.max(x.relative, y.relative);
+  result.absolute = pool.max(x.absolute, y.absolute);
+  result.magnitude = pool.max(x.magnitude, y.magnitude);
+  result.least = x.least.isZero() || y.least.isZero() ? ErrorExpr()
+                                                      : pool.min(x.least, y.least);
+  result.tight = x.tight && y.tight;
+  result.nonnegative = x.nonnegative && y.nonnegative;
+  result.nonpositive = x.nonpositive && y.nonpositive;
+  merge(result, x);
+  merge(result, y);
+  return result;
+}
+
+ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
+                                     const std::string &what) {
+  if (!x.absolute.isZero())
+    x = toRelative(std::move(x), what);
+  x = collapse(std::move(x));
+  ErrorValue result;
+  merge(result, x);
+  result.relative = extent * (x.relative + arithmetic);
+  result.tight = x.tight;
+  result.nonnegative = x.nonnegative;
+  result.magnitude = pool.unknown("no bound on the product over " + what);
+  result.facts.insert(fact({"nothing underflows in the product over " + what, std::nullopt, 0}));
+  limitMagnitude(result);
+  return result;
+}
+
+/// A rounding that the specification itself makes may fall to the other side.
+ErrorValue ErrorRules::round(ErrorValue x, const OperandFormat &format) {
+  if (x.isExact()) {
+    x.magnitude = ErrorExpr(1 + format.relative) * x.magnitude + ErrorExpr(format.absolute);
+    x.least = ErrorExpr();
+    x.constant.reset();
+    return x;
+  }
+  double unit = -std::log1p(-format.relative) * (1 + 1e-9);
+  x.least = ErrorExpr();
+  x = rounded(std::move(x), ErrorExpr(2 * unit));
+  addAbsolute(x, ErrorExpr(2 * format.absolute));
+  x.distance.reset();
+  x.magnitude = ErrorExpr(1 + format.relative) * x.magnitude + ErrorExpr(format.absolute);
+  return x;
+}
