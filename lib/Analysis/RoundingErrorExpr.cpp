@@ -31,7 +31,9 @@ ErrorExpr::ErrorExpr(double value) {
     terms[{}] = value;
 }
 
-ErrorExpr::ErrorExpr(const Atom *atom) { terms[{{atom, 1}}] = 1; }
+ErrorExpr::ErrorExpr(const Atom *atom, int power) {
+  terms[power == 0 ? Factors() : Factors{{atom, power}}] = 1;
+}
 
 void ErrorExpr::add(const Factors &factors, double coefficient) {
   if (coefficient != 0)
@@ -55,7 +57,8 @@ static ErrorExpr::Factors multiply(const ErrorExpr::Factors &a, const ErrorExpr:
     }
   ErrorExpr::Factors result;
   for (const auto &[number, entry] : powers)
-    result.push_back(entry);
+    if (entry.second != 0)
+      result.push_back(entry);
   return result;
 }
 
@@ -66,13 +69,11 @@ static ErrorExpr makeFactor(const ErrorExpr &e) {
   for (const auto &[factors, coefficient] : e.getTerms()) {
     ErrorExpr product(coefficient);
     bool isTiny = false;
-    for (auto [atom, power] : factors)
-      for (int k = 0; k < power; ++k) {
-        bool isFirst = atom->kind == Atom::Kind::Tiny && !isTiny;
-        isTiny |= isFirst;
-        if (!isFirst)
-          product = product * ErrorExpr(atom);
-      }
+    for (auto [atom, power] : factors) {
+      bool isFirst = atom->kind == Atom::Kind::Tiny;
+      isTiny |= isFirst;
+      product = product * ErrorExpr(atom, power - isFirst);
+    }
     (isTiny ? small : rest) += product;
   }
   ErrorExpr result = pool.group(rest);
@@ -240,10 +241,13 @@ ErrorExpr ErrorExprPool::sqrt(const Expr &e) {
 }
 
 ErrorExpr ErrorExprPool::recip(const Expr &e) {
-  auto constant = e.getConstant();
-  if (constant && *constant > 0)
-    return Expr(1 / *constant);
-  return function(Atom::Kind::Recip, {e});
+  if (e.getTerms().size() != 1)
+    return function(Atom::Kind::Recip, {e});
+  const auto &[factors, coefficient] = *e.getTerms().begin();
+  Expr result(1 / coefficient);
+  for (auto [atom, power] : factors)
+    result = result * Expr(atom, -power);
+  return result;
 }
 
 ErrorExpr ErrorExprPool::max(const Expr &a, const Expr &b) {
@@ -273,10 +277,10 @@ ErrorExpr ErrorExprPool::group(const Expr &e) {
 // Substitution and value
 //===----------------------------------------------------------------------===//
 
-static ErrorExpr power(const ErrorExpr &base, int exponent) {
-  ErrorExpr result(1);
-  for (int k = 0; k < exponent; ++k)
-    result = result * base;
+static ErrorExpr power(ErrorExprPool &pool, const ErrorExpr &base, int exponent) {
+  ErrorExpr result(1), factor = exponent < 0 ? pool.recip(base) : base;
+  for (int k = 0; k < std::abs(exponent); ++k)
+    result = result * factor;
   return result;
 }
 
@@ -294,7 +298,7 @@ public:
       // What is multiplied by 0 goes, whatever else is among the factors.
       ErrorExpr product(coefficient);
       for (auto [atom, exponent] : factors)
-        product = product * power(of(*atom), exponent);
+        product = product * power(pool, of(*atom), exponent);
       result += product;
     }
     return result;
@@ -342,8 +346,11 @@ public:
 
 private:
   double product(const ErrorExpr::Factors &factors, double value) {
-    for (auto [atom, exponent] : factors)
-      value *= std::pow(of(*atom), exponent);
+    for (auto [atom, exponent] : factors) {
+      double base = of(*atom);
+      // What is not known is no divisor either.
+      value *= std::isinf(base) ? kInfinity : std::pow(base, exponent);
+    }
     return std::isnan(value) ? kInfinity : value; // 0 · ∞
   }
   double of(const Atom &atom) {

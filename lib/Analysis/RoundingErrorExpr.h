@@ -6,7 +6,7 @@
 // operands and operations (*parameters*), and monotone functions of other
 // expressions. Everything is non-decreasing in every statistic but the least
 // magnitude of an array, and nothing is ever subtracted, so that evaluation in
-// doubles loses relative accuracy only.
+// doubles loses relative accuracy only. A divisor is a factor with a negative power.
 //
 // What is not known is an atom too, which has the value ∞ and says why. A term
 // that is multiplied by 0 is dropped, so an unknown magnitude harms only what
@@ -59,7 +59,7 @@ public:
   ErrorExpr() = default;
   /// A constant, not negative.
   ErrorExpr(double value);
-  explicit ErrorExpr(const Atom *atom);
+  explicit ErrorExpr(const Atom *atom, int power = 1);
 
   ErrorExpr operator+(const ErrorExpr &other) const;
   ErrorExpr operator*(const ErrorExpr &other) const;

@@ -10,14 +10,12 @@ using namespace moa;
 using Atom = ErrorExpr::Atom;
 using Kind = MagnitudeStatistic::Kind;
 
-/// A coefficient: three digits, rounded upwards, so that the text bounds too.
-static std::string formatUpwards(double value) {
-  if (value == 0 || !std::isfinite(value))
-    return value == 0 ? "0" : "∞";
-  double unit = std::pow(10, std::floor(std::log10(value)) - 2);
-  double rounded = std::ceil(value / unit - 1e-9) * unit;
+/// A coefficient to three digits; JSON has them all.
+static std::string formatCoefficient(double value) {
+  if (!std::isfinite(value))
+    return "∞";
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", rounded);
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
   return text;
 }
 
@@ -104,14 +102,17 @@ std::string ErrorExprText::atom(const Atom &atom) {
 
 std::string ErrorExprText::product(const ErrorExpr::Factors &factors, double coefficient) {
   std::string text;
-  if (coefficient != 1 || factors.empty())
-    text = formatUpwards(coefficient);
+  std::string number = formatCoefficient(coefficient);
+  if (number != "1" || factors.empty())
+    text = number;
+  std::string divisors;
   for (auto [factor, power] : factors) {
-    text += (text.empty() ? "" : "·") + atom(*factor);
-    if (power > 1)
-      text += "^" + std::to_string(power);
+    std::string &side = power < 0 ? divisors : text;
+    side += (power < 0 ? "/" : text.empty() ? "" : "·") + atom(*factor);
+    if (std::abs(power) > 1)
+      side += "^" + std::to_string(std::abs(power));
   }
-  return text;
+  return (text.empty() ? "1" : text) + divisors;
 }
 
 std::string ErrorExprText::sum(const ErrorExpr &e) {

@@ -112,7 +112,7 @@ ErrorValue ErrorRules::toAbsolute(ErrorValue x) {
 ErrorValue ErrorRules::makeShared(ErrorValue x, Operation *origin, const std::string &key) {
   SharedError shared;
   shared.coefficient = 1;
-  shared.bound = distance(x);
+  shared.bound = absorb(distance(x), x.facts);
   shared.origin = origin;
   shared.indices.assign(x.indices.begin(), x.indices.end());
   x.relative = x.absolute = ErrorExpr();
@@ -159,18 +159,38 @@ static bool hasTiny(const ErrorExpr::Factors &factors) {
   });
 }
 
-bool ErrorRules::isTiny(const ErrorExpr &e) const {
-  return llvm::all_of(e.getTerms(), [](const auto &term) { return hasTiny(term.first); });
+/// e ≤ rest + small, `small` being what underflow adds. Extremes are within the sum of what
+/// underflow adds to their operands.
+static void splitUnderflow(ErrorExprPool &pool, const ErrorExpr &e, ErrorExpr &rest,
+                           ErrorExpr &small) {
+  for (const auto &[factors, coefficient] : e.getTerms()) {
+    ErrorExpr product(coefficient), extra;
+    for (auto [atom, power] : factors) {
+      bool isExtreme = atom->kind == Atom::Kind::Max || atom->kind == Atom::Kind::Min;
+      ErrorExpr factor(atom, power), added;
+      if (isExtreme && power == 1) {
+        ErrorExpr parts[2];
+        for (unsigned k : {0u, 1u})
+          splitUnderflow(pool, atom->operands[k], parts[k], added);
+        factor = atom->kind == Atom::Kind::Max ? pool.max(parts[0], parts[1])
+                                               : pool.min(parts[0], parts[1]);
+      }
+      extra = extra * (factor + added) + product * added;
+      product = product * factor;
+    }
+    (hasTiny(factors) ? small : rest) += product;
+    small += extra;
+  }
 }
 
 /// The terms of underflow as a constant, which evaluation checks.
 ErrorExpr ErrorRules::absorb(const ErrorExpr &e, std::set<unsigned> &rests) {
-  ErrorExpr small = e.filter(hasTiny);
+  ErrorExpr rest, small;
+  splitUnderflow(pool, e, rest, small);
   if (small.isZero())
     return e;
   rests.insert(fact({"what underflows stays below 2^-40", small, kAbsorbed}));
-  return e.filter([](const auto &factors) { return !hasTiny(factors); }) +
-         ErrorExpr(kAbsorbed);
+  return rest + ErrorExpr(kAbsorbed);
 }
 
 /// x / least where x bounds an error; where nothing is known of the divisor, underflow is

@@ -116,7 +116,6 @@ private:
                      std::set<unsigned> &rests);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);
   void limitMagnitude(ErrorValue &x);
-  bool isTiny(const ErrorExpr &e) const;
 };
 
 } // namespace moa

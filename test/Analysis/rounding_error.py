@@ -192,7 +192,9 @@ class Formula:
         for term in e["terms"]:
             product = term["coefficient"]
             for factor in term["factors"]:
-                product *= self.value[factor["atom"]] ** factor["power"]
+                value = self.value[factor["atom"]]
+                infinite = math.isinf(value) or (value == 0 and factor["power"] < 0)
+                product *= math.inf if infinite else value ** factor["power"]
             total += product
         return math.inf if math.isnan(total) else total * (1 + 1e-9)
 
