@@ -64,6 +64,7 @@ class RoundingErrorAnalysis {
 public:
   static RoundingErrorAnalysis create(dnf::KernelOp kernel, const RoundingModel &model = {});
   RoundingErrorAnalysis(RoundingErrorAnalysis &&);
+  RoundingErrorAnalysis &operator=(RoundingErrorAnalysis &&);
   ~RoundingErrorAnalysis();
 
   llvm::ArrayRef<ContractionOperand> operands() const;

@@ -147,8 +147,11 @@ ErrorValue ErrorWalk::compute(Value value) {
         of(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue()));
   if (auto reduce = dyn_cast<dnf::ReduceOp>(op))
     return this->reduce(reduce, false);
-  if (auto extent = dyn_cast<dnf::ExtentOp>(op))
-    return rules.exact(extentOf(extent.getExpr()));
+  if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
+    ErrorValue number = rules.exact(extentOf(extent.getExpr()));
+    number.least = number.magnitude;
+    return number;
+  }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (auto real = dyn_cast<FloatAttr>(constant.getValue()))
       return rules.constant(real.getValueAsDouble());
@@ -407,6 +410,13 @@ ErrorValue ErrorWalk::select(Operation *op) {
 
 ErrorValue ErrorWalk::power(Operation *op) {
   ErrorValue x = of(op->getOperand(0)), y = of(op->getOperand(1));
+  if (x.isExact() && y.isExact() && !y.constant) {
+    std::string what = context.describe(op->getResult(0));
+    ErrorValue result = rules.exact(pool.unknown("no bound on " + what));
+    ErrorRules::merge(result, x);
+    ErrorRules::merge(result, y);
+    return rules.rounded(std::move(result), rules.functionRounding);
+  }
   if (!y.constant || !std::isfinite(*y.constant))
     return rules.unknown(context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
   return rules.power(std::move(x), *y.constant, context.describe(op->getOperand(0)));
