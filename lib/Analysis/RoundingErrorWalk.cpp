@@ -373,13 +373,17 @@ ErrorValue ErrorWalk::computeArithmetic(Operation *op, bool isShallow) {
   auto operand = [&](unsigned k) {
     return isShallow ? shallow(op->getOperand(k)) : of(op->getOperand(k));
   };
+  // One after the other, so that atoms have one order.
+  ErrorValue x = operand(0);
   if (isa<arith::NegFOp>(op))
-    return rules.negate(operand(0));
-  if (isa<arith::AddFOp, arith::SubFOp>(op))
-    return sum(op, operand(0), operand(1), isa<arith::SubFOp>(op));
+    return rules.negate(std::move(x));
+  ErrorValue y = isa<arith::DivFOp>(op) ? of(op->getOperand(1)) : operand(1);
   if (isa<arith::DivFOp>(op))
-    return quotient(op, operand(0), of(op->getOperand(1)));
-  return rules.multiply(operand(0), operand(1), op->getOperand(0) == op->getOperand(1));
+    return quotient(op, std::move(x), std::move(y));
+  if (isa<arith::MulFOp>(op))
+    return rules.multiply(std::move(x), std::move(y),
+                          op->getOperand(0) == op->getOperand(1));
+  return sum(op, std::move(x), std::move(y), isa<arith::SubFOp>(op));
 }
 
 ErrorValue ErrorWalk::extreme(Operation *op, bool isMax) {
@@ -400,10 +404,11 @@ ErrorValue ErrorWalk::extreme(Operation *op, bool isMax) {
 }
 
 ErrorValue ErrorWalk::select(Operation *op) {
-  const ErrorValue &condition = of(op->getOperand(0));
+  ErrorValue condition = of(op->getOperand(0));
   if (!condition.isExact())
     return rules.unknown(context.reasonAt(op->getResult(0), "a selection depends on rounded values"));
-  ErrorValue result = rules.select(of(op->getOperand(1)), of(op->getOperand(2)));
+  ErrorValue x = of(op->getOperand(1)), y = of(op->getOperand(2));
+  ErrorValue result = rules.select(std::move(x), std::move(y));
   ErrorRules::merge(result, condition);
   return result;
 }
