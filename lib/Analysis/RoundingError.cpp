@@ -198,8 +198,14 @@ void RoundingErrorAnalysis::Impl::finish(Result &result, dnf::OutputOp op) {
   for (ErrorValue *value : {&result.deep, &result.shallow}) {
     value->relative += relative;
     value->absolute += absolute;
-    if (!format && !value->isExact() && !value->relative.isZero())
-      value->absolute += context.pool.unknown("'" + result.name + "' is made of whole numbers");
+  }
+  if (isNarrower && std::isfinite(format->limit)) {
+    const ErrorExpr &magnitude = result.deep.magnitude;
+    ErrorFact fact{"'" + result.name + "' stays in the range of " + format->name.str(),
+                   std::nullopt, format->limit};
+    if (!magnitude.isUnknown())
+      fact.value = magnitude;
+    result.deep.facts.insert(context.rules.fact(std::move(fact)));
   }
   result.free = findFree(result, op);
   for (ErrorValue *value : {&result.deep, &result.shallow})
