@@ -43,4 +43,29 @@ def RemarkRecomputationPass : Pass<"onf-remark-recomputation"> {
   }];
 }
 
+def PrintErrorsPass : Pass<"dnf-print-errors"> {
+  let summary = "Print a bound on the rounding errors of every result";
+  let description = [{
+    Writes to standard output, for every kernel of the dnf level, the operands of its
+    contractions with their formats, and for every result O a bound E and an absolute
+    one with |δO| ≤ E·(|P|·|V|) + absolute, P·V being its outermost contraction, as
+    formulas over statistics of the inputs, or why there is none (docs/Errors.md).
+
+        O: E = expm1(0.0156 + …)
+
+    `formats` assigns formats to operands, as in `S.lhs:int8,O.lhs:e4m3`; the formats are
+    f64, f32, tf32x3, tf32, bf16, fp16, int8 (a scale per row) and e4m3 (a scale per row).
+    Without it an operand has the format that every lowering gives it.
+
+    **Requires** the dnf contract. **Establishes** nothing; changes nothing.
+    **Numerics**: exact. **Cost**: linear in the number of operations, once for each relation
+    between an element and an extreme that does not hold everywhere.
+  }];
+  let options = [
+    Option<"formats", "formats", "std::string", /*default=*/"\"\"",
+           "Formats of operands, as in S.lhs:int8;O.lhs:e4m3">,
+    Option<"json", "json", "bool", /*default=*/"false", "Write JSON">,
+  ];
+}
+
 #endif // MOA_ANALYSIS_PASSES_TD

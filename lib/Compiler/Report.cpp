@@ -3,6 +3,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Analysis/Recomputation.h"
+#include "lib/Analysis/RoundingError.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Target/GPU/Launch.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,6 +38,8 @@ struct KernelReport {
   bool isForGPU = false;
   std::string schedule;
   std::vector<Fact> facts;
+  /// Bounds on rounding errors, of a kernel that has the dnf level.
+  std::optional<RoundingErrorAnalysis> errors;
 };
 } // namespace
 
@@ -82,6 +85,9 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
     if (known.insert((getName(fact.kind) + fact.subject + fact.statement + becauseOf(fact)).str())
             .second)
       report.facts.push_back(fact);
+  if (unit.getEntryLevel() <= Level::DNF)
+    if (Operation *definitions = unit.getKernelOp(report.name, Level::DNF))
+      report.errors = RoundingErrorAnalysis::create(cast<dnf::KernelOp>(definitions));
   report.recomputed = findRecomputed(cast<onf::KernelOp>(lifted));
   if (unit.getEntryLevel() < Level::Lifted)
     report.schedule = printSchedule((*unit.getSchedules())[index]);
@@ -187,6 +193,10 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
     os << "  and for parts of the range, " << text << "\n";
   if (!report.schedule.empty())
     os << "\nschedule\n" << report.schedule << "\n";
+  if (report.errors) {
+    os << "\nerrors\n";
+    report.errors->print(os);
+  }
 }
 
 /// What the passes found of the input.
@@ -270,6 +280,8 @@ static llvm::json::Object toJSON(const KernelReport &report,
     object["workspace_bytes"] = gpu::getWorkspaceBytes(report.arrays).str();
   if (report.movement)
     object["data_movement"] = report.movement->toJSON(symbols);
+  if (report.errors)
+    object["errors"] = report.errors->toJSON();
   if (!report.schedule.empty())
     object["schedule"] = llvm::cantFail(llvm::json::parse(report.schedule));
   return object;

@@ -1,0 +1,229 @@
+//===- RoundingErrorReduce.cpp - errors of reductions ---------------------===//
+#include "lib/Analysis/RoundingErrorWalk.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace moa;
+
+/// Ends the scope of an index: what holds only inside is given up.
+ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value condition) {
+  std::vector<RangeRequirement> open;
+  for (const RangeRequirement &requirement : x.requirements) {
+    auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
+    if (requirement.index.value != index) {
+      // An index that is computed is in no range that could be shown.
+      if (isa<BlockArgument>(requirement.index.value))
+        open.push_back(requirement);
+      else
+        repeat |= context.banned.insert(requirement.relation).second;
+    } else if (reduce.getExtent() != extent || !isInRange(requirement, condition)) {
+      repeat |= context.banned.insert(requirement.relation).second;
+    }
+  }
+  x.requirements = std::move(open);
+  std::map<std::string, SharedError> kept;
+  for (auto it = x.shared.begin(); it != x.shared.end();) {
+    if (llvm::is_contained(it->second.indices, index)) {
+      ++it;
+    } else {
+      kept.insert(*it);
+      it = x.shared.erase(it);
+    }
+  }
+  bool exponential = x.exponential;
+  x = rules.collapse(std::move(x));
+  x.shared = std::move(kept);
+  x.exponential = exponential && !x.shared.empty();
+  auto to = [&](Value other) -> std::optional<Value> {
+    return other == index ? std::nullopt : std::optional<Value>(other);
+  };
+  for (ErrorExpr *e : {&x.relative, &x.absolute, &x.magnitude, &x.least})
+    *e = substituteIndices(*e, to);
+  if (x.distance)
+    x.distance = substituteIndices(*x.distance, to);
+  for (auto &[key, shared] : x.shared)
+    shared.bound = substituteIndices(shared.bound, to);
+  x.indices.erase(index);
+  return x;
+}
+
+ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
+  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  Value index = op.getBody().getArgument(0), term = yield.getValue();
+  std::string what = context.describe(op.getResult());
+  ErrorValue result;
+  bool isFloat = isa<FloatType>(op.getResult().getType());
+  Operation *body = term.getDefiningOp();
+  if (op.getMonoid() == Monoid::user) {
+    result = rules.unknown(
+        context.reasonAt(op.getResult(), "nothing is known of the errors of the monoid " +
+                                     op.getFunction().value_or("").str()));
+  } else if (!isFloat) {
+    result = of(term);
+    if (!result.isExact())
+      result = rules.unknown(context.reasonAt(op.getResult(), "a reduction of rounded decisions"));
+    else if (op.getMonoid() == Monoid::add)
+      result.magnitude = extentOf(op.getExtent()) * result.magnitude;
+    else if (op.getMonoid() == Monoid::mul)
+      result.magnitude = pool.unknown("no bound on " + what);
+    result.constant.reset();
+    result.least = ErrorExpr();
+  } else if (op.getMonoid() == Monoid::add && isa_and_nonnull<arith::MulFOp>(body)) {
+    result = contraction(op, body, isShallow);
+  } else if (op.getMonoid() == Monoid::add) {
+    result = plainSum(op, term, isShallow);
+  } else if (op.getMonoid() == Monoid::mul) {
+    result = rules.reduceProduct(of(term), extentOf(op.getExtent()), what);
+  } else {
+    result = rules.reduceExtreme(of(term));
+    result.constant.reset();
+  }
+  if (yield.getPresent()) {
+    const ErrorValue &condition = of(yield.getPresent());
+    if (!condition.isExact())
+      result = rules.unknown(context.reasonAt(op.getResult(), "its range depends on rounded values"));
+    ErrorRules::merge(result, condition);
+  }
+  result = leave(std::move(result), index, op.getExtent(), yield.getPresent());
+  if (isFloat && op.getMonoid() == Monoid::add && holdsExtreme(op, term))
+    result.least = ErrorExpr(1);
+  return result;
+}
+
+/// Lemma E9.
+ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
+  ErrorValue x = of(term);
+  if (isShallow && !x.tight) {
+    bool nonnegative = x.nonnegative;
+    x = rules.toAbsolute(std::move(x));
+    x.nonnegative = nonnegative;
+  }
+  Value index = op.getBody().getArgument(0);
+  ErrorExpr extent = extentOf(op.getExtent());
+  if (!x.exponential)
+    x = rules.collapse(std::move(x));
+  auto l1 = x.tight ? norm({term, nullptr}, index, Norm::MaxL1, x) : std::nullopt;
+  ErrorValue result = x;
+  result.relative = x.relative + sumRounding(op.getExtent());
+  result.absolute = extent * x.absolute;
+  rules.addAbsolute(result, extent * pool.tiny());
+  result.magnitude = l1 ? *l1 : extent * x.magnitude;
+  if (x.distance)
+    result.distance = extent * *x.distance + pool.expm1(sumRounding(op.getExtent())) *
+                                                 (result.magnitude + extent * *x.distance) +
+                      extent * pool.tiny();
+  result.tight = x.tight && x.nonnegative;
+  result.least = ErrorExpr();
+  result.constant.reset();
+  return result;
+}
+
+/// Lemma E11: an operand as it enters a contraction.
+ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, ErrorValue x) {
+  const ContractionOperand &operand = context.operands[number];
+  auto parameter = [&](unsigned k) {
+    return context.pool.parameter(operand.parameter + k, operand.name);
+  };
+  // A factor of all terms may be multiplied in behind the sum: then the rest is rounded.
+  ErrorExpr scale(1), largest = x.magnitude;
+  if (Operation *op = value.getDefiningOp(); op && operand.isComputed) {
+    if (isa<arith::DivFOp>(op)) {
+      const ErrorValue &divisor = of(op->getOperand(1));
+      ErrorExpr inverse = divisor.least.isZero()
+                              ? pool.unknown("nothing keeps " +
+                                             context.describe(op->getOperand(1)) +
+                                             " away from 0")
+                              : pool.recip(divisor.least);
+      scale = pool.max(scale, inverse);
+      largest = pool.max(largest, of(op->getOperand(0)).magnitude);
+    } else if (isa<arith::MulFOp>(op)) {
+      for (unsigned k : {0u, 1u}) {
+        scale = pool.max(scale, of(op->getOperand(k)).magnitude);
+        largest = pool.max(largest, of(op->getOperand(1 - k)).magnitude);
+      }
+    }
+  }
+  context.operandMagnitudes[number] = largest;
+  x.relative += parameter(0);
+  // The largest of the row has the factors that the row has in common.
+  x.absolute += parameter(1) * (x.magnitude + x.absolute);
+  rules.addAbsolute(x, parameter(2) * scale);
+  x.distance.reset();
+  return x;
+}
+
+ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isShallow) {
+  Value index = op.getBody().getArgument(0);
+  const ErrorContext::Contraction &names = context.contractions.at(op);
+  Value values[] = {product->getOperand(0), product->getOperand(1)};
+  ErrorValue factors[2];
+  std::optional<ErrorExpr> l1[2], l2[2];
+  ErrorValue rests;
+  ErrorExpr extent = extentOf(op.getExtent());
+  for (unsigned k : {0u, 1u}) {
+    ErrorValue x = of(values[k]);
+    bool isOfRow = llvm::any_of(x.shared, [&](const auto &entry) {
+      return llvm::is_contained(entry.second.indices, index);
+    });
+    if (isShallow && !x.tight)
+      x = rules.toAbsolute(std::move(x));
+    else if (!x.exponential || isOfRow)
+      x = rules.collapse(std::move(x));
+    if (x.tight) {
+      l1[k] = norm({values[k], nullptr}, index, Norm::MaxL1, rests);
+      l2[k] = norm({values[k], nullptr}, index, Norm::MaxL2, rests);
+    }
+    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], std::move(x));
+  }
+  auto &[x, y] = factors;
+  auto sumOf = [&](unsigned k) {
+    return l1[k] ? *l1[k] : extent * factors[k].magnitude;
+  };
+  ErrorExpr sumX = sumOf(0), sumY = sumOf(1);
+  bool isSquare = values[0] == values[1];
+  ErrorValue result = rules.multiply(x, y, isSquare);
+  result.relative = x.relative + y.relative + sumRounding(op.getExtent()) +
+                    rules.arithmetic + names.accumulate * (extent + ErrorExpr(32));
+  result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
+  rules.addAbsolute(result, extent * pool.tiny());
+  result.distance.reset();
+  result.constant.reset();
+  bool isStochastic[] = {l1[0] && l1[0]->getConstant(), l1[1] && l1[1]->getConstant()};
+  if (isStochastic[0])
+    result.magnitude = *l1[0] * y.magnitude;
+  else if (isStochastic[1])
+    result.magnitude = *l1[1] * x.magnitude;
+  else if (l2[0] && l2[1])
+    result.magnitude = *l2[0] * *l2[1];
+  else if (l1[1])
+    result.magnitude = x.magnitude * *l1[1];
+  else
+    result.magnitude = sumX * y.magnitude;
+  result.least = ErrorExpr();
+  result.tight = result.nonnegative && x.tight && y.tight;
+  ErrorRules::merge(result, rests);
+  return result;
+}
+
+ErrorValue ErrorWalk::output(dnf::OutputOp op, bool isShallow) {
+  auto yield = cast<dnf::YieldOp>(op.getBody().front().getTerminator());
+  ErrorValue x = isShallow ? shallow(yield.getValue()) : of(yield.getValue());
+  if (yield.getPresent()) {
+    const ErrorValue &condition = of(yield.getPresent());
+    if (!condition.isExact())
+      x = rules.unknown(context.reasonAt(yield.getPresent(), "which elements are present depends on rounded values"));
+    ErrorRules::merge(x, condition);
+  }
+  for (const RangeRequirement &requirement : x.requirements) {
+    auto reduce = requirement.reduction.value.getDefiningOp<dnf::ReduceOp>();
+    auto index = dyn_cast<BlockArgument>(requirement.index.value);
+    bool holds = index && index.getOwner() == &op.getBody().front() &&
+                 cast<StringAttr>(op.getDomain()[index.getArgNumber()]).getValue() ==
+                     reduce.getExtent() &&
+                 isInRange(requirement, yield.getPresent());
+    if (!holds)
+      repeat |= context.banned.insert(requirement.relation).second;
+  }
+  return rules.collapse(std::move(x));
+}
