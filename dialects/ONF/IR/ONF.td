@@ -122,12 +122,13 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
         }
 
     Constraints: one argument per input and output (C1); they are arrays of the declared
-    types (C2); the body holds `onf.for` only (C3). The contract, O1 to O6, is that of
-    `onf-verify`.
+    types (C2); the body holds `onf.for` only (C3); one tolerance or unit per result, and
+    tolerances of floats only (C4). The contract, O1 to O6, is that of `onf-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
+                       OptionalAttr<ArrayAttr>:$within);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -576,7 +576,8 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   OpBuilder b(source);
   target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
                                  source.getRequires(), source.getArgNames(),
-                                 source.getResultNames(), source.getResultTypes());
+                                 source.getResultNames(), source.getResultTypes(),
+                                 source.getWithinAttr());
   target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())
