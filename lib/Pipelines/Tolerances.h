@@ -2,6 +2,7 @@
 #ifndef MOA_PIPELINES_TOLERANCES_H
 #define MOA_PIPELINES_TOLERANCES_H
 
+#include "lib/Support/Tolerance.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -9,8 +10,6 @@
 #include <string>
 
 namespace moa {
-
-struct Tolerance;
 
 /// Tolerances by the name of their result, from words `O=3e-2,relative,sampled`.
 llvm::Expected<std::map<std::string, Tolerance>>

@@ -42,7 +42,7 @@ moa.kernel @within_c1_sign attributes {symbols = [], requires = [], arg_names = 
 
 // -----
 
-// expected-error @below {{expects a tolerance that is positive and finite (C1), but got 0x7FF0000000000000}}
+// expected-error @below {{expects a tolerance that is positive and finite (C1), but got INF}}
 moa.kernel @within_c1_infinite attributes {symbols = [], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[], f32>], within = [#moa.within<0x7FF0000000000000>]} {
 ^bb0(%x: !moa.array<[], f32>):
   moa.return %x : !moa.array<[], f32>
