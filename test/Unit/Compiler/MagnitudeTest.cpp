@@ -7,6 +7,7 @@
 #include "moa/Compiler.h"
 #include "gmock/gmock.h"
 #include <cmath>
+#include <tuple>
 
 using namespace moa;
 
@@ -23,8 +24,8 @@ double elementW(int64_t j) { return std::cos(2.3 * double(j) + 0.4); }
 std::vector<double> magnitudesOf(const std::string &body, const std::string &type = "f64[N]",
                                  const std::string &functions = "") {
   Compilation unit = Compiler().compileText(
-      functions + "kernel k[N, M](x : f64[N, M], w : f64[M], s : f64) -> y : " + type + " { " +
-          body + " }\n",
+      functions + "kernel k[N, M](x : f64[N, M], w : f64[M], s : f64) -> y : " + type +
+          " require M >= 4 { " + body + " }\n",
       "k.moa");
   ReferenceArray x{{N, M}, {}}, w{{M}, {}}, s{{}, {-0.5}};
   for (int64_t i = 0; i < N; ++i)
@@ -128,7 +129,7 @@ TEST(Magnitude, OfASumOfSumsHasTheTermsOfBoth) {
 
 TEST(Magnitude, OfAnOperandThatIsAContractionIsItsValue) {
   // The outermost sum has the terms s[i] * w[i] with s = x +.* w.
-  EXPECT_NEAR(magnitudesOf("y = (take(x, N) +.* w) +.* [i < N] x[i, 0]", "f64")[0],
+  EXPECT_NEAR(magnitudesOf("y = (x +.* w) +.* [i < N] x[i, 0]", "f64")[0],
               std::fabs(value(0) * elementX(0, 0)) + std::fabs(value(1) * elementX(1, 0)) +
                   std::fabs(value(2) * elementX(2, 0)),
               1e-13);
@@ -178,10 +179,37 @@ TEST(Magnitude, OfASumByAMonoidOfTheUserIsTheAbsoluteValue) {
     EXPECT_NEAR(values[i], std::fabs(value(i)), 1e-14);
 }
 
+TEST(Tolerances, AreOfResultsByTheTextOrByTheOptions) {
+  const char *const text =
+      "kernel k[N](x : f64[N]) -> (y : f64[N] within 3e-2 relative sampled, z : f64[N], u : f64) {\n"
+      "  y = x * 2\n  z = x * 3\n  u = +/ x\n}\n";
+  CompilerOptions options;
+  options.tolerances = {"z=0.5,sampled", "u=1e-3"};
+  Compilation unit = Compiler(options).compileText(text);
+  ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
+  const std::vector<ParameterInfo> &parameters = unit.kernels()[0].parameters;
+  EXPECT_FALSE(parameters[0].within);
+  for (auto [k, epsilon, isRelative, isSampled] :
+       {std::tuple(1, 3e-2, true, true), {2, 0.5, false, true}, {3, 1e-3, false, false}}) {
+    ASSERT_TRUE(parameters[k].within) << parameters[k].name;
+    EXPECT_EQ(parameters[k].within->epsilon, epsilon);
+    EXPECT_EQ(parameters[k].within->isRelative, isRelative);
+    EXPECT_EQ(parameters[k].within->isSampled, isSampled);
+  }
+  EXPECT_THAT(unit.kernels()[0].text,
+              testing::HasSubstr("-> (y : f64[N] within 3e-2 relative sampled, z : f64[N] within "
+                                 "5e-1 sampled, u : f64 within 1e-3)"));
+  options.tolerances = {"w=1"};
+  Compilation wrong = Compiler(options).compileText(text);
+  EXPECT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.renderDiagnostics(),
+              testing::HasSubstr("no kernel has a result 'w'; there are u, y, z"));
+}
+
 TEST(Magnitude, AQuestionWithoutAnAnswerIsAnError) {
   Compilation unit = Compiler().compileText("kernel k[N](x : f64[N]) -> y : f64[N] { y = x }\n");
   EXPECT_FALSE(unit.evaluateMagnitudes("nothing", {}, 0, {}));
-  EXPECT_TRUE(unit.ok() || !unit.diagnostics().empty());
+  EXPECT_THAT(unit.renderDiagnostics(), testing::HasSubstr("no kernel is called 'nothing'"));
 }
 
 } // namespace
