@@ -81,7 +81,7 @@ TEST(Magnitude, OfWhatHoldsNoSumIsTheAbsoluteValue) {
   expectMagnitudes("y = logsumexp(x)", [](int64_t i) {
     return std::fabs(std::log(sum([&](int64_t j) { return std::exp(elementX(i, j)); })));
   });
-  expectMagnitudes("y = max/ x - 2", [](int64_t i) {
+  expectMagnitudes("y = (max/ x) - 2", [](int64_t i) {
     double top = elementX(i, 0);
     for (int64_t j = 1; j < M; ++j)
       top = std::max(top, elementX(i, j));
@@ -116,7 +116,7 @@ TEST(Magnitude, OfASumOfSumsHasTheTermsOfBoth) {
   // One sum over two axes, and one of a difference.
   EXPECT_NEAR(magnitudesOf("y = +/ (+/ (x * [_, j] w[j]))", "f64")[0],
               contraction(0) + contraction(1) + contraction(2), 1e-13);
-  expectMagnitudes("y = +/ (x * [_, j] w[j] - 0.25)", [](int64_t i) {
+  expectMagnitudes("y = +/ ((x * [_, j] w[j]) - 0.25)", [](int64_t i) {
     return sum([&](int64_t j) { return std::fabs(elementX(i, j) * elementW(j)) + 0.25; });
   });
   expectMagnitudes("y = +/ select(x > 0, x + 1, -x)", [](int64_t i) {
@@ -140,7 +140,7 @@ TEST(Magnitude, OfNamedAndSharedDefinitions) {
   expectMagnitudes("z = x +.* w  y = z * abs(z) + z", [](int64_t i) {
     return contraction(i) * std::fabs(value(i)) + contraction(i);
   });
-  expectMagnitudes("e = exp(x - max/ x)  p = e / (+/ e)  o = p +.* w  y = o + s * o", [](int64_t i) {
+  expectMagnitudes("e = exp(x -@(1,0) (max/ x))  p = e /@(1,0) (+/ e)  o = p +.* w  y = o + s * o", [](int64_t i) {
     double total = sum([&](int64_t j) { return std::exp(elementX(i, j)); });
     double weighted =
         sum([&](int64_t j) { return std::exp(elementX(i, j)) * std::fabs(elementW(j)); });
