@@ -27,7 +27,7 @@ llvm::Expected<Tolerances> readTolerances(llvm::ArrayRef<std::string> words) {
     if (!result.emplace(name.trim().str(), *tolerance).second)
       return llvm::createStringError("'" + name.trim() + "' is given two tolerances");
   }
-  return std::move(result);
+  return result;
 }
 
 /// The tolerances of one kernel, with those given by name; `known` gets its results.
