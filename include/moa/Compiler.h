@@ -51,6 +51,9 @@ std::optional<Level> parseLevel(const std::string &name);
 struct CompilerOptions {
   /// Values of compile-time parameters: "D=64", "T=f16".
   std::vector<std::string> settings;
+  /// The errors that results may have, instead of what the specification says:
+  /// "O=3e-2,relative,sampled", the last two words where they are meant.
+  std::vector<std::string> tolerances;
   /// A schedule as printed by Compilation::schedule(); empty: the cost model's.
   std::string schedule;
   /// The file the schedule comes from, named in errors about it.
@@ -84,6 +87,16 @@ struct Diagnostic {
   std::vector<Diagnostic> notes;
 };
 
+/// The error that a result may have, of a specification's `within 3e-2 relative sampled`.
+struct AllowedError {
+  double epsilon = 0;
+  /// The L2 error relative to the norm, per index of all but the last two axes (of a
+  /// vector, as a whole); else the error of an element relative to its magnitude.
+  bool isRelative = false;
+  /// Kept on a random sample with a stated confidence; else shown a priori.
+  bool isSampled = false;
+};
+
 /// One parameter of a kernel.
 struct ParameterInfo {
   std::string name;
@@ -94,6 +107,8 @@ struct ParameterInfo {
   /// The declared range of integers, `low..high` of expressions over the symbols, or
   /// nothing: low ≤ element < high.
   std::string range;
+  /// Of an output, if the specification or the options give one.
+  std::optional<AllowedError> within;
   /// Passed by value: an input without axes.
   bool isScalar() const { return extents.empty() && !isOutput; }
 };
@@ -287,6 +302,13 @@ public:
                    const std::vector<std::vector<int64_t>> &indices,
                    const Roundings &roundings = {},
                    const std::map<std::string, int64_t> &symbols = {});
+  /// The magnitudes of elements of one output: what the component-wise error is relative
+  /// to. They are the values with the absolute values of the terms of the outermost sums
+  /// and of what stands around them (docs/Spec.md, Def 24).
+  std::optional<std::vector<double>>
+  evaluateMagnitudes(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
+                     unsigned output, const std::vector<std::vector<int64_t>> &indices,
+                     const std::map<std::string, int64_t> &symbols = {});
   /// All outputs of the kernel's program of level Device, run on this CPU with one
   /// agent per warpgroup and in the types of the machine; an error where the
   /// program breaks a rule of its level (a stage of shared memory used without a

@@ -13,6 +13,7 @@
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Pipelines/Tolerances.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "mlir/IR/Diagnostics.h"
@@ -156,6 +157,18 @@ bool Compilation::Impl::readSettings(
   return true;
 }
 
+/// "O=3e-2,relative" and the like, of the options.
+bool Compilation::Impl::applyTolerances(ModuleOp module) {
+  auto tolerances = take(readTolerances(options.tolerances));
+  if (!tolerances)
+    return false;
+  llvm::Error error = setTolerances(module, *tolerances);
+  if (!error)
+    return true;
+  log.addError(llvm::toString(std::move(error)));
+  return false;
+}
+
 bool Compilation::Impl::parse(const std::string &text,
                               const std::string &name) {
   OwningOpRef<ModuleOp> module;
@@ -172,7 +185,7 @@ bool Compilation::Impl::parse(const std::string &text,
     log.addSource("prelude.moa", getPreludeText());
     module = parseMoA(text, name, frontend, &context);
   }
-  if (!module || failed(checkMonoidClaims(*module)))
+  if (!module || failed(checkMonoidClaims(*module)) || !applyTolerances(*module))
     return false;
   modules[Level::MoA] = std::move(module);
   return true;
@@ -255,6 +268,8 @@ static KernelInfo makeInfo(const KernelSignature &signature, ArrayAttr ranges) {
     for (const SymExpr &extent : parameter.extents)
       entry.extents.push_back(extent.str());
     entry.isOutput = parameter.isOutput;
+    if (const std::optional<Tolerance> &within = parameter.within)
+      entry.within = AllowedError{within->epsilon, within->isRelative, within->isSampled};
     if (ranges && info.parameters.size() < ranges.size()) // of the inputs, which are first
       entry.range = cast<StringAttr>(ranges[info.parameters.size()]).getValue().str();
     info.parameters.push_back(std::move(entry));

@@ -114,6 +114,7 @@ private:
   bool checkOptions();
   PipelineOptions getPipelineOptions();
   bool readSettings(std::map<std::string, std::string> &settings);
+  bool applyTolerances(mlir::ModuleOp module);
   bool parse(const std::string &text, const std::string &name);
   bool findEntryLevel();
   bool readSignatures();

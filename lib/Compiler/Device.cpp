@@ -59,7 +59,10 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
   const std::string heading = " normal form\n\n";
   for (size_t at = forms->find(heading); at != std::string::npos; at = forms->find(heading, at))
     forms->replace(at, heading.size(), " normal form of ");
-  std::string set = options.settings.empty() ? "" : "Compiled with " + llvm::join(options.settings, ", ") + ".\n";
+  std::vector<std::string> given = options.settings;
+  for (const std::string &tolerance : options.tolerances)
+    given.push_back("within " + tolerance);
+  std::string set = given.empty() ? "" : "Compiled with " + llvm::join(given, ", ") + ".\n";
   return sourceText + "\n" + set + *forms;
 }
 

@@ -3,6 +3,7 @@
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Interpreter/DeviceInterpreter.h"
 #include "lib/Interpreter/Interpreter.h"
+#include "lib/Interpreter/Magnitude.h"
 
 namespace moa {
 
@@ -126,6 +127,16 @@ std::optional<std::vector<double>> Compilation::evaluateElements(
     return std::nullopt;
   return impl->answer(interpretElements(op, makeInputs(inputs, symbols), output,
                                         indices, makeOptions(roundings)));
+}
+
+std::optional<std::vector<double>> Compilation::evaluateMagnitudes(
+    const std::string &kernel, const std::vector<ReferenceArray> &inputs, unsigned output,
+    const std::vector<std::vector<int64_t>> &indices,
+    const std::map<std::string, int64_t> &symbols) {
+  mlir::Operation *op = impl->isOpen() ? impl->getKernelOp(kernel, Level::DNF) : nullptr;
+  if (!op)
+    return std::nullopt;
+  return impl->answer(interpretMagnitudes(op, makeInputs(inputs, symbols), output, indices));
 }
 
 } // namespace moa

@@ -26,9 +26,18 @@ struct NestSummary {
   std::vector<Range> loops, folds;
 };
 
+/// The accuracy of one result: what may be spent, and what passes have spent.
+struct Accuracy {
+  std::string result;
+  Tolerance allowed;
+  std::vector<std::string> leading; ///< names of the axes that a relative error is per
+  std::vector<std::string> spent;   ///< one line per decision of a pass
+};
+
 /// Everything the report says of one kernel.
 struct KernelReport {
   std::string name, signature;
+  std::vector<Accuracy> accuracy; ///< of the results that have a tolerance
   std::optional<DataMovementReport> movement;
   std::vector<NestSummary> nests;
   std::vector<Recomputed> recomputed;
@@ -59,6 +68,20 @@ static std::vector<NestSummary> summariseNests(onf::KernelOp kernel) {
   return nests;
 }
 
+static std::vector<Accuracy> findAccuracy(const KernelSignature &signature) {
+  std::vector<Accuracy> list;
+  for (const Parameter &parameter : signature.parameters) {
+    if (!parameter.within)
+      continue;
+    Accuracy entry{parameter.name, *parameter.within, {}, {}};
+    for (const SymExpr &extent : llvm::ArrayRef(parameter.extents).drop_back(
+             std::min<size_t>(2, parameter.extents.size())))
+      entry.leading.push_back(extent.str());
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 static std::string becauseOf(const Fact &fact) {
   std::string text = getName(fact.status).str();
   if (!fact.because.empty())
@@ -72,6 +95,7 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   KernelReport report;
   report.name = unit.infos[index].name;
   report.signature = unit.infos[index].text;
+  report.accuracy = findAccuracy(unit.signatures[index]);
   if (unit.getEntryLevel() == Level::MoA)
     report.movement = analyzeDataMovement(
         cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));
@@ -166,6 +190,25 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
     os << "  " << line << "\n";
 }
 
+static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
+  if (!accuracy.empty())
+    os << "\naccuracy\n";
+  for (const Accuracy &entry : accuracy) {
+    os << "  " << entry.result << ": within " << getNumberText(entry.allowed.epsilon) << ", ";
+    if (entry.allowed.isRelative)
+      os << "relative L2 error"
+         << (entry.leading.empty() ? "" : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
+    else
+      os << "component-wise, relative to magnitudes";
+    os << (entry.allowed.isSampled ? "; on a sample" : "; a priori");
+    if (entry.spent.empty())
+      os << "; no pass has spent accuracy";
+    os << "\n";
+    for (const std::string &decision : entry.spent)
+      os << "    spent: " << decision << "\n";
+  }
+}
+
 static void printText(llvm::raw_ostream &os, const KernelReport &report,
                       const SymbolValues *symbols) {
   os << "kernel " << report.signature << "\n";
@@ -181,6 +224,7 @@ static void printText(llvm::raw_ostream &os, const KernelReport &report,
   for (const Recomputed &found : report.recomputed)
     os << "  " << found.name << ": each element " << found.times.str() << " times, "
        << found.where << "\n";
+  printAccuracy(os, report.accuracy);
   printFacts(os, report.facts);
   if (report.isForGPU)
     os << "\nworkspace: " << gpu::getWorkspaceBytes(report.arrays).str() << " bytes\n";
@@ -245,6 +289,18 @@ static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
   return list;
 }
 
+static llvm::json::Array toJSON(ArrayRef<Accuracy> accuracy) {
+  llvm::json::Array list;
+  for (const Accuracy &entry : accuracy)
+    list.push_back(llvm::json::Object{
+        {"result", entry.result},
+        {"epsilon", entry.allowed.epsilon},
+        {"measure", entry.allowed.isRelative ? "relative" : "component-wise"},
+        {"mode", entry.allowed.isSampled ? "sampled" : "bound"},
+        {"spent", llvm::json::Array(entry.spent)}});
+  return list;
+}
+
 static llvm::json::Array toJSON(ArrayRef<Fact> facts) {
   llvm::json::Array list;
   for (const Fact &fact : facts) {
@@ -273,6 +329,7 @@ static llvm::json::Object toJSON(const KernelReport &report,
       {"signature", report.signature},
       {"nests", std::move(nests)},
       {"recomputed", toJSON(report.recomputed)},
+      {"within", toJSON(report.accuracy)},
       {"facts", toJSON(report.facts)},
       {"workspace_bytes_per_thread", report.scratchBytes},
       {"workspace_shared", llvm::json::Array(report.sharedBytes)}};

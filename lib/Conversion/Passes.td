@@ -42,7 +42,7 @@ def ConvertMoAToDNF : Pass<"convert-moa-to-dnf", "::mlir::ModuleOp"> {
 }
 
 def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
-  let summary = "Fuse reductions into folds by the rules R0-R3, R5 and R6, and make addresses of ψ";
+  let summary = "Fuse reductions into folds by the rules R0-R7, and make addresses of ψ";
   let description = [{
     Every `dnf.kernel` becomes an `onf.kernel`: outputs over the same extents share a
     nest of rows, the reductions that a row needs become states of folds, in as few
@@ -65,6 +65,9 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
     inner axis, by R5, behind the fold that has this state. A reduction that cannot share a pass takes another one, and a remark names the
     subterm that keeps it from it.
 
+    A sum inside of another one that rows share is stored by a nest of its own (R7), where the law of association makes
+    one of a product of matrices if that is less work (R5), in parts of its range (R4).
+
     **Requires** the contract of `dnf-verify`. **Establishes** that of `onf-verify`.
     **Numerics**: reassociating. R3 rescales partial sums by factors within 1. The parts
     of an operand that R0 takes apart are not rounded to its type. R1 moves factors out of
@@ -79,7 +82,7 @@ def ConvertDNFToONF : Pass<"convert-dnf-to-onf", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"disable", "disable", "std::string",
-               "Rules (R0, R1, R2, R3, R5, R6) not to apply, for tests; more passes, the same result">,
+               "Rules (R0 to R7) not to apply, for tests; more passes, the same result">,
     Option<"mostOps", "most-ops", "uint64_t", "10000",
            "Operations that the loops of a result may take">
   ];

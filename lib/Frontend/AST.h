@@ -143,6 +143,12 @@ struct SymbolDecl {
   ExprPtr value;         // Constant: null without a default
 };
 
+/// `within 3e-2 relative sampled` behind a result.
+struct ToleranceDecl {
+  SourceLoc loc;
+  Tolerance value;
+};
+
 /// A parameter or a result of a kernel.
 struct ArrayDecl {
   std::string name;
@@ -150,6 +156,7 @@ struct ArrayDecl {
   TypeName type;
   std::vector<ExprPtr> shape;
   ExprPtr low, high; // `in low..high`, both or neither
+  std::optional<ToleranceDecl> within; // of a result
 };
 
 struct KernelDecl {

@@ -39,11 +39,17 @@ KernelOp Elaborator::createKernel() {
   for (const Signature::Array &array : signature.results)
     resultTypes.push_back(
         TypeAttr::get(ArrayType::get(context, array.shape, array.elementType)));
+  SmallVector<Attribute> within;
+  for (const Signature::Array &array : signature.results)
+    within.push_back(array.within ? Attribute(WithinAttr::get(context, *array.within))
+                                  : builder.getUnitAttr());
+  bool hasTolerance = llvm::any_of(within, llvm::IsaPred<WithinAttr>);
   auto op = KernelOp::create(builder, reporter.location(kernel.loc),
                              kernel.name, strings(signature.runtimeSymbols),
                              strings(signature.constraints),
                              names(kernel.params), names(kernel.results),
-                             builder.getArrayAttr(resultTypes));
+                             builder.getArrayAttr(resultTypes),
+                             hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
   if (llvm::any_of(signature.params,
                    [](const auto &p) { return !p.range.empty(); }))
     op->setAttr("moa.ranges",

@@ -27,6 +27,7 @@ private:
   LogicalResult parseParametricSymbol(KernelDecl &kernel);
   LogicalResult parseArray(ArrayDecl &array, bool isResult);
   LogicalResult parseArrays(std::vector<ArrayDecl> &arrays, bool isResult);
+  LogicalResult parseTolerance(ArrayDecl &result);
   LogicalResult parseBody(Body &body, bool isFunction);
 };
 } // namespace
@@ -241,7 +242,36 @@ LogicalResult Parser::parseArrays(std::vector<ArrayDecl> &arrays,
   return success();
 }
 
-/// name ':' type ['[' extents ']'] ['in' low '..' high]
+/// 'within' NUMBER ['relative'] ['sampled']; the last two are words only here.
+LogicalResult Parser::parseTolerance(ArrayDecl &result) {
+  result.within.emplace();
+  result.within->loc = next().loc;
+  Tolerance &tolerance = result.within->value;
+  const Token &number = peek();
+  if (number.kind != Token::Real && number.kind != Token::Integer)
+    return error(number) << "expected the error that '" << result.name
+                         << "' may have, a number as in 'within 1e-2', but found "
+                         << describe(number);
+  tolerance.epsilon = number.kind == Token::Real ? number.real : double(number.integer);
+  if (!isEpsilon(tolerance.epsilon))
+    return error(number) << "a tolerance is positive, but this is " << number.text
+                         << "; without 'within' the compiler spends no accuracy";
+  next();
+  tolerance.isRelative = eat(kRelativeWord);
+  tolerance.isSampled = eat(kSampledWord);
+  const Token &word = peek();
+  if (word.kind != Token::Identifier || word.is("require") || word.is("assume"))
+    return success();
+  auto diagnostic = error(word);
+  if (word.is(kRelativeWord) || word.is(kSampledWord))
+    return diagnostic << "behind the number of 'within' stand 'relative' and 'sampled' in this "
+                         "order, each once or not at all";
+  return diagnostic << "behind the number of 'within' may stand 'relative' and 'sampled', but not "
+                    << describe(word)
+                    << didYouMean(word.text, {kRelativeWord.str(), kSampledWord.str()});
+}
+
+/// name ':' type ['[' extents ']'] ['in' low '..' high] ['within' …]
 LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
   array.loc = peek().loc;
   if (failed(
@@ -266,8 +296,9 @@ LogicalResult Parser::parseArray(ArrayDecl &array, bool isResult) {
       return failure();
   }
   if (peek().is("within"))
-    return error(peek()) << "'within' does not exist yet; results are computed "
-                            "at full precision";
+    return isResult ? parseTolerance(array)
+                    : error(peek()) << "'within' bounds the error of a result, and '" << array.name
+                                    << "' is a parameter";
   if (!peek().is("in"))
     return success();
   if (isResult)
@@ -332,7 +363,8 @@ LogicalResult Parser::parseBody(Body &body, bool isFunction) {
     if (peek().is("assume"))
       return error(peek()) << "'assume' stands in front of the body of a kernel, beside 'require'";
     if (peek().is("within"))
-      return error(peek()) << "'within' does not exist yet";
+      return error(peek()) << "'within' stands behind the type of a result, as in '-> y : f32[N] "
+                              "within 1e-2'";
     if (peek().kind != Token::Identifier)
       return error(peek())
              << "expected an operator, a definition or '}', but found "

@@ -40,6 +40,7 @@ private:
   FailureOr<Type> lookupType(const TypeName &name);
   FailureOr<Signature::Array> resolveArray(const ArrayDecl &array);
   LogicalResult resolveRange(const ArrayDecl &decl, Signature::Array &array);
+  LogicalResult resolveTolerance(const ArrayDecl &decl, Signature::Array &array);
   LogicalResult addConstraint(const Expr &expr);
   std::string valuesText(const Expr &expr) const;
   LogicalResult addAssumption(const Expr &expr);
@@ -249,7 +250,7 @@ SignatureBuilder::resolveArray(const ArrayDecl &decl) {
     }
     array.shape.push_back(*extent);
   }
-  if (failed(resolveRange(decl, array)))
+  if (failed(resolveRange(decl, array)) || failed(resolveTolerance(decl, array)))
     return failure();
   return array;
 }
@@ -274,6 +275,17 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
            << "the range " << *from << ".." << *to << " of '" << decl.name
            << "' is empty; the smaller end comes first, and the other is not in it";
   array.range = low->str() + ".." + high->str();
+  return success();
+}
+
+LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signature::Array &array) {
+  if (!decl.within)
+    return success();
+  if (!isa<FloatType>(array.elementType))
+    return reporter.error(decl.within->loc)
+           << "'within' bounds the error of floats, but '" << decl.name << "' is of type "
+           << getTypeText(array.elementType) << ", which is exact";
+  array.within = decl.within->value;
   return success();
 }
 

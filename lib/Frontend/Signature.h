@@ -14,6 +14,7 @@ struct Signature {
     mlir::Type elementType;
     llvm::SmallVector<SymExpr> shape;
     std::string range; // "low..high" or empty
+    std::optional<Tolerance> within; // of a result
   };
   SymbolTable symbols;
   std::map<std::string, mlir::Type> types;

@@ -84,8 +84,7 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     std::vector<std::string> own = getCParameters(kernel);
     os << "\n/* kernel " << kernel.name << "\n";
     for (const Parameter &parameter : kernel.parameters)
-      os << " *   " << (parameter.isOutput ? "out " : "in  ") << parameter.name
-         << " : " << parameter.getTypeText() << "\n";
+      os << " *   " << (parameter.isOutput ? "out " : "in  ") << parameter.getText() << "\n";
     for (const Constraint &constraint : kernel.constraints)
       os << " *   require " << constraint.text << "\n";
     os << " */\n";

@@ -78,6 +78,10 @@ std::string Parameter::getTypeText() const {
   return text + "[" + llvm::join(axes, ", ") + "]";
 }
 
+std::string Parameter::getText() const {
+  return name + " : " + getTypeText() + (within ? " within " + within->str() : "");
+}
+
 std::vector<const Parameter *> KernelSignature::getArrays() const {
   std::vector<const Parameter *> arrays;
   for (const Parameter &parameter : parameters)
@@ -98,7 +102,7 @@ std::string KernelSignature::getText() const {
   std::vector<std::string> inputs, outputs;
   for (const Parameter &parameter : parameters)
     (parameter.isOutput ? outputs : inputs)
-        .push_back(parameter.name + " : " + parameter.getTypeText());
+        .push_back(parameter.getText());
   std::string text = name + "(" + llvm::join(inputs, ", ") + ") -> (" +
                      llvm::join(outputs, ", ") + ")";
   for (const Constraint &constraint : constraints)
@@ -232,7 +236,7 @@ static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
     return llvm::createStringError("parameter '" + name +
                                    "' has an element type this target cannot "
                                    "pass");
-  Parameter parameter{name.str(), *type, {}, isOutput};
+  Parameter parameter{name.str(), *type, {}, isOutput, {}};
   for (unsigned axis = 0; axis < array.getRank(); ++axis)
     parameter.extents.push_back(array.getExtent(axis));
   return parameter;
@@ -264,6 +268,8 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
     auto parameter = getParameter(name, cast<ArrayType>(type), true);
     if (!parameter)
       return parameter.takeError();
+    if (WithinAttr within = getWithin(kernel, k))
+      parameter->within = within.getTolerance();
     signature.parameters.push_back(std::move(*parameter));
   }
   for (const std::string &text : constraints) {

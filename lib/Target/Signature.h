@@ -9,6 +9,7 @@
 #define MOA_TARGET_SIGNATURE_H
 
 #include "lib/Support/SymExpr.h"
+#include "lib/Support/Tolerance.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -36,12 +37,15 @@ struct Parameter {
   ElementType type = ElementType::F32;
   std::vector<SymExpr> extents;
   bool isOutput = false;
+  std::optional<Tolerance> within; ///< of an output
 
   unsigned getRank() const { return extents.size(); }
   /// Passed by value: an input of rank zero.
   bool isScalar() const { return extents.empty() && !isOutput; }
   /// `bf16[B, H, N, 128]`.
   std::string getTypeText() const;
+  /// `O : bf16[B, H, N, 128] within 3e-2`.
+  std::string getText() const;
 };
 
 /// `lhs relation rhs`, the relations being == != < <= > >= in this order.

@@ -51,6 +51,7 @@ UNREACHED = {
     "Every pass from moa to device, with the contracts between the levels": "what --help shows",
     "running the interpreter for": "shown where it takes more than two seconds",
     "preparing the arrays": "shown where it takes more than two seconds",
+    "magnitudes of": "shown where it takes more than two seconds",
 }
 # What --help shows of an option.
 TEXT = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'

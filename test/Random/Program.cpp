@@ -231,6 +231,15 @@ llvm::ArrayRef<OwnMonoid> moa::random::getOwnMonoids() {
   return table;
 }
 
+/// Of one result of floats in four, a tolerance, which changes no value at any level.
+static std::string printTolerance(const Output &output, uint64_t number) {
+  bool isFloat = output.type == "T" || output.type.find('f') != std::string::npos;
+  if (!isFloat || number % 4 != 0)
+    return "";
+  return std::string(" within 1.5e-1") + (number % 8 ? " relative" : "") +
+         (number % 12 ? " sampled" : "");
+}
+
 std::string Program::print() const {
   std::string text;
   for (const OwnMonoid &monoid : getOwnMonoids())
@@ -273,7 +282,8 @@ std::string Program::print() const {
   text += "(" + llvm::join(arrays, ", ") + ")\n    -> (";
   arrays.clear();
   for (const Output &output : outputs)
-    arrays.push_back(array(output.name, output.type, nodes[output.node].shape));
+    arrays.push_back(array(output.name, output.type, nodes[output.node].shape) +
+                     printTolerance(output, seed + arrays.size()));
   text += llvm::join(arrays, ", ") + ")\n";
   for (const Need &need : needs())
     text += "  require " + need.value.str() + " >= " + std::to_string(need.low) + "\n";

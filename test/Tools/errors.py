@@ -146,6 +146,28 @@ CASES = [
     (CODE + ("--set", "D"), "expects a setting NAME=VALUE, but got 'D'"),
     (CODE + ("--set", "D=3", "--set", "D=4"), "'D' is set twice"),
     (CODE + ("--set", "E=3"), "unknown setting 'E'; what can be set is N, D"),
+    # Tolerances
+    (CODE + ("--within", "y"), "moa-codegen: error: expects a tolerance RESULT=NUMBER, with "
+                               "',relative' and ',sampled' behind it where they are meant, but got 'y'"),
+    (CODE + ("--within", "y=0"),
+     "moa-codegen: error: the tolerance of 'y' is a positive, finite number, but '0' is none"),
+    (CODE + ("--within", "y=inf,relative"), "of 'y' is a positive, finite number, but 'inf' is none"),
+    (CODE + ("--within", "y=small"), "of 'y' is a positive, finite number, but 'small' is none"),
+    (CODE + ("--within", "y=1e-2,sampled,relative"),
+     "the tolerance of 'y' is a number with ',relative' and ',sampled' behind it, in this order, if "
+     "they are meant; it ends in ',relative'"),
+    (CODE + ("--within", "y=1e-2", "--within", "y=2e-2"), "'y' is given two tolerances"),
+    (CODE + ("--within", "z=1e-2"), "moa-codegen: error: no kernel has a result 'z'; there are y"),
+    (RUN[:-2] + ("--within", "z=1e-2"), "moa-run: error: no kernel has a result 'z'; there are y"),
+    (("moa-codegen", "counts.moa", "--within", "n=1e-2", "-o", "out"),
+     "moa-codegen: error: a tolerance bounds the error of floats, but the result 'n' of 'c' is exact"),
+    (("moa-codegen", "program.mlir", "--target=cuda", "--within", "y=1e-2", "-o", "out"),
+     "tolerances are of kernels of the levels moa, dnf and onf, and there is none of them here"),
+    (("moa-opt", "spec.moa", "--within", "z=1"), "moa-opt: error: no kernel has a result 'z'; there are y"),
+    (("moa-opt", "spec.moa", "--within", "y=-1"),
+     "moa-opt: error: the tolerance of 'y' is a positive, finite number, but '-1' is none"),
+    (("moa-opt", "normal.mlir", "--within", "y=1"),
+     "moa-opt: error: --within is for specifications; write the attribute 'within' into normal.mlir"),
     (CODE + ("--disable-rule=R99",), "R99"),
     (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value"),
     (CODE + ("--schedule=empty.moa",),
@@ -273,6 +295,11 @@ class Errors(unittest.TestCase):
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
         self.files["wide.moa"] = "kernel k[N](x : f32[N], c : i64) -> y : i64[N] { y = [i] c - i }\n"
         self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
+        self.files["counts.moa"] = "kernel c[N](x : f32[N]) -> n : i32[N] { n = iota(N) }\n"
+        self.files["program.mlir"] = (
+            'device.program @p attributes {symbols = [], requires = [], arg_names = [], '
+            'result_names = ["y"], result_types = [!moa.array<[], f32>]} {\n'
+            '^bb0(%y: !moa.array<[], f32>):\n}\n')
         self.files["many.moa"] = "kernel k[N](" + ", ".join(
             f"x{k} : f32[N]" for k in range(40)) + ") -> y : f32[N] { y = x0 }\n"
         self.files["sum.moa"] = (

@@ -118,6 +118,29 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "one rounding per operation.*ill-conditioned: FAILED")
 
+    def test_tolerance(self):
+        """The error of a result in the measure of its tolerance, beside that."""
+        self.write("kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4], v : f32[N])"
+                   " -> (y : f32[B, N, 4] within 1e-2 relative, z : f32[N] within 2e-3,"
+                   " s : f32 within 1) { y = x +.* w  z = v * 3  s = +/ z }")
+        words = ("--random", 1, "B=9", "N=40", "M=5")
+        done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        number = r"\d(\.\d+)?e-\d+"
+        self.assertRegex(done.stdout, rf"within   y: error {number} of 1e-2 allowed \(relative L2 "
+                         r"per index of \[B\], of the rows compared, worst at \[\d\]\)\n")
+        self.assertRegex(done.stdout, rf"within   z: error ({number}|0) of 2e-3 allowed "
+                         r"\(component-wise, worst at \[\d+\]\)\n")
+        self.assertRegex(done.stdout, rf"within   s: error ({number}|0) of 1 allowed \(component-wise\)\n")
+        self.assertIn(" allowed (relative L2 per index of [B], of the rows compared, worst at [", done.stdout)
+        self.assertIn(" allowed (component-wise, worst at [", done.stdout)
+        done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check=all", "--within",
+                       "z=2e-3,relative", "--within", "y=1e-20")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"within   z: .*\(relative L2\)\n")
+        self.assertRegex(done.stdout, r"within   y: .*\(component-wise, worst at \[.*\]\): FAILED\n")
+        self.assertIn("the result is not within the bound", done.stderr)
+
     def test_fortran_order_is_refused(self):
         done = self.run_on("f32", np.asfortranarray(self.x.astype(np.float32)))
         self.assertEqual(done.returncode, 1)

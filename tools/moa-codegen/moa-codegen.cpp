@@ -70,6 +70,11 @@ static cl::list<std::string>
              cl::desc("Set a size or an element type of the specification"),
              cl::cat(category));
 static cl::list<std::string>
+    tolerances("within", cl::value_desc("result=number[,relative][,sampled]"),
+               cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
+                        "specification says"),
+               cl::cat(category));
+static cl::list<std::string>
     disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
              cl::desc("Leave a law or a rule out (for tests)"),
              cl::cat(category));
@@ -235,6 +240,7 @@ int main(int argc, char **argv) {
     return fail(*wrong);
   moa::CompilerOptions options;
   options.settings.assign(settings.begin(), settings.end());
+  options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.processor = processor;
   if (target != "cpu")

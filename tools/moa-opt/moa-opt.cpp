@@ -10,6 +10,7 @@
 #include "lib/Pipelines/LevelCheck.h"
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Pipelines/Tolerances.h"
 #include "tools/CommandLine.h"
 #include "tools/Version.h"
 #include "tools/moa-opt/PassFlags.h"
@@ -28,6 +29,17 @@
 static llvm::cl::list<std::string>
     settings("set", llvm::cl::value_desc("NAME=VALUE"),
              llvm::cl::desc("Value of a symbol or an element type (.moa input only)"));
+
+static llvm::cl::list<std::string>
+    tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
+               llvm::cl::desc("The error that a result may have (.moa input only)"));
+
+/// The tolerances of the command line, of results of the module.
+static llvm::Error setTolerances(mlir::ModuleOp module) {
+  std::vector<std::string> words(tolerances.begin(), tolerances.end());
+  auto read = moa::readTolerances(words);
+  return read ? moa::setTolerances(module, *read) : read.takeError();
+}
 
 /// The moa module of a specification as text that keeps the user's locations.
 static std::unique_ptr<llvm::MemoryBuffer>
@@ -50,6 +62,10 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
   auto module = moa::parseMoA(source.getBuffer(), name, options, &context);
   if (!module)
     return nullptr;
+  if (llvm::Error error = setTolerances(*module)) {
+    llvm::errs() << "moa-opt: error: " << llvm::toString(std::move(error)) << '\n';
+    return nullptr;
+  }
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
@@ -102,6 +118,11 @@ int main(int argc, char **argv) {
       return 1;
   const auto flags = mlir::MlirOptMainConfig::createFromCLOptions();
   bool isText = buffer && !llvm::StringRef(input).ends_with(".moa");
+  if (isText && !tolerances.empty()) {
+    llvm::errs() << "moa-opt: error: --within is for specifications; write the attribute 'within' "
+                    "into " << input << '\n';
+    return 1;
+  }
   // Tests of MLIR's own messages compare these.
   if (isText && !flags.shouldVerifyDiagnostics() && !flags.shouldShowDialects() &&
       !isReadable(*buffer, input, registry, flags))

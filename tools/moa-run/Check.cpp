@@ -84,6 +84,22 @@ static std::vector<int64_t> chooseRows(int64_t allRows, int64_t rows,
   return {chosen.begin(), chosen.end()};
 }
 
+/// The same of arrays of `each` rows: rows of few arrays, so that something is known of the
+/// error of each.
+static std::vector<int64_t> chooseRowsOfArrays(int64_t allRows, int64_t each, int64_t rows,
+                                               std::mt19937_64 &generator) {
+  if (allRows == 0 || rows >= allRows)
+    return chooseRows(allRows, rows, generator);
+  constexpr int64_t wanted = 8; // rows of one array
+  int64_t count = std::max<int64_t>(1, rows / std::min(each, wanted));
+  std::vector<int64_t> arrays = chooseRows(allRows / each, count, generator), chosen;
+  for (int64_t array : arrays)
+    for (int64_t row :
+         chooseRows(each, std::max<int64_t>(1, rows / int64_t(arrays.size())), generator))
+      chosen.push_back(array * each + row);
+  return chosen;
+}
+
 /// The elements of a row to compare: all of a short row, some of a long one,
 /// whose elements are likely to cost a whole reduction each.
 static std::vector<int64_t> chooseColumns(int64_t width) {
@@ -112,6 +128,7 @@ public:
     error.name = output.getInfo().name;
     error.tolerance = getTolerance(info, output.getInfo());
     error.allRows = width ? output.getNumElements() / width : 0;
+    error.allowed = output.getInfo().within;
   }
 
   /// `rows` of them, or all if it is 0. Empty after an error of the interpreter.
@@ -126,6 +143,7 @@ private:
   bool measureConditioning();
   bool findTies();
   bool explainMismatch();
+  bool measureDelivered();
   double getFound(size_t k) const { return output.get(elements[k]); }
   double getRoundoff() const { return moa::getRoundoff(info); }
 
@@ -152,8 +170,12 @@ void OutputCheck::choose(int64_t rows, std::mt19937_64 &generator) {
       columns.push_back(k);
   else
     columns = chooseColumns(width);
+  const std::vector<int64_t> &shape = output.getShape();
+  int64_t each = error.allowed && error.allowed->isRelative && shape.size() > 2
+                     ? shape[shape.size() - 2]
+                     : error.allRows;
   std::vector<int64_t> chosen =
-      chooseRows(error.allRows, isWhole ? error.allRows : rows, generator);
+      chooseRowsOfArrays(error.allRows, each, isWhole ? error.allRows : rows, generator);
   error.rows = int64_t(chosen.size());
   for (int64_t row : chosen)
     for (int64_t column : columns)
@@ -310,6 +332,30 @@ bool OutputCheck::explainMismatch() {
   return true;
 }
 
+/// The error in the measure of the tolerance.
+bool OutputCheck::measureDelivered() {
+  if (!error.allowed)
+    return true;
+  ComparedElements compared;
+  compared.expected = expected;
+  for (size_t k = 0; k < elements.size(); ++k) {
+    compared.found.push_back(getFound(k));
+    compared.indices.push_back(output.getIndex(elements[k]));
+  }
+  if (error.allowed->isRelative) {
+    error.delivered = getRelativeError(compared);
+    return true;
+  }
+  Progress progress("magnitudes of " + error.name);
+  auto magnitudes =
+      unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
+  if (!magnitudes)
+    return false;
+  error.delivered = getComponentwiseError(compared, *magnitudes,
+                                          getLeastPositive(output.getInfo().elementType));
+  return true;
+}
+
 std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &generator) {
   choose(rows, generator);
   auto values = evaluate(isWhole ? Level::MoA : Level::DNF, {},
@@ -323,7 +369,7 @@ std::optional<OutputError> OutputCheck::run(int64_t rows, std::mt19937_64 &gener
       if (std::isfinite(value) && !std::isfinite(output.getRounded(value)))
         value = output.getRounded(value);
   compare();
-  if (error.mismatch && !explainMismatch())
+  if (!measureDelivered() || (error.mismatch && !explainMismatch()))
     return std::nullopt;
   if (error.relative <= error.tolerance)
     return error;

@@ -2,6 +2,7 @@
 #ifndef MOA_TOOLS_MOA_RUN_CHECK_H
 #define MOA_TOOLS_MOA_RUN_CHECK_H
 
+#include "Delivered.h"
 #include "Progress.h"
 #include "Values.h"
 #include <algorithm>
@@ -33,6 +34,11 @@ struct OutputError {
   /// A NaN or an infinity that only one side has, or the wrong one; `note` says where.
   bool mismatch = false;
   std::string note;
+  /// The tolerance that the output has, and its error in that measure over the rows that
+  /// are compared.
+  std::optional<AllowedError> allowed;
+  DeliveredError delivered;
+  bool keepsTolerance() const { return !allowed || delivered <= *allowed; }
   /// Where the language's own roundings move a result by more than a sixteenth, nothing
   /// can be said of it, and the bound stays there.
   double getBound() const { return tolerance + std::min(operands, 1.0 / 16); }
@@ -42,7 +48,8 @@ struct OutputError {
   bool illConditioned() const {
     return relative > getBound() && relative <= kRoundings * conditioning;
   }
-  bool ok() const { return !mismatch && relative <= getBound(); }
+  /// No pass spends accuracy yet, so a result with a tolerance keeps the bound of its types too.
+  bool ok() const { return !mismatch && relative <= getBound() && keepsTolerance(); }
 };
 
 /// Relative L2 error an output may have: that of the coarsest float type among

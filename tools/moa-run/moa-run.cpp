@@ -7,6 +7,7 @@
 #include "Arguments.h"
 #include "Check.h"
 #include "lib/Support/OutputFiles.h"
+#include "lib/Support/Tolerance.h"
 #include "tools/CommandLine.h"
 #include "tools/Numbers.h"
 #include "tools/Schedule.h"
@@ -39,6 +40,11 @@ static cl::list<std::string>
     settings("set", cl::value_desc("name=value"),
              cl::desc("Set a size or an element type of the specification"),
              cl::cat(category));
+static cl::list<std::string>
+    tolerances("within", cl::value_desc("result=number[,relative][,sampled]"),
+               cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
+                        "specification says"),
+               cl::cat(category));
 static cl::opt<std::string>
     kernelName("kernel", cl::value_desc("name"),
                cl::desc("The kernel to run, where there are several"),
@@ -148,6 +154,7 @@ private:
   Error runCompiled();
   Error runInterpreter();
   Error checkResults(bool &good);
+  void printDelivered(const moa::OutputError &error);
   /// Adds the outputs to `out`; before they exist, only to see that it can be done.
   Error addOutputs(moa::OutputFiles &out, bool exist);
   void printCompileTimes(double load);
@@ -302,6 +309,30 @@ Error Run::runInterpreter() {
   return Error::success();
 }
 
+/// "O: error 1.9e-3 of 3e-2 allowed (relative L2 per index of [B, H], worst at [1, 3])".
+void Run::printDelivered(const moa::OutputError &error) {
+  const moa::ParameterInfo &output =
+      *find_if(info.parameters, [&](const moa::ParameterInfo &parameter) {
+        return parameter.isOutput && parameter.name == error.name;
+      });
+  outs() << "within   " << error.name << ": error " << moa::getNumberText(error.delivered.error, 3)
+         << " of " << moa::getNumberText(error.allowed->epsilon) << " allowed (";
+  size_t leading = output.extents.size() - moa::getErrorAxes(output.extents.size());
+  if (!error.allowed->isRelative)
+    outs() << "component-wise";
+  else
+    outs() << "relative L2" << (leading ? " per index of [" : "")
+           << join(ArrayRef(output.extents).take_front(leading), ", ") << (leading ? "]" : "");
+  if (error.rows < error.allRows)
+    outs() << ", of the rows compared";
+  if (!error.delivered.worst.empty())
+    outs() << ", worst at ["
+           << join(map_range(error.delivered.worst, [](int64_t i) { return std::to_string(i); }),
+                   ", ")
+           << "]";
+  outs() << (error.keepsTolerance() ? ")\n" : "): FAILED\n");
+}
+
 Error Run::checkResults(bool &good) {
   auto errors =
       moa::checkOutputs(unit, info, arguments.getReferences(info),
@@ -326,7 +357,9 @@ Error Run::checkResults(bool &good) {
     if (error.illConditioned())
       outs() << ": ill-conditioned";
     outs() << (error.mismatch ? ", NaN or infinity at the wrong place: " : "") << error.note
-           << (error.ok() ? "\n" : ": FAILED\n");
+           << (error.mismatch || error.relative > error.getBound() ? ": FAILED\n" : "\n");
+    if (error.allowed)
+      printDelivered(error);
   }
   return Error::success();
 }
@@ -428,6 +461,7 @@ int main(int argc, char **argv) {
     return fail(toString(numbers.takeError()));
   moa::CompilerOptions options;
   options.settings.assign(settings.begin(), settings.end());
+  options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   if (schedule == "print")
     return fail("--schedule takes a file; moa-codegen --schedule=print writes one");

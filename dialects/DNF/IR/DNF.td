@@ -60,11 +60,12 @@ def DNF_KernelOp : DNF_NamedOp<"kernel",
 
     Constraints: one name per parameter (C1) and per result (C2); each result is defined
     once (C3); the body holds lets and outputs only (C4); parameters and results are
-    arrays (C5).
+    arrays (C5); one tolerance or unit per result, and tolerances of floats only (C6).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
+                       OptionalAttr<ArrayAttr>:$within);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

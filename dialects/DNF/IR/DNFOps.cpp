@@ -67,7 +67,7 @@ LogicalResult KernelOp::verify() {
       return op.emitOpError("expects only dnf.let and dnf.output in a kernel (C4)");
     }
   }
-  return success();
+  return verifyWithin(*this, "C6");
 }
 
 void LetOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {

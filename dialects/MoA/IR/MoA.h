@@ -3,6 +3,7 @@
 #define MOA_DIALECTS_MOA_IR_MOA_H
 
 #include "lib/Support/SymExpr.h"
+#include "lib/Support/Tolerance.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -28,6 +29,10 @@ namespace moa {
 /// The canonical expression of an extent attribute. The text is canonical by
 /// the verifiers, so parsing cannot fail on verified IR.
 SymExpr getSymExpr(mlir::StringAttr text);
+/// The tolerance of a result of a kernel of moa, dnf or onf, or null.
+WithinAttr getWithin(mlir::Operation *kernel, unsigned result);
+/// Of such a kernel: one tolerance or unit per result, and tolerances of floats only.
+mlir::LogicalResult verifyWithin(mlir::Operation *kernel, llvm::StringRef rule);
 /// Number of operands of a scalar function.
 unsigned getArity(ScalarFn fn);
 } // namespace moa

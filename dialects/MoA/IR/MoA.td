@@ -31,7 +31,8 @@ def MoA_KernelOp : MoA_Op<"kernel",
     A kernel maps input arrays to output arrays [Def 13]. Block arguments are the
     parameters in the user's order; `arg_names` holds their names. `symbols` are the
     run-time symbols in the order of declaration, `requires` the constraints as
-    canonical text (`H%G == 0`), `result_names` and `result_types` the outputs.
+    canonical text (`H%G == 0`), `result_names` and `result_types` the outputs, and `within`,
+    where some result has a tolerance, one `#moa.within` or `unit` per output.
 
         moa.kernel @rows attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"],
             result_names = ["s"], result_types = [!moa.array<[N], f32>]} {
@@ -41,12 +42,14 @@ def MoA_KernelOp : MoA_Op<"kernel",
         }
 
     Constraints: one name per parameter (C1) and per result (C2); parameters and
-    results are arrays (C3); the terminator is `moa.return` (C4). The contract of the
-    level, K1 to M2, is that of `moa-verify`.
+    results are arrays (C3); the terminator is `moa.return` (C4); one tolerance or unit per
+    result, and tolerances of floats only (C5). The contract of the level, K1 to M2, is that of
+    `moa-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
-                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types);
+                       StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
+                       OptionalAttr<ArrayAttr>:$within);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -35,6 +35,26 @@ include "dialects/MoA/IR/MoAEnums.td"
 def MoA_ScalarFnAttr : EnumAttr<MoA_Dialect, MoA_ScalarFn, "fn">;
 def MoA_MonoidAttr : EnumAttr<MoA_Dialect, MoA_Monoid, "monoid">;
 
+def MoA_WithinAttr : AttrDef<MoA_Dialect, "Within"> {
+  let mnemonic = "within";
+  let summary = "The error that a result may have [Def 25]";
+  let description = [{
+    `#moa.within<3.000000e-02, relative, sampled>`: `within 3e-2 relative sampled` of the
+    language. Without `relative` the measure is component-wise; without `sampled` the bound
+    is one that holds a priori. The attribute `within` of a kernel has one entry per result:
+    this or, for a result that may have no more error than the default numerics, `unit`.
+
+    Constraints: the tolerance is positive and finite (C1).
+  }];
+  let parameters = (ins APFloatParameter<"">:$epsilon, "bool":$relative, "bool":$sampled);
+  let builders = [AttrBuilder<(ins "const ::moa::Tolerance &":$tolerance)>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::moa::Tolerance getTolerance() const;
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

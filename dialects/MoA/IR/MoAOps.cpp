@@ -110,7 +110,7 @@ LogicalResult KernelOp::verify() {
       return emitOpError("expects results of array type (C3), but got ") << type;
   if (block.empty() || !isa<ReturnOp>(block.back()))
     return emitOpError("expects moa.return at its end (C4)");
-  return success();
+  return verifyWithin(*this, "C5");
 }
 
 LogicalResult ReturnOp::verify() {

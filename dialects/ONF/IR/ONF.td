@@ -125,14 +125,15 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
         }
 
     Constraints: one argument per input, output and temporary (C1); they are arrays of the
-    declared types (C2); the body holds `onf.for` only (C3). The contract, O1 to O7, is that of
-    `onf-verify`.
+    declared types (C2); the body holds `onf.for` only (C3); one tolerance or unit per result, and
+    tolerances of floats only (C4). The contract, O1 to O7, is that of `onf-verify`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$symbols,
                        StrArrayAttr:$requires, StrArrayAttr:$arg_names,
                        StrArrayAttr:$result_names, TypeArrayAttr:$result_types,
                        OptionalAttr<StrArrayAttr>:$temporary_names,
-                       OptionalAttr<TypeArrayAttr>:$temporary_types);
+                       OptionalAttr<TypeArrayAttr>:$temporary_types,
+                       OptionalAttr<ArrayAttr>:$within);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

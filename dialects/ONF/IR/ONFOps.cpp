@@ -100,7 +100,7 @@ LogicalResult KernelOp::verify() {
   for (Operation &op : block)
     if (!isa<ForOp>(op))
       return op.emitOpError("expects only onf.for at the top of a kernel (C3)");
-  return success();
+  return verifyWithin(*this, "C4");
 }
 
 void ForOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {

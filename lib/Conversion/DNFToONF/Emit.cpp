@@ -575,7 +575,8 @@ onf::KernelOp Emitter::run(std::vector<NestPlan> &nests) {
   target = onf::KernelOp::create(b, loc, source.getSymNameAttr(), source.getSymbols(),
                                  source.getRequires(), source.getArgNames(),
                                  source.getResultNames(), source.getResultTypes(),
-                                 /*temporary_names=*/nullptr, /*temporary_types=*/nullptr);
+                                 /*temporary_names=*/nullptr, /*temporary_types=*/nullptr,
+                                 source.getWithinAttr());
   target->setDiscardableAttrs(source->getDiscardableAttrDictionary());
   SmallVector<Type> types(source.getBody().getArgumentTypes());
   for (Type type : source.getResultTypes().getAsValueRange<TypeAttr>())

@@ -328,7 +328,7 @@ dnf::KernelOp ConvertMoAToDNF::open(KernelOp kernel) {
   auto result = dnf::KernelOp::create(
       b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbols(),
       kernel.getRequires(), kernel.getArgNames(), kernel.getResultNames(),
-      kernel.getResultTypes());
+      kernel.getResultTypes(), kernel.getWithinAttr());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   result.getBody().takeBody(kernel.getBody());
   Block &block = result.getBody().front();

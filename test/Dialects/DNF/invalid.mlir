@@ -80,6 +80,30 @@ dnf.kernel @kernel_c5_result attributes {symbols = ["N"], requires = [], arg_nam
 
 // -----
 
+// expected-error @below {{'dnf.kernel' op expects one tolerance or unit per result (C6), but got 0 for 1}}
+dnf.kernel @kernel_c6_count attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], within = []} {
+^bb0(%x: !moa.array<[N], f32>):
+  dnf.output 0 over ["n"] in ["N"] -> f32 {
+  ^bb0(%n: index):
+    %v = dnf.psi %x[%n] : !moa.array<[N], f32> -> f32
+    dnf.yield %v : f32
+  }
+}
+
+// -----
+
+// expected-error @below {{'dnf.kernel' op expects tolerances of floats only (C6), but got one of '!moa.array<[N], i32>'}}
+dnf.kernel @kernel_c6_type attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], i32>], within = [#moa.within<0.5>]} {
+^bb0(%x: !moa.array<[N], i32>):
+  dnf.output 0 over ["n"] in ["N"] -> i32 {
+  ^bb0(%n: index):
+    %v = dnf.psi %x[%n] : !moa.array<[N], i32> -> i32
+    dnf.yield %v : i32
+  }
+}
+
+// -----
+
 // expected-error @below {{expects parameters and results of array type (C5)}}
 dnf.kernel @kernel_c5_parameter attributes {symbols = ["N"], requires = [], arg_names = ["x", "z"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %z: f32):

@@ -76,3 +76,15 @@ dnf.kernel @counts attributes {symbols = ["N"], requires = [], arg_names = ["p",
     dnf.yield %s : index
   }
 }
+
+// CHECK-LABEL: dnf.kernel @tolerance
+// CHECK-SAME: within = [#moa.within<1.000000e-02, relative>]
+dnf.kernel @tolerance attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
+    result_types = [!moa.array<[N], f32>], within = [#moa.within<0.01, relative>]} {
+^bb0(%x: !moa.array<[N], f32>):
+  dnf.output 0 over ["n"] in ["N"] -> f32 {
+  ^bb0(%n: index):
+    %v = dnf.psi %x[%n] : !moa.array<[N], f32> -> f32
+    dnf.yield %v : f32
+  }
+}

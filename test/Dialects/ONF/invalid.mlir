@@ -83,6 +83,30 @@ onf.kernel @kernel_c2_scalar attributes {symbols = ["N", "M"], requires = [], ar
 
 // -----
 
+// expected-error @below {{'onf.kernel' op expects one tolerance or unit per result (C4), but got 2 for 1}}
+onf.kernel @kernel_c4_count attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], within = [unit, unit]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'onf.kernel' op expects tolerances of floats only (C4), but got one of '!moa.array<[N], i8>'}}
+onf.kernel @kernel_c4_type attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], i8>], within = [#moa.within<0.5>]} {
+^bb0(%x: !moa.array<[N], i8>, %y: !moa.array<[N], i8>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], i8> -> i8
+    onf.store %e, %y[%i] times ["y.s0"] plus "0" : i8, !moa.array<[N], i8>
+  }
+}
+
+// -----
+
 onf.kernel @kernel_c3 attributes {symbols = ["N", "M"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>):
   // expected-error @below {{'onf.extent' op expects only onf.for at the top of a kernel (C3)}}

@@ -141,3 +141,15 @@ onf.kernel @lifted_gpu attributes {symbols = ["N"], requires = [], arg_names = [
     onf.store %r, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
   }
 }
+
+// CHECK-LABEL: onf.kernel @tolerance
+// CHECK-SAME: within = [#moa.within<1.000000e-02, sampled>]
+onf.kernel @tolerance attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
+    result_types = [!moa.array<[N], f32>], within = [#moa.within<0.01, sampled>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>):
+  onf.for ["i"] in ["N"] {
+  ^bb0(%i: index):
+    %e = onf.load %x[%i] times ["x.s0"] plus "0" : !moa.array<[N], f32> -> f32
+    onf.store %e, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}

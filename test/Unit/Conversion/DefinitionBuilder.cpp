@@ -76,7 +76,8 @@ DefinitionBuilder::DefinitionBuilder()
     symbols.push_back(b.getStringAttr(name));
   kernel =
       dnf::KernelOp::create(b, loc, b.getStringAttr("k"),
-                            b.getArrayAttr(symbols), none, none, none, none);
+                            b.getArrayAttr(symbols), none, none, none, none,
+                            /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
 

@@ -47,7 +47,7 @@ KernelBuilder::KernelBuilder(std::vector<std::string> symbols)
     names.push_back(b.getStringAttr(name));
   ArrayAttr none = b.getArrayAttr({});
   kernel = KernelOp::create(b, loc, b.getStringAttr("k"), b.getArrayAttr(names),
-                            none, none, none, none);
+                            none, none, none, none, /*within=*/nullptr);
   b.createBlock(&kernel.getBody());
 }
 

@@ -177,8 +177,6 @@ const ErrorCase catenations[] = {
 INSTANTIATE_TEST_SUITE_P(Catenations, ErrorTest, ::testing::ValuesIn(catenations), nameOf);
 
 const ErrorCase absent[] = {
-    {"Within", "kernel k(x : f32) -> y : f32 within 1e-3 { y = x }",
-     "1:30: error: 'within' does not exist yet"},
     {"AssumeOfFloats", "kernel k(x : f32) -> y : f32 assume x > 0 { y = x }",
      "1:37: error: an assumption compares integers"},
     {"AssumeOfNoSubscript", "kernel k[N](t : i32[N]) -> y : i32[N] assume [i] i < N { y = t }",
@@ -189,11 +187,36 @@ const ErrorCase absent[] = {
      "1:46: error: 't' has 1 axis, but 0 subscripts in the assumption"},
     {"AssumeInBody", KERNEL("assume N > 1\nO = x"),
      "3:1: error: 'assume' stands in front of the body of a kernel"},
-    {"WithinInBody", KERNEL("O = x within 1e-3"),
-     "3:7: error: 'within' does not exist yet"},
 };
 INSTANTIATE_TEST_SUITE_P(NotYet, ErrorTest, ::testing::ValuesIn(absent),
                          nameOf);
+
+const ErrorCase tolerances[] = {
+    {"InBody", KERNEL("O = x within 1e-3"),
+     "3:7: error: 'within' stands behind the type of a result, as in '-> y : f32[N] within 1e-2'"},
+    {"OfParameter", "kernel k(x : f32 within 1e-3) -> y : f32 { y = x }",
+     "1:18: error: 'within' bounds the error of a result, and 'x' is a parameter"},
+    {"OfIntegers", "kernel k(x : i32) -> y : i32 within 1e-3 { y = x }",
+     "1:30: error: 'within' bounds the error of floats, but 'y' is of type i32, which is exact"},
+    {"OfBooleans", "kernel k(x : i32) -> y : bool within 1e-3 { y = x > 0 }",
+     "1:31: error: 'within' bounds the error of floats, but 'y' is of type bool"},
+    {"NoNumber", "kernel k(x : f32) -> y : f32 within relative { y = x }",
+     "1:37: error: expected the error that 'y' may have, a number as in 'within 1e-2', but found"},
+    {"Infinite", "kernel k(x : f32) -> y : f32 within inf { y = x }",
+     "1:37: error: expected the error that 'y' may have, a number as in 'within 1e-2', but found"},
+    {"Negative", "kernel k(x : f32) -> y : f32 within -1e-3 { y = x }",
+     "1:37: error: expected the error that 'y' may have, a number as in 'within 1e-2', but found"},
+    {"Zero", "kernel k(x : f32) -> y : f32 within 0.0 { y = x }",
+     "1:37: error: a tolerance is positive, but this is 0.0; without 'within' the compiler spends no "
+     "accuracy"},
+    {"Order", "kernel k(x : f32) -> y : f32 within 1e-3 sampled relative { y = x }",
+     "1:50: error: behind the number of 'within' stand 'relative' and 'sampled' in this order, "
+     "each once or not at all"},
+    {"Misspelt", "kernel k(x : f32) -> y : f32 within 1e-3 relativ { y = x }",
+     "1:42: error: behind the number of 'within' may stand 'relative' and 'sampled', but not "
+     "'relativ'; did you mean 'relative'?"},
+};
+INSTANTIATE_TEST_SUITE_P(Tolerances, ErrorTest, ::testing::ValuesIn(tolerances), nameOf);
 
 const ErrorCase names[] = {
     {"UnknownName", KERNEL("scores = x\nO = scres"),

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 using namespace moa;
 using testing::HasSubstr;
@@ -187,6 +188,110 @@ TEST(Check, AResultBeyondItsTypeIsAnInfinity) {
     EXPECT_TRUE(error.ok()) << error.name << ": " << error.note;
   trial.call.outputs[0].set(0, trial.call.outputs[0].get(0) > 0 ? -INFINITY : INFINITY);
   EXPECT_FALSE(trial.check(0)[0].ok());
+}
+
+const char *const kHeads =
+    "kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4]) -> (y : f32[B, N, 4] within 1e-3 relative,\n"
+    "    z : f32[B, N] within 1e-3) { y = x +.* w\n  z = +/ x }\n";
+
+TEST(Check, MeasuresRelativeTolerancesPerLeadingIndex) {
+  Trial trial = tryText(kHeads, {{"B", "5"}, {"N", "20"}, {"M", "30"}});
+  ASSERT_TRUE(trial.unit.ok()) << trial.unit.renderDiagnostics();
+  OutputError right = trial.check(0)[0];
+  ASSERT_TRUE(right.allowed);
+  EXPECT_EQ(right.allowed->epsilon, 1e-3);
+  EXPECT_TRUE(right.allowed->isRelative);
+  EXPECT_FALSE(right.allowed->isSampled);
+  EXPECT_TRUE(right.ok());
+  EXPECT_LT(right.delivered.error, 1e-6);
+  EXPECT_EQ(right.delivered.worst.size(), 1u);
+  // One array is off by two permille, which is less than one of the whole result.
+  Value &y = trial.call.outputs[0];
+  for (int64_t k = 3 * 80; k < 4 * 80; ++k)
+    y.set(k, y.get(k) * 1.002);
+  OutputError wrong = trial.check(0)[0];
+  EXPECT_NEAR(wrong.delivered.error, 2e-3, 1e-6);
+  EXPECT_EQ(wrong.delivered.worst, std::vector<int64_t>{3});
+  EXPECT_FALSE(wrong.keepsTolerance());
+  EXPECT_FALSE(wrong.ok());
+}
+
+TEST(Check, SamplesRowsOfFewArraysForRelativeTolerances) {
+  Trial trial = tryText(kHeads, {{"B", "50"}, {"N", "20"}, {"M", "30"}});
+  ASSERT_TRUE(trial.unit.ok());
+  // The last array is among them, and its error is not diluted by the others.
+  Value &y = trial.call.outputs[0];
+  for (int64_t k = 49 * 80; k < 50 * 80; ++k)
+    y.set(k, y.get(k) * 1.002);
+  std::vector<OutputError> errors = trial.check(16);
+  EXPECT_EQ(errors[0].rows, 16);
+  EXPECT_NEAR(errors[0].delivered.error, 2e-3, 1e-6);
+  EXPECT_EQ(errors[0].delivered.worst, std::vector<int64_t>{49});
+  EXPECT_EQ(errors[1].rows, 16);
+  EXPECT_TRUE(errors[1].ok());
+}
+
+TEST(Check, MeasuresOtherTolerancesByMagnitudes) {
+  Trial trial = tryText(kHeads, {{"B", "5"}, {"N", "20"}, {"M", "30"}});
+  ASSERT_TRUE(trial.unit.ok());
+  const Value &x = trial.call.arrays[0];
+  Value &z = trial.call.outputs[1];
+  double magnitude = 0;
+  for (int64_t m = 0; m < 30; ++m)
+    magnitude += std::fabs(x.get((2 * 20 + 7) * 30 + m));
+  EXPECT_TRUE(trial.check(0)[1].ok());
+  z.set(2 * 20 + 7, z.get(2 * 20 + 7) + 0.01 * magnitude);
+  OutputError error = trial.check(0)[1];
+  EXPECT_NEAR(error.delivered.error, 0.01, 1e-6);
+  EXPECT_EQ(error.delivered.worst, (std::vector<int64_t>{2, 7}));
+  EXPECT_FALSE(error.keepsTolerance());
+}
+
+TEST(Check, KeepsTheBoundOfTheTypesUnderALargeTolerance) {
+  // Nothing is spent, so an error that the types do not explain is one.
+  Trial trial = tryText("kernel k[N](x : f32[N]) -> y : f32[N] within 0.5 { y = x * 3 }\n",
+                        {{"N", "40"}});
+  ASSERT_TRUE(trial.unit.ok());
+  EXPECT_TRUE(trial.check(0)[0].ok());
+  Value &y = trial.call.outputs[0];
+  y.set(4, y.get(4) * 1.1);
+  OutputError error = trial.check(0)[0];
+  EXPECT_TRUE(error.keepsTolerance());
+  EXPECT_FALSE(error.ok());
+}
+
+TEST(Delivered, NothingByNothingIsNoError) {
+  ComparedElements elements{{{0}, {1}}, {0, 1}, {0, 1}};
+  EXPECT_EQ(getRelativeError(elements).error, 0);
+  EXPECT_EQ(getComponentwiseError(elements, {0, 0}, 0).error, 0);
+  elements.found[0] = 1e-30;
+  EXPECT_EQ(getComponentwiseError(elements, {0, 1}, 1e-29).error, 0);
+  DeliveredError error = getComponentwiseError(elements, {0, 1}, 0);
+  EXPECT_TRUE(std::isinf(error.error));
+  EXPECT_EQ(error.worst, std::vector<int64_t>{0});
+  EXPECT_FALSE(error <= (AllowedError{1e300, false, false}));
+}
+
+TEST(Delivered, WhatIsNoNumberIsLeftToTheComparison) {
+  ComparedElements elements{{{0}, {1}, {2}}, {NAN, INFINITY, 2}, {1, INFINITY, 1}};
+  EXPECT_EQ(getRelativeError(elements).error, 1);
+  EXPECT_EQ(getComponentwiseError(elements, {1, 1, 4}, 0).error, 0.25);
+}
+
+TEST(Delivered, ScalarsAndVectorsAreOneArray) {
+  EXPECT_EQ(getErrorAxes(0), 0u);
+  EXPECT_EQ(getErrorAxes(1), 1u);
+  EXPECT_EQ(getErrorAxes(4), 2u);
+  ComparedElements elements{{{}}, {3}, {2}};
+  EXPECT_EQ(getRelativeError(elements).error, 0.5);
+  EXPECT_TRUE(getRelativeError(elements).worst.empty());
+}
+
+TEST(Delivered, KnowsTheLeastNumberOfEveryType) {
+  EXPECT_EQ(getLeastPositive("f32"), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(getLeastPositive("f64"), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(getLeastPositive("f16"), fromFloat16(1));
+  EXPECT_EQ(getLeastPositive("bf16"), fromBFloat16(1));
 }
 
 } // namespace
