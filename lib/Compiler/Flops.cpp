@@ -14,6 +14,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -200,9 +201,41 @@ private:
     return terms;
   }
 
+  /// The same over one further axis of the nest, if the bounds of the pieces depend on it;
+  /// `index` is its.
+  std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold, BlockArgument &index) {
+    SetVector<Operation *> slice;
+    BackwardSliceOptions options;
+    options.omitBlockArguments = true;
+    llvm::SetVector<Value> read(fold.getBounds().begin(), fold.getBounds().end());
+    for (Value bound : fold.getBounds())
+      (void)getBackwardSlice(bound, &slice, options);
+    for (Operation *op : slice)
+      read.insert(op->operand_begin(), op->operand_end());
+    for (BlockArgument argument : nest.getBody().getArguments().drop_back())
+      if (read.contains(argument)) {
+        if (index)
+          return std::nullopt;
+        index = argument;
+      }
+    if (!index)
+      return countPieces(nest, fold);
+    double terms = 0;
+    int64_t extent = getExtent(getExtentOf(index));
+    for (int64_t value = 0; value < extent; ++value) {
+      values[index] = value;
+      std::optional<double> some = countPieces(nest, fold);
+      values.erase(index);
+      if (!some)
+        return std::nullopt;
+      terms += *some;
+    }
+    return terms;
+  }
+
   /// Terms of a state: the values of the indices that it depends on, its own
   /// and those of the loops and folds around it.
-  double countTerms(onf::AccOp acc) const {
+  double countTerms(onf::AccOp acc) {
     llvm::SetVector<BlockArgument> indices = getTermIndices(acc);
     double terms = 1;
     onf::FoldOp outermost;
@@ -213,11 +246,15 @@ private:
     BlockArgument key = outermost.getBody().getArgument(0);
     if (!nest.getExtents().empty()) {
       BlockArgument row = nest.getBody().getArguments().back();
-      std::optional<double> present = countPieces(nest, outermost);
-      if (present && indices.contains(key) && indices.contains(row)) {
+      BlockArgument further;
+      std::optional<double> present = countPieces(nest, outermost, further);
+      if (present && indices.contains(key) && indices.contains(row) &&
+          (!further || indices.contains(further))) {
         terms = *present;
         indices.remove(key);
         indices.remove(row);
+        if (further)
+          indices.remove(further);
       }
     }
     for (BlockArgument index : indices)

@@ -182,23 +182,25 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
 /// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
 /// q < L: each element of the range once, so that L·p + q is one index below M.
 void ONFAccesses::joinParts(Access &access) {
-  for (Term entry : SmallVector<Term>(access.index)) {
+  ArrayRef<Term> conditions =
+      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
+  for (Term condition : conditions) {
+    if (!condition->is(TermKind::NotNegative))
+      continue;
     SmallVector<std::pair<Term, int64_t>> parts;
     int64_t constant = 0;
-    splitSum(entry, parts, constant);
+    splitSum(condition->operands[0], parts, constant);
     for (auto [place, one] : parts)
-      for (auto [part, length] : parts) {
+      for (auto [part, factor] : parts) {
         Term size = variables.extentOf(place), count = variables.extentOf(part);
-        if (one != 1 || place == part || !size || !count || !size->is(TermKind::Number) ||
-            size->value != length || !count->is(TermKind::Quotient) || count->operands[1] != size)
+        if (one != -1 || place == part || !size || !count || size != terms.number(-factor))
           continue;
-        Term range = terms.difference(count->operands[0], terms.number(length - 1));
-        Term whole = terms.sum(place, terms.scaled(part, length));
-        Term inside = terms.below(whole, range);
-        if (terms.both(access.condition, inside) != access.condition)
+        Term whole = terms.sum(place, terms.scaled(part, -factor));
+        Term range = terms.sum(terms.sum(condition->operands[0], terms.number(1)), whole);
+        if (count != terms.quotient(terms.sum(range, terms.number(-factor - 1)), size))
           continue;
         Term joined = variables.get((1u << 18) + place->id, range, terms.nameOf(place));
-        DenseMap<Term, Term> with{{place, terms.difference(joined, terms.scaled(part, length))}};
+        DenseMap<Term, Term> with{{place, terms.sum(joined, terms.scaled(part, factor))}};
         for (Term &index : access.index)
           index = terms.substitute(index, with);
         access.condition = terms.under(terms.substitute(access.condition, with),

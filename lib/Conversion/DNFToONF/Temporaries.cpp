@@ -433,6 +433,20 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
   return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
 }
 
+/// Whether the terms of a sum read another reduction over a range of any length, which each part
+/// would compute again.
+static bool isCascade(ExprContext &exprs, Expr sum) {
+  int64_t j = exprs.freshIndex(exprs.boundName(sum));
+  auto [body, present] = exprs.open(sum, j);
+  bool found = false;
+  for (Expr part : {body, present})
+    if (part)
+      walk(part, [&](Expr node) {
+        found |= node->kind == ExprKind::Reduce && !node->dependsOn(j) && !knownExtent(node);
+      });
+  return found;
+}
+
 /// R4: Σ over j < M = Σ over the parts of Σ over the j of a part, which are stored.
 Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                             StringRef name, Location loc) {
@@ -525,7 +539,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       auto [loc, name] = placeAndName(inner);
       IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
       Expr sum = inner;
-      if (!knownExtent(inner) && enabled("R4"))
+      if (!knownExtent(inner) && enabled("R4") && !isCascade(exprs, inner))
         sum = storeParts(nests, inner, indices, name, loc);
       stored[inner] = store(nests, sum, indices, type, name, loc);
       if (observer) {

@@ -116,6 +116,15 @@ RULES = {
     "R6": (VARIANCE, lambda x: x.var(axis=1)),
 }
 
+# Products that associate, and what rows share: without the rule nothing is stored between nests.
+LINEAR = kernel("O = (Q +.* transpose(K)) +.* V", *ATTENTION)
+NORMS = kernel("O = (Q +.* transpose(K) - [i, j] sqrt(+/ (Kw[j] * Kw[j]))) +.* V\n  Kw = cat(K, K, 1)", *ATTENTION)
+
+
+def norms(Q, K, V):
+    return (Q @ K.T - np.sqrt(2 * (K * K).sum(axis=1))) @ V
+
+
 # The split of ranges: without it a range is one part.
 ROWS = kernel("O = softmax(x) +.* w", "x : f32[N, M], w : f32[M, 8]", "O : f32[N, 8]")
 
@@ -174,7 +183,7 @@ class DisabledLaws(mt.KernelTest):
     def test_every_law_has_a_witness(self):
         refused = emit(SOFTMAX, "dnf", "--disable-rule=no-such-law").stderr
         listed = set(re.findall(r"[\w-]+", refused.split("there are", 1)[1]))
-        self.assertEqual(listed, {*WITNESSES, *RULES, "R4", "intervals"})
+        self.assertEqual(listed, {*WITNESSES, *RULES, "R4", "R7", "intervals"})
 
     def test_R4(self):
         def meaning(x, w):
@@ -188,6 +197,14 @@ class DisabledLaws(mt.KernelTest):
         # Parts are merged by a nest of their own.
         self.assertIn("@k_nest1", emit(ROWS, "vector").stdout)
         self.assertNotIn("@k_nest1", emit(ROWS, "vector", "--disable-rule=R4").stdout)
+
+    def test_R7(self):
+        """Sums that rows share are stored once; without the rule the order is the one that is written."""
+        for spec, meaning in ((LINEAR, lambda Q, K, V: (Q @ K.T) @ V), (NORMS, norms)):
+            self.check_values(spec, meaning)
+            self.check_values(spec, meaning, "--disable-rule=R7")
+            self.assertIn("temporary_names", emit(spec, "onf").stdout)
+            self.assertNotIn("temporary_names", emit(spec, "onf", "--disable-rule=R7").stdout)
 
     def test_intervals(self):
         self.check_values(CAUSAL, causal)

@@ -344,13 +344,39 @@ Equation repair(Random &random) {
   return withFold(std::move(left), FoldText(rows, {"x", "y"}, 2).with(body));
 }
 
-/// R4: ⊕ over a range is ⊕ of ⊕ over its parts, here of two parts one behind the other.
+/// Rows by depth, depth by keys, keys by columns.
+std::vector<Parameter> chainShapes(Random &random) {
+  std::string rows = random.pick<std::string>({"N0", "P1"}), keys = random.pick<std::string>({"N1", "N0", "P0"});
+  std::string depth = random.pick<std::string>({"1", "2", "3", "5"});
+  std::string columns = random.pick<std::string>({"1", "2", "4"});
+  return {{"a", {rows, depth}}, {"b", {depth, keys}}, {"c", {keys, columns}}};
+}
+
+/// The product of three matrices from input `first` on: a·(b·c) on the left, (a·b)·c on the right.
+void addChain(ByArrays &s, unsigned first) {
+  auto product = [](KernelBuilder &k, Value x, Value y) {
+    return k.reduce(Monoid::add, k.map(Fn::mul, {x, y}, {{0, 1}, {1, 2}}), 1);
+  };
+  s.left.output(product(s.left, s.l[first], product(s.left, s.l[first + 1], s.l[first + 2])));
+  s.right.output(product(s.right, product(s.right, s.r[first], s.r[first + 1]), s.r[first + 2]));
+}
+
+/// A negative factor makes −0 of a sum that is 0.
+Equation withZeros(Equation equation) {
+  equation.equality = Equality::Values;
+  return equation;
+}
+
+/// R4: ⊕ over a range is ⊕ of ⊕ over its parts, here of two parts one behind the other, and of a
+/// stored sum over parts that the rule makes.
 Equation splitting(Random &random) {
   Rows rows(random);
   Shape first = rows.shape, second = rows.shape;
   second[rows.axis] = random.pick<std::string>({"0", "1", "N1", "P1"});
   Monoid monoid = random.pick<Monoid>({Monoid::add, Monoid::mul, Monoid::max, Monoid::min});
-  ByArrays s({{"x", first}, {"y", second}});
+  std::vector<Parameter> inputs = chainShapes(random);
+  inputs.insert(inputs.begin(), {Parameter{"x", first}, Parameter{"y", second}});
+  ByArrays s(inputs);
   s.left.output(s.left.reduce(monoid, s.left.cat(s.l[0], s.l[1], rows.axis), rows.axis));
   Fn combine = monoid == Monoid::add   ? Fn::add
                : monoid == Monoid::mul ? Fn::mul
@@ -358,7 +384,8 @@ Equation splitting(Random &random) {
                                        : Fn::min;
   s.right.output(s.right.map(combine, {s.right.reduce(monoid, s.r[0], rows.axis),
                                        s.right.reduce(monoid, s.r[1], rows.axis)}));
-  return s.finish();
+  addChain(s, 2);
+  return withZeros(s.finish());
 }
 
 /// R5: Σₖ Aₖ·(Σ_d B_d·C_kd) = Σ_d B_d·(Σₖ Aₖ·C_kd), beside the sums over k of every d.
@@ -381,6 +408,13 @@ Equation exchange(Random &random) {
   // A negative B makes −0 of a sum that is 0.
   equation.equality = Equality::Values;
   return equation;
+}
+
+/// R7, as association needs it: Σₑ Aₑ·(Σⱼ Bₑⱼ·Cⱼ), whose inner sum rows share, = Σⱼ (Σₑ Aₑ·Bₑⱼ)·Cⱼ.
+Equation association(Random &random) {
+  ByArrays s(chainShapes(random));
+  addChain(s, 0);
+  return withZeros(s.finish());
 }
 
 /// R6: Σⱼ F(xⱼ, d) = Σᵣ Hᵣ(d) · Σⱼ Gᵣ(xⱼ), here with d = Σ x:
@@ -427,9 +461,10 @@ std::vector<Law> foldRules() {
           {"R1", "R1", factor},
           {"R2", "R2", pairing},
           {"R3", "R3", repair, {"R2"}},
-          {"R4", "", splitting},
+          {"R4", "R4", splitting, {"R7"}},
           {"R5", "R5", exchange, {"R2"}},
-          {"R6", "R6", separation}};
+          {"R6", "R6", separation},
+          {"R7", "R7", association}};
 }
 
 } // namespace moa::test

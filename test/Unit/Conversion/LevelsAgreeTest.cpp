@@ -53,7 +53,8 @@ TEST_P(LevelsAgree, WithoutR2) { compare({"R2"}); }
 TEST_P(LevelsAgree, WithoutR3) { compare({"R3"}); }
 TEST_P(LevelsAgree, WithoutR5) { compare({"R5"}); }
 TEST_P(LevelsAgree, WithoutR6) { compare({"R6"}); }
-TEST_P(LevelsAgree, WithoutRules) { compare({"R0", "R1", "R2", "R3", "R5", "R6"}); }
+TEST_P(LevelsAgree, WithoutR7) { compare({"R7"}); }
+TEST_P(LevelsAgree, WithoutRules) { compare({"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7"}); }
 
 std::string textOf(mlir::Operation *op) {
   std::string text;
