@@ -127,17 +127,19 @@ private:
     SymExpr before, after;
     llvm::DenseSet<Expr> scores;
   };
-  std::optional<Association> findAssociation(Expr t, const IndexExtents &rows);
+  std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
+  bool readsInside(Expr e, IndexExtents indices);
+  bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
   Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
-  mlir::TypeAttr roundingOf(Expr left, Expr inner);
+  mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr sum);
   Expr anyOf(Expr e);
   bool isAffordable(llvm::ArrayRef<SymExpr> extents);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                      std::optional<size_t> carried);
+                      std::optional<size_t> carried, bool isAlways);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
@@ -145,7 +147,7 @@ private:
   Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                   llvm::StringRef name, mlir::Location loc);
   Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
-                   std::optional<size_t> carried);
+                   std::optional<size_t> carried, bool isAlways);
   Expr storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   void planFolds(NestPlan &nest);
   void exchangeReductions(NestPlan &nest);

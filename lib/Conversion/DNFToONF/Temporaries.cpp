@@ -108,12 +108,74 @@ static bool growsWith(Expr x, int64_t index) {
   return isSum && !a->dependsOn(index) && growsWith(b, index);
 }
 
-/// Finds the other side of the law for the sum `t` of a row.
-std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows) {
+/// Whether selections decide what is needed of a value, outside of reductions.
+static bool hasConditions(Expr value) {
+  llvm::DenseSet<Expr> seen;
+  std::function<bool(Expr)> visit = [&](Expr e) {
+    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
+           (e->isOp("arith.select") || llvm::any_of(e->operands, visit));
+  };
+  return visit(value);
+}
+
+/// Whether every element that `e` reads is one of its array for all values of these indices. What
+/// was proved of an index under a condition may not hold where an array is computed as a whole.
+bool Derivation::readsInside(Expr e, IndexExtents indices) {
+  llvm::DenseSet<Expr> seen;
+  std::function<bool(Expr)> visit = [&](Expr node) {
+    if (!seen.insert(node).second)
+      return true;
+    if (node->kind == ExprKind::Reduce) {
+      int64_t id = openings.indexFor(node);
+      auto [body, present] = exprs.open(node, id);
+      indices.push_back({id, *SymExpr::parse(node->extent)});
+      return visit(body) && (!present || visit(present));
+    }
+    if (node->kind == ExprKind::Psi && node->id < int64_t(kernel.getArgNames().size())) {
+      auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
+      for (auto [axis, index] : llvm::enumerate(node->operands))
+        if (!isInside(index, type.getExtent(axis), indices))
+          return false;
+      return true;
+    }
+    return llvm::all_of(node->operands, visit);
+  };
+  return visit(e);
+}
+
+/// Whether 0 ≤ index < size: an index with this extent, a number, or a quotient of heads by their
+/// groups.
+bool Derivation::isInside(Expr index, const SymExpr &size, const IndexExtents &indices) {
+  auto extentOf = [&](Expr e) -> std::optional<SymExpr> {
+    if (e->kind == ExprKind::Index)
+      for (auto &[id, extent] : indices)
+        if (id == e->id)
+          return extent;
+    return std::nullopt;
+  };
+  if (auto extent = extentOf(index))
+    return *extent == size;
+  if (index->kind == ExprKind::Extent) {
+    auto place = SymExpr::parse(index->text)->getConstant(), known = size.getConstant();
+    return place && known && *place >= 0 && *place < *known;
+  }
+  if (!index->isOp("arith.floordivsi") || index->operands[1]->kind != ExprKind::Extent)
+    return false;
+  auto whole = extentOf(index->operands[0]);
+  if (!whole || SymExpr::floorDiv(*whole, size) != *SymExpr::parse(index->operands[1]->text))
+    return false;
+  std::string divides = (SymExpr::mod(*whole, size).str() + " == 0");
+  return llvm::is_contained(kernel.getRequires().getAsValueRange<StringAttr>(), divides);
+}
+
+/// Finds the other side of the law for the sum `t` of a row. `isAlways`: nothing decides whether it is needed.
+std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const IndexExtents &rows,
+                                                                   bool isAlways) {
   Association found;
   found.sum = t;
   found.j = exprs.freshIndex(exprs.boundName(t));
   std::tie(found.body, found.present) = exprs.open(t, found.j);
+  isAlways &= !found.present;
   SmallVector<FoldRules::Factor> factors = rules.factors(found.body);
   for (auto [n, factor] : llvm::enumerate(factors)) {
     Expr inner = found.inner = factor.base;
@@ -151,11 +213,15 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       found.last = lastOf(exprs, part, exprs.index(found.j));
       isSplit &= bool(found.last);
     }
-    if (found.last && shared.size() == 1 && growsWith(found.last, shared[0]))
+    // Parts of such a range hold elements if nothing else restricts it.
+    if (found.last && !found.range && shared.size() == 1 && growsWith(found.last, shared[0]))
       found.row = shared[0];
     else
       isSplit &= !found.last;
-    if (isSplit)
+    IndexExtents indices = rows;
+    indices.push_back({found.j, *SymExpr::parse(t->extent)});
+    indices.push_back({found.axis, *SymExpr::parse(inner->extent)});
+    if (isSplit && (isAlways || readsInside(found.term, indices)))
       return found;
   }
   return std::nullopt;
@@ -190,7 +256,7 @@ void Derivation::addCosts(const Association &a, IndexExtents extents, Associatio
 Expr Derivation::outerSum(const Association &a, Expr stored, Expr present) {
   Expr product = exprs.op("arith.mulf", {a.left, stored}, a.sum->type);
   Expr value = exprs.reduce(Monoid::add, a.inner->extent, a.axis, product, present,
-                            roundingOf(a.left, a.inner), exprs.boundName(a.inner));
+                            roundingOf(a.left, a.inner, a.sum), exprs.boundName(a.inner));
   exprs.inheritPlace(a.sum, value);
   return value;
 }
@@ -248,7 +314,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored,
                            exprs.greater(exprs.index(before), exprs.index(part)), TypeAttr(), "part");
   exprs.inheritName(a.sum, upTo);
-  TypeAttr rounds = roundingOf(a.left, a.inner);
+  TypeAttr rounds = roundingOf(a.left, a.inner, a.sum);
   Expr prefix = store(nests, upTo, with(before, parts + SymExpr(1)), rounds ? rounds.getValue() : type,
                       name + "_before", loc);
   // What the rows make of them, in blocks that begin with the same part.
@@ -290,7 +356,9 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
 /// What the operands of the outer contraction are rounded to: as a computed operand is, to the
 /// type of the other one. Sums over a whole range leave the range of f16 where their terms do
 /// not, and are kept as they are.
-TypeAttr Derivation::roundingOf(Expr left, Expr inner) {
+TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
+  if (!sum->rounds)
+    return {};
   TypeAttr rounds = inner->rounds;
   if (!rounds && left->isOp("arith.extf") && left->operands[0]->kind == ExprKind::Psi)
     rounds = TypeAttr::get(left->operands[0]->type);
@@ -302,8 +370,10 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
     return value;
   AssociationCosts costs;
   SmallVector<Association> found;
+  bool isAlways = !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
-    auto association = isFloatSum(t) && !knownExtent(t) ? findAssociation(t, rows) : std::nullopt;
+    auto association =
+        isFloatSum(t) && !knownExtent(t) ? findAssociation(t, rows, isAlways) : std::nullopt;
     if (!association || (association->last && !enabled("R4")))
       continue;
     addCosts(*association, rows, costs);
@@ -484,7 +554,7 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
 /// on all rows, and is more work than to load its value. The axis that a row carries takes no
 /// part: what does not depend on it is shared by the row.
 bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
-                                std::optional<size_t> carried) {
+                                std::optional<size_t> carried, bool isAlways) {
   if (!isFloatSum(sum) || knownExtent(sum).value_or(kNominal) < kLeastTerms)
     return false;
   SymExpr lost(1);
@@ -509,12 +579,13 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
     return llvm::any_of(all, [&](auto &index) { return index.first == id; });
   });
-  return isInside && isKnown && nominal(lost) >= 2 && isAffordable(extents);
+  return isInside && isKnown && nominal(lost) >= 2 && isAffordable(extents) &&
+         (isAlways || readsInside(sum, all));
 }
 
 /// `outer` with the reductions in it that are stored as elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
-                             size_t rows, std::optional<size_t> carried) {
+                             size_t rows, std::optional<size_t> carried, bool isAlways) {
   // What is stored in it depends on its own indices alone, wherever it stands.
   if (auto known = withStored.find(outer); known != withStored.end())
     return known->second;
@@ -522,13 +593,14 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   int64_t e = openings.indexFor(outer);
   auto [body, present] = exprs.open(outer, e);
   all.push_back({e, *SymExpr::parse(outer->extent)});
+  isAlways &= !present && !hasConditions(body);
   llvm::DenseMap<Expr, Expr> stored;
   auto visit = [&](Expr root) {
     for (Expr inner : outermostReductions(root)) {
       if (stored.contains(inner))
         continue;
-      if (!isWorthStoring(inner, all, rows, carried)) {
-        if (Expr after = storeInside(nests, inner, all, rows, carried); after != inner)
+      if (!isWorthStoring(inner, all, rows, carried, isAlways)) {
+        if (Expr after = storeInside(nests, inner, all, rows, carried, isAlways); after != inner)
           stored[inner] = after;
         continue;
       }
@@ -574,7 +646,7 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   std::optional<size_t> carried = chooseCarried(value, indices, domain);
   auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
   for (Expr outer : outermostReductions(value))
-    after[outer] = storeInside(nests, outer, rows, rows.size(), carried);
+    after[outer] = storeInside(nests, outer, rows, rows.size(), carried, !hasConditions(value));
   withStored = std::move(outside);
   return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
 }
