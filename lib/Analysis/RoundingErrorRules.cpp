@@ -78,7 +78,7 @@ ErrorValue ErrorRules::collapse(ErrorValue x) {
     if (x.distance)
       *x.distance += extra;
     addAbsolute(x, extra);
-    // Def 27: what is not under an exponential may be a factor of a moment.
+    // Def 28: what is not under an exponential may be a factor of a moment.
     x.facts.insert(fact({"moments are taken about their mean, not from the first element "
                          "(--disable-rule=R6)",
                          std::nullopt, 0}));
