@@ -289,12 +289,11 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   SymExpr range = *SymExpr::parse(a.sum->extent), length(kBlock);
   SymExpr parts = SymExpr::floorDiv(range + SymExpr(kBlock - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
-  auto both = [&](Expr p, Expr q) { return q ? exprs.op("arith.andi", {p, q}, p->type) : p; };
   auto [loc, name] = placeAndName(a.sum);
   // The sums of parts.
   Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
   llvm::DenseMap<int64_t, Expr> split{{a.j, whole}};
-  Expr inside = both(exprs.greater(exprs.extent(range), whole), a.range ? exprs.renamed(a.range, split) : nullptr);
+  Expr inside = exprs.greater(exprs.extent(range), whole);
   Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, exprs.renamed(a.term, split), inside,
                              a.sum->rounds, exprs.boundName(a.sum));
   exprs.inheritName(a.sum, ofPart);
@@ -347,8 +346,9 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   // What is left of the range.
   Expr first = op("arith.muli", partOf(start), exprs.extent(length));
   Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
-                           both(exprs.notBelow(exprs.index(a.j), first), a.present), a.sum->rounds,
-                           exprs.boundName(a.sum));
+                           exprs.op("arith.andi", {exprs.notBelow(exprs.index(a.j), first), a.present},
+                                    a.present->type),
+                           a.sum->rounds, exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
   return exprs.op("arith.addf", {shared, rest}, type);
 }
