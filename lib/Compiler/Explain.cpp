@@ -45,7 +45,8 @@ static void printScheduleLines(const Schedule &schedule, llvm::raw_ostream &os) 
     os << "  pipeline: " << pipeline.consumerRegisters << " registers per thread that computes, "
        << pipeline.producerRegisters << " per thread that copies"
        << (pipeline.overlap ? "; products overlap the states of the next tile" : "")
-       << (pipeline.holdsRows ? "; rows are held in registers" : "") << "\n";
+       << (pipeline.holdsRows ? "; rows are held in registers" : "")
+       << (pipeline.takesTurns ? "; warpgroups take turns" : "") << "\n";
   }
 }
 

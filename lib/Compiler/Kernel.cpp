@@ -47,6 +47,7 @@ static int64_t getBits(const Scalar &scalar, ElementType type) {
     return roundTo16Bits(scalar.asDouble(), llvm::APFloat::IEEEhalf());
   case ElementType::I1:
     return scalar.asInteger() != 0;
+  case ElementType::F8E4M3: // no parameter has it
   case ElementType::I8:
     return int8_t(scalar.asInteger());
   case ElementType::I16:

@@ -116,6 +116,12 @@ bool Agent::copy(device::CopyOp op) {
   pending.barrier = *barrier;
   pending.stage = *stage;
   pending.coordinates = std::move(*coordinates);
+  if (op.getColumn()) {
+    auto column = getUniform(op.getColumn(), op);
+    if (!column)
+      return true;
+    pending.column = *column;
+  }
   ++launch.copied[launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()]->getName()];
   block.shared.startCopy(number, std::move(pending));
   return true;
@@ -277,13 +283,13 @@ bool Agent::readStage(device::ContractOp op, const ContractionPtr &contraction,
   columns.resize(rows * width);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < width; ++j)
-      columns[op.getTransposed() ? j * rows + i : i * width + j] =
-          ring->valueOf(ring->bits[ring->placeOf(*stage, i, j)]);
+      columns[op.getTransposed() ? j * rows + i : i * width + j] = ring->valueOf(
+          ring->bits[ring->placeOf(*stage, i, op.isInterleaved() ? op.getInterleaved(j) : j)]);
   return true;
 }
 
-/// Products of 16-bit floats are exact in float64; they are added there in order of
-/// k, and the sum is rounded to f32 once.
+/// Products of floats of 16 and 8 bits and of 8-bit integers are exact in float64; they are added
+/// there in order of k, and the sum is rounded to f32 once or, of integers, exact.
 void Agent::contract(device::ContractOp op) {
   if (!isWarpgroup(op))
     return;
@@ -293,6 +299,7 @@ void Agent::contract(device::ContractOp op) {
     return;
   int64_t columns = op.getResult().getType().getShape()[1];
   int64_t depth = a.size() / 64, registers = columns / 2;
+  bool isInteger = isa<IntegerType>(op.getResult().getType().getElementType());
   std::vector<double> sums(64 * columns, 0);
   Lanes start;
   if (op.getC()) {
@@ -302,11 +309,13 @@ void Agent::contract(device::ContractOp op) {
     for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
       for (int64_t reg = 0; reg < registers; ++reg) {
         auto [i, j] = accumulatorPlace(thread, reg);
-        sums[i * columns + j] = start[thread * registers + reg].f;
+        Cell cell = start[thread * registers + reg];
+        sums[i * columns + j] = isInteger ? static_cast<double>(cell.i) : cell.f;
       }
   }
+  int64_t most = op.getDepth().value_or(depth);
   for (int64_t i = 0; i < 64; ++i)
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = 0; k < most; ++k) {
       double factor = a[i * depth + k], *to = &sums[i * columns];
       const double *from = &b[k * columns];
       for (int64_t j = 0; j < columns; ++j)
@@ -316,8 +325,10 @@ void Agent::contract(device::ContractOp op) {
   for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread)
     for (int64_t reg = 0; reg < registers; ++reg) {
       auto [i, j] = accumulatorPlace(thread, reg);
+      double sum = sums[i * columns + j];
       result[thread * registers + reg] =
-          ofFloat(static_cast<float>(sums[i * columns + j]));
+          isInteger ? ofInt(static_cast<int32_t>(static_cast<int64_t>(sum)))
+                    : ofFloat(static_cast<float>(sum));
     }
   define(op.getResult(), {Lanes(std::move(result)), contraction}, op);
   inFlight.push_back(std::move(contraction));
@@ -373,7 +384,7 @@ bool Agent::clearUnseen(device::ClearUnseenOp op) {
   if (meeting.arrived == 0) {
     meeting.op = op;
     meeting.stage = *stage;
-    meeting.seen.assign(ring->type.getRows(), 0);
+    meeting.seen.assign(op.getInterleaved() ? ring->type.getColumns() : ring->type.getRows(), 0);
   } else if (meeting.op.getRing() != op.getRing() || meeting.stage != *stage) {
     fail(op, "the consumers clear different stages: here stage " + Twine(*stage) + " of " +
                  ring->name + ", but another does stage " + Twine(meeting.stage) + " at " +
@@ -410,8 +421,10 @@ void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
                                              ring.type.getColumns(), op, number))
     return;
   for (int64_t row = 0; row < ring.type.getRows(); ++row)
-    for (int64_t column = 0; column < ring.type.getColumns() && !meeting.seen[row]; ++column)
-      ring.bits[ring.placeOf(meeting.stage, row, column)] = 0;
+    for (int64_t column = 0; column < ring.type.getColumns(); ++column)
+      if (!meeting.seen[op.getInterleaved() ? column : row])
+        ring.bits[ring.placeOf(meeting.stage, row,
+                               op.getInterleaved() ? device::ContractOp::getInterleaved(column) : column)] = 0;
 }
 
 void Agent::storeTile(device::StoreTileOp op) {

@@ -13,12 +13,18 @@ using namespace moa::interp;
 double RingMemory::valueOf(uint16_t word) const {
   if (type.getElementType().isBF16())
     return fromBFloat16(word);
+  if (type.getElementType().isInteger(8))
+    return int8_t(word);
+  if (isa<Float8E4M3FNType>(type.getElementType()))
+    return fromFloat8(uint8_t(word));
   return type.getElementType().isF16() ? fromFloat16(word) : int16_t(word);
 }
 
 uint16_t RingMemory::wordOf(double value) const {
   if (type.getElementType().isBF16())
     return toBFloat16(value);
+  if (isa<Float8E4M3FNType>(type.getElementType()))
+    return toFloat8(value);
   return type.getElementType().isF16() ? toFloat16(value)
                                        : uint16_t(static_cast<int64_t>(value));
 }
@@ -51,9 +57,9 @@ void Shared::add(device::SharedOp op) {
   auto ring = std::make_unique<RingMemory>();
   ring->type = op.getResult().getType();
   ring->name = nameOf(op, "ring");
-  int64_t elements = ring->type.getStages() * ring->type.getStageBytes() / 2;
+  int64_t elements = ring->type.getStages() * ring->type.getRows() * ring->type.getColumns();
   // The swizzle repeats every 1024 bytes.
-  bytes = llvm::alignTo(bytes, 1024) + 2 * elements;
+  bytes = llvm::alignTo(bytes, 1024) + ring->type.getStages() * ring->type.getStageBytes();
   checkLimit(op);
   ring->bits.assign(elements, 0);
   ring->written.assign(elements, 0);
@@ -288,7 +294,7 @@ void Shared::startCopy(unsigned agent, PendingCopy copy) {
   write.stamp = barrier.phase + 1;
   write.op = copy.op;
   access(agent, ring, copy.stage, write);
-  int64_t elements = ring.type.getStageBytes() / 2;
+  int64_t elements = ring.type.getRows() * ring.type.getColumns();
   std::fill_n(ring.written.begin() + copy.stage * elements, elements, 0);
   barrier.bytes += ring.type.getStageBytes();
   unsigned number = copy.barrier;
@@ -309,7 +315,7 @@ void Shared::completeCopy(size_t which) {
   for (int64_t row = 0; row < ring.type.getRows(); ++row) {
     index[rowAxis] = copy.coordinates[rowAxis] + row;
     for (int64_t column = 0; column < ring.type.getColumns(); ++column) {
-      index.back() = column;
+      index.back() = copy.column + column;
       bool inside = true;
       for (auto [i, extent] : llvm::zip(index, memory.getShape()))
         inside &= i >= 0 && i < extent;

@@ -29,7 +29,7 @@ struct Access {
   mlir::Operation *op = nullptr;
 };
 
-/// One ring: 16-bit elements in the order of its type, and who uses its rows.
+/// One ring: elements in the order of its type, and who uses its rows.
 struct RingMemory {
   device::RingType type;
   std::string name;
@@ -37,12 +37,13 @@ struct RingMemory {
   std::vector<uint8_t> written;
   std::vector<std::vector<Access>> accesses; // per stage
 
-  /// Where an element stands: [columns / 64][rows][64], 16-byte unit u of row r at
-  /// u xor (r mod 8).
+  /// Where an element stands, c of them in 128 bytes: [columns / c][rows][c], 16-byte unit
+  /// u of row r at u xor (r mod 8).
   int64_t placeOf(int64_t stage, int64_t row, int64_t column) const {
-    int64_t rows = type.getRows(), unit = column % 64 / 8;
-    return stage * rows * type.getColumns() + column / 64 * rows * 64 + row * 64 +
-           (unit ^ row % 8) * 8 + column % 8;
+    int64_t rows = type.getRows(), piece = 1024 / type.getElementType().getIntOrFloatBitWidth();
+    int64_t perUnit = piece / 8, unit = column % piece / perUnit;
+    return stage * rows * type.getColumns() + column / piece * rows * piece + row * piece +
+           (unit ^ row % 8) * perUnit + column % perUnit;
   }
   double valueOf(uint16_t word) const;
   uint16_t wordOf(double value) const;
@@ -70,6 +71,7 @@ struct PendingCopy {
   unsigned ring = 0, barrier = 0;
   int64_t stage = 0;
   std::vector<int64_t> coordinates;
+  int64_t column = 0; // where the tile starts on the last axis
 };
 
 class Shared {

@@ -2,6 +2,7 @@
 #include "lib/Interpreter/Scalar.h"
 #include "lib/Interpreter/UserMonoid.h"
 #include "lib/Interpreter/Interpreter.h"
+#include "lib/Support/HalfFloat.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 #include <limits>
@@ -89,6 +90,8 @@ static double cutTo(double value, Type type, llvm::function_ref<double(double)> 
 }
 
 double moa::roundTo(double value, Type type) {
+  if (isa<Float8E4M3FNType>(type)) // has no infinity: the largest number takes its place
+    return fromFloat8(toFloat8(value));
   // Ties to even.
   return cutTo(value, type, [](double x) { return std::nearbyint(x); });
 }

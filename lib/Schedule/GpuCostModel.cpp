@@ -4,7 +4,7 @@
 // 64·W·BN pairs. With the throughputs of the machine's description:
 //
 //   tensor   Σ W·(2·64·BN·columns / tensor_16 + 20), columns padded as the rings are,
-//            20 cycles for the start of a contraction
+//            or of bytes to 32, with tensor_8; 20 cycles for the start of a contraction
 //   special  E · special functions per pair / special
 //   issue    (E · operations per pair + 64·W · repaired columns + W·128·100) / issue;
 //            an integer operation counts issue / integer; a tile costs about 100
@@ -96,15 +96,18 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   TileCost cost;
   double groups = shape.warpgroups, keys = shape.keys, pairs = shape.rows() * keys;
   double scores = 0, sums = 0, bytes = 0, reads = 0;
-  for (int64_t depth : fold.depths) {
-    scores += 2.0 * 64 * keys * paddedColumns(depth) / machine.tensor16 + contractionFill;
-    bytes += keys * depth * fold.operandBytes;
-    reads += ((shape.holdsRows ? 0 : 64) + keys) * paddedColumns(depth) * fold.operandBytes;
+  auto contraction = [&](const TileColumns &operand) {
+    double rate = operand.bytes == 1 ? machine.tensor8 : machine.tensor16;
+    bytes += keys * operand.columns * operand.bytes;
+    return 2.0 * 64 * keys * operand.contracted() / rate + contractionFill;
+  };
+  for (const TileColumns &depth : fold.depths) {
+    scores += contraction(depth);
+    reads += ((shape.holdsRows ? 0 : 64) + keys) * double(depth.contracted() * depth.bytes);
   }
-  for (int64_t width : fold.widths) {
-    sums += 2.0 * 64 * keys * paddedColumns(width) / machine.tensor16 + contractionFill;
-    bytes += keys * width * fold.operandBytes;
-    reads += keys * paddedColumns(width) * fold.operandBytes;
+  for (const TileColumns &width : fold.widths) {
+    sums += contraction(width);
+    reads += keys * width.paddedBytes();
   }
   double slots = issueSlots(fold.counts, machine), special = fold.counts.special;
   if (fold.guarded) {
@@ -150,6 +153,10 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   if (nest.hasPieces && nest.fold->canGroup)
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.repairBound = nest.fold->repairBound;
+  // Where all products are of 8 bits, states take longer than they: warpgroups that compute
+  // them at the same time would wait for the same units.
+  bool isNarrow = llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
+                               [](const TileColumns &c) { return c.bytes == 1; });
   for (shape.warpgroups = 1; shape.rows() <= machine.copyRows; ++shape.warpgroups)
     // Powers of two divide the extents that occur.
     for (shape.keys = 16; shape.keys <= machine.tensorColumns; shape.keys *= 2)
@@ -157,6 +164,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
         if (shape.threads() > machine.threadsPerBlock)
           continue;
         assignRegisters(shape, machine);
+        shape.takesTurns = isNarrow && shape.warpgroups > 1;
         if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
           llvm::consumeError(std::move(error));
           continue;

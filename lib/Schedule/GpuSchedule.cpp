@@ -17,22 +17,26 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Needs
 //===----------------------------------------------------------------------===//
 
-static int64_t padded(ArrayRef<int64_t> columns) {
-  return std::accumulate(columns.begin(), columns.end(), int64_t(0),
-                         [](int64_t sum, int64_t c) { return sum + paddedColumns(c); });
+static int64_t paddedBytes(ArrayRef<TileColumns> operands) {
+  return std::accumulate(operands.begin(), operands.end(), int64_t(0),
+                         [](int64_t sum, const TileColumns &c) { return sum + c.paddedBytes(); });
 }
 
 /// The one place where registers are estimated. An accumulator of 64 rows has
-/// columns / 2 registers in each of its 128 threads, a tile of 16-bit weights
-/// columns / 4. Beside them stand per state two rows' values, addresses and counters.
+/// columns / 2 registers in each of its 128 threads, a tile of weights columns / 4 of
+/// 16 bits and half of that of 8. Beside them stand per state two rows' values, addresses and counters.
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
                     shortExpression = 24;
-  needs.sums = padded(fold.widths) / 2;
+  for (const TileColumns &width : fold.widths)
+    needs.sums += width.padded() / 2;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
-  needs.weights = fold.weights * shape.keys * fold.operandBytes / 8;
+  int64_t weightBytes = 0; // of the widest
+  for (const TileColumns &width : fold.widths)
+    weightBytes = std::max(weightBytes, width.bytes);
+  needs.weights = fold.weights * shape.keys * weightBytes / 8;
   if (shape.holdsRows)
-    needs.rows = padded(fold.depths) * fold.operandBytes / 8;
+    needs.rows = paddedBytes(fold.depths) / 8;
   // Terms made of indices keep positions, and guards of more than one comparison,
   // which counts 4, further bounds.
   int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
@@ -48,9 +52,9 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   TileNeeds needs;
-  int64_t depth = padded(fold.depths), width = padded(fold.widths);
-  needs.rowBytes = shape.rows() * depth * fold.operandBytes;
-  needs.stageBytes = shape.keys * (depth + width) * fold.operandBytes;
+  int64_t depth = paddedBytes(fold.depths), width = paddedBytes(fold.widths);
+  needs.rowBytes = shape.rows() * (depth + fold.resultBytes);
+  needs.stageBytes = shape.keys * (depth + width);
   needs.stages = shape.stages;
   // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
@@ -84,6 +88,8 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
                   " consumer warpgroups, " + llvm::Twine(shape.rows()) +
                   " rows, but one copy of '" + machine.name + "' has at most " +
                   llvm::Twine(machine.copyRows) + " rows");
+  if (shape.takesTurns && shape.warpgroups < 2)
+    return refuse(where + " asks for turns of one warpgroup");
   if (shape.threads() > machine.threadsPerBlock)
     return refuse(where + " asks for a block of " + llvm::Twine(shape.threads()) +
                   " threads, but '" + machine.name + "' has at most " +
@@ -154,6 +160,13 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(needs, shape, machine, place))
     return error;
+  if (shape.holdsRows && llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
+    return refuse(place + " asks to hold rows in registers, but operands of 8 bits are read from "
+                          "shared memory");
+  bool isTransposed = llvm::any_of(fold.widths, [](const TileColumns &c) { return c.isTransposed; });
+  if (isTransposed && shape.keys % 128 != 0)
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
+                  " keys, but a carried operand of 8 bits has its keys side by side, in pieces of 128");
   if (fold.guarded && shape.keys > 128)
     return refuse(place + " has tiles of " + llvm::Twine(shape.keys) +
                   " keys, but a fold with a guard clears unseen keys in tiles of up to 128");

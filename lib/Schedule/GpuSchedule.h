@@ -41,12 +41,31 @@ struct OperationCounts {
   int64_t f32 = 0, special = 0, integer = 0, loads = 0;
 };
 
+/// Columns of a row in whole pieces of 128 bytes.
+inline int64_t paddedColumns(int64_t columns, int64_t bytes = 2) {
+  int64_t piece = 128 / bytes;
+  return (columns + piece - 1) / piece * piece;
+}
+
+/// The columns of an operand's tiles, with elements of so many bytes.
+struct TileColumns {
+  int64_t columns, bytes;
+  /// Whether the columns of the product are the rows of the tiles.
+  bool isTransposed = false;
+  TileColumns(int64_t columns, int64_t bytes = 2, bool isTransposed = false)
+      : columns(columns), bytes(bytes), isTransposed(isTransposed) {}
+  int64_t padded() const { return isTransposed ? columns : paddedColumns(columns, bytes); }
+  /// That instructions contract along: of bytes in steps of 32, else all of a ring's.
+  int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
+  int64_t paddedBytes() const { return padded() * bytes; }
+};
+
 /// A fold that can run with tiles.
 struct TileFold {
   std::optional<int64_t> extent;
   /// Lengths of the contractions that give scores, and of the axes that states
-  /// carry; rings and sums hold them in whole units of 64 columns.
-  llvm::SmallVector<int64_t, 2> depths, widths;
+  /// carry; rings hold them in whole pieces, sums as if they had 16 bits.
+  llvm::SmallVector<TileColumns, 2> depths, widths;
   /// Of the widths, those that a change of a reference multiplies.
   int64_t repaired = 0;
   /// Different computed operands of the states with axes.
@@ -55,7 +74,8 @@ struct TileFold {
   int64_t states = 0;
   /// Fragments of a tile beside its scores and weights.
   int64_t terms = 0;
-  int64_t operandBytes = 2;
+  /// Of a row of a tile of results that does not pass through the rows' tiles.
+  int64_t resultBytes = 0;
   bool guarded = false;
   /// Bytes of shared memory beside rings and barriers.
   int64_t listBytes = 0;
@@ -80,9 +100,6 @@ struct GpuNest {
   /// Whether it can run with warps.
   bool isProduct = false;
 };
-
-/// Columns of rings and sums.
-inline int64_t paddedColumns(int64_t columns) { return (columns + 63) / 64 * 64; }
 
 /// What a kernel of tiles takes.
 struct TileNeeds {

@@ -123,7 +123,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
     return refuse("expects an object 'pipeline'");
   if (llvm::Error error =
           checkKeys(*object,
-                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held"},
+                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns"},
                     "'pipeline'"))
     return error;
   PipelineSchedule pipeline;
@@ -147,11 +147,15 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   if (!overlap)
     return refuse("expects true or false for 'overlap' in 'pipeline'");
   pipeline.overlap = *overlap;
-  // May be left out, as it is where nothing is held.
+  // May be left out, as they are where nothing is held and no turns are taken.
   auto held = object->getBoolean("held");
   if (!held && object->get("held"))
     return refuse("expects true or false for 'held' in 'pipeline'");
   pipeline.holdsRows = held.value_or(false);
+  auto turns = object->getBoolean("turns");
+  if (!turns && object->get("turns"))
+    return refuse("expects true or false for 'turns' in 'pipeline'");
+  pipeline.takesTurns = turns.value_or(false);
   auto order = object->getString("order");
   if (!order || (*order != "ascending" && *order != "descending"))
     return refuse("expects \"ascending\" or \"descending\" for 'order' in 'pipeline'");
@@ -248,7 +252,7 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
      << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
      << (pipeline.descending ? "descending" : "ascending")
      << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
-     << (pipeline.holdsRows ? ", \"held\": true }" : " }");
+     << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true }" : " }");
 }
 
 std::string moa::printSchedule(const Schedule &schedule) {

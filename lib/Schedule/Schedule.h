@@ -60,6 +60,8 @@ struct PipelineSchedule {
   int64_t repairBound = 0;
   /// Whether consumers keep the operands of their rows in registers.
   bool holdsRows = false;
+  /// Whether the warpgroups start the scores of a tile one after the other.
+  bool takesTurns = false;
 };
 
 struct NestSchedule {

@@ -1,7 +1,8 @@
-//===- HalfFloat.cpp - 16-bit floats in memory ----------------------------===//
+//===- HalfFloat.cpp - floats of 16 and 8 bits in memory ------------------===//
 
 #include "lib/Support/HalfFloat.h"
 #include "llvm/ADT/bit.h"
+#include <algorithm>
 #include <cmath>
 
 namespace moa {
@@ -33,6 +34,25 @@ static uint16_t roundTo(double value, int mantissa, int bias) {
 
 uint16_t toBFloat16(double value) { return roundTo(value, 7, 127); }
 uint16_t toFloat16(double value) { return roundTo(value, 10, 15); }
+
+uint8_t toFloat8(double value) {
+  uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value))
+    return sign | 0x7f;
+  // Units of the last place; a carry is the next exponent's encoding.
+  double magnitude = std::min(std::fabs(value), 448.0);
+  int exponent = magnitude == 0 ? -6 : std::max(std::ilogb(magnitude), -6);
+  auto units = uint32_t(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
+  return sign | uint8_t(units + (uint32_t(exponent + 6) << 3));
+}
+
+double fromFloat8(uint8_t bits) {
+  double sign = bits & 0x80 ? -1 : 1;
+  int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if ((bits & 0x7f) == 0x7f)
+    return NAN;
+  return sign * (exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9));
+}
 
 double fromBFloat16(uint16_t bits) {
   return llvm::bit_cast<float>(uint32_t(bits) << 16);

@@ -23,13 +23,14 @@ struct ElementInfo {
 } // namespace
 
 // DLPack's type codes.
-enum { kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6 };
+enum { kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6, kFloat8 = 10 };
 
 static const ElementInfo kElements[] = {
     {ElementType::F64, "f64", 64, kFloat, "double"},
     {ElementType::F32, "f32", 32, kFloat, "float"},
     {ElementType::BF16, "bf16", 16, kBfloat, "float"},
     {ElementType::F16, "f16", 16, kFloat, "float"},
+    {ElementType::F8E4M3, "f8E4M3FN", 8, kFloat8, "uint8_t"},
     {ElementType::I1, "bool", 8, kBool, "bool"},
     {ElementType::I8, "i8", 8, kInt, "int8_t"},
     {ElementType::I16, "i16", 16, kInt, "int16_t"},
@@ -55,6 +56,8 @@ static std::optional<ElementType> getElementType(Type type) {
     return ElementType::BF16;
   if (type.isF16())
     return ElementType::F16;
+  if (isa<Float8E4M3FNType>(type))
+    return ElementType::F8E4M3;
   if (type.isInteger(1))
     return ElementType::I1;
   if (type.isInteger(8))

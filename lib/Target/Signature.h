@@ -22,7 +22,8 @@ class Operation;
 namespace moa {
 
 /// Element types of arrays and scalars in memory.
-enum class ElementType { F64, F32, BF16, F16, I1, I8, I16, I32, I64 };
+/// F8E4M3 is one of temporaries only.
+enum class ElementType { F64, F32, BF16, F16, F8E4M3, I1, I8, I16, I32, I64 };
 
 llvm::StringRef getName(ElementType type);
 /// Bits in memory; a boolean takes a byte.

@@ -300,26 +300,27 @@ def Device_MemberOp : Device_Op<"member", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Device_CopyOp : Device_Op<"copy"> {
+def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
   let summary = "Asynchronous copy of one tile of an input into a stage of a ring";
   let description = [{
     `coordinates` are indices of the array's first axes; the tile starts there and spans the
-    last axis, from its start, and the axis `row_axis`. What lies outside of the array is filled
-    with zeros. The bytes of the stage are announced to the barrier, which the copy completes.
-    One thread executes this.
+    last axis, from its start or from `column`, and the axis `row_axis`. What lies outside of the
+    array is filled with zeros. The bytes of the stage are announced to the barrier, which the copy
+    completes. One thread executes this. An array of the workspace is one that an earlier kernel
+    has stored.
 
         device.copy %K[%b, %h, %row] rows 2 to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
 
-    Constraints: the array, an input of the program, has the ring's element type (C1); there are
-    coordinates of all axes but the last, and `row_axis` is one of these (C2).
+    Constraints: the array, an input of the program or of its workspace, has the ring's element type
+    (C1); there are coordinates of all axes but the last, and `row_axis` is one of these (C2).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
-                       Variadic<Index>:$coordinates, I64Attr:$row_axis,
+                       Variadic<Index>:$coordinates, Optional<Index>:$column, I64Attr:$row_axis,
                        Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
                        Device_BarriersType:$barriers, Index:$slot);
   let assemblyFormat = [{
-    $array `[` $coordinates `]` `rows` $row_axis `to` $ring `[` $stage `]`
+    $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis `to` $ring `[` $stage `]`
     `signals` $barriers `[` $slot `]` attr-dict
     `:` type($array) `,` type($ring) `,` type($barriers)
   }];
@@ -369,28 +370,44 @@ def Device_FillOp : Device_Op<"fill", [Pure]> {
 def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
   let summary = "Starts c + a · b on the tensor cores";
   let description = [{
-    c[i, j] + Σ_k a[i, k] · b[k, j], the products exact and added in f32 in an order of the
-    hardware's (wgmma). `a` is a fragment of 16-bit elements in the layout of the accumulator, or
-    64 rows of a ring's stage from row `a_row`; `b` is a stage of a ring, k along its rows, or
-    along its columns with `transposed`. Without `c` the sum starts at zero. The result, and `c`,
-    may be used after `device.await` only.
+    c[i, j] + Σ_k a[i, k] · b[k, j] (wgmma). Products of floats of 16 and 8 bits are exact; those of 16
+    are added in f32 in an order of the hardware's, those of 8 with fewer bits than f32 has; integers
+    of 8 bits are multiplied and added in i32, which wraps. `a` is a fragment of floats in the layout of
+    the accumulator, or 64 rows of a ring's stage from row `a_row`; `b` is a stage of a ring, k along its
+    rows, or along its columns with `transposed`; with `depth` k runs over so many first ones only.
+    Without `c` the sum starts at zero. The result, and `c`, may be used after `device.await` only.
+
+    The accumulator holds pairs of neighbours where an operand of 8 bits holds fours, so that a fragment
+    `a` of 8 bits meets an *interleaved* `b`: its column k stands at π(k), which moves the bits of k mod 16
+    from b₃ b₂ b₁ b₀ to b₂ b₁ b₃ b₀ (`getInterleaved`).
 
         %s = device.contract %queries[…] rows %row by %keys[%stage] transposed
           : !device.ring<1, [64, 64], bf16>, <2, [128, 64], bf16> -> !device.fragment<…>
 
     Constraints: extents agree (C1); `c` and the result have the accumulator's layout, as a
-    fragment `a` has (C2); `a` and `b` have one element type, of 16 bits, and the result f32 (C3).
+    fragment `a` has (C2); `a` and `b` have one element type, a float of 16 bits or f8E4M3FN with a result
+    of f32, or i8 with one of i32 (C3); `b` of 8 bits is transposed, and a fragment `a` of 8 bits has floats
+    and a multiple of 32 columns (C4); a `depth` is a multiple of 32 bytes of operands in rings, and not longer than these (C5).
   }];
   let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
                        Index:$b_stage, Optional<Device_FragmentType>:$c,
-                       UnitAttr:$transposed);
+                       UnitAttr:$transposed, OptionalAttr<I64Attr>:$depth);
   let results = (outs Device_FragmentType:$result);
   let assemblyFormat = [{
     $a (`rows` $a_row^)? `by` $b `[` $b_stage `]` (`transposed` $transposed^)?
-    (`plus` $c^ `:` type($c))? attr-dict
+    (`depth` $depth^)? (`plus` $c^ `:` type($c))? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Instructions, of which each takes 32 bytes of the rows of a.
+    int64_t getSteps();
+    /// π(k), where column k of `b` stands if it is interleaved.
+    static int64_t getInterleaved(int64_t k) {
+      return (k & ~15) | (k << 1 & 12) | (k >> 2 & 2) | (k & 1);
+    }
+    bool isInterleaved() { return !getARow() && getB().getType().getElementBytes() == 1; }
+  }];
 }
 
 def Device_ContractFragmentsOp : Device_Op<"contract_fragments", [Pure]> {
@@ -497,15 +514,18 @@ def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
     Every consumer warpgroup executes this with a fragment of booleans `seen`, 64 by the stage's
     rows; row j of the stage is overwritten with zeros unless seen[i, j] holds for some i of some
     warpgroup. Afterwards all consumers see the result. A factor 0 is not enough to keep such a
-    row out of a contraction: it may hold NaN.
+    row out of a contraction: it may hold NaN. With `interleaved` it is columns that are zeroed, column j
+    being the one at π(j) of `device.contract`.
 
         device.clear_unseen %values[%stage] unless %seen : <2, [128, 64], bf16>, !device.fragment<…>
 
-    Constraint: `seen` has a column per row of the ring, at most 128 (C1).
+    Constraint: `seen` has a column per row of the ring, at most 128, or per column of one of 128 columns of
+    8 bits with `interleaved` (C1).
   }];
-  let arguments = (ins Device_RingType:$ring, Index:$stage, Device_FragmentType:$seen);
+  let arguments = (ins Device_RingType:$ring, Index:$stage, Device_FragmentType:$seen,
+                       UnitAttr:$interleaved);
   let assemblyFormat = [{
-    $ring `[` $stage `]` `unless` $seen attr-dict `:` type($ring) `,` type($seen)
+    $ring `[` $stage `]` (`interleaved` $interleaved^)? `unless` $seen attr-dict `:` type($ring) `,` type($seen)
   }];
   let hasVerifier = 1;
 }

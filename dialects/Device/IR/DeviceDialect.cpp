@@ -246,12 +246,14 @@ LogicalResult MembersType::verify(function_ref<InFlightDiagnostic()> emitError, 
 LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t stages, ArrayRef<int64_t> shape,
                                Type elementType) {
-  if (shape.size() != 2 || shape[1] % 64 != 0 || shape[1] < 64)
-    return emitError() << "expects rows and a multiple of 64 columns (C1)";
+  bool isHalf = elementType.isIntOrFloat() && elementType.getIntOrFloatBitWidth() == 16;
+  if (!isHalf && !elementType.isInteger(8) && !isa<Float8E4M3FNType>(elementType))
+    return emitError() << "expects elements of 16 bits, i8 or f8E4M3FN (C3), but got " << elementType;
+  int64_t piece = isHalf ? 64 : 128;
+  if (shape.size() != 2 || shape[1] % piece != 0 || shape[1] < piece)
+    return emitError() << "expects rows and a multiple of " << piece << " columns (C1)";
   if (shape[0] % 8 != 0 || shape[0] < 8 || stages < 1)
     return emitError() << "expects a multiple of 8 rows and a stage (C2), but got "
                        << shape[0] << " and " << stages;
-  if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() != 16)
-    return emitError() << "expects elements of 16 bits (C3), but got " << elementType;
   return success();
 }

@@ -208,7 +208,7 @@ LogicalResult CopyOp::verify() {
   if (getRowAxis() >= getCoordinates().size())
     return emitOpError("expects an axis with a coordinate as the rows (C2), but got ")
            << static_cast<int64_t>(getRowAxis());
-  return verifyParameter(*this, getArray(), /*output=*/false);
+  return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
 }
 
 LogicalResult FillOp::verify() {
@@ -251,11 +251,31 @@ LogicalResult ContractOp::verify() {
            << rows << " x " << inner << " by " << depth << " x " << columns;
   if (!isAccumulator(result) || (getC() && getC().getType() != result))
     return emitOpError("expects c and the result in the accumulator's layout (C2)");
-  if (element != b.getElementType() || !result.getElementType().isF32())
-    return emitOpError("expects a and b of one type and a result of f32 (C3), but got ")
-           << element << " by " << b.getElementType() << " into "
-           << result.getElementType();
+  bool isInteger = isa<IntegerType>(element);
+  if (element != b.getElementType() || (isInteger ? !result.getElementType().isInteger(32)
+                                                  : !result.getElementType().isF32()))
+    return emitOpError("expects a and b of one type and a result of ")
+           << (isInteger ? "i32" : "f32") << " (C3), but got " << element << " by "
+           << b.getElementType() << " into " << result.getElementType();
+  if (auto asked = getDepth()) {
+    int64_t unit = 32 / b.getElementBytes(), most = static_cast<int64_t>(*asked);
+    if (most % unit != 0 || most <= 0 || most > depth || !getTransposed() ||
+        !isa<RingType>(getA().getType()))
+      return emitOpError("expects a depth in rings of a multiple of ")
+             << unit << " up to " << depth << " (C5), but got " << most;
+  }
+  bool inRegisters = isa<FragmentType>(getA().getType());
+  if (b.getElementBytes() == 1 && (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
+    return emitOpError("expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "
+                       "columns (C4), but got ")
+           << getA().getType() << (getTransposed() ? "" : " by rows of b");
   return success();
+}
+
+int64_t ContractOp::getSteps() {
+  auto ring = dyn_cast<RingType>(getA().getType());
+  int64_t inner = ring ? ring.getColumns() : cast<FragmentType>(getA().getType()).getShape()[1];
+  return static_cast<int64_t>(getDepth().value_or(inner)) * getB().getType().getElementBytes() / 32;
 }
 
 LogicalResult ContractFragmentsOp::verify() {
@@ -331,11 +351,14 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
 
 LogicalResult ClearUnseenOp::verify() {
   FragmentType seen = getSeen().getType();
-  int64_t rows = getRing().getType().getRows();
-  if (!seen.getElementType().isInteger(1) || rows > 128 ||
-      seen.getLayout() != LayoutAttr::getAccumulator(getContext(), rows))
-    return emitOpError("expects booleans for up to 128 rows of the ring (C1), but got ")
-           << seen << " for " << rows << " rows";
+  RingType ring = getRing().getType();
+  int64_t count = getInterleaved() ? ring.getColumns() : ring.getRows();
+  bool isKnown = getInterleaved() ? ring.getElementBytes() == 1 && count == 128 : count <= 128;
+  if (!seen.getElementType().isInteger(1) || !isKnown ||
+      seen.getLayout() != LayoutAttr::getAccumulator(getContext(), count))
+    return emitOpError("expects booleans for up to 128 rows of the ring, or 128 interleaved columns of 8 bits "
+                       "(C1), but got ")
+           << seen << " for " << count << (getInterleaved() ? " columns" : " rows");
   return success();
 }
 

@@ -72,12 +72,13 @@ def Device_RingType : TypeDef<Device_Dialect, "Ring"> {
   let mnemonic = "ring";
   let summary = "Tiles in shared memory, one per stage of a pipeline";
   let description = [{
-    `!device.ring<2, [128, 64], bf16>`: `stages` tiles of rows × columns of 16-bit
-    elements. A tile is stored as [columns / 64][rows][64] with the 128-byte
-    swizzle: the 16-byte unit u of row r stands at u xor (r mod 8).
+    `!device.ring<2, [128, 64], bf16>`: `stages` tiles of rows × columns of
+    elements of 16 or 8 bits. With c elements in 128 bytes, 64 or 128, a tile is
+    stored as [columns / c][rows][c] with the 128-byte swizzle: the 16-byte unit u
+    of row r stands at u xor (r mod 8).
 
-    Constraints: columns are a multiple of 64 (C1), rows of 8 (C2), elements have
-    16 bits (C3).
+    Constraints: columns are a multiple of c (C1), rows of 8 (C2), elements have
+    16 bits, or are i8 or f8E4M3FN (C3).
   }];
   let parameters = (ins "int64_t":$stages, ArrayRefParameter<"int64_t">:$shape,
                         "::mlir::Type":$elementType);
@@ -86,7 +87,11 @@ def Device_RingType : TypeDef<Device_Dialect, "Ring"> {
   let extraClassDeclaration = [{
     int64_t getRows() const { return getShape()[0]; }
     int64_t getColumns() const { return getShape()[1]; }
-    int64_t getStageBytes() const { return getRows() * getColumns() * 2; }
+    int64_t getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
+    int64_t getStageBytes() const { return getRows() * getColumns() * getElementBytes(); }
+    /// Columns in the 128 bytes that a row has in one piece, and such pieces of a row.
+    int64_t getPieceColumns() const { return 128 / getElementBytes(); }
+    int64_t getPieces() const { return getColumns() / getPieceColumns(); }
   }];
 }
 

@@ -73,11 +73,14 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
     together, as many as have what they read per index of the fold in so many bytes;
     0: one after the other. `lazy`: a reference may fall behind by a factor of 2^lazy
     before the states are repaired; 0: they always are. `held`: a consumer reads its
-    rows once and keeps them in registers. Only `lazy` may change roundings.
+    rows once and keeps them in registers. `turns`: a consumer starts the scores of a tile
+    when the one before it has finished those of its own, so that one computes states
+    while products of the other run. Only `lazy` may change roundings.
   }];
   let parameters = (ins "int64_t":$consumer, "int64_t":$producer, "bool":$overlap,
                         "bool":$descending, "int64_t":$group, "int64_t":$lazy,
-                        DefaultValuedParameter<"bool", "false">:$held);
+                        DefaultValuedParameter<"bool", "false">:$held,
+                        DefaultValuedParameter<"bool", "false">:$turns);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

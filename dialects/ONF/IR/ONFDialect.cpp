@@ -89,7 +89,7 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t consumer, int64_t producer, bool, bool,
-                                   int64_t group, int64_t lazy, bool) {
+                                   int64_t group, int64_t lazy, bool, bool) {
   if (consumer < 1 || producer < 1)
     return emitError() << "expects registers per thread of at least 1 (C1), but got "
                        << consumer << " and " << producer;

@@ -49,15 +49,18 @@ bool hasNeighbours(LayoutAttr layout) {
   return false;
 }
 
-bool isNarrow(Type type) {
+int64_t countPacked(Type type) {
   auto fragment = dyn_cast<device::FragmentType>(type);
-  return fragment && isa<FloatType>(fragment.getElementType()) &&
-         fragment.getElementType().getIntOrFloatBitWidth() == 16;
+  if (!fragment || !isa<FloatType>(fragment.getElementType()))
+    return 1;
+  return std::max<int64_t>(32 / fragment.getElementType().getIntOrFloatBitWidth(), 1);
 }
+
+bool isNarrow(Type type) { return countPacked(type) != 1; }
 
 int64_t countRegisters(device::FragmentType fragment) {
   int64_t registers = fragment.getLayout().getNumRegisters();
-  return isNarrow(fragment) ? registers / 2 : registers;
+  return registers / countPacked(fragment);
 }
 
 Type getRegisterType(device::FragmentType fragment) {

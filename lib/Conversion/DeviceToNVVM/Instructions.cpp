@@ -247,9 +247,9 @@ void Instructions::publishShared() {
 // Tensor cores
 //===----------------------------------------------------------------------===//
 
-// Tiles stand as [columns / 64][rows][128 bytes] with the 128-byte swizzle. The
+// Tiles stand as [pieces of 128 bytes][rows][128 bytes] with the 128-byte swizzle. The
 // stride between groups of eight rows is 1024 bytes; by columns, the distance of
-// the halves of 64 columns is the leading one. Bit 62: the swizzle.
+// the pieces of 64 columns is the leading one. Bit 62: the swizzle.
 Value Instructions::descriptor(Value address, int64_t rows) {
   Value masked = make<arith::AndIOp>(address, i32(0x3ffff));
   Value low = widen(div(masked, 16));
@@ -257,7 +257,7 @@ Value Instructions::descriptor(Value address, int64_t rows) {
   return make<arith::OrIOp>(low, i64(static_cast<int64_t>(rest)));
 }
 
-/// Where step k of 16 along the contraction stands, in units of 16 bytes.
+/// Where step k of 32 bytes along the contraction stands, in units of 16 bytes.
 static int64_t rowStep(int64_t rows, int64_t k) { return k / 4 * (rows * 8) + k % 4 * 2; }
 static int64_t columnStep(int64_t k) { return k * 128; }
 
@@ -265,10 +265,12 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
                               Value bTile) {
   unsigned sums = shape.columns / 2;
   bool fromRegisters = shape.aRows == 0;
-  SmallVector<Type> types(sums, b.getF32Type());
+  bool isInteger = isa<IntegerType>(shape.element);
+  Type number = isInteger ? Type(b.getI32Type()) : b.getF32Type();
+  SmallVector<Type> types(sums, number);
   Values operands(sum);
   if (sum.empty())
-    operands.assign(sums, LLVM::UndefOp::create(b, loc, b.getF32Type()));
+    operands.assign(sums, LLVM::UndefOp::create(b, loc, number));
   llvm::append_range(operands, a);
   operands.push_back(bTile);
   // Operands are numbered behind the results and the registers tied to them.
@@ -279,7 +281,13 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
           ", 0;\n\tsetp.ne.b32 always, 1, 0;\n\twgmma.fence.sync.aligned;\n\t";
   for (unsigned k = 0; k != sums; ++k)
     list += (k ? ", $" : "$") + std::to_string(k);
-  std::string type = shape.isBF16 ? "bf16" : "f16";
+  bool isHalf = shape.element.getIntOrFloatBitWidth() == 16;
+  std::string type = isInteger ? "s8" : !isHalf ? "e4m3" : shape.element.isBF16() ? "bf16" : "f16";
+  std::string kinds = (isInteger ? "k32.s32." : isHalf ? "k16.f32." : "k32.f32.") + type + "." + type;
+  // Signs, which floats have, and transpositions, which those of 16 bits have.
+  std::string last = isInteger ? "" : ", 1, 1";
+  if (isHalf)
+    last += std::string(fromRegisters ? ", " : ", 0, ") + (shape.byColumns ? "1" : "0");
   for (int64_t k = 0; k != shape.steps; ++k) {
     int64_t step = shape.byColumns ? columnStep(k) : rowStep(shape.bRows, k);
     text += "add.s64 b, $" + std::to_string(tile) + ", " + std::to_string(step) + ";\n\t";
@@ -293,15 +301,13 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
               std::to_string(rowStep(shape.aRows, k)) + ";\n\t";
       left = "a";
     }
-    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(shape.columns) + "k16.f32." +
-            type + "." + type + " {" + list + "}, " + left + ", b, " +
-            (k == 0 ? "adds" : "always") + ", 1, 1, " + (fromRegisters ? "" : "0, ") +
-            (shape.byColumns ? "1" : "0") + ";\n\t";
+    text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(shape.columns) + kinds + " {" +
+            list + "}, " + left + ", b, " + (k == 0 ? "adds" : "always") + last + ";\n\t";
   }
   text += "wgmma.commit_group.sync.aligned;\n\t}";
   std::string constraints;
   for (unsigned k = 0; k != sums; ++k)
-    constraints += "=f,";
+    constraints += isInteger ? "=r," : "=f,";
   for (unsigned k = 0; k != sums; ++k)
     constraints += std::to_string(k) + ",";
   for (size_t k = 0; k != a.size(); ++k)
@@ -311,8 +317,8 @@ Values Instructions::contract(const Contraction &shape, ValueRange sum, ValueRan
 
 Values Instructions::awaitProducts(ValueRange sum, int64_t pending) {
   std::string constraints;
-  for (size_t k = 0; k != sum.size(); ++k)
-    constraints += "=f,";
+  for (Value x : sum)
+    constraints += isa<IntegerType>(x.getType()) ? "=r," : "=f,";
   for (size_t k = 0; k != sum.size(); ++k)
     constraints += std::to_string(k) + ",";
   return assembly("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";",
@@ -385,6 +391,26 @@ Value Instructions::reciprocal(Value x, bool subnormals) {
 Value Instructions::pack(Value low, Value high, bool isBF16) {
   return assembly(isBF16 ? "cvt.rn.bf16x2.f32 $0, $1, $2;" : "cvt.rn.f16x2.f32 $0, $1, $2;",
                   "=r,f,f", {high, low}, b.getI32Type())[0];
+}
+
+Value Instructions::packFour(ValueRange x) {
+  return assembly("{\n\t.reg .b16 low, high;\n\tcvt.rn.satfinite.e4m3x2.f32 low, $2, $1;\n\t"
+                  "cvt.rn.satfinite.e4m3x2.f32 high, $4, $3;\n\tmov.b32 $0, {low, high};\n\t}",
+                  "=r,f,f,f,f", x, b.getI32Type())[0];
+}
+
+Value Instructions::toFloat8(Value x) {
+  Value bits = assembly("{\n\t.reg .b16 pair;\n\t.reg .f32 none;\n\tmov.f32 none, 0f00000000;\n\t"
+                        "cvt.rn.satfinite.e4m3x2.f32 pair, none, $1;\n\tcvt.u32.u16 $0, pair;\n\t}",
+                        "=r,f", x, b.getI32Type())[0];
+  return make<arith::TruncIOp>(b.getI8Type(), bits);
+}
+
+Value Instructions::fromFloat8(Value x) {
+  Value bits = make<arith::ExtUIOp>(b.getI32Type(), x);
+  return assembly("{\n\t.reg .b16 pair, low, high;\n\t.reg .b32 both;\n\tcvt.u16.u32 pair, $1;\n\t"
+                  "cvt.rn.f16x2.e4m3x2 both, pair;\n\tmov.b32 {low, high}, both;\n\tcvt.f32.f16 $0, low;\n\t}",
+                  "=f,r", bits, b.getF32Type())[0];
 }
 
 } // namespace moa::nvvm

@@ -24,8 +24,8 @@ constexpr unsigned kSharedSpace = static_cast<unsigned>(mlir::NVVM::NVVMMemorySp
 
 /// The products of one contraction.
 struct Contraction {
-  int64_t columns = 0, steps = 0; // of the result, and of 16 along the contraction
-  bool isBF16 = false;
+  int64_t columns = 0, steps = 0; // of the result, and of 32 bytes along the contraction
+  mlir::Type element;             // of the operands
   int64_t aRows = 0;        // of the tile a stands in; 0: it is in registers
   int64_t bRows = 0;        // of b's tile
   bool byColumns = false;   // b has the contraction along its rows
@@ -123,6 +123,11 @@ public:
   mlir::Value reciprocal(mlir::Value x, bool subnormals);
   /// The same value, of which LLVM knows nothing.
   mlir::Value opaque(mlir::Value x);
+  /// Four floats rounded to f8E4M3FN, the first one in the lowest byte.
+  mlir::Value packFour(mlir::ValueRange x);
+  /// A float rounded to f8E4M3FN, as a byte, and the float that such a byte is.
+  mlir::Value toFloat8(mlir::Value x);
+  mlir::Value fromFloat8(mlir::Value x);
   /// Two floats rounded to 16 bits, the first one in the low half.
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 

@@ -87,7 +87,7 @@ private:
   mlir::Value slot(mlir::Value barriers, mlir::Value number);
   mlir::Value sharedAddress(int64_t byte);
   /// The coordinates of a box, innermost first: its column, then those of the axes.
-  Values boxAt(int64_t column, mlir::ValueRange coordinates);
+  Values boxAt(int64_t column, mlir::ValueRange coordinates, mlir::Value from = mlir::Value());
   void emitCollect(device::CollectOp op);
   mlir::Value appendMembers(mlir::Value list, mlir::Value count, mlir::Value in,
                             mlir::Value number);
@@ -95,6 +95,8 @@ private:
   void emitCopy(device::CopyOp op);
   void emitStoreTile(device::StoreTileOp op);
   void putFragment(mlir::Value tile, int64_t rows, mlir::ValueRange packed);
+  void clearColumns(mlir::Value tile, int64_t rows, int64_t threads,
+                    llvm::function_ref<mlir::Value(mlir::Value)> wordOf);
   void emitClear(device::ClearUnseenOp op);
   mlir::Value unseenBits(mlir::ValueRange seen);
   void emitFill(device::FillOp op);

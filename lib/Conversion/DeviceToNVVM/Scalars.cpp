@@ -106,6 +106,9 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (type.isIndex())
       return to.i64(cast<IntegerAttr>(constant.getValue()).getInt());
+    if (isa<Float8E4M3FNType>(type)) // a byte
+      return to.constant(b.getI8IntegerAttr(static_cast<int8_t>(
+          cast<FloatAttr>(constant.getValue()).getValue().bitcastToAPInt().getZExtValue())));
     return to.constant(cast<TypedAttr>(constant.getValue()));
   }
   if (auto symbol = dyn_cast<device::SymbolOp>(op))
@@ -123,6 +126,10 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.widen(to.block());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
+  if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type) && in[0].getType().isF32())
+    return to.toFloat8(in[0]);
+  if (isa<arith::ExtFOp>(op) && type.isF32() && isa<Float8E4M3FNType>(op->getOperand(0).getType()))
+    return to.fromFloat8(in[0]);
   if (isa<device::OpaqueOp>(op))
     return to.opaque(in[0]);
   if (auto reciprocal = dyn_cast<device::ReciprocalOp>(op))
@@ -386,9 +393,9 @@ Value KernelEmitter::element(Value local, ValueRange indices) {
                              value(local), ValueRange(number));
 }
 
-/// The type of an element in memory: a boolean is a byte.
+/// The type of an element in memory: a boolean is a byte, as a float of 8 bits is.
 static Type storageType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  return element.isInteger(1) || isa<Float8E4M3FNType>(element) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
 Value KernelEmitter::address(Value array, Value offset) {

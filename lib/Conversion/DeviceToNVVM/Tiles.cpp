@@ -121,8 +121,8 @@ Value KernelEmitter::slot(Value barriers, Value number) {
   return to.add(value(barriers), to.mul(to.narrow(value(number)), 8));
 }
 
-Values KernelEmitter::boxAt(int64_t column, ValueRange coordinates) {
-  Values at{to.i32(column)};
+Values KernelEmitter::boxAt(int64_t column, ValueRange coordinates, Value from) {
+  Values at{from ? to.add(to.narrow(value(from)), column) : to.i32(column)};
   for (Value coordinate : llvm::reverse(coordinates))
     at.push_back(to.narrow(value(coordinate)));
   return at;
@@ -210,9 +210,9 @@ void KernelEmitter::emitCopy(device::CopyOp op) {
   Value barrier = slot(op.getBarriers(), op.getSlot());
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name];
   to.expectBytes(barrier, ring.getStageBytes());
-  for (int64_t half = 0; half != ring.getColumns() / 64; ++half)
-    to.copyBox(to.add(tile, half * ring.getRows() * 128), map, barrier,
-               boxAt(64 * half, op.getCoordinates()));
+  for (int64_t piece = 0; piece != ring.getPieces(); ++piece)
+    to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier,
+               boxAt(ring.getPieceColumns() * piece, op.getCoordinates(), op.getColumn()));
 }
 
 /// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its
@@ -267,6 +267,26 @@ Value KernelEmitter::unseenBits(ValueRange seen) {
   return bits;
 }
 
+/// The same for interleaved columns: byte i of 32-bit word q of the 16 bytes of columns 16·g and on is
+/// bit 4·g + i of word q. Every thread clears some of them.
+void KernelEmitter::clearColumns(Value tile, int64_t rows, int64_t threads,
+                                 llvm::function_ref<Value(Value)> wordOf) {
+  auto loop = scf::ForOp::create(b, to.loc, to.widen(to.thread()), to.i64(rows * 32), to.i64(threads));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = to.narrow(loop.getInductionVar());
+  Value q = to.rem(number, 4), g = to.rem(to.div(number, 4), 8), row = to.div(number, 32);
+  Value seen = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), wordOf(q), 0, true);
+  Value four = to.make<arith::AndIOp>(to.make<arith::ShRUIOp>(seen, to.mul(g, 4)), to.i32(15));
+  // Bits 0 to 3 to the lowest bits of bytes 0 to 3.
+  Value bytes = to.make<arith::AndIOp>(to.mul(four, 0x00204081), to.i32(0x01010101));
+  Value unit = to.make<arith::XOrIOp>(g, to.rem(row, 8));
+  Value where = to.sharedPointer(
+      to.add(to.add(tile, to.mul(row, 128)), to.add(to.mul(unit, 16), to.mul(q, 4))));
+  Value held = LLVM::LoadOp::create(b, to.loc, b.getI32Type(), where, 0, true);
+  LLVM::StoreOp::create(b, to.loc, to.make<arith::AndIOp>(held, to.mul(bytes, 255)), where, 0, true);
+}
+
 void KernelEmitter::emitClear(device::ClearUnseenOp op) {
   RingType ring = op.getRing().getType();
   int64_t rows = ring.getRows();
@@ -288,6 +308,11 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
                               LLVM::AtomicOrdering::monotonic);
   });
   together();
+  if (op.getInterleaved()) {
+    clearColumns(tile, rows, threads, wordOf);
+    to.publishShared();
+    return together();
+  }
   // A thread per row: there are at least as many.
   when(below(thread, rows), [&] {
     Value word = LLVM::LoadOp::create(b, to.loc, b.getI32Type(),
@@ -313,7 +338,9 @@ void KernelEmitter::emitClear(device::ClearUnseenOp op) {
 void KernelEmitter::emitFill(device::FillOp op) {
   auto type = op.getResult().getType();
   Value one = value(op.getValue());
-  if (isNarrow(type)) {
+  if (countPacked(type) == 4) {
+    one = to.mul(to.make<arith::ExtUIOp>(b.getI32Type(), one), 0x01010101);
+  } else if (isNarrow(type)) {
     Value bits = to.make<arith::BitcastOp>(b.getI16Type(), one);
     bits = to.widen(to.make<arith::ExtUIOp>(b.getI32Type(), bits));
     bits = to.narrow(bits);
@@ -327,9 +354,10 @@ void KernelEmitter::emitContract(device::ContractOp op) {
   RingType ring = op.getB().getType();
   Contraction shape;
   shape.columns = op.getResult().getType().getShape()[1];
-  shape.isBF16 = ring.getElementType().isBF16();
+  shape.element = ring.getElementType();
   shape.bRows = ring.getRows();
   shape.byColumns = !op.getTransposed();
+  shape.steps = op.getSteps();
   Value bTile = to.descriptor(stage(op.getB(), op.getBStage()),
                               shape.byColumns ? shape.bRows : 0);
   Values sum, a;
@@ -337,12 +365,10 @@ void KernelEmitter::emitContract(device::ContractOp op) {
     sum = registers(Value(op.getC()));
   if (auto rows = dyn_cast<RingType>(op.getA().getType())) {
     shape.aRows = rows.getRows();
-    shape.steps = rows.getColumns() / 16;
     Value row = to.mul(to.narrow(value(op.getARow())), 128);
     a.push_back(to.descriptor(to.add(value(op.getA()), row), 0));
   } else {
     a = registers(Value(op.getA()));
-    shape.steps = cast<FragmentType>(op.getA().getType()).getShape()[1] / 16;
   }
   fragments[op.getResult()] = to.contract(shape, sum, a, bTile);
 }
@@ -372,7 +398,7 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
   return first;
 }
 
-/// A map that only rounds to 16 bits.
+/// A map that only rounds to 16 or 8 bits.
 bool KernelEmitter::emitRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 ||
@@ -383,6 +409,15 @@ bool KernelEmitter::emitRounding(device::MapOp op) {
   if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
     return false;
   Values from = registers(op.getInputs()[0]), packed;
+  if (countPacked(op.getResult(0).getType()) == 4) {
+    // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
+    for (size_t word = 0; word != from.size() / 4; ++word) {
+      size_t first = word / 2 * 8 + word % 2 * 2;
+      packed.push_back(to.packFour({from[first], from[first + 1], from[first + 4], from[first + 5]}));
+    }
+    fragments[op.getResult(0)] = packed;
+    return true;
+  }
   for (size_t k = 0; k + 1 < from.size(); k += 2)
     packed.push_back(to.pack(from[k], from[k + 1], yield.getValues()[0].getType().isBF16()));
   fragments[op.getResult(0)] = packed;
@@ -440,7 +475,7 @@ void KernelEmitter::emitMap(device::MapOp op) {
   for (Type type : llvm::concat<const Type>(SmallVector<Type>(op.getInputs().getTypes()),
                                             SmallVector<Type>(op.getResultTypes())))
     if (isNarrow(type))
-      return fail(op, "a map of 16-bit fragments that does more than round them");
+      return fail(op, "a map of fragments of 16 or 8 bits that does more than round them");
   LayoutAttr layout = op.getLayout();
   // Opaque, so that an index is a thread's part plus a constant: where LLVM knows bits of
   // both it makes `or` of sums and keeps a number per element in front of the loop.

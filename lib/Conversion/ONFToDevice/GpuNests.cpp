@@ -20,7 +20,7 @@ class PairCounter {
 public:
   explicit PairCounter(const TilePlan &plan) : key(plan.fold.getBody().getArgument(0)) {
     for (const rows::Score &score : plan.folded.scores)
-      values[score.fold.getResult(0)] = {next++, true};
+      values[score.value] = {next++, true};
   }
 
   /// Adds what a value takes beyond what has been counted.
@@ -169,7 +169,7 @@ int64_t countTerms(const TilePlan &plan) {
                      acc.getRefs().empty();
     bool ofScores = false, keepsScore = false;
     for (const rows::Score &score : plan.folded.scores) {
-      Value value = score.fold.getResult(0);
+      Value value = score.value;
       if (!slice.contains(value.getDefiningOp()))
         continue;
       ofScores = true;
@@ -192,16 +192,34 @@ std::optional<int64_t> constantOf(StringRef text) {
   return expression ? expression->getConstant() : std::nullopt;
 }
 
+/// An exponent e for which a weight is at most 2^e, 64 if none is known.
+int64_t getExponent(Value weight) {
+  if (auto product = weight.getDefiningOp<arith::MulFOp>())
+    return std::min<int64_t>(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64);
+  auto constant = weight.getDefiningOp<arith::ConstantOp>();
+  auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+  if (number && number.getValue().isFiniteNonZero())
+    return llvm::Log2_64_Ceil(uint64_t(std::max(1.0, std::ceil(std::fabs(number.getValueAsDouble())))));
+  return isAtMostOne(weight) ? 0 : 64;
+}
+
+int64_t getExponent(const rows::Factors &weights) {
+  int64_t exponent = weights.divisors.empty() ? 0 : 64;
+  for (Value factor : weights.values)
+    exponent += getExponent(factor);
+  return exponent;
+}
+
 TileFold describe(TilePlan &plan) {
   TileFold fold;
   fold.extent = constantOf(plan.fold.getExtent());
-  for (const rows::Score &score : plan.folded.scores)
-    fold.depths.push_back(score.extent);
+  for (auto [score, operand] : llvm::zip(plan.folded.scores, plan.keyOperands))
+    fold.depths.push_back({score.extent, operand.getBytes()});
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
     counter.add(rows::getYielded(scalar.acc.getValue()));
-  for (const rows::Carrier &carrier : plan.folded.carriers) {
-    fold.widths.push_back(carrier.extents[0]);
+  for (auto [carrier, operand] : llvm::zip(plan.folded.carriers, plan.carried)) {
+    fold.widths.push_back({carrier.extents[0], operand.getBytes(), operand.isTransposed});
     if (!carrier.acc.getRefs().empty())
       fold.repaired += paddedColumns(carrier.extents[0]);
     for (const auto &factors : {carrier.row.values, carrier.row.divisors})
@@ -211,22 +229,30 @@ TileFold describe(TilePlan &plan) {
   fold.weights = plan.folded.carriers.size();
   fold.states = plan.folded.scalars.size();
   fold.terms = countTerms(plan);
-  fold.operandBytes =
-      plan.keyOperands[0].load.getResult().getType().getIntOrFloatBitWidth() / 8;
+  if (getResultElement(plan))
+    fold.resultBytes = 2 * getResultColumns(plan);
   fold.canGroup = plan.nest.getExtents().size() > 1;
   if (canLag(plan)) {
-    // Weights are rounded while they are off by so much; f16 ends at 2^16, and sums
-    // in f32 at 2^128. In f16 only weights that are bounded themselves may be off.
-    bool isHalf = plan.keyOperands[0].load.getResult().getType().isF16();
-    bool isBounded = llvm::all_of(plan.folded.carriers, [](const rows::Carrier &carrier) {
-      return carrier.row.divisors.empty() && llvm::all_of(carrier.row.values, isAtMostOne);
-    });
-    fold.mostRepairBound = !isHalf ? 64 : isBounded ? 15 : 0;
-    fold.repairBound = !isHalf ? 8 : isBounded ? 3 : 0;
+    // Weights are rounded while they are off by so much; f16 ends at 2^16, f8E4M3FN at 448, and sums
+    // in f32 at 2^128. In the former two only weights that are bounded themselves may be off.
+    fold.mostRepairBound = 64;
+    fold.repairBound = 8;
+    for (const rows::Carrier &carrier : plan.folded.carriers) {
+      bool isHalf = carrier.row.narrow && carrier.row.narrow.isF16();
+      bool isByte = carrier.row.narrow && isa<Float8E4M3FNType>(carrier.row.narrow);
+      if (!isHalf && !isByte)
+        continue;
+      int64_t room = std::max<int64_t>((isHalf ? 15 : 8) - getExponent(carrier.row), 0);
+      fold.mostRepairBound = std::min(fold.mostRepairBound, room);
+      fold.repairBound = std::min<int64_t>(fold.repairBound, std::min<int64_t>(room, 3));
+    }
   }
   fold.counts = counter.take();
   // Each state combines the tile's terms.
   fold.counts.f32 += plan.folded.scalars.size();
+  for (const rows::Score &score : plan.folded.scores)
+    if (score.type.isIndex())
+      fold.counts.integer += 1; // a sum of integers becomes a float
   if (GuardOp guard = rows::getGuard(plan.fold)) {
     fold.guarded = true;
     fold.listBytes = tileListBytes(plan);

@@ -39,7 +39,7 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
       continue;
     std::string why = nest.fold ? whyNoShape(nest, machine) : nest.why;
     // A user of the default expects the tensor cores here.
-    if (!given && contractsHalves(op))
+    if (!given && contractsNarrow(op))
       op.emitWarning("runs with one thread per row, without tensor cores, which is slow: ") << why;
     else
       op.emitRemark("runs with one thread per row, without tensor cores: ") << why;

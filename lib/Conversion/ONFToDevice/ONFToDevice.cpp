@@ -186,6 +186,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());
+    if (SmallVector<int64_t> arrays = findInterleaved(kernel); !arrays.empty())
+      kernel->setAttr(kInterleavedAttr, b.getDenseI64ArrayAttr(arrays));
     unsigned number = 0;
     for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
       if (failed(lower(nest, program, number++)))

@@ -3,6 +3,7 @@
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/Limits.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Support/IndexCast.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -212,14 +213,15 @@ static bool isNarrow(Operation *op) {
 
 /// e^a = 2^(a · log2 e). A difference whose first term is a product takes one
 /// fused multiply-add: x·y − c becomes x·(y·log2 e) − c·log2 e.
-Value ScalarCode::approximateExp(Value argument) {
+Value ScalarCode::approximateExp(Value argument, int64_t shift) {
   Value log2e = constant(b.getF32FloatAttr(1.44269504088896341f));
   auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, log2e); };
   Value exponent;
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument)) {
     Value reference = scaled(eval(difference.getRhs()));
-    Value minus = arith::NegFOp::create(b, loc, reference);
+    Value minus = shift ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(float(shift))), reference).getResult()
+                        : arith::NegFOp::create(b, loc, reference).getResult();
     auto product = difference.getLhs().getDefiningOp<arith::MulFOp>();
     auto bound = products.find(difference.getLhs());
     if (bound != products.end()) {
@@ -233,6 +235,8 @@ Value ScalarCode::approximateExp(Value argument) {
     }
   } else {
     exponent = scaled(eval(argument));
+    if (shift)
+      exponent = arith::AddFOp::create(b, loc, exponent, constant(b.getF32FloatAttr(float(shift))));
   }
   return device::Exp2Op::create(b, loc, exponent);
 }
@@ -264,6 +268,15 @@ Value ScalarCode::evalOp(Operation *op) {
     return arith::MulFOp::create(b, loc, bound->second.first, bound->second.second);
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
+  // 2^k·exp(x) is one power of 2.
+  if (auto product = dyn_cast<arith::MulFOp>(op); product && approximate && product.getType().isF32()) {
+    auto exp = product.getLhs().getDefiningOp<math::ExpOp>();
+    auto factor = product.getRhs().getDefiningOp<arith::ConstantOp>();
+    auto number = factor ? dyn_cast<FloatAttr>(factor.getValue()) : FloatAttr();
+    int k = number && number.getValueAsDouble() > 0 ? number.getValue().getExactLog2Abs() : INT_MIN;
+    if (exp && !lookup(exp) && k != INT_MIN && std::abs(k) < 64)
+      return approximateExp(exp.getOperand(), k);
+  }
   if (auto quotient = dyn_cast<arith::DivFOp>(op);
       quotient && quotient.getType().isF32() &&
       (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())))) {
@@ -321,6 +334,16 @@ Value ScalarCode::evalOp(Operation *op) {
   return convert(result, type);
 }
 
+/// The place of an index of an interleaved axis: the bits b₃ b₂ b₁ b₀ of its last four become
+/// b₂ b₁ b₃ b₀.
+Value ScalarCode::interleave(Value place) {
+  auto bits = [&](int64_t mask) { return arith::AndIOp::create(b, loc, place, index(mask)).getResult(); };
+  Value middle = arith::MulIOp::create(b, loc, bits(6), index(2));
+  Value high = arith::DivUIOp::create(b, loc, bits(8), index(4));
+  Value rest = arith::SubIOp::create(b, loc, place, bits(14));
+  return arith::AddIOp::create(b, loc, arith::AddIOp::create(b, loc, rest, middle), high);
+}
+
 /// Strides of temporaries follow from their extents; those of other arrays are the caller's.
 template <typename OpT> Value ScalarCode::offset(OpT op) {
   auto kernel = op->template getParentOfType<onf::KernelOp>();
@@ -328,14 +351,32 @@ template <typename OpT> Value ScalarCode::offset(OpT op) {
     return kernel.getTemporaryNames() ? symbol(kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str())
                                       : symbol(text);
   };
-  Value sum;
+  Value sum, last;
   auto add = [&](Value term) {
     sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
   };
+  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
+  auto interleaved = kernel->template getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
+  bool isInterleaved = interleaved && llvm::is_contained(interleaved.asArrayRef(), number);
+  std::string along = (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
   for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
     Value index = eval(term);
+    SymExpr factor = *SymExpr::parse(cast<StringAttr>(coefficient).getValue());
+    std::set<std::string> symbols;
+    factor.collectSymbols(symbols);
+    if (isInterleaved && symbols.count(along)) { // the index of the last axis, of stride 1
+      index = b.createOrFold<arith::MulIOp>(loc, index, symbol(kernel.withoutTemporaryStrides(factor).str()));
+      last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
+      continue;
+    }
     add(b.createOrFold<arith::MulIOp>(
         loc, index, stride(cast<StringAttr>(coefficient).getValue())));
+  }
+  if (last)
+    add(interleave(last));
+  if (isInterleaved && op.getConstant() != "0") {
+    op.emitError("has an offset in an interleaved array");
+    failed = true;
   }
   if (op.getConstant() != "0" || !sum)
     add(stride(op.getConstant()));

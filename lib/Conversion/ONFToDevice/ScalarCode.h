@@ -86,8 +86,9 @@ private:
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
-  mlir::Value approximateExp(mlir::Value argument);
+  mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);
+  mlir::Value interleave(mlir::Value place);
   template <typename OpT> mlir::Value offset(OpT op);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
 

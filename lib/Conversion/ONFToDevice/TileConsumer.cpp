@@ -7,6 +7,37 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
+/// Rows of bytes are often shorter than a ring's, which are whole pieces of 128: instructions
+/// take 32 bytes of each.
+static IntegerAttr depthOf(const TileOperand &operand) {
+  LoadOp load = operand.load;
+  int64_t bytes = operand.getBytes(), depth = llvm::alignTo(operand.columns, 32 / bytes);
+  bool isWhole = bytes != 1 || depth == padded(operand.columns, bytes);
+  return isWhole ? IntegerAttr() : Builder(load.getContext()).getI64IntegerAttr(depth);
+}
+
+/// Turn n of a warpgroup comes when the one before it has passed its turn n, and that of the first one
+/// when the last one has passed turn n - 1: the phase n or n - 1 of its barrier, of which the latter
+/// is complete from the start where n is 0.
+void TileKernel::awaitTurn(ScalarCode &code, Value n) {
+  if (!turns)
+    return;
+  Value two = code.index(2), one = code.index(1);
+  Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, warpgroup, code.index(0));
+  Value after = arith::AddIOp::create(b, code.loc, n, arith::SelectOp::create(b, code.loc, isFirst, one, code.index(0)));
+  device::WaitOp::create(b, code.loc, turns, warpgroup,
+                         arith::RemUIOp::create(b, code.named("turn"), after, two));
+}
+
+void TileKernel::passTurn(ScalarCode &code) {
+  if (!turns)
+    return;
+  Value next = arith::AddIOp::create(b, code.loc, warpgroup, code.index(1));
+  device::ArriveOp::create(
+      b, code.loc, turns,
+      arith::RemUIOp::create(b, code.named("next_warpgroup"), next, code.index(plan.shape.warpgroups)));
+}
+
 /// The states after the tile at a position, and its weights. Those of the tile before
 /// are multiplied with their operand here, where `overlapped` while this tile's states
 /// are computed; the first tile has none before. It may be masked or not.
@@ -20,14 +51,17 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   Values scores;
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
     device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
+    if (k == 0)
+      awaitTurn(code, n);
     bool isHeld = plan.shape.holdsRows;
     Value rowOffset;
     if (!isHeld)
       rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
     scores.push_back(device::ContractOp::create(
-        b, code.named("S"), typeOver(Over::tile(plan.shape.keys), score.type),
+        b, code.named("S"),
+        typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
         isHeld ? heldRows[k] : rowRings[k].tiles, rowOffset, keyRings[k].tiles, stage, Value(),
-        /*transposed=*/true));
+        /*transposed=*/true, depthOf(plan.rowOperands[k])));
   }
   Running current = olds;
   for (Running::Sum &sum : current.sums)
@@ -77,9 +111,10 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
 /// Starts O + P · G of the tile at a position, whose G has been awaited.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
-  for (auto [ring, sum] : llvm::zip_equal(carriedRings, running.sums)) {
+  for (auto [operand, ring, sum] : llvm::zip_equal(plan.carried, carriedRings, running.sums)) {
     sum.sum = device::ContractOp::create(b, code.loc, sum.sum.getType(), sum.weights, Value(),
-                                         ring.tiles, stage, sum.sum, /*transposed=*/false);
+                                         ring.tiles, stage, sum.sum, operand.isTransposed,
+                                         /*depth=*/IntegerAttr());
     sum.weights = Value();
   }
 }
@@ -99,10 +134,10 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
                                                 unsigned carrier) {
   Type element = store.getArray().getType().getElementType();
   unsigned rank = store.getArray().getType().getRank();
-  RingType ring = cast<RingType>(rowRings[0].tiles.getType());
   Value row = plan.nest.getBody().getArguments().back();
-  if (element != ring.getElementType() || rank < 2 || rank > 5 ||
-      ring.getColumns() < padded(plan.folded.carriers[carrier].extents[0]) ||
+  Value ring = ringFor(element);
+  if (!ring || rank < 2 || rank > 5 ||
+      cast<RingType>(ring.getType()).getColumns() < padded(plan.folded.carriers[carrier].extents[0]) ||
       plan.folded.carriers[carrier].extents[0] % 8 != 0 ||
       store.getTerms().size() != rank || store.getConstant() != "0" ||
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
@@ -177,7 +212,17 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
   });
 }
 
-/// The whole tile of an output at once, by way of the rows' ring, which is free now.
+/// A ring that tiles of an output pass through: that of the rows, which are read then, or
+/// one of the outputs' own.
+Value TileKernel::ringFor(Type element) {
+  for (const Ring &ring : rowRings)
+    if (cast<RingType>(ring.tiles.getType()).getElementType() == element)
+      return ring.tiles;
+  return resultRing && cast<RingType>(resultRing.getType()).getElementType() == element ? resultRing
+                                                                                        : Value();
+}
+
+/// The whole tile of an output at once, by way of a ring, which is free now.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
                            ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
@@ -204,7 +249,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
   Value array = program.getBody().getArgument(
       cast<BlockArgument>(store.getArray()).getArgNumber());
   Value row = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
-  device::StoreTileOp::create(b, code.loc, rounded, rowRings[0].tiles, code.index(0), row, array,
+  device::StoreTileOp::create(b, code.loc, rounded, ringFor(element), code.index(0), row, array,
                               coordinates, b.getI64IntegerAttr(rowAxis));
 }
 
@@ -255,7 +300,6 @@ void TileKernel::consume(ScalarCode &code) {
         ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
   }
   planRepairs();
-  findProducts(code);
   Running inits = initialise(code);
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, numTiles,
                                      code.index(0));

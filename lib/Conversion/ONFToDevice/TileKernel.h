@@ -37,7 +37,8 @@ using device::FragmentType;
 using device::LayoutAttr;
 using device::RingType;
 
-inline int64_t padded(int64_t columns) { return llvm::alignTo(columns, 64); }
+/// Columns of a ring, in pieces of 128 bytes, and of sums of 16-bit operands.
+inline int64_t padded(int64_t columns, int64_t bytes = 2) { return paddedColumns(columns, bytes); }
 
 /// A ring, with the barriers that say when a stage is full and when empty.
 struct Ring {
@@ -188,7 +189,7 @@ private:
   /// A value of rows and keys that a tile holds: the fragment's element, times `rest`
   /// if that is not null.
   struct Element {
-    mlir::Value value, rest, fragment;
+    mlir::Value value, rest, fragment; // of integers, which are read as floats, or floats
     std::optional<double> absent; // what stands where elements are absent, if known
   };
   struct Presence;
@@ -203,11 +204,15 @@ private:
   Running initialise(ScalarCode &code);
   Running iterate(ScalarCode &code, mlir::Value n, const Running &olds,
                   std::optional<bool> masked, bool overlapped);
+  void awaitTurn(ScalarCode &code, mlir::Value n);
+  void passTurn(ScalarCode &code);
   void startCarriers(ScalarCode &code, mlir::Value n, Running &running);
   void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   void findProducts(ScalarCode &code);
+  mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
+  mlir::Value asFloat(ScalarCode &code, mlir::Value element);
   void addScores(ScalarCode &code, mlir::ValueRange scores, Tile &tile);
   Values fragmentsOf(const Tile &tile);
   void bindTile(ScalarCode &code, const Tile &tile, mlir::ValueRange in,
@@ -246,6 +251,7 @@ private:
   void repairSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);
+  mlir::Value ringFor(mlir::Type element);
   std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex,
                                       unsigned carrier);
   void bindFinals(ScalarCode &code, mlir::ValueRange in, mlir::ValueRange at);
@@ -332,6 +338,8 @@ private:
   unsigned number;
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
+  mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
+  mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile
   Values heldRows; // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none
   llvm::SmallVector<Repair> repairs;

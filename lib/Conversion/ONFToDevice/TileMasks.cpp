@@ -347,8 +347,8 @@ void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value f
     bindElement(code, at, first);
     return Values{isPresent(code, presence, in, at[1])};
   })[0];
-  for (const Ring &ring : carriedRings)
-    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen);
+  for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
+    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen, operand.isTransposed);
 }
 
 } // namespace moa::tiles

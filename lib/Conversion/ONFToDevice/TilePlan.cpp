@@ -27,8 +27,13 @@ private:
   }
   bool refuseChain(const Twine &found);
   bool findFold();
+  bool checkType(const rows::Factors &factors, Type &element);
+  bool checkLength(Value inner, int64_t length, Type element, StringRef what);
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
+  bool findTransposed(const rows::Carrier &carrier, Value inner);
+  bool findScore(const rows::Score &score);
+  bool findCarrier(const rows::Carrier &carrier);
   bool findOperands();
   bool checkEpilogue();
 
@@ -36,7 +41,6 @@ private:
   rows::Dependence deps;
   OnDemand onDemand;
   std::string &why;
-  Type element; // of all operands
 };
 
 /// What there is in place of a chain of contractions, and what is needed.
@@ -72,7 +76,8 @@ bool Planner::findFold() {
                   ", where tiles take one");
   plan.fold = folds[0];
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
-  auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found);
+  auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found,
+                               /*integers=*/true);
   bool isChain = folded && !folded->scores.empty() && !folded->carriers.empty();
   if (!isChain && !found.empty() && !(folded && !folded->scores.empty()))
     return refuseChain(found);
@@ -96,24 +101,52 @@ static std::string getTypeText(Type type) {
   return text;
 }
 
-/// X[…] with one term per axis, `inner` the last and `index` one of the others;
-/// the rest are the same for the whole block.
-bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
-                          int64_t columns, SmallVectorImpl<TileOperand> &operands) {
-  LoadOp load;
-  if (factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
-    load = rows::getReadElement(factors.values[0]);
+/// The element of an array that an operand is.
+static LoadOp getElement(const rows::Factors &factors) {
+  bool isOne = factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow;
+  return isOne ? rows::getReadElement(factors.values[0]) : LoadOp();
+}
+
+/// Operands of one contraction have one type: tensor cores multiply floats of 16 and 8 bits into f32,
+/// and i8, which is all that sums of integers are planned for, into i32. `element` is the type, if
+/// another operand has told.
+bool Planner::checkType(const rows::Factors &factors, Type &element) {
+  LoadOp load = getElement(factors);
   if (!load)
     return refuse("an operand of a contraction is computed, but tiles are copied from arrays");
   Type type = load.getResult().getType();
   StringRef name = rows::getArrayName(load);
-  if (!type.isBF16() && !type.isF16())
+  if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
     return refuse("an operand of a contraction does not have 16 bits: " + name + " has elements of " +
                   getTypeText(type));
   if (element && element != type)
-    return refuse("the operands have different types: " + name + " has elements of " + getTypeText(type) +
-                  ", others " + getTypeText(element));
+    return refuse("the operands of a contraction have different types: " + name + " has elements of " +
+                  getTypeText(type) + ", the other " + getTypeText(element));
   element = type;
+  return true;
+}
+
+/// Products of integers are at most 2^14, so that sums of as many have 22 bits: exact in
+/// i32, and as floats.
+static constexpr int64_t kLongest = 256;
+static_assert(kLongest << 14 <= 1 << 22);
+
+/// Whether tiles may have so many columns; `what` begins the sentence that says why not.
+bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef what) {
+  std::string has =
+      ": '" + rows::getIndexName(inner).str() + "' has " + std::to_string(length) + " indices";
+  int64_t unit = 128 / element.getIntOrFloatBitWidth();
+  if (length % unit != 0)
+    return refuse(what + " is no multiple of " + Twine(unit) + ", which the copy engine needs" + has);
+  return true;
+}
+
+/// X[…] with one term per axis, `inner` the last and `index` one of the others;
+/// the rest are the same for the whole block.
+bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
+                          int64_t columns, SmallVectorImpl<TileOperand> &operands) {
+  LoadOp load = getElement(factors);
+  StringRef name = rows::getArrayName(load);
   unsigned rank = load.getArray().getType().getRank();
   auto isOfAxis = [&](unsigned axis) {
     StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
@@ -150,40 +183,63 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   return true;
 }
 
-bool Planner::findOperands() {
-  Value row = plan.nest.getBody().getArguments().back();
-  Value key = plan.fold.getBody().getArgument(0);
-  auto has = [](Value index, int64_t extent) {
-    return ": '" + rows::getIndexName(index).str() + "' has " + std::to_string(extent) + " indices";
-  };
-  for (const rows::Score &score : plan.folded.scores) {
-    Value inner = score.fold.getBody().getArgument(0);
-    if (!score.type.isF32())
-      return refuse("a contraction is not summed in f32");
-    if (score.extent > 256)
-      return refuse("a contraction is longer than 256" + has(inner, score.extent));
-    if (score.extent % 8 != 0)
-      return refuse("a contraction's length is no multiple of 8, which the copy engine needs" +
-                    has(inner, score.extent));
-    if (!findOperand(score.row, row, inner, score.extent, plan.rowOperands) ||
-        !findOperand(score.key, key, inner, score.extent, plan.keyOperands))
-      return false;
-  }
-  for (const rows::Carrier &carrier : plan.folded.carriers) {
-    if (!carrier.type.isF32())
-      return refuse("a state with an axis is not summed in f32");
-    Value inner = carrier.acc.getValue().getArgument(0);
-    if (carrier.extents.size() != 1 || carrier.extents[0] > 256)
-      return refuse("a state carries more than one axis of 256" + has(inner, carrier.extents[0]));
-    if (carrier.extents[0] % 8 != 0)
-      return refuse("an axis of a state is no multiple of 8, which the copy engine needs" +
-                    has(inner, carrier.extents[0]));
-    if (!findOperand(carrier.key, key, inner, carrier.extents[0], plan.carried))
-      return false;
-    if (carrier.row.narrow != element)
-      return refuse("a computed operand is not rounded to the other's type, as it is without a cast");
-  }
+bool Planner::findScore(const rows::Score &score) {
+  Value inner = score.fold.getBody().getArgument(0);
+  if (!score.type.isF32() && !score.type.isIndex())
+    return refuse("a contraction is not summed in f32");
+  if (score.extent > kLongest)
+    return refuse("a contraction is longer than " + Twine(kLongest) + ": '" + rows::getIndexName(inner) +
+                  "' has " + Twine(score.extent) + " indices");
+  Type element;
+  return checkType(score.row, element) && checkType(score.key, element) &&
+         checkLength(inner, score.extent, element, "a contraction's length") &&
+         findOperand(score.row, plan.nest.getBody().getArguments().back(), inner, score.extent,
+                     plan.rowOperands) &&
+         findOperand(score.key, plan.fold.getBody().getArgument(0), inner, score.extent,
+                     plan.keyOperands);
+}
+
+/// A carried operand of 8 bits, which instructions read along the keys: X[…, d, …, j], a temporary,
+/// as its keys are interleaved in memory.
+bool Planner::findTransposed(const rows::Carrier &carrier, Value inner) {
+  LoadOp load = getElement(carrier.key);
+  auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
+  ArrayType type = load.getArray().getType();
+  if (!findOperand(carrier.key, inner, plan.fold.getBody().getArgument(0), carrier.extents[0], plan.carried))
+    return false;
+  bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
+  if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
+    return refuse("a carried operand of 8 bits is no temporary with a multiple of 16 keys, but " +
+                  rows::getArrayName(load));
+  plan.carried.back().isTransposed = true;
   return true;
+}
+
+bool Planner::findCarrier(const rows::Carrier &carrier) {
+  if (!carrier.type.isF32())
+    return refuse("a state with an axis is not summed in f32");
+  Value inner = carrier.acc.getValue().getArgument(0);
+  if (carrier.extents.size() != 1 || carrier.extents[0] > kLongest)
+    return refuse("a state carries more than one axis of " + Twine(kLongest) + ": '" +
+                  rows::getIndexName(inner) + "' has " + Twine(carrier.extents[0]) + " indices");
+  Type element;
+  if (!checkType(carrier.key, element) ||
+      !checkLength(inner, carrier.extents[0], element, "an axis of a state"))
+    return false;
+  bool isByte = element.getIntOrFloatBitWidth() == 8;
+  if (isByte ? !findTransposed(carrier, inner)
+             : !findOperand(carrier.key, plan.fold.getBody().getArgument(0), inner, carrier.extents[0],
+                            plan.carried))
+    return false;
+  if (carrier.row.narrow != element)
+    return refuse("a computed operand is not rounded to the other's type, as it is without a cast");
+  return true;
+}
+
+bool Planner::findOperands() {
+  return llvm::all_of(plan.folded.scores, [&](const rows::Score &score) { return findScore(score); }) &&
+         llvm::all_of(plan.folded.carriers,
+                      [&](const rows::Carrier &carrier) { return findCarrier(carrier); });
 }
 
 /// Loops behind the fold run over the axis of one carrier.
@@ -213,21 +269,23 @@ std::optional<TilePlan> Planner::run() {
 
 } // namespace
 
-bool moa::contractsHalves(ForOp nest) {
+bool moa::contractsNarrow(ForOp nest) {
   auto isHalf = [](Type type) { return type.isBF16() || type.isF16(); };
   WalkResult found = nest.walk([&](AccOp acc) {
     if (acc.getMonoid() != Monoid::add)
       return WalkResult::advance();
     if (rows::roundsOperands(acc) && isHalf(*acc.getOperandType()))
       return WalkResult::interrupt();
-    auto product = rows::getYielded(acc.getValue()).getDefiningOp<arith::MulFOp>();
-    if (!product || product.getLhs() == product.getRhs()) // a square is no contraction
+    Operation *product = rows::getYielded(acc.getValue()).getDefiningOp();
+    if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product) ||
+        product->getOperand(0) == product->getOperand(1)) // a square is no contraction
       return WalkResult::advance();
-    bool ofHalves = llvm::all_of(product.getOperands(), [&](Value factor) {
+    bool isNarrow = llvm::all_of(product->getOperands(), [&](Value factor) {
       LoadOp load = rows::getReadElement(factor);
-      return load && isHalf(load.getResult().getType());
+      Type type = load ? load.getResult().getType() : Type();
+      return load && (isa<arith::MulFOp>(product) ? isHalf(type) : type.isInteger(8));
     });
-    return ofHalves ? WalkResult::interrupt() : WalkResult::advance();
+    return isNarrow ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
 }
@@ -241,6 +299,20 @@ bool moa::isLiftedToTiles(ForOp nest) {
   return lift && !lift->empty() &&
          llvm::is_contained(cast<AxisAttr>(lift->getValue().back()).getResources(),
                             static_cast<int64_t>(Resource::warpgroup));
+}
+
+SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
+  SmallVector<int64_t> arrays;
+  for (auto nest : kernel.getBody().getOps<ForOp>()) {
+    std::string why;
+    auto plan = isLiftedToTiles(nest) ? findTiles(nest, why) : std::nullopt;
+    for (const TileOperand &operand : plan ? ArrayRef(plan->carried) : ArrayRef<TileOperand>()) {
+      int64_t array = cast<BlockArgument>(operand.load.getArray()).getArgNumber();
+      if (operand.isTransposed && !llvm::is_contained(arrays, array))
+        arrays.push_back(array);
+    }
+  }
+  return arrays;
 }
 
 std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
@@ -265,9 +337,30 @@ std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   shape.groupBytes = pipeline->getGroup();
   shape.repairBound = pipeline->getLazy();
   shape.holdsRows = pipeline->getHeld();
+  shape.takesTurns = pipeline->getTurns();
   if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
     why = "its factors are not those of warpgroups and stages";
     return std::nullopt;
   }
   return plan;
+}
+
+Type moa::getResultElement(const TilePlan &plan) {
+  for (auto loop : plan.nest.getBody().getOps<ForOp>())
+    for (auto store : loop.getBody().getOps<StoreOp>()) {
+      Type element = store.getArray().getType().getElementType();
+      bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &operand) {
+        return operand.load.getResult().getType() == element;
+      });
+      if ((element.isBF16() || element.isF16()) && !isOfRows)
+        return element;
+    }
+  return Type();
+}
+
+int64_t moa::getResultColumns(const TilePlan &plan) {
+  int64_t columns = 0;
+  for (const rows::Carrier &carrier : plan.folded.carriers)
+    columns = std::max(columns, paddedColumns(carrier.extents[0]));
+  return columns;
 }

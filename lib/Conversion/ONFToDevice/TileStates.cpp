@@ -43,7 +43,7 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
     return number ? std::optional(number.getValue().convertToDouble()) : std::nullopt;
   }
   SmallVector<double, 2> operands(2, 0.0);
-  if (!isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
+  if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
     return std::nullopt;
   for (auto [k, operand] : llvm::enumerate(op->getOperands())) {
     auto number = valueWhere(operand, known);
@@ -55,6 +55,8 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
     return operands[0] + operands[1];
   if (isa<arith::SubFOp>(op))
     return operands[0] - operands[1];
+  if (isa<arith::MulFOp>(op))
+    return operands[0] * operands[1];
   if (isa<arith::NegFOp>(op))
     return -operands[0];
   return isa<math::ExpOp>(op) ? std::exp(operands[0]) : std::exp2(operands[0]);
@@ -214,7 +216,7 @@ void TileKernel::findProducts(ScalarCode &code) {
   rows::Dependence deps;
   for (const rows::Score &score : plan.folded.scores) {
     Product product = {};
-    Value value = FoldOp(score.fold).getResult(0);
+    Value value = score.value;
     auto op = value.hasOneUse() ? dyn_cast<arith::MulFOp>(*value.getUsers().begin())
                                 : arith::MulFOp();
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
@@ -231,26 +233,48 @@ void TileKernel::findProducts(ScalarCode &code) {
   }
 }
 
+/// Whether 0 < u < ∞.
+Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
+  Value zero = code.constant(b.getF32FloatAttr(0)), infinite = code.constant(b.getF32FloatAttr(INFINITY));
+  auto less = [&](Value x, Value y) -> Value {
+    return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
+  };
+  return code.both(less(zero, u), less(u, infinite));
+}
+
+/// An element of a score: a sum of integers as the float it is read as, which is exact.
+Value TileKernel::asFloat(ScalarCode &code, Value element) {
+  return element.getType().isInteger(32)
+             ? arith::SIToFPOp::create(b, code.loc, b.getF32Type(), element).getResult()
+             : element;
+}
+
 /// For 0 < u < ∞ rounding keeps the order, so that max_j (s_j·u) is (max_j s_j)·u
 /// exactly. For another u the scores are multiplied at once, and what is left of the
 /// factor is 1.
 void TileKernel::addScores(ScalarCode &code, ValueRange scores, Tile &tile) {
-  for (auto [planned, product, score] : llvm::zip(plan.folded.scores, products, scores)) {
-    if (!product.value) {
-      tile.elements.push_back({FoldOp(planned.fold).getResult(0), Value(), score, std::nullopt});
+  for (auto [planned, product, sums] : llvm::zip(plan.folded.scores, products, scores)) {
+    // Where some elements are absent a float says so. Else a factor is known to keep the order.
+    Value fragment = sums;
+    bool isInteger = planned.type.isIndex();
+    if (isInteger && !tile.presence && !predicate) {
+      tile.elements.push_back({product.value ? product.value : planned.value,
+                               product.value ? code.eval(product.factor) : Value(), sums, std::nullopt});
       continue;
     }
-    Value u = code.eval(product.factor), fragment = score;
+    if (isInteger)
+      fragment = map(code, "S", sums, Over::tile(plan.shape.keys), {b.getF32Type()},
+                     [&](ValueRange in, ValueRange) { return Values{asFloat(code, in[0])}; })[0];
+    if (!product.value) {
+      tile.elements.push_back({planned.value, Value(), fragment, std::nullopt});
+      continue;
+    }
+    Value u = code.eval(product.factor);
     // Where elements read memory besides, registers are too few for conditions that are
     // the same for all tiles.
     if (readsMemory)
       u = device::OpaqueOp::create(b, code.named("multiplier"), u);
-    Value zero = code.constant(b.getF32FloatAttr(0)), one = code.constant(b.getF32FloatAttr(1)),
-          infinite = code.constant(b.getF32FloatAttr(INFINITY));
-    auto less = [&](Value x, Value y) -> Value {
-      return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
-    };
-    Value positive = code.both(less(zero, u), less(u, infinite));
+    Value positive = keepsOrder(code, u), one = code.constant(b.getF32FloatAttr(1));
     Value rest = arith::SelectOp::create(b, code.named("factor_of_S"), positive, u, one);
     Value scaled = code.branch(positive, {fragment.getType()}, [&] { return Values{fragment}; },
                                [&] {
@@ -274,9 +298,9 @@ void TileKernel::bindTile(ScalarCode &code, const Tile &tile, ValueRange in, Val
   bindElement(code, at, tile.first);
   for (auto [element, value] : llvm::zip(tile.elements, in))
     if (element.rest)
-      code.bindProduct(element.value, value, element.rest);
+      code.bindProduct(element.value, asFloat(code, value), element.rest);
     else
-      code.bind(element.value, value);
+      code.bind(element.value, asFloat(code, value));
 }
 
 /// Whether values that depend on a tile are `none` by themselves where elements are
@@ -351,7 +375,7 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
   Value term = rows::getYielded(acc.getValue());
   Type type = acc.getResult().getType();
   auto reduce = [&](Value terms) -> Value {
-    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), type),
+    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), elementOf(terms)),
                                     MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
   };
   auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));
@@ -363,12 +387,15 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
       continue;
     if (tile.presence)
       maskElement(code, element, number, tile);
+    // The float that an integer is read as grows with it, so that an extreme of integers is read
+    // as the extreme of the floats.
     Value reduced = reduce(element.fragment);
-    if (!element.rest)
+    if (!element.rest && elementOf(reduced) == type)
       return reduced;
     return map(code, acc.getName(), reduced, Over::parts(), {type},
                [&](ValueRange in, ValueRange) {
-                 return Values{code.combine(Monoid::mul, in[0], element.rest)};
+                 Value all = asFloat(code, in[0]);
+                 return Values{element.rest ? code.combine(Monoid::mul, all, element.rest) : all};
                })[0];
   }
   Value terms = valuesOf(code, acc, term, {}, none, tile, news);
@@ -632,6 +659,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       updateReferences(code, pass, news);
     else if (pass == 0)
       repairWhereNeeded(code, olds, step);
+    if (pass == 0) // exponentials and the like, of units that all warps share, are behind it
+      passTurn(code);
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;

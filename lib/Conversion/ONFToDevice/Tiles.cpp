@@ -23,7 +23,8 @@ Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int6
                           int64_t columns, Type element, bool withEmpty) {
   MLIRContext *context = b.getContext();
   Ring ring;
-  auto type = RingType::get(context, stages, {rows, padded(columns)}, element);
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  auto type = RingType::get(context, stages, {rows, padded(columns, bytes)}, element);
   auto named = [&](const char *what) { return code.named(name.str() + what); };
   ring.tiles = device::SharedOp::create(b, named("_ring"), type);
   ring.full =
@@ -63,7 +64,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
     int64_t bytesPerKey = 0;
     for (const auto *operands : {&plan.keyOperands, &plan.carried})
       for (const TileOperand &operand : *operands)
-        bytesPerKey += operand.columns * 2;
+        bytesPerKey += operand.columns * operand.getBytes();
     Value one = code.index(1), all = code.symbol(outer.str());
     Value keys = b.createOrFold<arith::MaxSIOp>(code.loc, code.symbol(plan.fold.getExtent()), one);
     Value bytes = arith::MulIOp::create(b, code.loc, keys, code.index(bytesPerKey));
@@ -211,6 +212,15 @@ void TileKernel::findFullRange(ScalarCode &code) {
   };
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
+  // Integers have no tiles that are full unless their factor keeps the order.
+  Value ordered;
+  for (auto [score, product] : llvm::zip(plan.folded.scores, products))
+    if (score.type.isIndex() && product.value)
+      ordered = code.both(ordered, keepsOrder(code, code.eval(product.factor)));
+  if (ordered) {
+    firstFull = arith::SelectOp::create(b, code.named("first_full"), ordered, firstFull, endTile);
+    endFull = arith::SelectOp::create(b, code.named("end_full"), ordered, endFull, endTile);
+  }
   if (statesRead) {
     Value all = hasAllRows(code);
     firstFull = arith::SelectOp::create(b, code.named("first_full"), all, firstFull, endTile);
@@ -265,11 +275,12 @@ std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
 void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
                       const Ring &ring, Value stage) {
   Values coordinates;
+  Value rows = operand.isTransposed ? code.index(0) : first;
   for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
-    coordinates.push_back(axis == operand.rowAxis ? first : code.eval(term));
+    coordinates.push_back(axis == operand.rowAxis ? rows : code.eval(term));
   Value array = program.getBody().getArgument(
       cast<BlockArgument>(operand.load.getArray()).getArgNumber());
-  device::CopyOp::create(b, code.loc, array, coordinates,
+  device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
                          b.getI64IntegerAttr(operand.rowAxis), ring.tiles, stage, ring.full,
                          stage);
 }
@@ -385,15 +396,25 @@ LogicalResult TileKernel::run() {
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
                    int64_t stages, int64_t rows, bool withEmpty,
                    llvm::function_ref<int64_t(unsigned)> columns) {
-    for (auto [k, operand] : llvm::enumerate(operands))
-      list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, rows, columns(k),
+    for (auto [k, operand] : llvm::enumerate(operands)) {
+      auto [across, along] = operand.isTransposed ? std::pair(columns(k), rows) : std::pair(rows, columns(k));
+      list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
                               operand.load.getResult().getType(), withEmpty));
+    }
   };
   auto depth = [&](unsigned k) { return plan.folded.scores[k].extent; };
   rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, depth);
   rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, depth);
   rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true,
         [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
+  if (Type element = getResultElement(plan)) {
+    auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
+    resultRing = device::SharedOp::create(b, code.named("result_ring"), type);
+  }
+  if (plan.shape.takesTurns)
+    turns = device::BarriersOp::create(b, code.named("turns"),
+                                       BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
+  findProducts(code);
   bindBlock(code);
   findRange(code);
   predicate ? collectTiles(code) : findFullRange(code);
@@ -409,6 +430,8 @@ LogicalResult TileKernel::run() {
   };
   fill(roles.getConsumer(), [&] { consume(code); });
   fill(roles.getProducer(), [&] { produce(code); });
+  if (resultRing && resultRing.use_empty())
+    resultRing.getDefiningOp()->erase();
   return failure(code.failed);
 }
 

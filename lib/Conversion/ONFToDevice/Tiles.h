@@ -16,6 +16,9 @@ struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
   int64_t columns = 0; ///< of the last axis
+  /// Whether the fold's index runs along the last axis, and `columns` along `rowAxis`.
+  bool isTransposed = false;
+  int64_t getBytes() const { return load.getResult().getType().getIntOrFloatBitWidth() / 8; }
 };
 
 /// What a nest must be for a kernel of tiles, and its operands.
@@ -30,13 +33,23 @@ struct TilePlan {
 
 /// What a nest would be as a kernel of tiles, without a shape, or why it is none.
 std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
-/// Whether a nest sums up products of operands of 16 bits, which tensor cores are for.
-bool contractsHalves(onf::ForOp nest);
+/// The temporaries of a kernel whose last axis is interleaved in memory (`getInterleaved` of
+/// device.contract), by the numbers of their arguments: carried operands of 8 bits.
+llvm::SmallVector<int64_t> findInterleaved(onf::KernelOp kernel);
+/// The attribute of a kernel, while it is lowered, that says which these are.
+inline constexpr llvm::StringLiteral kInterleavedAttr = "moa.interleaved";
+/// Whether a nest sums up products of floats of 16 bits or integers of 8, which tensor
+/// cores are for.
+bool contractsNarrow(onf::ForOp nest);
 /// Whether a nest is lifted to warpgroups.
 bool isLiftedToTiles(onf::ForOp nest);
 /// The plan of a nest that is lifted to warpgroups, in the shape that its
 /// attributes say, or why it has none.
 std::optional<TilePlan> planTiles(onf::ForOp nest, std::string &why);
+/// The type of 16 bits of outputs over the axis of a state that tiles of rows do not have;
+/// null if there is none. Its tiles pass through a ring of their own, of so many columns.
+mlir::Type getResultElement(const TilePlan &plan);
+int64_t getResultColumns(const TilePlan &plan);
 /// Bytes of shared memory that lists of tiles take, where a kernel has some.
 int64_t tileListBytes(const TilePlan &plan);
 /// Writes the kernel.

@@ -159,11 +159,11 @@ struct Build {
   }
 };
 
-/// The type in memory of an element: i64 for index, a byte for a boolean.
+/// The type in memory of an element: i64 for index, a byte for a boolean or a float of 8 bits.
 inline mlir::Type storageType(mlir::Type element) {
   if (element.isIndex())
     return mlir::IntegerType::get(element.getContext(), 64);
-  if (element.isInteger(1))
+  if (element.isInteger(1) || llvm::isa<mlir::Float8E4M3FNType>(element))
     return mlir::IntegerType::get(element.getContext(), 8);
   return element;
 }

@@ -9,7 +9,8 @@ namespace moa::rows {
 using namespace moa::onf;
 
 static bool isElementType(Type type) {
-  if (type.isIndex() || type.isF64() || type.isF32() || type.isBF16() || type.isF16())
+  if (type.isIndex() || type.isF64() || type.isF32() || type.isBF16() || type.isF16() ||
+      isa<Float8E4M3FNType>(type))
     return true;
   auto integer = dyn_cast<IntegerType>(type);
   return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());

@@ -45,7 +45,7 @@ LoadOp getReadElement(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto load = dyn_cast<LoadOp>(op))
       return load;
-    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op))
+    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp>(op))
       return LoadOp();
     value = op->getOperand(0);
   }

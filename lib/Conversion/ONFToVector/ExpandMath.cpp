@@ -241,6 +241,7 @@ struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
     });
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
+    moa::populateExpandFloat8Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -15,9 +15,9 @@ namespace {
 class Planner {
 public:
   Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
-          std::string *why)
+          std::string *why, bool integers)
       : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
-        deps(deps), onDemand(onDemand), why(why) {}
+        deps(deps), onDemand(onDemand), why(why), integers(integers) {}
   std::optional<FoldPlan> run();
 
 private:
@@ -28,6 +28,7 @@ private:
   bool refuse(const Twine &subject, const Twine &reason);
   std::string describeFactors(const Factors &mixed);
   bool planScore(FoldOp inner);
+  bool checkInteger(const Score &score, const Twine &subject);
   bool planCarrier(AccOp acc, unsigned pass);
   bool planStates();
   void planReuse();
@@ -45,6 +46,7 @@ private:
   Dependence &deps;
   OnDemand &onDemand;
   std::string *why;
+  bool integers;
   FoldPlan plan;
   llvm::DenseMap<Value, unsigned> firstPass;
   llvm::DenseSet<Value> seen; // in the pass being visited
@@ -84,13 +86,13 @@ bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
   SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
     auto [value, divides] = factors[k];
-    auto product = value.getDefiningOp<arith::MulFOp>();
-    auto quotient = value.getDefiningOp<arith::DivFOp>();
-    if ((!product && !quotient) || (rounds && factors.size() == 2)) {
+    Operation *op = value.getDefiningOp();
+    bool isProduct = isa_and_nonnull<arith::MulFOp, arith::MulIOp>(op);
+    bool quotient = isa_and_nonnull<arith::DivFOp>(op);
+    if ((!isProduct && !quotient) || (rounds && factors.size() == 2)) {
       ++k;
       continue;
     }
-    Operation *op = value.getDefiningOp();
     factors[k] = {op->getOperand(0), divides};
     factors.insert(factors.begin() + k + 1,
                    {op->getOperand(1), quotient ? !divides : divides});
@@ -125,6 +127,35 @@ std::string Planner::describeFactors(const Factors &mixed) {
   return "reads " + getArrayName(load).str() + " along both " + names;
 }
 
+/// The value of f32 that an integer is converted to, if nothing else reads it.
+static Value getFloat(Value integer) {
+  for (bool isFloat = false; !isFloat; isFloat = integer.getType().isF32()) {
+    Operation *user = integer.hasOneUse() ? *integer.getUsers().begin() : nullptr;
+    if (!isa_and_nonnull<arith::IndexCastOp, arith::SIToFPOp>(user))
+      return Value();
+    integer = user->getResult(0);
+  }
+  return integer;
+}
+
+/// Sums of integers are scores where tensor cores make them: of i8, read as one float.
+bool Planner::checkInteger(const Score &score, const Twine &subject) {
+  if (!score.value)
+    return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
+  for (const Factors *factors : {&score.row, &score.key}) {
+    LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
+    if (!load)
+      return refuse(subject, "sums up products of computed integers, not of elements of i8");
+    if (!load.getResult().getType().isInteger(8)) {
+      std::string type;
+      llvm::raw_string_ostream(type) << load.getResult().getType();
+      return refuse(subject, "sums up products of integers of more than 8 bits: " + getArrayName(load) +
+                                 " has elements of " + type);
+    }
+  }
+  return true;
+}
+
 bool Planner::planScore(FoldOp inner) {
   std::string subject = "the inner fold over '" + inner.getName().str() + "'";
   SmallVector<AccOp> accs = getAccs(inner);
@@ -141,7 +172,8 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
-  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64()) ||
+  bool isInteger = integers && type.isIndex();
+  if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) ||
       !acc.getRefs().empty() || !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
   Value result = inner.getResult(0), k = inner.getBody().getArgument(0);
@@ -152,7 +184,8 @@ bool Planner::planScore(FoldOp inner) {
   for (Value index : deps.of(result))
     if (isa_and_nonnull<AccOp>(index.getParentBlock()->getParentOp()))
       return refuse(subject, "stands inside of an axis of a state");
-  Score score{inner, type, *expr->getConstant(), {}, {}, {}};
+  Value value = isInteger ? getFloat(result) : result;
+  Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
   Factors mixed;
   bool ok = split(acc, [&](Value factor) {
     if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key))) {
@@ -165,6 +198,8 @@ bool Planner::planScore(FoldOp inner) {
   }, score.row, score.key);
   if (!ok || score.row.empty() || score.key.empty())
     return refuse(subject, describeFactors(mixed));
+  if (isInteger && !checkInteger(score, subject))
+    return false;
   seen.clear();
   for (const auto &factors : {score.row.values, score.row.divisors})
     for (Value factor : factors)
@@ -336,8 +371,8 @@ std::optional<FoldPlan> Planner::run() {
 
 std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why) {
-  return Planner(fold, laneIndex, deps, onDemand, why).run();
+                                 std::string *why, bool integers) {
+  return Planner(fold, laneIndex, deps, onDemand, why, integers).run();
 }
 
 StringRef getIndexName(Value index) {

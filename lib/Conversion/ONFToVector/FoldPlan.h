@@ -38,7 +38,10 @@ struct Factors {
 /// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold.
 struct Score {
   mutable onf::FoldOp fold;
-  mlir::Type type;
+  /// What is read of it: its result or, of integers, the one value of f32 that this is
+  /// converted to.
+  mlir::Value value;
+  mlir::Type type; // of the sum
   int64_t extent;
   Factors row, key;
   llvm::SmallVector<onf::LoadOp, 1> rowLoads; // of (i, k), contiguous along k
@@ -78,9 +81,10 @@ struct FoldPlan {
 /// The plan of a fold over rows, or nothing where its form does not allow one. `why`
 /// receives what keeps the first inner fold from being a score or the first state with
 /// axes from being a carrier, and is left alone where nothing does.
+/// Sums of products of i8 that are read as one float are scores if `integers`.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why = nullptr);
+                                 std::string *why = nullptr, bool integers = false);
 
 /// The user's name of a loop index, of a fold's, a nest's or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);

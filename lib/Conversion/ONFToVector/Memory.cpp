@@ -36,6 +36,8 @@ static Value fromStorage(Build b, Type element, Value value) {
   }
   if (element.isIndex())
     return arith::IndexCastOp::create(b.b, b.loc, type, value);
+  if (isa<Float8E4M3FNType>(element))
+    return arith::BitcastOp::create(b.b, b.loc, type, value);
   return value;
 }
 
@@ -47,6 +49,8 @@ static Value toStorage(Build b, Value value) {
     return arith::ExtUIOp::create(b.b, b.loc, type, value);
   if (element.isIndex())
     return arith::IndexCastOp::create(b.b, b.loc, type, value);
+  if (isa<Float8E4M3FNType>(element))
+    return arith::BitcastOp::create(b.b, b.loc, type, value);
   return value;
 }
 
@@ -348,7 +352,7 @@ Value Emitter::convert(Build b, Value value, Type element) {
     unsigned have = from.getIntOrFloatBitWidth(), want = element.getIntOrFloatBitWidth();
     if (have < want)
       return arith::ExtFOp::create(b.b, loc, to, value);
-    if (have == 64 && want == 16)
+    if ((have == 64 && want == 16) || (have != 32 && want == 8))
       return convert(b, convert(b, value, b.b.getF32Type()), element);
     if (have == want)
       return convert(b, convert(b, value, b.b.getF32Type()), element);

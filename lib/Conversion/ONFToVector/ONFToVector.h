@@ -52,7 +52,10 @@ std::unique_ptr<mlir::Pass> createOrderRowsPass();
 /// or scalars, by polynomials: within 1 ulp (f32 exponentials) and 2 ulp (others),
 /// infinities, NaN, overflow and gradual underflow as in C.
 void populateExpandMathPatterns(mlir::RewritePatternSet &patterns);
-/// The pass `moa-expand-math` over those patterns.
+/// Extension and rounding of f8E4M3FN, as vectors or scalars, by integers and f32: to the nearest, ties
+/// to even, and what is beyond 448 to 448.
+void populateExpandFloat8Patterns(mlir::RewritePatternSet &patterns);
+/// The pass `moa-expand-math` over these patterns.
 std::unique_ptr<mlir::Pass> createExpandMathPass();
 
 /// From the functions of this lowering to the llvm dialect. Translate with the

@@ -45,6 +45,8 @@ std::string printConstant(Attribute value) {
       return "__float2bfloat16_rn(" + text + ")";
     if (type.isF16())
       return "__float2half_rn(" + text + ")";
+    if (isa<Float8E4M3FNType>(type))
+      return std::to_string(number.getValue().bitcastToAPInt().getZExtValue());
     return text;
   }
   auto integer = cast<IntegerAttr>(value);
@@ -226,6 +228,10 @@ Expr OperationPrinter::extend() const {
     text = "__bfloat162float(" + text + ")";
   else if (from.isF16())
     text = "__half2float(" + text + ")";
+  else if (isa<Float8E4M3FNType>(from)) {
+    helpers.insert("from_e4m3");
+    text = "from_e4m3(" + text + ")";
+  }
   return {isDouble() ? "double(" + text + ")" : text};
 }
 
@@ -234,6 +240,10 @@ Expr OperationPrinter::truncate() const {
     return call("__float2bfloat16_rn");
   if (type().isF16())
     return call("__float2half_rn");
+  if (isa<Float8E4M3FNType>(type())) {
+    helpers.insert("to_e4m3");
+    return call("to_e4m3");
+  }
   return call("__double2float_rn");
 }
 

@@ -4,6 +4,7 @@
 #include "lib/Target/CUDA/TileHelpers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cassert>
 
 namespace moa::cuda {
 
@@ -64,13 +65,41 @@ static std::string comment(llvm::StringRef notes) {
   return text;
 }
 
+/// Whether a program copies tiles of elements of 8 bits, or of the workspace, which has no descriptor.
+static bool copiesOthers(device::ProgramOp program) {
+  return program
+      .walk([&](device::CopyOp copy) {
+        bool isOther = copy.getRing().getType().getElementBytes() == 1 || program.isWorkspace(copy.getArray());
+        return isOther ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The function that describes tiles of a caller's elements of 16 bits as one for any.
+static std::string describeAnyTiles(llvm::StringRef text) {
+  static const std::pair<const char *, const char *> kPlaces[] = {
+      {"64 of the last", "128 bytes of the last"},
+      {"k == 0 ? 64 :", "k == 0 ? 128 / a.bytes :"},
+      {"a.tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+       "a.bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8\n"
+       "                    : a.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16\n"
+       "                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT16"}};
+  std::string result = text.str();
+  for (auto [from, to] : kPlaces) {
+    size_t at = result.find(from);
+    assert(at != std::string::npos && "the text has changed");
+    result.replace(at, llvm::StringRef(from).size(), to);
+  }
+  return result;
+}
+
 /// The functions of the host code that `callers` or one another name.
-static std::string printHostFunctions(const std::string &callers) {
+static std::string printHostFunctions(const std::string &callers, bool ofOthers) {
   std::string text;
   for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
     std::string call = function.name;
     if ((text + callers).find(call) != std::string::npos)
-      text = function.text + text;
+      text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
   }
   return text;
 }
@@ -78,10 +107,12 @@ static std::string printHostFunctions(const std::string &callers) {
 llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   Helpers helpers;
   std::string notes, kernelTexts, hostTexts;
+  bool ofOthers = false;
   for (const ProgramText &entry : programs) {
     if (isOwnName(entry.signature.name))
       return llvm::createStringError("a kernel cannot be called '" + entry.signature.name +
                                      "' in CUDA C++: the emitted file, a header or the language uses this name; rename it");
+    ofOthers |= copiesOthers(entry.program);
     Names names(entry.program);
     auto kernels = printKernels(entry.program, names, helpers);
     if (!kernels)
@@ -95,7 +126,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   text += "// Written by a compiler; this file carries no licence obligation. Build: nvcc "
           "-gencode arch=compute_90a,code=sm_90a\n\n";
   std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
-                     printHostFunctions(hostTexts) + hostTexts;
+                     printHostFunctions(hostTexts, ofOthers) + hostTexts;
   // Headers, and what of the text needs them.
   static const std::pair<const char *, const char *> kHeaders[] = {
       {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 

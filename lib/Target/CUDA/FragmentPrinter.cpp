@@ -1,7 +1,7 @@
 //===- FragmentPrinter.cpp - work on fragments as CUDA C++ ----------------===//
 //
 // A fragment is an array of a thread's registers. Products are one instruction per
-// step of 16; maps are loops over the registers, and maps that follow each other
+// step of 32 bytes; maps are loops over the registers, and maps that follow each other
 // share a loop; a reduction is one call.
 //
 //===----------------------------------------------------------------------===//
@@ -22,17 +22,19 @@ using device::RingType;
 
 static FragmentType typeOf(Value fragment) { return cast<FragmentType>(fragment.getType()); }
 
-/// Fragments of 16-bit floats are packed in pairs of neighbours.
-static bool isNarrow(Value fragment) {
+/// Elements in a register of 32 bits: fragments of 16-bit floats are packed in pairs of neighbours,
+/// those of 8 bits in fours.
+static int64_t countPacked(Value fragment) {
   Type element = typeOf(fragment).getElementType();
-  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+  return isa<FloatType>(element) ? std::max<int64_t>(32 / element.getIntOrFloatBitWidth(), 1) : 1;
 }
+static bool isNarrow(Value fragment) { return countPacked(fragment) != 1; }
 
 std::pair<std::string, std::string> KernelPrinter::getRegisters(Value fragment) {
   int64_t registers = typeOf(fragment).getLayout().getNumRegisters();
   bool narrow = isNarrow(fragment);
   return {narrow ? "uint32_t" : getValueType(typeOf(fragment).getElementType()).str(),
-          std::to_string(narrow ? registers / 2 : registers)};
+          std::to_string(registers / countPacked(fragment))};
 }
 
 void KernelPrinter::declareRegisters(Value fragment, const std::string &name) {
@@ -80,9 +82,12 @@ void KernelPrinter::writeFill(const std::string &to, device::FillOp op) {
     bool isBF16 = typeOf(op.getResult()).getElementType().isBF16();
     if (auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr()) {
       uint32_t bits = number.getValue().bitcastToAPInt().getZExtValue();
-      text = bits ? "0x" + llvm::utohexstr(bits << 16 | bits, /*LowerCase=*/true) + "u" : "0u";
+      bits = countPacked(op.getResult()) == 4 ? bits * 0x01010101u : bits << 16 | bits;
+      text = bits ? "0x" + llvm::utohexstr(bits, /*LowerCase=*/true) + "u" : "0u";
     } else {
-      text = (isBF16 ? "__bfloat16_as_ushort(" : "__half_as_ushort(") + text + ") * 0x10001u";
+      text = countPacked(op.getResult()) == 4
+                 ? text + " * 0x1010101u"
+                 : (isBF16 ? "__bfloat16_as_ushort(" : "__half_as_ushort(") + text + ") * 0x10001u";
     }
   }
   writeCall("fill(" + to + ", " + text + ")");
@@ -107,31 +112,41 @@ void KernelPrinter::printFill(device::FillOp op) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The function that issues the products of one tile: an instruction per step of 16.
+/// The type of a contraction's operands as instructions name it.
+static const char *nameOfOperands(Type element) {
+  return element.isBF16() ? "BF16" : element.isF16() ? "F16" : isa<IntegerType>(element) ? "S8" : "E4M3";
+}
+
+/// The function that issues the products of one tile: an instruction per step of 32 bytes.
 std::string KernelPrinter::requestProducts(device::ContractOp op) {
   RingType b = op.getB().getType();
   auto a = dyn_cast<RingType>(op.getA().getType());
   int64_t columns = op.getResult().getType().getShape()[1];
-  std::string instruction = requestContraction(columns, b.getElementType().isBF16(), helpers.names);
+  std::string instruction = requestContraction(columns, nameOfOperands(b.getElementType()), helpers.names);
   helpers.insert("descriptors");
-  bool byRows = op.getTransposed(), sums = bool(op.getC());
+  bool byRows = op.getTransposed(), sums = bool(op.getC()), isInteger = isa<IntegerType>(b.getElementType());
   auto place = [&](int64_t k) { return "%" + std::to_string(columns / 2 + 2 + k); };
-  std::string wish = std::string(sums ? "add_products" : "start_products") + (byRows ? "" : "_by_columns");
+  bool isByte = b.getElementBytes() == 1;
+  std::string wish = std::string(sums ? "add_products" : "start_products") +
+                     (isInteger ? "_of_integers" : isByte ? "_of_bytes" : "") +
+                     (byRows ? "" : "_by_columns");
   return helpers.request(wish, [&](const std::string &name) {
-    std::string left = a ? "\"" + place(0) + "\", \"1, 1, 0, "
+    // Floats have signs, those of 16 bits transpositions.
+    std::string last = isInteger ? "" : isByte ? "\"1, 1\", " : byRows ? "0\", " : "1\", ";
+    std::string left = a ? "\"" + place(0) + (isByte ? "\", " : "\", \"1, 1, 0, ")
                          : "\"{" + place(0) + ", " + place(1) + ", " + place(2) + ", " + place(3) +
-                               "}\", \"1, 1, ";
+                               (isByte ? "}\", " : "}\", \"1, 1, ");
     std::string operands = a ? "\"l\"(from + row_step<A_ROWS>(k))"
                              : "\"r\"(a[4 * k]), \"r\"(a[4 * k + 1]), \"r\"(a[4 * k + 2]), \"r\"(a[4 * k + 3])";
     return "template <int STEPS" + std::string(a ? ", int A_ROWS" : "") + ", int B_ROWS>\nDEVICE void " + name +
-           "(float (&sum)[" + std::to_string(columns / 2) + "], " +
+           "(" + (isInteger ? "int32_t" : "float") + " (&sum)[" + std::to_string(columns / 2) + "], " +
            (a ? "const void *a" : "const uint32_t *a") + ", const void *b) {\n  const uint64_t " +
            (a ? "from = tile_by_rows(a), " : "") +
            "by = " + (byRows ? "tile_by_rows(b)" : "tile_by_columns<B_ROWS>(b)") + ";\n" +
            "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
            "  UNROLL for (int k = 0; k < STEPS; ++k)\n" +
            wrapLine("    " + instruction + "(sum, by + " + (byRows ? "row_step<B_ROWS>(k)" : "column_step(k)") +
-                        ", " + (sums ? "1" : "int(k != 0)") + ", " + left + (byRows ? "0" : "1") + "\", " + operands + ");",
+                        ", " + (sums ? "1" : "int(k != 0)") + ", " + left + last + operands + ");",
                     8) +
            "\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n";
   });
@@ -144,24 +159,22 @@ void KernelPrinter::printContract(device::ContractOp op) {
   if (c)
     copyFragment(sum, from);
   std::string function = requestProducts(op), rows, left;
-  int64_t inner = 0;
   if (auto a = dyn_cast<RingType>(op.getA().getType())) {
-    inner = a.getColumns();
     rows = std::to_string(a.getRows()) + ", ";
     left = value(op.getA()).text + " + " + value(op.getARow()).at(Expr::product) + " * 128";
   } else {
-    inner = typeOf(op.getA()).getShape()[1];
     left = value(op.getA()).text;
   }
-  writeCall(function + "<" + std::to_string(inner / 16) + ", " + rows +
+  writeCall(function + "<" + std::to_string(op.getSteps()) + ", " + rows +
             std::to_string(op.getB().getType().getRows()) + ">(" + sum + ", " + left + ", " +
             stage(op.getB(), op.getBStage()) + ")");
 }
 
 void KernelPrinter::printAwait(device::AwaitOp op) {
-  helpers.insert("await_products");
+  std::string helper = isa<IntegerType>(typeOf(op.getResult()).getElementType()) ? "await_integer_products" : "await_products";
+  helpers.insert(helper);
   std::string name = declareFragment(op.getResult(), "product");
-  writeCall("await_products<" + std::to_string(op.getPending()) + ">(" + name + ")");
+  writeCall(helper + "<" + std::to_string(op.getPending()) + ">(" + name + ")");
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,7 +280,7 @@ static std::string replicaCondition(LayoutAttr layout) {
   return text.empty() ? "true" : text;
 }
 
-/// A map that only rounds to 16 bits.
+/// A map that only rounds to 16 or 8 bits.
 bool KernelPrinter::printRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0)))
@@ -276,7 +289,8 @@ bool KernelPrinter::printRounding(device::MapOp op) {
   auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
   if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
     return false;
-  const char *helper = yield.getValues()[0].getType().isBF16() ? "pack_bf16" : "pack_f16";
+  Type type = yield.getValues()[0].getType();
+  const char *helper = type.isBF16() ? "pack_bf16" : type.isF16() ? "pack_f16" : "pack_e4m3";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(0), "packed");
   write(std::string(helper) + "(" + name + ", " + value(op.getInputs()[0]).text + ");");
@@ -329,7 +343,7 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
     for (Value fragment : llvm::concat<Value>(SmallVector<Value>(map.getInputs()),
                                               SmallVector<Value>(map.getResults())))
       if (isNarrow(fragment) && error.empty())
-        error = "a map of 16-bit fragments that does more than round them";
+        error = "a map of fragments of 16 or 8 bits that does more than round them";
   // What only the maps of this loop read is a scalar in it.
   auto isLocal = [&](Value result) {
     bool isGiven = function && outlines[*function].isOutput(result);

@@ -32,6 +32,20 @@ DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" 
     {"reciprocal_near", R"(// 1/x within one unit in the last place.
 DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
+    {"to_e4m3", R"(// The bits of the nearest float with 4 bits of exponent and 3 of fraction; beyond its largest, that one.
+DEVICE uint8_t to_e4m3(float x) {
+  uint16_t bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+  return uint8_t(bits);
+}
+)"},
+    {"from_e4m3", R"(DEVICE float from_e4m3(uint8_t bits) {
+  float x;
+  asm("{.reg .b32 both; .reg .b16 low, high; cvt.rn.f16x2.e4m3x2 both, %1; mov.b32 {low, high}, both; cvt.f32.f16 %0, low;}"
+      : "=f"(x) : "h"(uint16_t(bits)));
+  return x;
+}
+)"},
     {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
 DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
 )"},

@@ -129,7 +129,7 @@ private:
     std::set<std::string> described;
     for (const KernelText &kernel : kernels)
       for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-        if (described.insert(names.of(map.array)).second)
+        if (!findWorkspace(map.array) && described.insert(names.of(map.array)).second)
           checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
     returnUnless(checks);
     if (!workspace.empty()) {
@@ -220,6 +220,23 @@ private:
     line(head + llvm::join(list, ", ") + ") {", 4);
   }
 
+  const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
+    auto found = llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    return found == workspace.end() ? nullptr : &*found;
+  }
+  /// What describes an array of the workspace as the caller's are described.
+  void printPlaced(const gpu::WorkspaceArray &array) {
+    std::vector<std::string> extents;
+    for (const SymExpr &extent : array.extents)
+      extents.push_back(extent.getConstant() ? extent.str() : "(" + expression(extent) + ").value");
+    const std::string &name = names.of(array.number);
+    line("    int64_t " + name + "_shape[] = {" + llvm::join(extents, ", ") + "};", 8);
+    line("    const Array " + name + " = in_workspace(" + quoted(array.name) + ", " +
+             std::to_string(extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
+             std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", (char *)" + argument(array.number) + ", " +
+             name + "_shape);", 8);
+  }
+
   std::string argument(unsigned number) const {
     for (const gpu::WorkspaceArray &array : workspace)
       if (array.number == number)
@@ -251,6 +268,11 @@ private:
       described += (described.empty() ? "    CUtensorMap " : ", ") + map.name;
     if (!described.empty())
       line(described + ";", 8);
+    std::set<unsigned> placed;
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
+      if (const gpu::WorkspaceArray *array = findWorkspace(map.array))
+        if (placed.insert(map.array).second)
+          printPlaced(*array);
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
       maps.push_back("describe_tiles(m, &" + map.name + ", " + names.of(map.array) + ", " +
                      std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");

@@ -186,6 +186,14 @@ bool check_tiles(Message &m, const Array &a) {
   return true;
 }
 )moa"},
+    {"in_workspace", R"moa(// An array of the workspace, row-major.
+Array in_workspace(const char *name, int rank, int code, int bytes, char *begin, int64_t *shape) {
+  Array a = {name, "", rank, code, bytes, false};
+  a.shape = shape, a.begin = begin;
+  for (int64_t axis = rank, size = 1; axis-- > 0; size *= shape[axis]) a.s[axis] = size, a.is_empty |= shape[axis] == 0;
+  return a;
+}
+)moa"},
     {"describe_tiles", R"moa(// Tiles of `rows` indices of one axis and 64 of the last; of an empty array none is copied.
 bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, int rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = nullptr;

@@ -39,6 +39,8 @@ llvm::StringRef getValueType(Type type) {
     return "__nv_bfloat16";
   if (type.isF16())
     return "__half";
+  if (isa<Float8E4M3FNType>(type))
+    return "uint8_t"; // its bits
   if (type.isInteger(1))
     return "bool";
   if (type.isInteger(8))
@@ -69,14 +71,14 @@ static const char *const kDeviceWords[] = {
     "min_nan", "max_nan_double", "min_nan_double", "to_int", "shift_left", "shift_right",
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "init_barriers", "publish_barriers",
     "tile_by_rows", "tile_by_columns", "row_step",
-    "column_step", "start_products", "commit_products", "await_products", "pack_bf16", "pack_f16",
+    "column_step", "start_products", "commit_products", "await_products", "await_integer_products", "pack_bf16", "pack_f16", "to_e4m3", "from_e4m3", "in_workspace", "clear_unseen_columns",
     "clear_unseen", "append_members", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
     "contract_fragments", "load_fragment", "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4",
     "convert_layout", "reorder_registers", "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",
     // Macros.
     "NULL", "NAN", "INFINITY", "INT64_MIN", "INT32_MIN", "EOF", "DEVICE", "UNROLL", "TEN",
-    "SUMS_4", "SUMS_16", "REFUSE_IF", "REJECT_IF"};
+    "SUMS_4", "SUMS_16", "INT_SUMS_4", "INT_SUMS_16", "REFUSE_IF", "REJECT_IF"};
 
 /// Functions of the mathematical library, with their variants for f32.
 static const char *const kLibrary[] = {
@@ -88,7 +90,7 @@ static const char *const kLibrary[] = {
 /// ends of macros.
 static const char *const kBeginnings[] = {
     "__", "MOA_", "WGMMA_", "MMA_", "CUDA_", "CU_", "cuda", "mma_", "start_products", "add_products",
-    "copy_tile_", "store_tile_", "load_matrices_", "reduce_", "update_", "pack_"};
+    "copy_tile_", "copy_byte_tile_", "store_tile_", "load_matrices_", "reduce_", "update_", "pack_"};
 static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
 static const char *const kMacros[] = {"linux", "unix", "assert", "errno", "stdin", "stdout", "stderr"};
 

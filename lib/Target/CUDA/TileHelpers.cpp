@@ -55,6 +55,12 @@ template <int PENDING, int R> DEVICE void await_products(float (&sum)[R]) {
   UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+f"(sum[r])::"memory");
 }
 )"},
+    {"await_integer_products", R"(// The same for sums of integers.
+template <int PENDING, int R> DEVICE void await_integer_products(int32_t (&sum)[R]) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+  UNROLL for (int r = 0; r < R; ++r) asm volatile("" : "+r"(sum[r])::"memory");
+}
+)"},
     {"append_members", R"(// Appends numbers of the threads where `in` holds to a list of so many, in order; how many there are then.
 DEVICE int64_t append_members(uint16_t *list, int64_t count, bool in, int64_t number, int *warps) {
   const unsigned bits = __ballot_sync(0xffffffff, in), lane = threadIdx.x % 32;
@@ -92,6 +98,29 @@ DEVICE void clear_unseen(unsigned char *tile, uint32_t *words, const bool (&seen
   together();
 }
 )"},
+    {"clear_unseen_columns", R"(// Zeroes the columns of a tile of bytes that no consumer has seen: bit 2c + e of word l stands for column 8c + 2l + e, which
+// is byte 2 * (c % 2) + e of word l of the 16 bytes c / 2 of each row.
+template <int ROWS, int CONSUMERS, int R>
+DEVICE void clear_unseen_columns(unsigned char *tile, uint32_t *words, const bool (&seen)[R]) {
+  constexpr int THREADS = 128 * CONSUMERS;
+  const auto together = [] { asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory"); };
+  uint32_t bits = 0;
+  UNROLL for (int k = 0; k < R / 2; ++k)
+    bits |= uint32_t(seen[k / 2 * 4 + k % 2] || seen[k / 2 * 4 + 2 + k % 2]) << k;
+  UNROLL for (int lanes = 4; lanes < 32; lanes *= 2) bits |= __shfl_xor_sync(0xffffffff, bits, lanes);
+  if (threadIdx.x < 4) words[threadIdx.x] = 0;
+  together();
+  if (threadIdx.x % 32 < 4) atomicOr(&words[threadIdx.x % 32], bits);
+  together();
+  for (int k = threadIdx.x; k < ROWS * 32; k += THREADS) {
+    const int l = k % 4, unit = k / 4 % 8, row = k / 32;
+    const uint32_t kept = ((words[l] >> unit * 4 & 15) * 0x204081u & 0x1010101u) * 255u;
+    *(uint32_t *)(tile + row * 128 + (unit ^ row % 8) * 16 + l * 4) &= kept;
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  together();
+}
+)"},
     {"put_fragment", R"(// Writes a warpgroup's fragment of packed pairs into 64 rows of a tile, with its swizzle.
 template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const uint32_t (&x)[R]) {
   const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / 4;
@@ -109,6 +138,15 @@ template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 
     asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
 }
 )"},
+    {"pack_e4m3", R"(// Rounds fours to 8 bits: of every 16 columns of a row the pairs 8 columns apart.
+template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 * R]) {
+  UNROLL for (int r = 0; r < R; ++r) {
+    const float *x = from + r / 2 * 8 + r % 2 * 2;
+    asm volatile("{.reg .b16 low, high; cvt.rn.satfinite.e4m3x2.f32 low, %2, %1; cvt.rn.satfinite.e4m3x2.f32 high, %4, %3; "
+                 "mov.b32 %0, {low, high};}" : "=r"(to[r]) : "f"(x[0]), "f"(x[1]), "f"(x[4]), "f"(x[5]));
+  }
+}
+)"},
     {"pack_f16", R"(// Rounds pairs of neighbours to 16 bits.
 template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
@@ -117,8 +155,8 @@ template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 *
 )"},
 };
 
-std::string requestContraction(int64_t columns, bool isBF16, std::set<std::string> &helpers) {
-  std::string name = "WGMMA_" + std::to_string(columns) + (isBF16 ? "_BF16" : "_F16");
+std::string requestContraction(int64_t columns, llvm::StringRef type, std::set<std::string> &helpers) {
+  std::string name = "WGMMA_" + std::to_string(columns) + "_" + type.str();
   helpers.insert(name);
   return name;
 }
@@ -135,7 +173,12 @@ static const char *const kOperandMacros = R"(// Operands %0 and on of an instruc
 #define SUMS_16(d, k) SUMS_4(d, k), SUMS_4(d, (k) + 4), SUMS_4(d, (k) + 8), SUMS_4(d, (k) + 12)
 )";
 
-/// One wgmma of 64 x columns x 16 with its accumulators as operands. What follows
+/// The same for registers of integers.
+static const char *const kIntegerMacros = R"(#define INT_SUMS_4(d, k) "+r"(d[k]), "+r"(d[(k) + 1]), "+r"(d[(k) + 2]), "+r"(d[(k) + 3])
+#define INT_SUMS_16(d, k) INT_SUMS_4(d, k), INT_SUMS_4(d, (k) + 4), INT_SUMS_4(d, (k) + 8), INT_SUMS_4(d, (k) + 12)
+)";
+
+/// One wgmma of 64 x columns x 32 bytes with its accumulators as operands. What follows
 /// the sums in the operand list is the same for both places of operand a.
 static std::string printContraction(llvm::StringRef name) {
   llvm::SmallVector<llvm::StringRef> words;
@@ -143,12 +186,13 @@ static std::string printContraction(llvm::StringRef name) {
   int columns = 0;
   words[1].getAsInteger(10, columns);
   std::string type = words[2].lower();
+  bool isInteger = type == "s8", isByte = isInteger || type == "e4m3";
   int sums = columns / 2;
   auto place = [&](int k) { return "%" + std::to_string(sums + k); };
   std::vector<std::string> lines = {
-      "#define " + name.str() + "(d, b, add, A, SIGNS, ...)",
+      "#define " + name.str() + "(d, b, add, A, " + (isInteger ? "" : "SIGNS, ") + "...)",
       "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " + place(1) + ", 0; wgmma.mma_async.sync.aligned.m64n" +
-          std::to_string(columns) + "k16.f32." + type + "." + type + " {\""};
+          std::to_string(columns) + (isInteger ? "k32.s32." : isByte ? "k32.f32." : "k16.f32.") + type + "." + type + " {\""};
   std::string row;
   auto add = [&](const std::string &word) {
     if (row.empty() || row.size() + 1 + word.size() > 117) {
@@ -166,10 +210,10 @@ static std::string printContraction(llvm::StringRef name) {
   for (int k = (sums - 1) / 10 * 10; k < sums; ++k)
     rest += "%" + std::to_string(k) + (k + 1 == sums ? "" : ", ");
   add("\"" + rest + "}, \"");
-  add("A \", " + place(0) + ", p, \" SIGNS \";}\"");
+  add("A \", " + place(0) + (isInteger ? ", p;}\"" : ", p, \" SIGNS \";}\""));
   for (int k = 0; k < sums;) {
     int count = k + 16 <= sums ? 16 : 4;
-    std::string item = "SUMS_" + std::to_string(count) + "(d, " + std::to_string(k) + ")";
+    std::string item = (isInteger ? "INT_SUMS_" : "SUMS_") + std::to_string(count) + "(d, " + std::to_string(k) + ")";
     add((k ? "" : ": ") + item + (k + count < sums ? "," : ""));
     k += count;
   }
@@ -190,12 +234,14 @@ static std::string printContraction(llvm::StringRef name) {
 namespace {
 struct Coordinates {
   std::string parameters, places, operands;
-  Coordinates(int rank, int first) {
+  Coordinates(int rank, int first, int columns, bool hasColumn = false) {
     for (int axis = 0; axis + 1 < rank; ++axis)
       parameters += ", int i" + std::to_string(axis);
     for (int k = 0; k < rank; ++k)
       places += (k ? ", %" : "%") + std::to_string(first + k);
-    operands = "\"r\"(64 * box)";
+    operands = "\"r\"(" + std::string(hasColumn ? "column + " : "") + std::to_string(columns) + " * box)";
+    if (hasColumn)
+      parameters += ", int column";
     for (int axis = rank - 2; axis >= 0; --axis)
       operands += ", \"r\"(i" + std::to_string(axis) + ")";
   }
@@ -208,15 +254,17 @@ static int getRank(llvm::StringRef name) {
   return rank;
 }
 
-/// copy_tile_4d: one tile of an array of rank 4, in boxes of 64 columns.
+/// copy_tile_4d: one tile of an array of rank 4, in boxes of 128 bytes of the columns; of
+/// elements of 8 bits by copy_byte_tile_4d.
 static std::string printCopy(llvm::StringRef name) {
-  Coordinates at(getRank(name), 3);
+  bool ofBytes = name.starts_with("copy_byte_");
+  Coordinates at(getRank(name), 3, ofBytes ? 128 : 64, name.contains("_from_"));
   return "// Starts the copy of a tile into shared memory; its bytes complete the barrier.\n"
          "template <int ROWS, int COLUMNS>\n" + wrapLine("DEVICE void " + name.str() + "(unsigned char *to, const CUtensorMap *map, uint64_t *bar" +
                       at.parameters + ") {", 4) + "\n"
          "  asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\"\n"
-         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS * 2) : \"memory\");\n"
-         "  UNROLL for (int box = 0; box < COLUMNS / 64; ++box)\n"
+         "               ::\"r\"(shared_address(bar)), \"n\"(ROWS * COLUMNS" + (ofBytes ? "" : " * 2") + ") : \"memory\");\n"
+         "  UNROLL for (int box = 0; box < COLUMNS / " + (ofBytes ? "128" : "64") + "; ++box)\n"
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
          "d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
          "                 \"[%0], [%1, {" + at.places + "}], [%2];\" ::\"r\"(shared_address(to) + box * ROWS * 128), \"l\"(map),\n"
@@ -225,7 +273,7 @@ static std::string printCopy(llvm::StringRef name) {
 
 /// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns.
 static std::string printStore(llvm::StringRef name) {
-  Coordinates at(getRank(name), 2);
+  Coordinates at(getRank(name), 2, 64);
   return "// Copies 64 rows from shared memory and waits until they have been read.\n"
          "template <int ROWS, int COLUMNS>\n"
          "DEVICE void " + name.str() +
@@ -247,11 +295,13 @@ std::string printTileHelpers(const std::set<std::string> &helpers) {
   for (const std::string &name : helpers) {
     if (llvm::StringRef(name).starts_with("WGMMA_"))
       products += printContraction(name);
-    if (llvm::StringRef(name).starts_with("copy_tile_"))
+    if (llvm::StringRef(name).starts_with("copy_tile_") || llvm::StringRef(name).starts_with("copy_byte_tile_"))
       text += printCopy(name);
     if (llvm::StringRef(name).starts_with("store_tile_"))
       text += printStore(name);
   }
+  if (llvm::StringRef(products).contains("INT_SUMS_"))
+    products = kIntegerMacros + products;
   return text + (products.empty() ? "" : kOperandMacros + products);
 }
 

@@ -220,11 +220,14 @@ void KernelPrinter::printCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
   const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name;
   unsigned rank = op.getArray().getType().getRank();
-  std::string helper = "copy_tile_" + std::to_string(rank) + "d";
+  std::string helper = std::string(ring.getElementBytes() == 1 ? "copy_byte_tile_" : "copy_tile_") +
+                       (op.getColumn() ? "from_" : "") + std::to_string(rank) + "d";
   helpers.insert(helper);
   std::string coordinates;
   for (Value coordinate : op.getCoordinates())
     coordinates += ", " + value(coordinate).text;
+  if (op.getColumn())
+    coordinates += ", " + value(op.getColumn()).text;
   write(helper + "<" + std::to_string(ring.getRows()) + ", " + std::to_string(ring.getColumns()) +
         ">(" + stage(op.getRing(), op.getStage()) + ", &" + map + ", " +
         slot(op.getBarriers(), op.getSlot()) + coordinates + ");");
@@ -234,8 +237,9 @@ void KernelPrinter::printClear(device::ClearUnseenOp op) {
   RingType ring = op.getRing().getType();
   std::string words = "(uint32_t *)(shared + " + std::to_string(launch.getClearWords()) + ")";
   auto roles = op->getParentOfType<device::SpecializeOp>();
-  helpers.insert({"clear_unseen"});
-  write("clear_unseen<" + std::to_string(ring.getColumns()) + ", " +
+  std::string helper = op.getInterleaved() ? "clear_unseen_columns" : "clear_unseen";
+  helpers.insert(helper);
+  write(helper + "<" + std::to_string(op.getInterleaved() ? ring.getRows() : ring.getColumns()) + ", " +
         std::to_string(roles.getWarpgroups()) + ">(" + stage(op.getRing(), op.getStage()) +
         ", " + words + ", " + value(op.getSeen()).text + ");");
 }

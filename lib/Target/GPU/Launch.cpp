@@ -125,12 +125,20 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     return cast<ArrayType>(array.getType()).getElementType().getIntOrFloatBitWidth();
   };
   llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
+  bool copies = false;
+  program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
     SymExpr bytes(int64_t(widthOf(array) / 8));
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       bytes = bytes * type.getExtent(axis);
-    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes});
+    std::vector<SymExpr> extents;
+    for (unsigned axis = 0; axis < type.getRank(); ++axis)
+      extents.push_back(type.getExtent(axis));
+    if (copies)
+      offset = SymExpr::floorDiv(offset + SymExpr(63), SymExpr(64)) * SymExpr(64);
+    list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
+                    std::move(extents)});
     offset = offset + bytes;
   }
   return list;

@@ -16,8 +16,8 @@
 
 namespace moa::gpu {
 
-/// The descriptor of tiles of an array: `rows` along `rowAxis` and 64 elements of
-/// the last axis per box.
+/// The descriptor of tiles of an array: `rows` along `rowAxis` and 128 bytes of the last axis per
+/// box.
 struct TensorMap {
   std::string name;
   unsigned array = 0, rowAxis = 0;
@@ -66,10 +66,11 @@ struct WorkspaceArray {
   std::string name;
   mlir::Type element;
   SymExpr offset, bytes;
+  std::vector<SymExpr> extents;
 };
 
 /// The arrays of the workspace one behind the other, those of wider elements first, so that
-/// all of them are aligned.
+/// all of them are aligned: to 64 bytes where tiles of one are copied.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
 /// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

@@ -234,9 +234,34 @@ private:
     std::set<unsigned> described;
     for (const gpu::Launch &launch : launches)
       for (const gpu::TensorMap &map : launch.parameters.maps)
-        if (described.insert(map.array).second)
+        if (!findWorkspace(map.array) && described.insert(map.array).second)
           check("moa_check_tiles(&c->" + names.of(signature.parameters[map.array]) + ", m)");
     os << "  return MOA_OK;\n}\n\n";
+  }
+
+  const gpu::WorkspaceArray *findWorkspace(unsigned number) const {
+    auto found = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
+    return found == workspace.end() ? nullptr : &*found;
+  }
+  /// Where an array of the workspace starts: the name of a variable that says so.
+  std::string printPlace(const gpu::WorkspaceArray &array) {
+    std::string place = "moa_place_" + std::to_string(array.number);
+    os << wrapped("    char *" + place + " = (char *)workspace + " + expression(array.offset) + ".value;") << "\n";
+    return place;
+  }
+  /// What describes an array of the workspace as the caller's are described.
+  void printPlaced(const gpu::WorkspaceArray &array, bool hasPlace) {
+    std::string number = std::to_string(array.number), extents;
+    std::string place = hasPlace ? "moa_place_" + number : printPlace(array);
+    for (const SymExpr &extent : array.extents)
+      extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
+    os << wrapped("    int64_t moa_shape_" + number + "[] = {" + extents + "};") << "\n"
+       << "    DLTensor moa_tensor_" << number << ";\n    moa_array moa_placed_" << number << ";\n"
+       << wrapped("    moa_place(&moa_placed_" + number + ", &moa_tensor_" + number + ", " +
+                  std::to_string(array.extents.size()) + ", " + (array.element.isBF16() ? "4" : "2") + ", " +
+                  std::to_string(array.element.getIntOrFloatBitWidth() / 8) + ", " + place + ", moa_shape_" + number +
+                  ");")
+       << "\n";
   }
 
   void printLaunch(const gpu::Launch &launch) {
@@ -245,20 +270,24 @@ private:
     os << "  if (grid.value) { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
-      auto array = find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
-      if (array == workspace.end()) {
+      const gpu::WorkspaceArray *array = findWorkspace(number);
+      if (!array) {
         pointers.push_back("&c->" + names.of(signature.parameters[number]) + ".begin");
         continue;
       }
-      std::string place = "moa_place_" + std::to_string(number);
-      os << wrapped("    char *" + place + " = (char *)workspace + " + expression(array->offset) + ".value;")
-         << "\n";
-      pointers.push_back("&" + place);
+      pointers.push_back("&" + printPlace(*array));
     }
+    std::set<unsigned> placed;
+    for (const gpu::TensorMap &map : launch.parameters.maps)
+      if (const gpu::WorkspaceArray *array = findWorkspace(map.array))
+        if (placed.insert(map.array).second)
+          printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
-      os << "    CUtensorMap " << name << ";\n    code = moa_describe_tiles(&" << name << ", &c->"
-         << names.of(signature.parameters[map.array]) << ", " << map.rowAxis << ", " << map.rows
+      os << "    CUtensorMap " << name << ";\n    code = moa_describe_tiles(&" << name << ", &"
+         << (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
+                                      : "c->" + names.of(signature.parameters[map.array]))
+         << ", " << map.rowAxis << ", " << map.rows
          << ");\n    if (code)\n      return code;\n";
       pointers.push_back("&" + name);
     }

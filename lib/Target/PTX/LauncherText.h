@@ -287,7 +287,21 @@ MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
 inline const char *const kLaunches =
     R"moa(/*--- Launches -------------------------------------------------------------------------------*/
 
-/* Tiles of `rows` indices of one axis and 64 of the last. */
+/* An array of the workspace, row-major. */
+MOA_SHARED void moa_place(moa_array *a, DLTensor *tensor, int rank, int code, int64_t bytes, char *begin, int64_t *shape) {
+  memset(a, 0, sizeof *a);
+  memset(tensor, 0, sizeof *tensor);
+  tensor->ndim = rank;
+  tensor->dtype.code = (uint8_t)code;
+  tensor->shape = shape;
+  a->tensor = tensor;
+  a->bytes = bytes;
+  a->begin = begin;
+  for (int64_t axis = rank, size = 1; axis-- > 0; size *= shape[axis])
+    a->s[axis] = size;
+}
+
+/* Tiles of `rows` indices of one axis and 128 bytes of the last. */
 MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int row_axis, int rows) {
   memset(map, 0, sizeof *map);
   if (moa_is_empty(a))
@@ -299,15 +313,17 @@ MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int 
     const int axis = rank - 1 - k;
     extents[k] = (cuuint64_t)a->tensor->shape[axis];
     ones[k] = 1;
-    box[k] = k == 0 ? 64 : axis == row_axis ? (cuuint32_t)rows : 1;
+    box[k] = k == 0 ? (cuuint32_t)(128 / a->bytes) : axis == row_axis ? (cuuint32_t)rows : 1;
     if (k)
       strides[k - 1] = a->s[axis] ? (cuuint64_t)(a->s[axis] * a->bytes) : 16;
   }
-  const bool bf16 = a->tensor->dtype.code == 4;
-  const CUresult made = cuTensorMapEncodeTiled(
-      map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, (cuuint32_t)rank, a->begin,
-      extents, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUtensorMapDataType type = a->bytes == 1                  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                   : a->tensor->dtype.code == 4 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  const CUresult made =
+      cuTensorMapEncodeTiled(map, type, (cuuint32_t)rank, a->begin, extents, strides, box, ones,
+                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return made == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
 }
 

@@ -29,16 +29,24 @@ json::Object printArgument(const Parameter &parameter) {
 }
 
 /// How cuTensorMapEncodeTiled is called; axes innermost first.
-json::Object printMap(const gpu::TensorMap &map, const Parameter &array) {
+json::Object printMap(const gpu::TensorMap &map, const Program &program) {
+  auto placed = find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.number == map.array; });
+  bool isPlaced = placed != program.workspace.end();
+  const Parameter *array = isPlaced ? nullptr : &program.signature.parameters[map.array];
+  unsigned rank = isPlaced ? placed->extents.size() : array->getRank();
+  unsigned bits = isPlaced ? placed->element.getIntOrFloatBitWidth() : getBits(array->type);
+  std::string type;
+  llvm::raw_string_ostream os(type);
+  isPlaced ? os << placed->element : os << getName(array->type);
   json::Array box;
-  for (unsigned k = 0; k != array.getRank(); ++k) {
-    unsigned axis = array.getRank() - 1 - k;
-    box.push_back(k == 0 ? int64_t(64) : axis == map.rowAxis ? map.rows : int64_t(1));
+  for (unsigned k = 0; k != rank; ++k) {
+    unsigned axis = rank - 1 - k;
+    box.push_back(k == 0 ? int64_t(1024 / bits) : axis == map.rowAxis ? map.rows : int64_t(1));
   }
   return json::Object{{"kind", "tensor_map"},
                       {"name", map.name},
-                      {"array", array.name},
-                      {"type", getName(array.type)},
+                      {isPlaced ? "workspace" : "array", isPlaced ? placed->name : array->name},
+                      {"type", type},
                       {"row_axis", int64_t(map.rowAxis)},
                       {"box", std::move(box)},
                       {"interleave", "none"},
@@ -62,7 +70,7 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
           json::Object{{"kind", "pointer"}, {"array", signature.parameters[number].name}});
   }
   for (const gpu::TensorMap &map : launch.parameters.maps)
-    parameters.push_back(printMap(map, signature.parameters[map.array]));
+    parameters.push_back(printMap(map, program));
   for (unsigned number : launch.parameters.scalars)
     parameters.push_back(json::Object{{"kind", "scalar"},
                                       {"name", signature.parameters[number].name},

@@ -8,7 +8,7 @@ device.program @narrow attributes {symbols = [], requires = [], arg_names = [], 
   device.kernel @narrow_0 blocks "1" threads 128 {
     %x = arith.constant 0.0 : bf16
     %a = device.fill %x : bf16 -> !weights
-    // expected-error @+1 {{has no PTX: a map of 16-bit fragments that does more than round them}}
+    // expected-error @+1 {{has no PTX: a map of fragments of 16 or 8 bits that does more than round them}}
     %b = device.map(%a) over #acc : (!weights) -> !weights {
     ^bb0(%e: bf16, %i: index, %j: index):
       device.yield %e : bf16
@@ -38,7 +38,7 @@ device.program @behind attributes {symbols = [], requires = [], arg_names = [], 
     %p = arith.constant true
     %a = device.fill %x : bf16 -> !weights
     %flags = device.fill %p : i1 -> !flags
-    // expected-error @+1 {{has no PTX: a map of 16-bit fragments that does more than round them}}
+    // expected-error @+1 {{has no PTX: a map of fragments of 16 or 8 bits that does more than round them}}
     %b = device.map(%a) over #acc : (!weights) -> !weights {
     ^bb0(%e: bf16, %i: index, %j: index):
       device.yield %e : bf16

@@ -19,7 +19,7 @@ device.program @clear_unseen_c1 attributes {symbols = [], requires = [], arg_nam
     %v = arith.constant 1.0 : f32
     %ring = device.shared : !device.ring<1, [64, 64], bf16>
     %seen = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
-    // expected-error-re @below {{expects booleans for up to 128 rows of the ring (C1), but got {{.*}}f32{{.*}} for 64 rows}}
+    // expected-error-re @below {{expects booleans for up to 128 rows of the ring, or 128 interleaved columns of 8 bits (C1), but got {{.*}}f32{{.*}} for 64 rows}}
     device.clear_unseen %ring[%c0] unless %seen : !device.ring<1, [64, 64], bf16>, !device.fragment<[64, 64], f32, #acc>
   }
 }
@@ -93,3 +93,83 @@ device.program @reduce_c4 attributes {symbols = [], requires = [], arg_names = [
     %r = device.reduce user %f : !device.fragment<[64, 64], f32, #acc> -> !device.fragment<[64], f32, #row>
   }
 }
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @contract_c3_of_integers attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %a = device.shared : !device.ring<1, [64, 128], i8>
+    %b = device.shared : !device.ring<1, [64, 128], i8>
+    // expected-error @below {{expects a and b of one type and a result of i32 (C3), but got 'i8' by 'i8' into 'f32'}}
+    %s = device.contract %a rows %c0 by %b[%c0] transposed : !device.ring<1, [64, 128], i8>, !device.ring<1, [64, 128], i8> -> !device.fragment<[64, 64], f32, #acc>
+  }
+}
+
+// -----
+
+#wide = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 16 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @contract_c4_by_rows attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %a = device.shared : !device.ring<1, [64, 128], i8>
+    %b = device.shared : !device.ring<1, [128, 128], i8>
+    // expected-error @below {{expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 columns (C4), but got '!device.ring<1, [64, 128], i8>' by rows of b}}
+    %s = device.contract %a rows %c0 by %b[%c0] : !device.ring<1, [64, 128], i8>, !device.ring<1, [128, 128], i8> -> !device.fragment<[64, 128], i32, #wide>
+  }
+}
+
+// -----
+
+#wide = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 16 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @contract_c4_of_registers attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %v = arith.constant 1 : i8
+    %a = device.fill %v : i8 -> !device.fragment<[64, 128], i8, #wide>
+    %b = device.shared : !device.ring<1, [128, 128], i8>
+    // expected-error @below {{expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 columns (C4), but got '!device.fragment<[64, 128], i8,}}
+    %s = device.contract %a by %b[%c0] transposed : !device.fragment<[64, 128], i8, #wide>, !device.ring<1, [128, 128], i8> -> !device.fragment<[64, 128], i32, #wide>
+  }
+}
+
+// -----
+
+#wide = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 16 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @contract_c5 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %a = device.shared : !device.ring<1, [64, 128], i8>
+    %b = device.shared : !device.ring<1, [128, 128], i8>
+    // expected-error @below {{expects a depth in rings of a multiple of 32 up to 128 (C5), but got 48}}
+    %s = device.contract %a rows %c0 by %b[%c0] transposed depth 48 : !device.ring<1, [64, 128], i8>, !device.ring<1, [128, 128], i8> -> !device.fragment<[64, 128], i32, #wide>
+  }
+}
+
+// -----
+
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @clear_interleaved attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 256 {
+    device.specialize consumers 1 registers 240 {
+      %c0 = arith.constant 0 : index
+      %true = arith.constant true
+      %seen = device.fill %true : i1 -> !device.fragment<[64, 64], i1, #acc>
+      %b = device.shared : !device.ring<1, [64, 64], bf16>
+      // expected-error-re @below {{expects booleans for up to 128 rows of the ring, or 128 interleaved columns of 8 bits (C1), but got {{.*}} for 64 columns}}
+      device.clear_unseen %b[%c0] interleaved unless %seen : !device.ring<1, [64, 64], bf16>, !device.fragment<[64, 64], i1, #acc>
+    } producer registers 24 {
+    }
+  }
+}
+
+// -----
+
+// expected-error @below {{expects rows and a multiple of 128 columns (C1)}}
+"test.ring"() : () -> !device.ring<1, [64, 64], i8>
+
+// -----
+
+// expected-error @below {{expects elements of 16 bits, i8 or f8E4M3FN (C3), but got 'i32'}}
+"test.ring"() : () -> !device.ring<1, [64, 64], i32>

@@ -300,7 +300,7 @@ device.program @copy_output attributes {symbols = ["N"], requires = [], arg_name
     %zero = arith.constant 0 : index
     %r = device.shared : !device.ring<1, [64, 64], bf16>
     %b = device.barriers : !device.barriers<1, 1>
-    // expected-error @below {{'device.copy' op expects an input (C2), but got argument 0}}
+    // expected-error @below {{'device.copy' op expects an input or an array of the workspace (C2), but got argument 0}}
     device.copy %y[%zero] rows 0 to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
   }
 }
@@ -756,7 +756,7 @@ func.func private @f(!device.ring<0, [64, 64], bf16>)
 
 // -----
 
-// expected-error @below {{expects elements of 16 bits (C3), but got 'f32'}}
+// expected-error @below {{expects elements of 16 bits, i8 or f8E4M3FN (C3), but got 'f32'}}
 func.func private @f(!device.ring<2, [64, 64], f32>)
 
 // -----

@@ -2,6 +2,7 @@
 
 #acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
 #row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+!integers = !device.fragment<[64, 64], i32, #acc>
 !scores = !device.fragment<[64, 64], f32, #acc>
 !weights = !device.fragment<[64, 64], bf16, #acc>
 !rows = !device.fragment<[64], f32, #row>
@@ -67,6 +68,8 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
     %rows = device.shared : !device.ring<1, [128, 64], bf16>
     // CHECK: %[[KEYS:.*]] = device.shared : <2, [64, 64], bf16>
     %keys = device.shared : !device.ring<2, [64, 64], bf16>
+    // CHECK: device.shared : <1, [64, 128], i8>
+    %bytes = device.shared : !device.ring<1, [64, 128], i8>
     // CHECK: %[[FULL:.*]] = device.barriers : <2, 1>
     %full = device.barriers : !device.barriers<2, 1>
     // CHECK: %[[EMPTY:.*]] = device.barriers : <2, 8>
@@ -105,6 +108,14 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
         %narrow = arith.truncf %e : f32 to bf16
         // CHECK: device.yield %{{.*}}, %{{.*}} : bf16, f32
         device.yield %narrow, %e : bf16, f32
+      }
+      // CHECK: %[[N:.*]] = device.contract %[[BYTES:.*]] rows %{{.*}} by %[[BYTES]][%{{.*}}] transposed : !device.ring<1, [64, 128], i8>, <1, [64, 128], i8> -> <[64, 64], i32,
+      %n0 = device.contract %bytes rows %zero by %bytes[%zero] transposed : !device.ring<1, [64, 128], i8>, !device.ring<1, [64, 128], i8> -> !integers
+      %n1 = device.await %n0 pending 0 : !integers
+      %n2 = device.map(%n1) over #acc : (!integers) -> !scores {
+      ^bb0(%x: i32, %i: index, %j: index):
+        %y = arith.sitofp %x : i32 to f32
+        device.yield %y : f32
       }
       // CHECK: device.contract %[[P]]#0 by %[[KEYS]][%{{.*}}] plus %{{.*}} : !device.fragment<[64, 64], f32, {{.*}}> : !device.fragment<[64, 64], bf16, {{.*}}>, <2, [64, 64], bf16> -> <[64, 64], f32
       %o0 = device.contract %p#0 by %keys[%zero] plus %sum : !scores : !weights, !device.ring<2, [64, 64], bf16> -> !scores

@@ -468,11 +468,11 @@ TEST(Compiler, TheExplanationHasItsSections) {
   ASSERT_NE(end, std::string::npos);
   if (size_t held = options.schedule.find("\"held\": false"); held != std::string::npos)
     options.schedule.erase(held, options.schedule.find('"', held + 2) - held);
-  options.schedule.insert(end, "\"held\": true, ");
+  options.schedule.insert(end, "\"held\": true, \"turns\": true, ");
   Compilation again = compileExample("examples/gqa_causal.moa", options);
   text = again.explain();
   ASSERT_TRUE(text) << again.renderDiagnostics();
-  EXPECT_THAT(*text, HasSubstr("; rows are held in registers\n"));
+  EXPECT_THAT(*text, HasSubstr("; rows are held in registers; warpgroups take turns\n"));
 }
 
 TEST(Compiler, TheReportHasScalarsAndWhatIsRecomputed) {

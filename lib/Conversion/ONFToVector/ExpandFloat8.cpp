@@ -1,0 +1,103 @@
+//===- ExpandFloat8.cpp - floats of 8 bits by integers and f32 ------------===//
+//
+// LLVM has no instructions for f8E4M3FN (P. Micikevicius et al., FP8 formats for deep
+// learning, 2022): 4 bits of exponent with bias 7, 3 of fraction, no infinities, 448 the
+// largest number. A byte b without its sign, put where f32 has the end of its exponent and
+// the front of its fraction, is the float b·2^-120; rounding is rounding there.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace {
+
+bool isFloat8(Type type) { return isa<Float8E4M3FNType>(getElementTypeOrSelf(type)); }
+
+/// A type with the shape of another and other elements.
+Type like(Type shape, Type element) {
+  auto vector = dyn_cast<VectorType>(shape);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+/// Arithmetic on integers of the shape of a value.
+struct Code {
+  PatternRewriter &b;
+  Location loc;
+  Type shape;
+
+  Type i8() { return like(shape, b.getI8Type()); }
+  Type i32() { return like(shape, b.getI32Type()); }
+  Type f32() { return like(shape, b.getF32Type()); }
+  template <typename Op, typename... Args> Value make(Args &&...args) {
+    return Op::create(b, loc, std::forward<Args>(args)...);
+  }
+  Value constant(TypedAttr value) {
+    auto vector = dyn_cast<VectorType>(like(shape, value.getType()));
+    return make<arith::ConstantOp>(vector ? DenseElementsAttr::get(vector, Attribute(value)) : value);
+  }
+  Value bits(uint32_t x) { return constant(b.getI32IntegerAttr(static_cast<int32_t>(x))); }
+  Value number(float x) { return constant(b.getF32FloatAttr(x)); }
+  Value below(Value x, uint32_t limit) {
+    return make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, bits(limit));
+  }
+};
+
+/// To the nearest, ties to even; beyond 448 to 448, NaN to NaN.
+struct ExpandTruncation final : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const final {
+    if (!isFloat8(op.getType()) || !getElementTypeOrSelf(op.getIn().getType()).isF32())
+      return failure();
+    Code c{rewriter, op.getLoc(), op.getType()};
+    constexpr uint32_t kSign = 0x80000000u, kInfinity = 0x7f800000u, kLargest = 0x43e00000u /* 448 */,
+                       kLeastNormal = 0x3c800000u /* 2^-6 */, kHalf = 0x7ffffu, kBias = 120u << 3;
+    Value all = c.make<arith::BitcastOp>(c.i32(), op.getIn());
+    Value magnitude = c.make<arith::AndIOp>(all, c.bits(~kSign));
+    Value cut = c.make<arith::MinUIOp>(magnitude, c.bits(kLargest));
+    // Normal numbers: the fraction's last 20 bits are rounded off; a carry is the next exponent.
+    Value odd = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(cut, c.bits(20)), c.bits(1));
+    Value up = c.make<arith::AddIOp>(c.make<arith::AddIOp>(cut, c.bits(kHalf)), odd);
+    Value normal = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(up, c.bits(20)), c.bits(kBias));
+    // Others are multiples of 2^-9, the last place of floats from 2^14 on.
+    Value sum = c.make<arith::AddFOp>(c.make<arith::BitcastOp>(c.f32(), cut), c.number(0x1p14f));
+    Value subnormal = c.make<arith::SubIOp>(c.make<arith::BitcastOp>(c.i32(), sum),
+                                            c.bits(0x46800000u /* 2^14 */));
+    Value rounded = c.make<arith::SelectOp>(c.below(cut, kLeastNormal), subnormal, normal);
+    rounded = c.make<arith::SelectOp>(c.below(magnitude, kInfinity + 1), rounded, c.bits(0x7f));
+    Value sign = c.make<arith::AndIOp>(c.make<arith::ShRUIOp>(all, c.bits(24)), c.bits(0x80));
+    Value byte = c.make<arith::TruncIOp>(c.i8(), c.make<arith::OrIOp>(rounded, sign));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), byte);
+    return success();
+  }
+};
+
+struct ExpandExtension final : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const final {
+    if (!isFloat8(op.getIn().getType()))
+      return failure();
+    Code c{rewriter, op.getLoc(), op.getType()};
+    Value byte = c.make<arith::BitcastOp>(c.i8(), op.getIn());
+    Value all = c.make<arith::ExtUIOp>(c.i32(), byte);
+    Value magnitude = c.make<arith::AndIOp>(all, c.bits(0x7f));
+    Value sign = c.make<arith::ShLIOp>(c.make<arith::AndIOp>(all, c.bits(0x80)), c.bits(24));
+    Value small = c.make<arith::OrIOp>(c.make<arith::ShLIOp>(magnitude, c.bits(20)), sign);
+    Value number = c.make<arith::MulFOp>(c.make<arith::BitcastOp>(c.f32(), small), c.number(0x1p120f));
+    Value result = c.make<arith::SelectOp>(c.below(magnitude, 0x7f), number,
+                                           c.number(std::numeric_limits<float>::quiet_NaN()));
+    if (getElementTypeOrSelf(op.getType()).isF64())
+      result = c.make<arith::ExtFOp>(op.getType(), result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+} // namespace
+
+void moa::populateExpandFloat8Patterns(RewritePatternSet &patterns) {
+  patterns.add<ExpandTruncation, ExpandExtension>(patterns.getContext());
+}
