@@ -129,7 +129,10 @@ LogicalResult RowKernel::run() {
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = nest.getLoc();
+  Value chosen = nest.buildChoice();
   bindIndices(code);
+  if (chosen)
+    inside = code.both(code.eval(chosen), inside);
   code.when(inside, [&] { statements(code, nest.getBody().front()); });
   return failure(code.failed);
 }
