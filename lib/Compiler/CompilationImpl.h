@@ -120,6 +120,8 @@ private:
   bool readSignatures();
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
+  /// The onf level with what is computed in fewer bits, or null.
+  mlir::ModuleOp getAdapted();
   /// Shows that a level means what the one above it means.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
@@ -138,6 +140,7 @@ private:
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
   };
   std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  mlir::OwningOpRef<mlir::ModuleOp> adapted;
   std::vector<Schedule> schedules;
   /// One per kernel.
   std::vector<std::unique_ptr<Validator>> validators;

@@ -1,0 +1,117 @@
+//===- Candidates.cpp - contractions that may take fewer bits -------------===//
+#include "lib/Precision/Candidates.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+BlockArgument Operand::array() const {
+  return cast<BlockArgument>(load.getArray());
+}
+
+bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    if (value.getType().isIndex())
+      indices.insert(value);
+    return true;
+  }
+  return op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return collectIndices(operand, indices); });
+}
+
+/// The load of an element of an input that a factor widens.
+static onf::LoadOp getElement(Value factor) {
+  while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
+    factor = widened.getIn();
+  return factor.getDefiningOp<onf::LoadOp>();
+}
+
+/// The operand of a contraction over the index of `fold`, which is an axis of its own.
+static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
+  onf::LoadOp load = getElement(factor);
+  if (!load || !isa<FloatType>(load.getResult().getType()))
+    return std::nullopt;
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  auto array = dyn_cast<BlockArgument>(load.getArray());
+  if (!array || !kernel.isInput(array.getArgNumber()))
+    return std::nullopt;
+  StringRef name = kernel.getArrayName(array.getArgNumber());
+  Value index = fold.getBody().getArgument(0);
+  std::optional<unsigned> axis;
+  std::set<std::string> others;
+  SymExpr::parse(load.getConstant())->collectSymbols(others);
+  for (auto [term, text] :
+       llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+    if (term != index) {
+      // Other terms stand outside of the fold: what replaces the load is written there too.
+      if (Operation *op = term.getDefiningOp(); op && fold->isAncestor(op))
+        return std::nullopt;
+      SymExpr::parse(text)->collectSymbols(others);
+      continue;
+    }
+    unsigned number;
+    StringRef stride = text;
+    if (axis || !stride.consume_front(name) || !stride.consume_front(".s") ||
+        stride.getAsInteger(10, number))
+      return std::nullopt;
+    axis = number;
+  }
+  if (!axis || others.count((name + ".s" + Twine(*axis)).str()) ||
+      load.getArray().getType().getShape()[*axis] != fold.getExtentAttr())
+    return std::nullopt;
+  return Operand{load, *axis};
+}
+
+/// Whether the operand moves with the one index and not with the other.
+static bool movesWith(const Operand &operand, Value with, Value without) {
+  llvm::SmallPtrSet<Value, 8> indices;
+  for (Value term : operand.load.getTerms())
+    if (!collectIndices(term, indices))
+      return false;
+  return indices.contains(with) && !indices.contains(without);
+}
+
+static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row,
+                                      OnDemand &onDemand, int64_t most) {
+  auto extent = SymExpr::parse(fold.getExtent());
+  auto length = extent ? extent->getConstant() : std::nullopt;
+  auto accs = fold.getBody().getOps<onf::AccOp>();
+  if (!length || *length < 1 || *length > most || !llvm::hasSingleElement(accs) ||
+      !fold.getBody().getOps<onf::GuardOp>().empty())
+    return std::nullopt;
+  onf::AccOp acc = *accs.begin();
+  if (acc.getMonoid() != Monoid::add || !acc.getExtents().empty() || !acc.getRefs().empty() ||
+      !acc.getResult().getType().isF32())
+    return std::nullopt;
+  auto product = cast<onf::YieldOp>(acc.getValue().front().getTerminator())
+                     .getValues()[0]
+                     .getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return std::nullopt;
+  auto x = findOperand(product.getLhs(), fold), y = findOperand(product.getRhs(), fold);
+  if (!x || !y)
+    return std::nullopt;
+  Value key = outer.getBody().getArgument(0);
+  if (!movesWith(*x, row, key))
+    std::swap(x, y);
+  if (!movesWith(*x, row, key) || !movesWith(*y, key, row) || !onDemand.isInBounds(x->load))
+    return std::nullopt;
+  return Score{outer, fold, *x, *y};
+}
+
+SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand, int64_t most) {
+  SmallVector<Score> scores;
+  if (nest.getExtents().empty())
+    return scores;
+  Value row = nest.getBody().front().getArguments().back();
+  for (auto outer : nest.getBody().getOps<onf::FoldOp>())
+    for (auto fold : outer.getBody().getOps<onf::FoldOp>())
+      if (auto score = findScore(fold, outer, row, onDemand, most))
+        scores.push_back(*score);
+  return scores;
+}
+
+} // namespace moa::precision
