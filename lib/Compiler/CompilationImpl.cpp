@@ -107,6 +107,7 @@ bool Compilation::Impl::checkOptions() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
+  result.precision = {options.decisions, planTable, options.checksPlans};
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -134,12 +135,16 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
   fileName = name;
   sourceText = text;
   log.addSource(name, text);
-  if (!checkOptions() ||
+  if (!checkOptions() || !readPlans() ||
       !timed("frontend", [&] { return parse(text, name); }) ||
       !findEntryLevel() || !readSignatures()) {
     modules.clear();
     if (!log.hasErrors())
       log.addError(name + ": the input could not be read");
+    return;
+  }
+  if (!addDecisions()) {
+    modules.clear();
     return;
   }
   units.resize(signatures.size());

@@ -62,17 +62,11 @@ class Adapter {
 public:
   Adapter(onf::KernelOp kernel, onf::ForOp nest, const AdaptPrecisionPassOptions &options)
       : kernel(kernel), nest(nest), options(options), editor(kernel, nest), onDemand(kernel) {
-    SmallVector<StringRef> entries;
-    StringRef(options.table).split(entries, ',', -1, /*KeepEmpty=*/false);
-    for (StringRef entry : entries) {
-      int64_t plan = 0;
-      if (!entry.trim().getAsInteger(10, plan))
-        table.push_back(plan);
-    }
   }
 
   /// Whether there is anything to adapt; `why` says why not.
   bool plan(std::string &why);
+  LogicalResult readTable();
   void run();
   void note();
 
@@ -529,10 +523,18 @@ void Adapter::addErrors(ArrayRef<SmallVector<Value>> samples) {
         Code::Values values;
         unsigned axis = indices.size() - row.size();
         if (axis == result.extents.size()) {
+          // What is infinite has no norm, and must be the same.
           Value x = at.load(result.sample, indices);
-          values.push_back(at.make<arith::MulFOp>(x, x));
+          auto typed = [&](double value) {
+            return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value));
+          };
+          Value isInfinite = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+          Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
+          values.push_back(at.make<arith::MulFOp>(finite, finite));
           for (const SmallVector<Value> &sample : samples) {
-            Value off = at.make<arith::SubFOp>(at.load(sample[o], indices), x);
+            Value y = at.load(sample[o], indices);
+            Value same = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
+            Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
             values.push_back(at.make<arith::MulFOp>(off, off));
           }
           return values;
@@ -715,19 +717,46 @@ void Adapter::note() {
   kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
 }
 
+/// "f.O=1,0;g.P=2": the plans that are given for this nest.
+LogicalResult Adapter::readTable() {
+  SmallVector<StringRef> lists, entries;
+  StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
+  for (StringRef list : lists) {
+    auto [key, numbers] = list.split('=');
+    if (key != (kernel.getSymName() + "." + base()).str())
+      continue;
+    numbers.split(entries, ',', -1, /*KeepEmpty=*/false);
+    for (StringRef entry : entries) {
+      int64_t plan = 0;
+      if (entry.getAsInteger(10, plan) || plan < 0 || plan > int64_t(plans.size()))
+        return nest.emitError("there is no plan '")
+               << entry << "' for '" << base() << "'; there are 0 to " << plans.size();
+      table.push_back(plan);
+    }
+  }
+  return success();
+}
+
 void Adapter::run() {
   note();
   Builder b(kernel.getContext());
   std::string name = base();
   bool estimates = table.empty() || options.check;
   if (options.decisions) {
-    planArray = editor.addResult(name + "_plan", headExtents, b.getI32Type());
-    SmallVector<Attribute> extents(headExtents);
+    SmallVector<Attribute> told, extents(headExtents);
+    if (auto known = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr))
+      told.assign(known.begin(), known.end());
+    auto add = [&](StringRef of, StringRef suffix, Type element) {
+      told.push_back(editor.text(of));
+      return editor.addResult(of + suffix, extents, element);
+    };
+    planArray = add(name, "_plan", b.getI32Type());
     extents.push_back(editor.text(Twine(plans.size())));
     if (estimates)
       for (Result &result : results)
-        estimateArrays.push_back(editor.addResult(
-            kernel.getArrayName(numberOf(result.store)) + "_estimate", extents, b.getF32Type()));
+        estimateArrays.push_back(
+            add(kernel.getArrayName(numberOf(result.store)), "_estimate", b.getF32Type()));
+    kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
   }
   addCondition();
   for (Score &score : scores) {
@@ -776,10 +805,13 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
           continue;
         std::string why;
         Adapter adapter(kernel, nest, options);
-        if (adapter.plan(why))
-          adapter.run();
-        else
+        if (!adapter.plan(why)) {
           nest.emitRemark("computes nothing in fewer bits: ") << why;
+          continue;
+        }
+        if (failed(adapter.readTable()))
+          return signalPassFailure();
+        adapter.run();
       }
     }
   }

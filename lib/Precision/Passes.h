@@ -15,6 +15,9 @@ namespace moa {
 /// On a kernel that accuracy was spent on: per result a list of texts, one for each choice.
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";
 
+/// Beside it, the result that each result which the pass has added tells of.
+inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
+
 } // namespace moa
 
 #endif // MOA_PRECISION_PASSES_H

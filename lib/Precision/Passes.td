@@ -12,7 +12,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"check", "check", "bool", "false",
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"table", "table", "std::string", "\"\"",
-           "The plans by index in row-major order, with commas, instead of estimates">
+           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
