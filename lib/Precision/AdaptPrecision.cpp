@@ -43,6 +43,12 @@ struct Rounded {
   Value data, scale;
 };
 
+/// A vector near the mean of an array along one axis.
+struct Mean {
+  Value array;
+  unsigned axis = 0;
+};
+
 /// A result that the nest stores, with the tolerance it has.
 struct Result {
   onf::StoreOp store;
@@ -81,8 +87,10 @@ private:
 
   //===--- The nests in front ---------------------------------------------===//
   void addCondition();
-  Rounded addRounded(Value array, unsigned axis);
-  Rounded rounded(const Operand &operand);
+  Rounded addRounded(Value array, unsigned axis, const Mean *mean = nullptr);
+  Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
+  Mean addMean(const Score &score);
+  Value addShift(const Score &score, const Mean &mean);
   void addSampleRows();
   Value addGathered(const Score &score);
   SmallVector<Value> addSample(const Plan *plan, unsigned number);
@@ -96,6 +104,7 @@ private:
   struct Copy {
     onf::ForOp nest;
     IRMapping map;
+    Value row; // the number of the row
   };
   Copy copyNest();
   void roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
@@ -116,6 +125,7 @@ private:
   Choice tried, chosen;
   Value sampledRows; // the number of each row of the sample
   llvm::MapVector<std::pair<Value, unsigned>, Rounded> roundedArrays;
+  llvm::DenseMap<const Score *, Value> shifts; // what scores are smaller by
   SmallVector<Value> gathered;        // by score
   SmallVector<Rounded> gatheredRounded;
   SmallVector<SmallVector<Value>> errors; // by plan and result
@@ -205,9 +215,12 @@ static Value copyOf(Code &at, Value value, IRMapping &map) {
 }
 
 /// Loads what the operand loads from an array of its shape, at index k of the contraction, or
-/// from one that lacks the contraction's axis, where k is null.
-static Value loadAs(Code &at, const Operand &operand, Value array, Value k, IRMapping &map) {
+/// from one that lacks the contraction's axis, where k is null, and perhaps one more, of an
+/// index of its own.
+static Value loadAs(Code &at, const Operand &operand, Value array, Value k, IRMapping &map,
+                    std::optional<unsigned> without = std::nullopt) {
   onf::LoadOp load = operand.load;
+  auto dropped = [&](unsigned axis) { return (!k && axis == operand.axis) || axis == without; };
   std::string from = at.kernel.getArrayName(operand.array().getArgNumber()).str();
   StringRef to = at.kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
   auto renamed = [&](StringRef text) {
@@ -216,7 +229,10 @@ static Value loadAs(Code &at, const Operand &operand, Value array, Value k, IRMa
       unsigned axis;
       if (name != from || number.getAsInteger(10, axis))
         return std::nullopt;
-      return SymExpr::symbol((to + ".s" + Twine(axis - (!k && axis > operand.axis))).str());
+      unsigned place = 0;
+      for (unsigned before = 0; before < axis; ++before)
+        place += !dropped(before);
+      return SymExpr::symbol((to + ".s" + Twine(place)).str());
     });
     return at.b.getStringAttr(expr.str());
   };
@@ -225,7 +241,7 @@ static Value loadAs(Code &at, const Operand &operand, Value array, Value k, IRMa
   Value index = load->getParentOfType<onf::FoldOp>().getBody().getArgument(0);
   for (auto [term, text] :
        llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
-    if (term == index && !k)
+    if ((term == index && !k) || (without && text == (from + ".s" + Twine(*without)).str()))
       continue;
     terms.push_back(term == index ? k : copyOf(at, term, map));
     coefficients.push_back(renamed(text));
@@ -238,6 +254,7 @@ Adapter::Copy Adapter::copyNest() {
   Copy copy;
   OpBuilder b(nest);
   copy.nest = cast<onf::ForOp>(b.clone(*nest, copy.map));
+  copy.row = copy.nest.getBody().getArguments().back();
   return copy;
 }
 
@@ -247,7 +264,9 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
                          const Rounded &key) {
   auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(old->getParentOp());
-  Code code(kernel, OpBuilder(old), old.getLoc());
+  // Behind the factor, which may stand behind the sum.
+  Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
+  Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
   Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
     SmallVector<Value> indices(rowIndices);
     indices.push_back(k);
@@ -258,33 +277,44 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     return SmallVector<Code::Term>{{Monoid::add, "add", product}};
   })[0];
   Value keyScale = loadAs(code, score.key, key.scale, Value(), copy.map);
-  Value score8 = code.make<arith::MulFOp>(code.toReal(sum), keyScale);
+  Value product = code.make<arith::MulFOp>(code.toReal(sum), keyScale);
   // What belongs to the row alone is multiplied once, in front of the fold.
-  auto isOutside = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    return op ? !outer->isAncestor(op) : !outer->isAncestor(cast<BlockArgument>(value).getOwner()->getParentOp());
-  };
   Value index = score.fold.getBody().getArgument(0);
   bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
-    return term == index || isOutside(copy.map.lookupOrDefault(term));
+    Operation *op = copy.map.lookupOrDefault(term).getDefiningOp();
+    return term == index || !op || !outer->isAncestor(op);
   });
   Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
-  Value rowScale = rowIndices.empty() ? loadAs(front, score.row, row.scale, Value(), copy.map)
-                                      : front.load(row.scale, rowIndices);
-  Value replaced = old.getResult(0);
-  auto scaled = replaced.hasOneUse() ? dyn_cast<arith::MulFOp>(*replaced.user_begin()) : arith::MulFOp();
-  Value factor = !scaled ? Value() : scaled.getLhs() == replaced ? scaled.getRhs() : scaled.getLhs();
-  if (factor && isFree && isOutside(factor)) {
-    rowScale = front.make<arith::MulFOp>(rowScale, factor);
-    replaced = scaled.getResult();
-  } else {
-    scaled = {};
-  }
+  Value scale = rowIndices.empty() ? loadAs(front, score.row, row.scale, Value(), copy.map)
+                                   : front.load(row.scale, rowIndices);
+  Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
+  if (factor)
+    scale = front.make<arith::MulFOp>(scale, factor);
   if (!isFree)
-    code.b.setInsertionPoint(old);
-  replaced.replaceAllUsesWith(code.make<arith::MulFOp>(score8, rowScale));
-  if (scaled)
-    scaled.erase();
+    code.b = front.b;
+  Value value = code.make<arith::MulFOp>(product, scale);
+  if (Value shift = shifts.lookup(&score)) {
+    // Of the rows' own indices, which a sample has by number.
+    SmallVector<Value> indices(copy.nest.getBody().getArguments());
+    Code first(kernel, OpBuilder(outer), old.getLoc());
+    indices.back() = copy.row;
+    Value moved = first.load(shift, indices);
+    if (factor)
+      moved = first.make<arith::MulFOp>(moved, factor);
+    if (score.moved) {
+      first.b.setInsertionPointAfter(outer);
+      for (unsigned number : *score.moved) {
+        Value result = outer.getResult(number);
+        Value sum = first.make<arith::AddFOp>(result, moved);
+        result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+      }
+    } else {
+      value = code.make<arith::AddFOp>(value, moved);
+    }
+  }
+  copy.map.lookup(score.value).replaceAllUsesWith(value);
+  if (score.scaled)
+    copy.map.lookup(score.scaled.getOperation())->erase();
   old.erase();
 }
 
@@ -322,8 +352,56 @@ void Adapter::addCondition() {
   });
 }
 
-/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row its largest magnitude / 127, or 1.
-Rounded Adapter::addRounded(Value array, unsigned axis) {
+/// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
+/// all is no better where keys are alike.
+Mean Adapter::addMean(const Score &score) {
+  BlockArgument keys = score.key.array();
+  auto type = cast<ArrayType>(keys.getType());
+  SmallVector<Attribute> names, extents;
+  for (auto [k, extent] : llvm::enumerate(type.getShape()))
+    if (k != *score.keyAxis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
+  Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), *score.keyAxis};
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
+    Value count = code.extent(type.getExtent(mean.axis));
+    Value sum = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
+      SmallVector<Value> indices(others);
+      Value place = at.make<arith::MulIOp>(p, count);
+      indices.insert(indices.begin() + mean.axis, at.make<arith::FloorDivSIOp>(place, at.index(kSample)));
+      return SmallVector<Code::Term>{{Monoid::add, "sum", at.loadFloat(keys, indices)}};
+    })[0];
+    code.store(code.make<arith::MulFOp>(sum, code.real(1.0 / kSample)), mean.array, others);
+  });
+  return mean;
+}
+
+/// c(i) = Σ_k row(i, k) · mean(k), at every index of the nest.
+Value Adapter::addShift(const Score &score, const Mean &mean) {
+  SmallVector<Attribute> names(nest.getNames().begin(), nest.getNames().end());
+  SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
+  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
+  Value array = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+    IRMapping map;
+    map.map(nest.getBody().getArguments(), indices);
+    SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+    // The mean has no axis for j.
+    Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
+      Value x = at.widen(loadAs(at, score.row, score.row.array(), k, map));
+      Value y = loadAs(at, score.key, mean.array, k, map, mean.axis);
+      return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+    })[0];
+    code.store(sum, array, indices);
+  });
+  return array;
+}
+
+/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row its largest magnitude / 127, or 1; x less
+/// its mean where there is one.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
   auto type = cast<ArrayType>(array.getType());
   StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
   Builder b(kernel.getContext());
@@ -342,8 +420,16 @@ Rounded Adapter::addRounded(Value array, unsigned axis) {
       indices.insert(indices.begin() + axis, k);
       return indices;
     };
+    auto read = [&](Code &at, Value k) {
+      SmallVector<Value> indices = element(at, k);
+      Value x = at.loadFloat(array, indices);
+      if (!mean)
+        return x;
+      indices.erase(indices.begin() + mean->axis);
+      return at.make<arith::SubFOp>(x, at.load(mean->array, indices));
+    };
     Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
-      Value x = at.loadFloat(array, element(at, k));
+      Value x = read(at, k);
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(x)}};
     })[0];
     // A NaN remains one.
@@ -353,7 +439,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis) {
     Value inverse = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest));
     code.store(step, result.scale, rowIndices);
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
-      Value x = at.loadFloat(array, element(at, k[0]));
+      Value x = read(at, k[0]);
       Value scaled = at.make<arith::MulFOp>(x, inverse);
       Value nearest = at.make<math::FloorOp>(at.make<arith::AddFOp>(scaled, at.real(0.5)));
       nearest = at.make<arith::MaximumFOp>(at.make<arith::MinimumFOp>(nearest, at.real(kSteps)), at.real(-kSteps));
@@ -363,17 +449,6 @@ Rounded Adapter::addRounded(Value array, unsigned axis) {
     });
   });
   return result;
-}
-
-/// The operand in 8 bits; nests that read the same array share it.
-Rounded Adapter::rounded(const Operand &operand) {
-  auto [entry, isNew] = roundedArrays.insert({{operand.array(), operand.axis}, Rounded()});
-  if (isNew) {
-    Rounded made = addRounded(operand.array(), operand.axis);
-    roundedArrays[{operand.array(), operand.axis}] = made;
-    return made;
-  }
-  return entry->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -483,6 +558,7 @@ SmallVector<Value> Adapter::addSample(const Plan *plan, unsigned number) {
   Value row = code.toIndex(code.load(sampledRows, body.getArguments()));
   Operation *read = row.getDefiningOp()->getOperand(0).getDefiningOp();
   place.replaceUsesWithIf(row, [&](OpOperand &use) { return use.getOwner() != read; });
+  copy.row = row;
   for (auto [k, score] : llvm::enumerate(scores)) {
     if (plan && llvm::is_contained(plan->scores, k))
       roundScore(copy, score, gatheredRounded[k], body.getArguments(), rounded(score.key));
@@ -759,9 +835,20 @@ void Adapter::run() {
     kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
   }
   addCondition();
+  DenseMap<Value, Mean> means;
   for (Score &score : scores) {
-    rounded(score.key);
-    rounded(score.row);
+    Rounded &key = roundedArrays[{score.key.array(), score.key.axis}];
+    if (!key.data) {
+      if (score.keyAxis)
+        means[score.key.array()] = addMean(score);
+      const Mean *mean = score.keyAxis ? &means[score.key.array()] : nullptr;
+      key = addRounded(score.key.array(), score.key.axis, mean);
+    }
+    if (auto mean = means.find(score.key.array()); mean != means.end())
+      shifts[&score] = addShift(score, mean->second);
+    Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
+    if (!row.data)
+      row = addRounded(score.row.array(), score.row.axis);
   }
   if (estimates) {
     addSampleRows();

@@ -1,6 +1,6 @@
 //===- Candidates.cpp - contractions that may take fewer bits -------------===//
 #include "lib/Precision/Candidates.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "lib/Precision/Shift.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -29,26 +29,16 @@ static onf::LoadOp getElement(Value factor) {
   return factor.getDefiningOp<onf::LoadOp>();
 }
 
-/// The operand of a contraction over the index of `fold`, which is an axis of its own.
-static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
-  onf::LoadOp load = getElement(factor);
-  if (!load || !isa<FloatType>(load.getResult().getType()))
-    return std::nullopt;
+/// The axis that an index of its own runs over in a load, if it is the whole of it.
+static std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr extent) {
   auto kernel = load->getParentOfType<onf::KernelOp>();
-  auto array = dyn_cast<BlockArgument>(load.getArray());
-  if (!array || !kernel.isInput(array.getArgNumber()))
-    return std::nullopt;
-  StringRef name = kernel.getArrayName(array.getArgNumber());
-  Value index = fold.getBody().getArgument(0);
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   std::optional<unsigned> axis;
   std::set<std::string> others;
   SymExpr::parse(load.getConstant())->collectSymbols(others);
   for (auto [term, text] :
        llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
     if (term != index) {
-      // Other terms stand outside of the fold: what replaces the load is written there too.
-      if (Operation *op = term.getDefiningOp(); op && fold->isAncestor(op))
-        return std::nullopt;
       SymExpr::parse(text)->collectSymbols(others);
       continue;
     }
@@ -60,7 +50,27 @@ static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
     axis = number;
   }
   if (!axis || others.count((name + ".s" + Twine(*axis)).str()) ||
-      load.getArray().getType().getShape()[*axis] != fold.getExtentAttr())
+      load.getArray().getType().getShape()[*axis] != extent)
+    return std::nullopt;
+  return axis;
+}
+
+/// The operand of a contraction over the index of `fold`, which is an axis of its own.
+static std::optional<Operand> findOperand(Value factor, onf::FoldOp fold) {
+  onf::LoadOp load = getElement(factor);
+  if (!load || !isa<FloatType>(load.getResult().getType()))
+    return std::nullopt;
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  auto array = dyn_cast<BlockArgument>(load.getArray());
+  if (!array || !kernel.isInput(array.getArgNumber()))
+    return std::nullopt;
+  Value index = fold.getBody().getArgument(0);
+  // Other terms stand outside of the fold: what replaces the load is written there too.
+  for (Value term : load.getTerms())
+    if (Operation *op = term.getDefiningOp(); op && fold->isAncestor(op))
+      return std::nullopt;
+  auto axis = findAxis(load, index, fold.getExtentAttr());
+  if (!axis)
     return std::nullopt;
   return Operand{load, *axis};
 }
@@ -99,7 +109,24 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
     std::swap(x, y);
   if (!movesWith(*x, row, key) || !movesWith(*y, key, row) || !onDemand.isInBounds(x->load))
     return std::nullopt;
-  return Score{outer, fold, *x, *y};
+  Score score{outer, fold, *x, *y, {}, fold.getResult(0), {}, {}, {}};
+  bool isAlone = llvm::none_of(y->load.getTerms(), [&](Value term) {
+    llvm::SmallPtrSet<Value, 8> indices;
+    return term != key && (!collectIndices(term, indices) || indices.contains(key));
+  });
+  if (isAlone)
+    score.keyAxis = findAxis(y->load, key, outer.getExtentAttr());
+  if (auto scaled = score.value.hasOneUse() ? dyn_cast<arith::MulFOp>(*score.value.user_begin()) : arith::MulFOp()) {
+    Value factor = scaled.getLhs() == score.value ? scaled.getRhs() : scaled.getLhs();
+    Operation *op = factor.getDefiningOp();
+    if (op && !outer->isAncestor(op)) {
+      score.scaled = scaled;
+      score.value = scaled.getResult();
+      score.factor = factor;
+    }
+  }
+  score.moved = findMoved(outer, score.value);
+  return score;
 }
 
 SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand, int64_t most) {

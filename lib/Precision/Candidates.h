@@ -4,6 +4,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/OnDemand.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace moa::precision {
 
@@ -19,6 +20,14 @@ struct Operand {
 struct Score {
   mutable onf::FoldOp outer, fold;
   Operand row, key;
+  /// The axis of the keys that j runs over, if it is one of its own.
+  std::optional<unsigned> keyAxis;
+  /// The sum, or its product with what no index of the fold changes.
+  mlir::Value value, factor;
+  mutable mlir::arith::MulFOp scaled;
+  /// The results of the outer fold that move with the value by a constant; nothing where it is
+  /// used in a way that does not allow that.
+  std::optional<llvm::SmallVector<unsigned>> moved;
 };
 
 /// The loop indices that a value is computed from; false where it is not computed from
