@@ -377,8 +377,9 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (adapted)
     return *adapted;
   ModuleOp exact = getModule(Level::ONF);
-  if (!exact)
-    return {};
+  auto hasTolerance = [](onf::KernelOp kernel) { return bool(kernel.getWithin()); };
+  if (!exact || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
+    return exact;
   OwningOpRef<ModuleOp> module = exact.clone();
   PipelineOptions pipeline = getPipelineOptions();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))

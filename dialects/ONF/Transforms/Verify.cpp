@@ -158,6 +158,7 @@ private:
     for (StoreOp store : stores)
       if (failed(verifyCovers(store)))
         return failure();
+    llvm::sort(stores, [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
     return hasChoices ? verifyChoices(stores) : success();
   }
 
