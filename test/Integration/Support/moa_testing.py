@@ -182,7 +182,7 @@ class Kernel:
         self.name = re.search(r"int32_t (\w+)_prepare\(", self.header).group(1)
         self.parameters = [
             Parameter(*match.groups()) for match in re.finditer(
-                r"^ \*\s+(in|out)\s+(\w+) : (\w+)(?:\[(.*)\])?$",
+                r"^ \*\s+(in|out)\s+(\w+) : (\w+)(?:\[(.*)\])?(?: within .*)?$",
                 self.header, re.M)]
         self.by_name = {p.name: p for p in self.parameters}
 
