@@ -1,6 +1,7 @@
 //===- Candidates.cpp - contractions that may take fewer bits -------------===//
 #include "lib/Precision/Candidates.h"
 #include "lib/Precision/Shift.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -139,6 +140,80 @@ SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand, int64_t most)
       if (auto score = findScore(fold, outer, row, onDemand, most))
         scores.push_back(*score);
   return scores;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of values
+//===----------------------------------------------------------------------===//
+
+/// e^(x − max x) of the fold, which is at most 1.
+static bool isNormalised(Value weight, onf::FoldOp outer) {
+  auto exp = weight.getDefiningOp();
+  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp))
+    return false;
+  auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
+  auto most = difference ? difference.getRhs().getDefiningOp<onf::AccOp>() : onf::AccOp();
+  return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max && most.getRefs().empty() &&
+         cast<onf::YieldOp>(most.getValue().front().getTerminator()).getValues()[0] == difference.getLhs();
+}
+
+static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand) {
+  auto array = dyn_cast<ArrayType>(acc.getResult().getType());
+  if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
+      acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
+    return std::nullopt;
+  auto product = cast<onf::YieldOp>(acc.getValue().front().getTerminator())
+                     .getValues()[0]
+                     .getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return std::nullopt;
+  Value weight = product.getLhs(), value = product.getRhs();
+  if (!isNormalised(weight, outer))
+    std::swap(weight, value);
+  onf::LoadOp load = getElement(value);
+  auto source = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
+  auto kernel = acc->getParentOfType<onf::KernelOp>();
+  if (!isNormalised(weight, outer) || !source || !kernel.isInput(source.getArgNumber()) ||
+      !isa<FloatType>(load.getResult().getType()) || !onDemand.isInBounds(load))
+    return std::nullopt;
+  // Every other index of the values stands in front of the fold, and is none of a row.
+  Value key = outer.getBody().getArgument(0), column = acc.getValue().getArgument(0);
+  for (Value term : load.getTerms()) {
+    llvm::SmallPtrSet<Value, 8> indices;
+    Operation *op = term.getDefiningOp();
+    if (term != key && term != column &&
+        (!collectIndices(term, indices) || indices.contains(row) || (op && outer->isAncestor(op)) ||
+         indices.contains(key) || indices.contains(column)))
+      return std::nullopt;
+  }
+  auto keyAxis = findAxis(load, key, outer.getExtentAttr());
+  auto axis = findAxis(load, column, cast<StringAttr>(acc.getExtents()[0]));
+  if (!keyAxis || !axis)
+    return std::nullopt;
+  Carrier carrier{outer, acc, load, *keyAxis, *axis, weight, {}, 0};
+  for (auto [k, state] : llvm::enumerate(outer.getBody().front().getTerminator()->getOperands())) {
+    auto other = state.getDefiningOp<onf::AccOp>();
+    if (other == acc)
+      carrier.result = k;
+    else if (other.getMonoid() == Monoid::add && other.getExtents().empty() && other.getOthers().empty() &&
+             other.getRefs() == acc.getRefs() &&
+             cast<onf::YieldOp>(other.getValue().front().getTerminator()).getValues()[0] == weight)
+      carrier.total = k;
+  }
+  bool isRead = llvm::all_of(outer.getResult(carrier.result).getUsers(), llvm::IsaPred<onf::AtOp>);
+  return isRead ? std::optional(carrier) : std::nullopt;
+}
+
+SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand) {
+  SmallVector<Carrier> carriers;
+  if (nest.getExtents().empty())
+    return carriers;
+  Value row = nest.getBody().front().getArguments().back();
+  for (auto outer : nest.getBody().getOps<onf::FoldOp>())
+    for (auto acc : outer.getBody().getOps<onf::AccOp>())
+      if (auto carrier = findCarrier(acc, outer, row, onDemand))
+        carriers.push_back(*carrier);
+  return carriers;
 }
 
 } // namespace moa::precision

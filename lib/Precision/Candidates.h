@@ -14,6 +14,7 @@ struct Operand {
   mutable onf::LoadOp load;
   unsigned axis = 0;
   mlir::BlockArgument array() const;
+  unsigned rank() const { return load.getArray().getType().getRank(); }
 };
 
 /// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold of one over j in a nest over i.
@@ -29,6 +30,22 @@ struct Score {
   /// used in a way that does not allow that.
   std::optional<llvm::SmallVector<unsigned>> moved;
 };
+
+/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of a fold over j that carries an axis, with
+/// 0 ≤ w ≤ 1.
+struct Carrier {
+  mutable onf::FoldOp outer;
+  mutable onf::AccOp acc;
+  mutable onf::LoadOp load; // of v
+  unsigned keyAxis = 0, axis = 0; // of v, for j and d
+  mlir::Value weight;
+  /// The result of the fold that is Σ_j w(i, j), if there is one.
+  std::optional<unsigned> total;
+  unsigned result = 0; // of the fold, which onf.at reads
+};
+
+/// The sums of values with an axis of a nest whose last axis is i.
+llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand);
 
 /// The loop indices that a value is computed from; false where it is not computed from
 /// indices and loads alone.

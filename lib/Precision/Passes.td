@@ -35,6 +35,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
            "Two further results: the plan of each index, and what was estimated of it">,
     Option<"check", "check", "bool", "false",
            "Estimate the plans of the table too, and fall back from those that are too far off">,
+    Option<"sums", "sums", "bool", "false",
+           "Weights and values of sums in e4m3 too, as a plan in front of the others">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">
   ];

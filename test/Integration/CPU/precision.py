@@ -130,7 +130,7 @@ class Precision(unittest.TestCase):
 
     def test_tables(self):
         """A table gives the bits of decisions that are the same. One that is wrong is kept to, unless it is checked."""
-        arrays = heads(["normal", "large_scores", "diffuse"], 300, 320)
+        arrays = heads(["normal", "small_signal", "diffuse"], 300, 320)
         exact = attention(*arrays)[0]
         first = self.run_kernel(PLAIN % 3e-2, arrays, "--decisions")
         self.assertEqual(list(first["O_plan"]), [1, 0, 1])
