@@ -6,7 +6,7 @@
 // SAME-NOT: chosen by
 onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["q", "k"], result_names = ["y"],
     result_types = [!moa.array<[H, N], f32>], temporary_names = ["t"], temporary_types = [!moa.array<[H, N], f32>], within = [#moa.within<0.01, relative, sampled>]} {
-^bb0(%q: !moa.array<[H, N, 32], f32>, %k: !moa.array<[H, M, 32], f32>, %y: !moa.array<[H, N], f32>, %t: !moa.array<[H, N], f32>):
+^bb0(%q: !moa.array<[H, N, 32], f32>, %k: !moa.array<[H, M, 32], f32>, %y: !moa.array<[H, N], f32>, %tmp: !moa.array<[H, N], f32>):
   onf.for ["h", "n"] in ["H", "N"] {
   ^bb0(%h: index, %n: index):
     %r = onf.fold "m" in "M" : f32 {
@@ -28,11 +28,11 @@ onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_na
       }
       onf.yield %x : f32
     }
-    onf.store %r, %t[%h, %n] times ["t.s0", "t.s1"] plus "0" : f32, <[H, N], f32>
+    onf.store %r, %tmp[%h, %n] times ["t.s0", "t.s1"] plus "0" : f32, <[H, N], f32>
   }
   onf.for ["h", "n"] in ["H", "N"] {
   ^bb0(%h: index, %n: index):
-    %e = onf.load %t[%h, %n] times ["t.s0", "t.s1"] plus "0" : <[H, N], f32> -> f32
+    %e = onf.load %tmp[%h, %n] times ["t.s0", "t.s1"] plus "0" : <[H, N], f32> -> f32
     onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
   }
 }
