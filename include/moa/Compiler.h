@@ -66,8 +66,18 @@ struct CompilerOptions {
   /// How hard LLVM works on code for a CPU, 0 to 3; less compiles sooner and means
   /// the same.
   unsigned optimization = 3;
+  /// Whether kernels that spend accuracy have further results: what was decided, and
+  /// what was estimated for it.
+  bool decisions = false;
+  /// Decisions that are taken beforehand, as moa-run --calibrate writes them; empty: all are
+  /// taken when a kernel runs.
+  std::string plans;
+  /// The file they come from, named in errors about them.
+  std::string plansFile;
+  /// Whether they are estimated too, and given up for others where they are too far off.
+  bool checksPlans = false;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
-  /// and `intervals`, the analysis of masks. For tests.
+  /// `intervals`, the analysis of masks, and `precision`, the pass that spends accuracy. For tests.
   std::vector<std::string> disabledRules;
   /// Whether the derivation is recorded for Compilation::explain().
   bool explain = false;
@@ -109,6 +119,8 @@ struct ParameterInfo {
   std::string range;
   /// Of an output, if the specification or the options give one.
   std::optional<AllowedError> within;
+  /// Of an output that tells of decisions: the result they are about.
+  std::string decisionOf;
   /// Passed by value: an input without axes.
   bool isScalar() const { return extents.empty() && !isOutput; }
 };
@@ -251,6 +263,9 @@ public:
   /// why they did not, masks as intervals, and the schedule. Recorded while the passes
   /// run, so that CompilerOptions::explain has to be set.
   std::optional<std::string> explain();
+  /// What may be computed less accurately of a result, as its tolerance allows: one line per
+  /// plan; none where nothing is.
+  std::vector<std::string> spent(const std::string &kernel, const std::string &result);
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
   /// PTX of all kernels, and what launches them.

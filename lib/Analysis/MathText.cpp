@@ -373,7 +373,15 @@ void MathPrinter::printFor(onf::ForOp op, unsigned indent) {
   SmallVector<std::string> ranges;
   for (auto [arg, extent] : llvm::zip(body.getArguments(), op.getExtents()))
     ranges.push_back(names[arg] + " < " + cast<StringAttr>(extent).getValue().str());
-  line(indent, "for " + llvm::join(ranges, ", ") + ":" + liftText(op.getLiftAttr()));
+  std::string chosen;
+  if (op.getChoices()) {
+    SmallVector<std::string> indices;
+    for (Value index : op.getChoiceIndices())
+      indices.push_back(names[index]);
+    chosen = " where " + names[op.getChoices()] + "[" + llvm::join(indices, ", ") + "] = " +
+             std::to_string(*op.getChoice());
+  }
+  line(indent, "for " + llvm::join(ranges, ", ") + chosen + ":" + liftText(op.getLiftAttr()));
   printBlock(body, indent + 1);
 }
 

@@ -14,6 +14,7 @@
 #include "lib/Pipelines/ReadModule.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Pipelines/Tolerances.h"
+#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "mlir/IR/Diagnostics.h"
@@ -81,6 +82,8 @@ static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6", "R7
 static const char *const kSplit = "R4";
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
+/// The pass that spends accuracy.
+static const char *const kPrecision = "precision";
 
 bool Compilation::Impl::checkOptions() {
   if (options.optimization > 3) {
@@ -92,6 +95,7 @@ bool Compilation::Impl::checkOptions() {
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
   known.push_back(kSplit);
   known.push_back(kIntervals);
+  known.push_back(kPrecision);
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
       log.addError("no law or rule is called '" + name + "'; there are " +
@@ -103,6 +107,7 @@ bool Compilation::Impl::checkOptions() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
+  result.precision = {options.decisions, planTable, options.checksPlans};
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -110,6 +115,8 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   for (const std::string &name : options.disabledRules)
     if (name == kIntervals)
       result.intervals = false;
+    else if (name == kPrecision)
+      result.spends = false;
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
@@ -128,12 +135,16 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
   fileName = name;
   sourceText = text;
   log.addSource(name, text);
-  if (!checkOptions() ||
+  if (!checkOptions() || !readPlans() ||
       !timed("frontend", [&] { return parse(text, name); }) ||
       !findEntryLevel() || !readSignatures()) {
     modules.clear();
     if (!log.hasErrors())
       log.addError(name + ": the input could not be read");
+    return;
+  }
+  if (!addDecisions()) {
+    modules.clear();
     return;
   }
   units.resize(signatures.size());
@@ -342,7 +353,8 @@ ModuleOp Compilation::Impl::getModule(Level level) {
                       getLevelName(level) + ": it is at the level " + getLevelName(entry));
     return {};
   }
-  ModuleOp above = getModule(static_cast<Level>(static_cast<int>(level) - 1));
+  ModuleOp above = level == Level::Lifted ? getAdapted()
+                                          : getModule(static_cast<Level>(static_cast<int>(level) - 1));
   if (!above)
     return {};
   OwningOpRef<ModuleOp> module = above.clone();
@@ -359,6 +371,21 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
   return *modules[level];
+}
+
+ModuleOp Compilation::Impl::getAdapted() {
+  if (adapted)
+    return *adapted;
+  ModuleOp exact = getModule(Level::ONF);
+  auto hasTolerance = [](onf::KernelOp kernel) { return bool(kernel.getWithin()); };
+  if (!exact || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
+    return exact;
+  OwningOpRef<ModuleOp> module = exact.clone();
+  PipelineOptions pipeline = getPipelineOptions();
+  if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))
+    return {};
+  adapted = std::move(module);
+  return *adapted;
 }
 
 bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
@@ -379,12 +406,16 @@ bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {
             (entry != Level::DNF || succeeded(validator.checkBounds(cast<dnf::KernelOp>(from)))) &&
             succeeded(
                 validator.compareAddresses(cast<dnf::KernelOp>(from), cast<onf::KernelOp>(to))));
-      else
+      else {
+        // What spends accuracy has other values: those of the level before are compared.
+        Operation *exact = kernelAt(getModule(Level::ONF), k);
+        bool isExact = !from->hasAttr(kSpentAttr);
         result = success(
             succeeded(validator.checkLifting(cast<onf::KernelOp>(from), cast<onf::KernelOp>(to))) &&
             succeeded(validator.compareValues(
-                entry <= Level::DNF ? kernelAt(getModule(Level::DNF), k) : from,
-                cast<onf::KernelOp>(from), cast<onf::KernelOp>(to))));
+                entry <= Level::DNF ? kernelAt(getModule(Level::DNF), k) : exact,
+                cast<onf::KernelOp>(exact), cast<onf::KernelOp>(isExact ? to : exact))));
+      }
       if (failed(result))
         return false;
     }

@@ -104,6 +104,9 @@ struct Compilation::Impl {
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
 
+  /// The ways in which a result may be computed that spend accuracy (Decisions.cpp).
+  std::vector<std::string> getSpent(unsigned kernel, unsigned result);
+
   /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
   /// The comment that opens the text for a GPU: the specification, what was set and
@@ -118,8 +121,13 @@ private:
   bool parse(const std::string &text, const std::string &name);
   bool findEntryLevel();
   bool readSignatures();
+  bool readPlans();
+  bool addDecisions();
+  std::string planTable; ///< as the pass takes it
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
+  /// The onf level with what is computed in fewer bits, or null.
+  mlir::ModuleOp getAdapted();
   /// Shows that a level means what the one above it means.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
@@ -138,6 +146,7 @@ private:
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
   };
   std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  mlir::OwningOpRef<mlir::ModuleOp> adapted;
   std::vector<Schedule> schedules;
   /// One per kernel.
   std::vector<std::unique_ptr<Validator>> validators;

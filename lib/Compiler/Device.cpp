@@ -21,7 +21,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
     return *found->second;
   // The lifted level may be a CPU's; then this one is made beside it.
   bool isLifted = !options.architecture.empty() || entry == Level::Lifted;
-  ModuleOp above = getModule(isLifted ? Level::Lifted : Level::ONF);
+  ModuleOp above = isLifted ? getModule(Level::Lifted) : getAdapted();
   if (!above)
     return {};
   OwningOpRef<ModuleOp> module = above.clone();

@@ -96,6 +96,14 @@ static std::optional<KernelReport> analyse(Compilation::Impl &unit,
   report.name = unit.infos[index].name;
   report.signature = unit.infos[index].text;
   report.accuracy = findAccuracy(unit.signatures[index]);
+  for (Accuracy &entry : report.accuracy) {
+    unsigned result = 0;
+    for (const Parameter &parameter : unit.signatures[index].parameters) {
+      if (parameter.isOutput && parameter.name == entry.result)
+        entry.spent = unit.getSpent(index, result);
+      result += parameter.isOutput;
+    }
+  }
   if (unit.getEntryLevel() == Level::MoA)
     report.movement = analyzeDataMovement(
         cast<KernelOp>(unit.getKernelOp(report.name, Level::MoA)));

@@ -36,6 +36,9 @@ struct Nest {
   std::vector<Statement> statements;
   int64_t tileSize = kDefaultTile;
   Tile tile;
+  /// The array that chooses where the nest runs, and the value it then has.
+  const Memory *choices = nullptr;
+  int64_t choice = 0;
 };
 
 class ONFInterpreter final : GraphBuilder {
@@ -71,6 +74,7 @@ private:
   template <typename OpTy> Address buildAddress(OpTy op);
   Expected<std::vector<int64_t>> extentsOf(ArrayAttr texts);
 
+  bool isChosen(Nest &nest);
   void execute(Nest &nest);
   void executeStatement(Statement &statement);
   Expected<std::vector<Array>> runWhole();
@@ -156,6 +160,10 @@ Error ONFInterpreter::buildNest(onf::ForOp op, Nest &nest) {
     nest.orders.push_back(liftedOrder(extent, lift));
     if (lift && k + 1 == nest.extents.size())
       nest.tileSize = lift.getTile();
+  }
+  if (op.getChoices()) {
+    nest.choices = memories[cast<BlockArgument>(op.getChoices()).getArgNumber()].get();
+    nest.choice = *op.getChoice();
   }
   Block &block = op.getBody().front();
   nest.scope = makeScope(++depth);
@@ -380,6 +388,22 @@ void ONFInterpreter::executeStatement(Statement &statement) {
                                     " of '" + memory.getName() + "' is written twice");
 }
 
+/// Whether the nest runs at the indices that are set.
+bool ONFInterpreter::isChosen(Nest &nest) {
+  if (!nest.choices)
+    return true;
+  std::vector<int64_t> index;
+  for (int64_t axis : *nest.op.getChoiceAxes())
+    index.push_back(machine.get(nest.indices[axis]).i);
+  int64_t address = nest.choices->addressOf(index);
+  if (!nest.choices->isWritten(address)) {
+    machine.fail(nest.op.getLoc(), "element " + indexText(index) + " of '" + nest.choices->getName() +
+                                       "' chooses a nest, but was not stored");
+    return false;
+  }
+  return nest.choices->read(address) == static_cast<double>(nest.choice);
+}
+
 void ONFInterpreter::execute(Nest &nest) {
   std::vector<int64_t> digits(nest.orders.size(), 0), sizes;
   for (const auto &order : nest.orders)
@@ -395,6 +419,8 @@ void ONFInterpreter::execute(Nest &nest) {
       nest.tile.last =
           std::min(nest.tile.first + nest.tileSize, nest.extents[k]) - 1;
     }
+    if (!isChosen(nest))
+      continue;
     for (Statement &statement : nest.statements)
       if (!machine.failed)
         executeStatement(statement);

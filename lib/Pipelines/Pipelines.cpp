@@ -10,6 +10,7 @@
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -30,7 +31,16 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createRemarkRecomputationPass());
 }
 
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  if (!options.spends)
+    return;
+  const PrecisionOptions &precision = options.precision;
+  pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, /*sums=*/false, precision.table}));
+  pm.addPass(onf::createONFVerify());
+}
+
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  buildAdapted(pm, options);
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());
@@ -49,6 +59,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  buildAdapted(pm, options);
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

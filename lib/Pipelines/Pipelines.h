@@ -19,6 +19,16 @@ namespace moa {
 class PsiObserver;
 class FoldObserver;
 
+/// What is said of the choices that spend accuracy.
+struct PrecisionOptions {
+  /// Two further results: the decisions, and the estimates behind them.
+  bool decisions = false;
+  /// The decisions, by index in row-major order with commas, instead of estimates; with
+  /// `check` the estimates still may take others.
+  std::string table;
+  bool check = false;
+};
+
 struct PipelineOptions {
   /// Names of laws and rules that are not applied; for tests.
   std::vector<std::string> disabledLaws;
@@ -27,6 +37,9 @@ struct PipelineOptions {
   bool intervals = true;
   /// Without ranges in parts no fold is split over cores (rule R4).
   bool ranges = true;
+  /// Without, no accuracy is spent.
+  bool spends = true;
+  PrecisionOptions precision;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
   /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.
@@ -39,13 +52,15 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify; remarks on what is computed
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Key intervals, dimension lifting by the cost model for this machine,
+/// What is computed in fewer bits, onf-verify.
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// The same, key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options);
-/// Key intervals, dimension lifting by the cost model for a GPU,
+/// The same, key intervals, dimension lifting by the cost model for a GPU,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Programs for a GPU.

@@ -14,6 +14,7 @@
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Validation/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -115,6 +116,7 @@ void registerPasses() {
   device::registerDevicePasses();
   registerConversionPasses();
   registerAnalysisPasses();
+  registerPrecisionPasses();
   registerSchedulePasses();
   registerValidationPasses();
   registerONFToVectorPipelines();

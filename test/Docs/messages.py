@@ -20,6 +20,7 @@ AREAS = {
     "lib/Compiler": ["Tools", "Unit/Compiler", "Integration/CPU", "Target"],
     "lib/Validation": ["Validation", "Unit/Validation", "Unit/Conversion", "Frontend", "Conversion",
                        "Families", "Tools"],
+    "lib/Precision": ["Conversion"],
     "lib/Pipelines": ["Tools", "Conversion", "Schedule"],
     "tools": ["Tools", "Unit/Tools"],
 }

@@ -8,6 +8,7 @@
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
 #include "tools/CommandLine.h"
+#include "tools/Plans.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -82,6 +83,19 @@ static cl::opt<std::string>
     dumpDirectory("dump-dir", cl::value_desc("directory"),
                   cl::desc("Write every level into a directory"),
                   cl::cat(category));
+static cl::opt<bool> decisions("decisions",
+                               cl::desc("Give kernels that may spend accuracy further results: what "
+                                        "they decide, and what they estimate for that"),
+                               cl::cat(category));
+static cl::opt<std::string>
+    plans("plans", cl::value_desc("file"),
+          cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes it; nothing is "
+                   "estimated"),
+          cl::cat(category));
+static cl::opt<bool>
+    checkPlans("check-plans",
+               cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far off"),
+               cl::cat(category));
 static cl::opt<bool> remarks("remarks",
                              cl::desc("Show what the passes remark on standard error"),
                              cl::cat(category));
@@ -211,6 +225,7 @@ static bool makeArtefacts(moa::Compilation &unit,
 static Error write(const std::vector<Artefact> &artefacts) {
   moa::OutputFiles files;
   files.protect(inputs.front());
+  files.protect(plans);
   if (!schedule.empty() && schedule != "print")
     files.protect(schedule);
   for (const Artefact &artefact : artefacts)
@@ -247,6 +262,13 @@ int main(int argc, char **argv) {
     options.architecture = arch.empty() ? "sm_90a" : arch.getValue();
   options.dumpDirectory = dumpDirectory;
   options.explain = explain;
+  options.decisions = decisions;
+  options.checksPlans = checkPlans;
+  if (checkPlans && plans.empty())
+    return fail("--check-plans goes with --plans");
+  if (!plans.empty())
+    if (Error error = moa::readPlans(plans, options))
+      return fail(toString(std::move(error)));
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));

@@ -38,17 +38,19 @@ struct OutputError {
   /// are compared.
   std::optional<AllowedError> allowed;
   DeliveredError delivered;
+  /// What the tolerance says, relatively, where a pass may spend it.
+  double spendable = 0;
   bool keepsTolerance() const { return !allowed || delivered <= *allowed; }
   /// Where the language's own roundings move a result by more than a sixteenth, nothing
   /// can be said of it, and the bound stays there.
-  double getBound() const { return tolerance + std::min(operands, 1.0 / 16); }
+  double getBound() const { return std::max(tolerance + std::min(operands, 1.0 / 16), spendable); }
   /// True where an error beyond the tolerance is within four roundings per
   /// operation: the problem amplifies rounding so far that no evaluation in that
   /// type does better. It fails nevertheless; this says where to look.
   bool illConditioned() const {
     return relative > getBound() && relative <= kRoundings * conditioning;
   }
-  /// No pass spends accuracy yet, so a result with a tolerance keeps the bound of its types too.
+  /// Where no pass spends accuracy, a result with a tolerance keeps the bound of its types too.
   bool ok() const { return !mismatch && relative <= getBound() && keepsTolerance(); }
 };
 

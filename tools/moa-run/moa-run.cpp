@@ -6,10 +6,12 @@
 
 #include "Arguments.h"
 #include "Check.h"
+#include "Decisions.h"
 #include "lib/Support/OutputFiles.h"
 #include "lib/Support/Tolerance.h"
 #include "tools/CommandLine.h"
 #include "tools/Numbers.h"
+#include "tools/Plans.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,6 +46,23 @@ static cl::list<std::string>
     tolerances("within", cl::value_desc("result=number[,relative][,sampled]"),
                cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
                         "specification says"),
+               cl::cat(category));
+static cl::opt<bool> decisions("decisions",
+                               cl::desc("Show what a kernel decides that may spend accuracy, and what "
+                                        "it estimates for that"),
+                               cl::cat(category));
+static cl::opt<std::string>
+    calibrate("calibrate", cl::value_desc("file"),
+              cl::desc("Write the decisions of this run to a file, for --plans"),
+              cl::cat(category));
+static cl::opt<std::string>
+    plans("plans", cl::value_desc("file"),
+          cl::desc("Compile with the decisions of a file, as --calibrate writes it; nothing is "
+                   "estimated"),
+          cl::cat(category));
+static cl::opt<bool>
+    checkPlans("check-plans",
+               cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far off"),
                cl::cat(category));
 static cl::opt<std::string>
     kernelName("kernel", cl::value_desc("name"),
@@ -348,6 +367,8 @@ Error Run::checkResults(bool &good) {
                      error.relative, error.tolerance);
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
+    if (error.spendable > 0)
+      outs() << ", and " << moa::getNumberText(error.spendable) << " that may be spent";
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
@@ -367,6 +388,7 @@ Error Run::checkResults(bool &good) {
 Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
   out.protect(input);
   out.protect(schedule);
+  out.protect(plans);
   for (const std::string &word : wordList)
     out.protect(StringRef(word).split('=').second);
   for (const auto &[name, path] : files) {
@@ -376,6 +398,8 @@ Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
     if (Error error = out.add(path, exist ? output->getNpy() : ""))
       return error;
   }
+  if (!calibrate.empty())
+    return out.add(calibrate, exist ? moa::getPlans(info, arguments.outputs) : "");
   return Error::success();
 }
 
@@ -412,6 +436,8 @@ Error Run::run() {
       return error;
   if (Error error = target == "cpu" ? runCompiled() : runInterpreter())
     return error;
+  if (decisions)
+    moa::printDecisions(outs(), info, arguments.outputs);
   moa::OutputFiles out;
   if (Error error = addOutputs(out, /*exist=*/true))
     return error;
@@ -463,6 +489,16 @@ int main(int argc, char **argv) {
   options.settings.assign(settings.begin(), settings.end());
   options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
+  options.decisions = decisions || !calibrate.empty();
+  options.checksPlans = checkPlans;
+  if (target == "reference" && (options.decisions || !plans.empty()))
+    return fail("--decisions, --calibrate and --plans apply to compiled code and to --target=device; "
+                "--target=reference spends no accuracy");
+  if (checkPlans && plans.empty())
+    return fail("--check-plans goes with --plans");
+  if (!plans.empty())
+    if (Error error = moa::readPlans(plans, options))
+      return fail(toString(std::move(error)));
   if (schedule == "print")
     return fail("--schedule takes a file; moa-codegen --schedule=print writes one");
   if (!schedule.empty())

@@ -68,8 +68,9 @@ LogicalResult ProgramOp::verify() {
              << arg.getType();
   for (BlockArgument arg : block.getArguments().drop_front(inputs + outputs)) {
     Type element = cast<ArrayType>(arg.getType()).getElementType();
-    if (!element.isInteger(64) && !element.isInteger(8) && !isa<FloatType>(element))
-      return emitOpError("expects elements of i64, i8 or a float in the workspace (C4), but got ")
+    if (!element.isInteger(64) && !element.isInteger(32) && !element.isInteger(8) &&
+        !isa<FloatType>(element))
+      return emitOpError("expects elements of i64, i32, i8 or a float in the workspace (C4), but got ")
              << arg.getType();
   }
   for (Operation &op : block)

@@ -5,6 +5,10 @@
 #include "mlir/Pass/Pass.h"
 
 namespace moa::device {
+/// On kernels that store an output which others store too: the name of the array that chooses
+/// among them, `by`, and the value that it has where this one runs, `is`.
+inline constexpr llvm::StringLiteral kChosenAttr = "moa.chosen";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "dialects/Device/Transforms/DevicePasses.h.inc"

@@ -4,6 +4,7 @@
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/Transforms/Contract.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -35,7 +36,7 @@ public:
       if (program.isWorkspace(output)) {
         if (failed(verifyWorkspace(output)))
           return failure();
-      } else if (!output.hasOneUse())
+      } else if (!output.hasOneUse() && !isStoredByChoice(output))
         return program.emitOpError("expects one store of output '")
                << nameOf(output) << "' (D4), but got "
                << std::distance(output.use_begin(), output.use_end());
@@ -45,6 +46,18 @@ public:
 private:
   StringRef nameOf(BlockArgument arg) {
     return program.getAllNames()[arg.getArgNumber()];
+  }
+
+  /// Whether several kernels store the output, once each, and one array chooses among them.
+  static bool isStoredByChoice(BlockArgument output) {
+    llvm::SmallSetVector<Attribute, 4> choices, arrays;
+    for (Operation *user : output.getUsers()) {
+      auto choice = user->getParentOfType<KernelOp>()->getAttrOfType<DictionaryAttr>(kChosenAttr);
+      if (!choice || !choices.insert(choice))
+        return false;
+      arrays.insert(choice.get("by"));
+    }
+    return arrays.size() == 1;
   }
 
   /// One kernel stores the array, and only those behind it load it.

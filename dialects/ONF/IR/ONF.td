@@ -154,7 +154,8 @@ def ONF_KernelOp : ONF_NamedOp<"kernel",
     SymExpr getStride(unsigned temporary, unsigned axis);
     /// The expression with the strides of temporaries as products of extents.
     SymExpr withoutTemporaryStrides(const SymExpr &expr);
-    /// Where an array is stored; there is one such place in a verified kernel.
+    /// Where an array is stored; there is one such place in a verified kernel, but for an
+    /// output that nests with choices store.
     StoreOp getStore(unsigned array);
   }];
 }
@@ -174,18 +175,38 @@ def ONF_ForOp : ONF_NamedOp<"for", [SingleBlock, NoTerminator, RecursiveMemoryEf
           …
         }
 
+    A nest with a *choice* runs where an element of an array has one value and nowhere else:
+    `chosen by %p [0] is 1` takes p[h] = 1, h being the index of axis 0. Several nests may
+    then store one output, each for other values (O4); the array is a temporary of `i32` that
+    a nest before has stored, at the indices of the named axes in the order of its own.
+
+        onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> { … }
+
     Constraints: one index argument (C1) and one name (C2) per extent; one `#onf.axis` per
-    index where there is a lift (C3); a lift beside a pipeline (C4).
+    index where there is a lift (C3); a lift beside a pipeline (C4); a choice names increasing
+    axes before the last one, one per axis of an array of i32 with these extents (C5).
   }];
   let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$extents,
+                       Optional<MoA_ArrayType>:$choices,
+                       OptionalAttr<DenseI64ArrayAttr>:$choice_axes,
+                       OptionalAttr<I64Attr>:$choice,
                        OptionalAttr<ArrayAttr>:$lift,
                        OptionalAttr<ONF_PipelineAttr>:$pipeline);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $names `in` $extents (`lift` $lift^)? (`pipeline` $pipeline^)?
-    attr-dict-with-keyword $body
+    $names `in` $extents
+    (`chosen` `by` $choices^ $choice_axes `is` $choice `:` type($choices))?
+    (`lift` $lift^)? (`pipeline` $pipeline^)? attr-dict-with-keyword $body
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::ArrayAttr":$names, "::mlir::ArrayAttr":$extents)>];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The indices of the axes that a choice names.
+    ::llvm::SmallVector<::mlir::Value> getChoiceIndices();
+    /// Writes whether the nest is chosen to the front of its body; null where it always is.
+    ::mlir::Value buildChoice();
+  }];
 }
 
 def ONF_FoldOp : ONF_NamedOp<"fold", [SingleBlock, RecursiveMemoryEffects]> {

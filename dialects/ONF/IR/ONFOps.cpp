@@ -1,6 +1,7 @@
 //===- ONFOps.cpp - verifiers of the onf ops ------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 
@@ -103,6 +104,57 @@ LogicalResult KernelOp::verify() {
   return verifyWithin(*this, "C4");
 }
 
+void ForOp::build(OpBuilder &, OperationState &state, ArrayAttr names, ArrayAttr extents) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.names = names;
+  properties.extents = extents;
+  state.addRegion();
+}
+
+SmallVector<Value> ForOp::getChoiceIndices() {
+  SmallVector<Value> indices;
+  for (int64_t axis : getChoiceAxes().value_or(ArrayRef<int64_t>()))
+    indices.push_back(getBody().getArgument(axis));
+  return indices;
+}
+
+Value ForOp::buildChoice() {
+  if (!getChoices())
+    return {};
+  OpBuilder b = OpBuilder::atBlockBegin(&getBody().front());
+  auto kernel = cast<KernelOp>((*this)->getParentOp());
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(getChoices()).getArgNumber());
+  SmallVector<Value> indices = getChoiceIndices();
+  SmallVector<Attribute> strides;
+  for (unsigned axis = 0; axis < indices.size(); ++axis)
+    strides.push_back(b.getStringAttr(name + ".s" + Twine(axis)));
+  Value taken = LoadOp::create(b, getLoc(), b.getI32Type(), getChoices(), indices,
+                               b.getArrayAttr(strides), b.getStringAttr("0"));
+  Value value = arith::ConstantIntOp::create(b, getLoc(), b.getI32Type(), *getChoice());
+  return arith::CmpIOp::create(b, getLoc(), arith::CmpIPredicate::eq, taken, value);
+}
+
+/// C5: a choice names axes before the last one, and an array over them.
+static LogicalResult verifyChoice(ForOp op) {
+  bool isWhole = op.getChoiceAxes() && op.getChoice();
+  if (!op.getChoices())
+    return success();
+  auto array = isWhole ? op.getChoices().getType() : ArrayType();
+  ArrayRef<int64_t> axes = op.getChoiceAxes().value_or(ArrayRef<int64_t>());
+  int64_t last = -1, rank = op.getExtents().size();
+  bool fits = array && array.getElementType().isInteger(32) &&
+              static_cast<int64_t>(axes.size()) == array.getRank();
+  for (unsigned k = 0; fits && k < axes.size(); ++k) {
+    fits = axes[k] > last && axes[k] + 1 < rank && op.getExtents()[axes[k]] == array.getShape()[k];
+    last = axes[k];
+  }
+  if (!fits)
+    return op.emitOpError("expects increasing axes before the last one and a choice of i32 over "
+                          "their extents (C5), but got ")
+           << op.getChoices().getType();
+  return success();
+}
+
 void ForOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   nameArguments(region, getNames(), setName);
 }
@@ -118,6 +170,8 @@ LogicalResult ForOp::verify() {
            << lift->size() << " for " << getExtents().size();
   if (getPipeline() && !getLift())
     return emitOpError("expects a lift beside its pipeline (C4)");
+  if (failed(verifyChoice(*this)))
+    return failure();
   return verifyIndices(*this, getBody(), getExtents().size());
 }
 

@@ -3,6 +3,9 @@
 #include "dialects/MoA/Transforms/Contract.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 
@@ -41,6 +44,12 @@ private:
     if (!isa<FoldOp, AccOp>(op) &&
         llvm::any_of(op->getResultTypes(), llvm::IsaPred<ArrayType>))
       return op->emitOpError("expects no array but parameters and states (O1)");
+    if (auto nest = dyn_cast<ForOp>(op); nest && nest.getChoices()) {
+      auto array = dyn_cast<BlockArgument>(nest.getChoices());
+      if (nest->getParentOp() != kernel || !array || array.getOwner()->getParentOp() != kernel ||
+          !kernel.isTemporary(array.getArgNumber()))
+        return nest.emitOpError("expects a choice of a nest at the top, by a temporary (O3)");
+    }
     if (auto extents = op->getAttrOfType<ArrayAttr>("extents"))
       return symbols.check(op, extents, "O2");
     for (StringRef name : {"extent", "expr"})
@@ -77,11 +86,11 @@ private:
   /// The nest at the top that an operation is in.
   Operation *getNest(Operation *op) { return kernel.getBody().front().findAncestorOpInBlock(*op); }
 
-  /// O7: a temporary is loaded behind the nest that stores it.
+  /// O7: a temporary is loaded, and chosen by, behind the nest that stores it.
   LogicalResult verifyOrder(BlockArgument array) {
     Operation *store = getNest(kernel.getStore(array.getArgNumber()));
     for (Operation *user : array.getUsers())
-      if (isa<LoadOp>(user) && !store->isBeforeInBlock(getNest(user)))
+      if (isa<LoadOp, ForOp>(user) && !store->isBeforeInBlock(getNest(user)))
         return user->emitOpError("expects a nest behind that which stores the temporary ")
                << getName(array) << " (O7)";
     return success();
@@ -141,10 +150,70 @@ private:
     for (Operation *user : output.getUsers())
       if (auto store = dyn_cast<StoreOp>(user))
         stores.push_back(store);
-    if (stores.size() != 1)
+    auto isChosen = [&](StoreOp store) { return bool(cast<ForOp>(getNest(store)).getChoices()); };
+    bool hasChoices = !kernel.isTemporary(output.getArgNumber()) && llvm::any_of(stores, isChosen);
+    if (!hasChoices && stores.size() != 1)
       return kernel.emitOpError("expects one store to ")
              << getKind(output) << name << " (O4), but got " << stores.size();
-    StoreOp store = stores.front();
+    for (StoreOp store : stores)
+      if (failed(verifyCovers(store)))
+        return failure();
+    llvm::sort(stores, [&](StoreOp x, StoreOp y) { return getNest(x)->isBeforeInBlock(getNest(y)); });
+    return hasChoices ? verifyChoices(stores) : success();
+  }
+
+  /// The axis of the stored array that each axis of the nest's choice runs over.
+  SmallVector<StringRef> getChosenAxes(StoreOp store) {
+    SmallVector<StringRef> axes;
+    for (Value index : cast<ForOp>(getNest(store)).getChoiceIndices())
+      for (auto [term, text] :
+           llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+        if (term == index)
+          axes.push_back(text);
+    return axes;
+  }
+
+  /// The values that a choice may have: constants and selections of them.
+  static LogicalResult collectChoices(Value value, llvm::SmallSet<int64_t, 4> &values) {
+    if (auto select = value.getDefiningOp<arith::SelectOp>())
+      return success(succeeded(collectChoices(select.getTrueValue(), values)) &&
+                     succeeded(collectChoices(select.getFalseValue(), values)));
+    APInt constant;
+    if (!matchPattern(value, m_ConstantInt(&constant)))
+      return failure();
+    values.insert(constant.getSExtValue());
+    return success();
+  }
+
+  /// O4 of an output that several nests store: every element by exactly one of them. They are
+  /// chosen by one array along the same axes, for different values, and it holds no others.
+  LogicalResult verifyChoices(ArrayRef<StoreOp> stores) {
+    auto first = cast<ForOp>(getNest(stores.front()));
+    llvm::SmallSet<int64_t, 4> taken, held;
+    for (StoreOp store : stores) {
+      auto nest = cast<ForOp>(getNest(store));
+      if (!nest.getChoices() || nest.getChoices() != first.getChoices() ||
+          getChosenAxes(store) != getChosenAxes(stores.front()) ||
+          !taken.insert(*nest.getChoice()).second)
+        return store.emitOpError("expects the stores of an output in nests chosen by one array "
+                                 "along the same axes, for different values (O4)");
+    }
+    StoreOp decision = kernel.getStore(cast<BlockArgument>(first.getChoices()).getArgNumber());
+    if (!decision)
+      return success(); // an error of the temporary itself
+    if (cast<ForOp>(getNest(decision)).getChoices())
+      return decision.emitOpError("expects what nests of an output are chosen by to be stored by a "
+                                  "nest without a choice (O4)");
+    if (failed(collectChoices(decision.getValue(), held)) ||
+        !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
+      return decision.emitOpError("expects a selection among the values that nests are chosen for (O4)");
+    return success();
+  }
+
+  /// A store writes every element once, in a nest that always runs.
+  LogicalResult verifyCovers(StoreOp store) {
+    auto output = cast<BlockArgument>(store.getArray());
+    StringRef name = getName(output);
     auto type = cast<ArrayType>(output.getType());
     llvm::SmallBitVector covered(type.getRank());
     llvm::DenseSet<Value> used;

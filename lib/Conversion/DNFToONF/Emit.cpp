@@ -523,7 +523,7 @@ void Emitter::emitOutput(NestPlan &nest, OutputPlan &output) {
   std::string extent = nest.carriedExtents[*output.carried];
   auto loop = onf::ForOp::create(
       b, output.loc, strings({exprs.indexName(*output.carried).str()}),
-      strings({extent}), ArrayAttr(), onf::PipelineAttr());
+      strings({extent}));
   b.setInsertionPoint(loop);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&loop.getBody(), {}, b.getIndexType(), output.loc);
@@ -552,8 +552,7 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
   written = 0;
   copies.clear();
   OpBuilder b = OpBuilder::atBlockEnd(&target.getBody().front());
-  auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents),
-                                 ArrayAttr(), onf::PipelineAttr());
+  auto loop = onf::ForOp::create(b, loc, strings(nest.names), strings(nest.extents));
   size_t rank = nest.rows.size();
   Block *block = b.createBlock(&loop.getBody(), {},
                                SmallVector<Type>(rank, b.getIndexType()),

@@ -276,7 +276,10 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.folds.push_back(fold.getName().str());
       result.hasPieces |= bool(fold.getPieces());
     }
-    if (auto plan = findTiles(nest, result.why))
+    // Tiles do not ask yet whether they are chosen.
+    if (nest.getChoices())
+      result.why = "it runs where an array has one value only";
+    else if (auto plan = findTiles(nest, result.why))
       result.fold = describe(*plan);
     else
       result.isProduct = findWarpProduct(nest).has_value();

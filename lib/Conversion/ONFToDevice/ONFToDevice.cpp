@@ -1,5 +1,6 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -129,7 +130,10 @@ LogicalResult RowKernel::run() {
     arrays.map(from, to);
   ScalarCode code(b, arrays);
   code.loc = nest.getLoc();
+  Value chosen = nest.buildChoice();
   bindIndices(code);
+  if (chosen)
+    inside = code.both(code.eval(chosen), inside);
   code.when(inside, [&] { statements(code, nest.getBody().front()); });
   return failure(code.failed);
 }
@@ -177,6 +181,15 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       return nest.emitOpError("is bound to warpgroups, but cannot run so: ") << why;
     return lowerTiles(*plan, program, number);
   }
+  /// What a nest with a choice is chosen by, for the contract of the device level.
+  static DictionaryAttr describeChoice(onf::KernelOp kernel, onf::ForOp nest) {
+    if (!nest.getChoices())
+      return {};
+    Builder b(kernel.getContext());
+    StringRef name = kernel.getArrayName(cast<BlockArgument>(nest.getChoices()).getArgNumber());
+    return b.getDictionaryAttr({b.getNamedAttr("by", b.getStringAttr(name)),
+                                b.getNamedAttr("is", nest.getChoiceAttr())});
+  }
   LogicalResult convert(onf::KernelOp kernel) {
     OpBuilder b(kernel);
     auto program = device::ProgramOp::create(
@@ -190,8 +203,13 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       kernel->setAttr(kInterleavedAttr, b.getDenseI64ArrayAttr(arrays));
     unsigned number = 0;
     for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+      Operation *last = block.empty() ? nullptr : &block.back();
+      DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
+      for (Operation *made = last ? last->getNextNode() : &block.front(); choice && made;
+           made = made->getNextNode())
+        made->setAttr(device::kChosenAttr, choice);
     }
     kernel.erase();
     return success();

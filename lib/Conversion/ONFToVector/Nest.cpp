@@ -26,10 +26,10 @@ static int64_t lanesOf(onf::KernelOp kernel, ForOp nest, const ONFToVectorOption
   return std::max<int64_t>(options.vectorBits / bits, 1);
 }
 
-NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, unsigned number,
+NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigned number,
                          const ArgumentBlock &block, Dependence &deps,
                          const ONFToVectorOptions &options, bool merging)
-    : nest(nest), number(number), options(options),
+    : nest(nest), chosen(chosen), number(number), options(options),
       emitter(kernel, block, deps, lanesOf(kernel, nest, options)), merging(merging) {
   unsigned rank = nest.getExtents().size();
   for (unsigned axis = 0; axis != rank; ++axis) {
@@ -189,6 +189,12 @@ void bindRows(Emitter &emitter, Scope &scope, Value laneIndex, Value v) {
 }
 
 void NestEmitter::emitTile(Value firstRow) {
+  if (!chosen)
+    return emitRows(firstRow);
+  emitter.when(emitter.value(chosen), [&] { emitRows(firstRow); });
+}
+
+void NestEmitter::emitRows(Value firstRow) {
   if (firstRow) {
     Tile &tile = emitter.tile;
     Value size = emitter.extent(extentOf(tiles.size() - 1));

@@ -13,8 +13,9 @@ mlir::LogicalResult checkKernel(onf::KernelOp kernel);
 /// Writes the functions of one nest.
 class NestEmitter {
 public:
-  /// `merging`: the second nest of one whose range is split, which merges the parts.
-  NestEmitter(onf::KernelOp kernel, onf::ForOp nest, unsigned number,
+  /// `chosen`: a value of the nest that says where it runs, or null. `merging`: the second
+  /// nest of one whose range is split, which merges the parts.
+  NestEmitter(onf::KernelOp kernel, onf::ForOp nest, mlir::Value chosen, unsigned number,
               const ArgumentBlock &block, Dependence &deps,
               const ONFToVectorOptions &options, bool merging = false);
   /// Appends the functions to the module of the builder; false after an error.
@@ -32,6 +33,7 @@ private:
   void emitTask(mlir::Value task);
   void overFactors(unsigned axis, mlir::ArrayRef<mlir::Value> digits);
   void emitTile(mlir::Value firstRow);
+  void emitRows(mlir::Value firstRow);
   void finishTile();
   void emitTileOf(onf::FoldOp fold);
   void emitTileFold(onf::FoldOp fold);
@@ -61,6 +63,7 @@ private:
   void emitShared(mlir::OpBuilder builder);
 
   onf::ForOp nest;
+  mlir::Value chosen;
   unsigned number;
   ONFToVectorOptions options;
   llvm::SmallVector<int64_t> tiles; // rows per task, per axis

@@ -25,9 +25,10 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
   rows::Dependence deps;
   OpBuilder builder(kernel);
   unsigned number = 0;
-  for (auto nest : kernel.getBody().getOps<ForOp>())
+  for (auto nest : kernel.getBody().getOps<ForOp>()) {
+    Value chosen = nest.buildChoice();
     for (bool merging : {false, true}) {
-      rows::NestEmitter emitter(kernel, nest, number, block, deps, options, merging);
+      rows::NestEmitter emitter(kernel, nest, chosen, number, block, deps, options, merging);
       if (merging && !emitter.isSplit())
         continue;
       ++number;
@@ -37,6 +38,7 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
       if (merging)
         shared.push_back(builder.getStringAttr(emitter.getSharedText()));
     }
+  }
   nests = std::max<int64_t>(nests, number);
   SmallVector<Attribute> temporaries;
   for (unsigned k = kernel.getNumInputs() + kernel.getNumOutputs(), e = kernel.getBody().getNumArguments(); k < e; ++k)

@@ -239,9 +239,14 @@ private:
 
   std::string argument(unsigned number) const {
     for (const gpu::WorkspaceArray &array : workspace)
-      if (array.number == number)
-        return "(" + getStorageType(array.element).str() + " *)" + (array.offset.isZero() ? std::string("workspace")
-                                                      : "(workspace + (" + expression(array.offset) + ").value)");
+      if (array.number == number) {
+        std::string place = "workspace";
+        if (auto offset = array.offset.getConstant())
+          place = *offset ? "(workspace + " + std::to_string(*offset) + ")" : place;
+        else
+          place = "(workspace + (" + expression(array.offset) + ").value)";
+        return "(" + getStorageType(array.element).str() + " *)" + place;
+      }
     const Parameter &parameter = signature.parameters[number];
     std::string name = names.of(number);
     if (!parameter.isScalar()) {

@@ -9,7 +9,7 @@ device.program @workspace_c4_names attributes {symbols = ["N"], requires = [], a
 
 // -----
 
-// expected-error @below {{expects elements of i64, i8 or a float in the workspace (C4), but got '!moa.array<[N], i1>'}}
+// expected-error @below {{expects elements of i64, i32, i8 or a float in the workspace (C4), but got '!moa.array<[N], i1>'}}
 device.program @workspace_c4 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i1>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], i1>):
 }

@@ -16,7 +16,7 @@ import moa_testing as mt
 
 class Kernel(mt.Kernel):
 
-    def __init__(self, spec, **settings):
+    def __init__(self, spec, flags=(), **settings):
         self.directory = tempfile.mkdtemp(prefix="moa-test-")
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.spec = spec
@@ -25,6 +25,7 @@ class Kernel(mt.Kernel):
             with open(self.spec, "w", encoding="utf-8") as file:
                 file.write(spec)
         self.sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        self.sets += flags
         header = os.path.join(self.directory, "kernel.h")
         made = mt.tool("moa-codegen", self.spec, *self.sets, "--header", header)
         if made.returncode:

@@ -22,18 +22,19 @@ FLAGS = ["-gencode", "arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
          "-shared", "-Xcompiler", "-fPIC"]
 
 
-def file_name(spec, settings, variant=None):
+def file_name(spec, settings, variant=None, flags=()):
     """Where a kernel stands, given by its path or as text; a variant is one of its
-    schedules."""
+    schedules. Of files in flags the last name counts."""
     if "\n" in spec:
         digest = hashlib.sha1(spec.encode()).hexdigest()[:8]
         spec = re.search(r"kernel (\w+)", spec).group(1) + "-" + digest
     words = [os.path.splitext(os.path.basename(spec))[0]]
     words += [f"{k}={v}" for k, v in sorted(settings.items())]
+    words += [os.path.basename(flag).lstrip("-") for flag in flags]
     return "-".join(words) + (f"@{variant}" if variant else "")
 
 
-def emit(spec, base, settings, schedule=None):
+def emit(spec, base, settings, schedule=None, flags=()):
     """Writes BASE.cu and BASE.h, and BASE.json with the text of a schedule."""
     sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
     if "\n" in spec:
@@ -46,7 +47,7 @@ def emit(spec, base, settings, schedule=None):
             file.write(schedule)
         scheduled = [f"--schedule={base}.json"]
     for words in (["--target=cuda", "-o", base + ".cu", *scheduled], ["--header", base + ".h"]):
-        made = mt.tool("moa-codegen", spec, *sets, *words)
+        made = mt.tool("moa-codegen", spec, *sets, *flags, *words)
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
 
@@ -110,16 +111,16 @@ class DeviceArray:
 
 class Kernel(mt.Kernel):
 
-    def __init__(self, spec, variant=None, schedule=None, **settings):
+    def __init__(self, spec, variant=None, schedule=None, flags=(), **settings):
         """`schedule` is the text of the schedule that `variant` names."""
         stored = os.environ.get("MOA_GPU_KERNELS")
         if stored:
-            base = os.path.join(stored, file_name(spec, settings, variant))
+            base = os.path.join(stored, file_name(spec, settings, variant, flags))
         else:
             directory = tempfile.mkdtemp(prefix="moa-test-")
             atexit.register(shutil.rmtree, directory, ignore_errors=True)
             base = os.path.join(directory, "kernel")
-            emit(spec, base, settings, schedule)
+            emit(spec, base, settings, schedule, flags)
         if not os.path.exists(base + ".so"):
             compile(base)
         self.open(base)

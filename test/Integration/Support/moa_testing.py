@@ -182,7 +182,7 @@ class Kernel:
         self.name = re.search(r"int32_t (\w+)_prepare\(", self.header).group(1)
         self.parameters = [
             Parameter(*match.groups()) for match in re.finditer(
-                r"^ \*\s+(in|out)\s+(\w+) : (\w+)(?:\[(.*)\])?$",
+                r"^ \*\s+(in|out)\s+(\w+) : (\w+)(?:\[(.*)\])?(?: within .*)?$",
                 self.header, re.M)]
         self.by_name = {p.name: p for p in self.parameters}
 
@@ -279,9 +279,10 @@ def make_kernel(spec, **settings):
         return device.Kernel(spec, **settings)
     import gpu
     if TARGET == "record":
-        base = os.path.join(os.environ["MOA_GPU_KERNELS"], gpu.file_name(spec, settings))
-        gpu.emit(spec, base, settings)
-        return Kernel(spec, **settings)
+        flags = settings.pop("flags", ())
+        base = os.path.join(os.environ["MOA_GPU_KERNELS"], gpu.file_name(spec, settings, flags=flags))
+        gpu.emit(spec, base, settings, flags=flags)
+        return Kernel(spec, flags=flags, **settings)
     return gpu.Kernel(spec, **settings)
 
 

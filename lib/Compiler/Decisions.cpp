@@ -1,0 +1,103 @@
+//===- Decisions.cpp - what is said and given of spent accuracy -----------===//
+
+#include "dialects/ONF/IR/ONF.h"
+#include "lib/Compiler/CompilationImpl.h"
+#include "lib/Precision/Passes.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace moa {
+
+/// An error about the plans that were given, which may come from a file.
+static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine &message) {
+  return ((options.plansFile.empty() ? "" : options.plansFile + ": ") + "plans: " + message).str();
+}
+
+/// {"plans": {"f.O": [1, 0]}} as the pass takes it.
+bool Compilation::Impl::readPlans() {
+  if (options.plans.empty())
+    return true;
+  auto refuse = [&](const llvm::Twine &message) {
+    log.addError(aboutPlans(options, message));
+    return false;
+  };
+  auto value = llvm::json::parse(options.plans);
+  if (!value)
+    return refuse(llvm::toString(value.takeError()));
+  const llvm::json::Object *whole = value->getAsObject();
+  const llvm::json::Object *lists = whole ? whole->getObject("plans") : nullptr;
+  if (!lists)
+    return refuse("expects an object with \"plans\", as moa-run --calibrate writes it");
+  for (const auto &[key, list] : *lists) {
+    const llvm::json::Array *entries = list.getAsArray();
+    SmallVector<std::string> numbers;
+    for (const llvm::json::Value &entry : entries ? *entries : llvm::json::Array())
+      if (auto number = entry.getAsInteger())
+        numbers.push_back(std::to_string(*number));
+    if (!entries || numbers.size() != entries->size())
+      return refuse("'" + llvm::StringRef(key) + "' expects a list of integers");
+    planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
+  }
+  return true;
+}
+
+/// The results that tell of decisions become outputs of the kernels.
+bool Compilation::Impl::addDecisions() {
+  if (!options.decisions || entry > Level::ONF)
+    return true;
+  ModuleOp module = getAdapted();
+  if (!module)
+    return false;
+  for (unsigned k = 0; k < infos.size(); ++k) {
+    Operation *kernel = kernelAt(module, k);
+    auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
+    if (!told)
+      continue;
+    auto signature = take(getSignature(kernel));
+    if (!signature)
+      return false;
+    std::vector<ParameterInfo> &parameters = infos[k].parameters;
+    size_t first = signature->parameters.size() - told.size();
+    for (auto [of, parameter] :
+         llvm::zip_equal(told.getAsValueRange<StringAttr>(), llvm::ArrayRef(signature->parameters).drop_front(first))) {
+      ParameterInfo info;
+      info.name = parameter.name;
+      info.elementType = getName(parameter.type).str();
+      for (const SymExpr &extent : parameter.extents)
+        info.extents.push_back(extent.str());
+      info.isOutput = true;
+      info.decisionOf = of.str();
+      parameters.push_back(std::move(info));
+    }
+    infos[k].text = signature->getText();
+    signatures[k] = std::move(*signature);
+  }
+  return true;
+}
+
+std::vector<std::string> Compilation::Impl::getSpent(unsigned kernel, unsigned result) {
+  ModuleOp module = entry <= Level::ONF ? getAdapted() : ModuleOp();
+  auto lists = module ? kernelAt(module, kernel)->getAttrOfType<ArrayAttr>(kSpentAttr) : ArrayAttr();
+  std::vector<std::string> texts;
+  if (lists && result < lists.size())
+    for (StringRef text : cast<ArrayAttr>(lists[result]).getAsValueRange<StringAttr>())
+      texts.push_back(text.str());
+  return texts;
+}
+
+std::vector<std::string> Compilation::spent(const std::string &kernel, const std::string &result) {
+  std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
+  unsigned number = 0;
+  if (index)
+    for (const ParameterInfo &parameter : impl->infos[*index].parameters) {
+      if (parameter.isOutput && parameter.name == result)
+        return impl->getSpent(*index, number);
+      number += parameter.isOutput;
+    }
+  return {};
+}
+
+} // namespace moa

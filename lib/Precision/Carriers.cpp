@@ -1,0 +1,174 @@
+//===- Carriers.cpp - sums of values in e4m3 ------------------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// The largest number of e4m3.
+static constexpr double kLargest = 448;
+/// Weights of at most 1 are multiplied with it before they are rounded: what is above 2^-11 then
+/// has all bits, and a lowering may be late with a maximum by a factor of 2^3.
+static constexpr double kWeightScale = 32;
+/// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
+static constexpr int64_t kKeyParts = 64, kMultiple = 16;
+
+//===----------------------------------------------------------------------===//
+// The layout of rounded values
+//===----------------------------------------------------------------------===//
+
+/// The places of the axes of values in the rounded ones: those of other indices as they are,
+/// then that of columns, then that of keys, which tensor cores want adjacent.
+static Places getLayout(const Carrier &carrier) {
+  unsigned rank = carrier.load.getArray().getType().getRank();
+  Places places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
+  places[carrier.axis] = rank - 2;
+  places[carrier.keyAxis] = rank - 1;
+  return places;
+}
+
+/// The keys with what they are filled up with.
+static SymExpr getFilled(const SymExpr &keys) {
+  return SymExpr::floorDiv(keys + SymExpr(kMultiple - 1), SymExpr(kMultiple)) * SymExpr(kMultiple);
+}
+
+//===----------------------------------------------------------------------===//
+// Rounding
+//===----------------------------------------------------------------------===//
+
+/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448, and 0 behind the last key.
+RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
+  auto array = cast<BlockArgument>(carrier.load.getArray());
+  auto type = cast<ArrayType>(array.getType());
+  std::string name = kernel.getArrayName(array.getArgNumber()).str();
+  Builder b(kernel.getContext());
+  unsigned rank = type.getRank();
+  SymExpr keys = type.getExtent(carrier.keyAxis);
+  RoundedValues values;
+  if (carrier.total)
+    values.mean = addMean(array, carrier.keyAxis);
+  // Columns come last, so that neighbours read neighbours.
+  SmallVector<unsigned> others;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (axis != carrier.keyAxis && axis != carrier.axis)
+      others.push_back(axis);
+  auto list = [&](StringRef key, Attribute size, bool isLast) {
+    SmallVector<Attribute> names, extents;
+    for (unsigned axis : others) {
+      names.push_back(editor.text("i" + Twine(axis)));
+      extents.push_back(type.getShape()[axis]);
+    }
+    SmallVector<std::pair<Attribute, Attribute>> inner{{editor.text("d"), type.getShape()[carrier.axis]}};
+    if (!key.empty())
+      inner.insert(isLast ? inner.end() : inner.begin(), {editor.text(key), size});
+    for (auto [called, extent] : inner) {
+      names.push_back(called);
+      extents.push_back(extent);
+    }
+    return std::pair(names, extents);
+  };
+  // The indices of an element of the values, or of what lacks the keys' axis.
+  auto indexed = [&](ValueRange outer, Value column, Value key) {
+    SmallVector<Value> indices(rank);
+    for (auto [axis, index] : llvm::zip(others, outer))
+      indices[axis] = index;
+    indices[carrier.axis] = column;
+    indices[carrier.keyAxis] = key;
+    if (!key)
+      indices.erase(indices.begin() + carrier.keyAxis);
+    return indices;
+  };
+  auto read = [&](Code &at, ValueRange outer, Value column, Value key) {
+    Value x = at.loadFloat(array, indexed(outer, column, key));
+    if (!carrier.total)
+      return x;
+    return at.make<arith::SubFOp>(x, at.load(values.mean.array, indexed(outer, column, Value())));
+  };
+  size_t outer = others.size();
+  auto [partNames, partExtents] = list("p", editor.text(SymExpr(kKeyParts)), /*isLast=*/false);
+  Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
+  editor.addNest(partNames, partExtents, &tried, [&](Code &code, ValueRange at) {
+    Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
+    auto bound = [&](Value p) {
+      return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(p, count), code.index(kKeyParts));
+    };
+    Value start = bound(part), end = bound(code.make<arith::AddIOp>(part, code.index(1)));
+    Value last = code.make<arith::SubIOp>(count, code.index(1));
+    SymExpr longest = SymExpr::floorDiv(keys, SymExpr(kKeyParts)) + SymExpr(1);
+    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      Value key = in.make<arith::AddIOp>(start, t);
+      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, end);
+      Value x = read(in, at.take_front(outer), column, in.make<arith::MinSIOp>(key, last));
+      return SmallVector<Code::Term>{{Monoid::max, "largest", in.make<math::AbsFOp>(x)}};
+    })[0];
+    code.store(largest, parts, at);
+  });
+  auto [names, extents] = list("", {}, false);
+  values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange at) {
+    Value largest = code.fold("p", SymExpr(kKeyParts), [&](Code &in, Value p, Value &) {
+      SmallVector<Value> indices(at);
+      indices.insert(indices.begin() + outer, p);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", in.load(parts, indices)}};
+    })[0];
+    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+    Value scale = code.make<arith::DivFOp>(largest, code.real(kLargest));
+    code.store(code.make<arith::SelectOp>(isZero, code.real(1), scale), values.scale, at);
+  });
+  SymExpr filled = getFilled(keys);
+  auto [dataNames, dataExtents] = list("j", editor.text(filled), /*isLast=*/true);
+  values.data = editor.addTemporary(name + "_f8", dataExtents, Float8E4M3FNType::get(kernel.getContext()));
+  editor.addNest(dataNames, dataExtents, &tried, [&](Code &code, ValueRange at) {
+    Value count = code.extent(keys), key = at.back(), zero = code.real(0);
+    Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
+    Value last = code.make<arith::SubIOp>(count, code.index(1));
+    Value x = read(code, at.take_front(outer), at[outer], code.make<arith::MinSIOp>(key, last));
+    Value scaled = code.make<arith::DivFOp>(x, code.load(values.scale, at.drop_back()));
+    code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
+  });
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// The sum
+//===----------------------------------------------------------------------===//
+
+/// Σ w·v becomes (Σ e4m3(32·w)·v̂) · scale/32 + μ · Σ w (law B3).
+void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
+  const RoundedValues &values = roundedValues[carrier.load.getArray()];
+  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  auto outer = cast<onf::FoldOp>(acc->getParentOp());
+  auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
+  Operation *product = yield.getValues()[0].getDefiningOp();
+  Code fold(kernel, OpBuilder(acc), acc.getLoc()), term(kernel, OpBuilder(product), acc.getLoc());
+  Value weight = fold.make<arith::MulFOp>(copy.map.lookup(carrier.weight), fold.real(kWeightScale));
+  Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
+                                         loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
+  product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
+  product->erase();
+  acc.setOperandTypeAttr(TypeAttr::get(Float8E4M3FNType::get(kernel.getContext())));
+  unsigned rank = carrier.load.getArray().getType().getRank();
+  // The scale has the other axes, then the columns.
+  Places scalePlaces = placesWithout(rank, {carrier.keyAxis, carrier.axis});
+  scalePlaces[carrier.axis] = rank - 2;
+  for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
+    auto at = cast<onf::AtOp>(user);
+    Code code(kernel, OpBuilder(at), at.getLoc());
+    code.b.setInsertionPointAfter(at);
+    IRMapping here = copy.map;
+    here.map(carrier.acc.getValue().getArgument(0), at.getIndices()[0]);
+    Value scale = loadAs(code, carrier.load, values.scale, scalePlaces, here);
+    Value back = code.make<arith::MulFOp>(scale, code.real(1 / kWeightScale));
+    Value sum = code.make<arith::MulFOp>(at.getResult(), back);
+    SmallPtrSet<Operation *, 2> kept{sum.getDefiningOp()};
+    if (carrier.total) {
+      Value mean = loadAs(code, carrier.load, values.mean.array, placesWithout(rank, {carrier.keyAxis}), here);
+      sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, outer.getResult(*carrier.total)));
+    }
+    at.getResult().replaceAllUsesExcept(sum, kept);
+  }
+}
+
+} // namespace moa::precision

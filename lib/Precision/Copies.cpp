@@ -1,0 +1,149 @@
+//===- Copies.cpp - copies of a nest in other precisions ------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+Value copyOf(Code &at, Value value, IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return value;
+  for (Value operand : op->getOperands())
+    copyOf(at, operand, map);
+  return at.b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+Places placesWithout(unsigned rank, ArrayRef<unsigned> axes) {
+  Places places;
+  unsigned next = 0;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    places.push_back(llvm::is_contained(axes, axis) ? std::nullopt : std::optional<unsigned>(next++));
+  return places;
+}
+
+Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMapping &map) {
+  auto numberOf = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
+  std::string from = at.kernel.getArrayName(numberOf(load.getArray())).str();
+  StringRef to = at.kernel.getArrayName(numberOf(array));
+  auto axisOf = [&](StringRef symbol) -> std::optional<unsigned> {
+    auto [name, number] = symbol.rsplit(".s");
+    unsigned axis;
+    if (name != from || number.getAsInteger(10, axis))
+      return std::nullopt;
+    return axis;
+  };
+  auto renamed = [&](StringRef text) {
+    SymExpr expr = SymExpr::parse(text)->substitute([&](StringRef symbol) -> std::optional<SymExpr> {
+      auto axis = axisOf(symbol);
+      return axis ? std::optional(SymExpr::symbol((to + ".s" + Twine(*places[*axis])).str())) : std::nullopt;
+    });
+    return at.b.getStringAttr(expr.str());
+  };
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  for (auto [term, text] :
+       llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
+    if (auto axis = axisOf(text); axis && !places[*axis])
+      continue;
+    terms.push_back(copyOf(at, term, map));
+    coefficients.push_back(renamed(text));
+  }
+  return at.make<onf::LoadOp>(cast<ArrayType>(array.getType()).getElementType(), array, terms,
+                              at.b.getArrayAttr(coefficients), renamed(load.getConstant()));
+}
+
+Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &map) {
+  IRMapping here = map;
+  here.map(operand.load->getParentOfType<onf::FoldOp>().getBody().getArgument(0), k);
+  return loadAs(at, operand.load, array, placesWithout(operand.rank(), {}), here);
+}
+
+Value loadScale(Code &at, const Operand &operand, Value array, IRMapping &map) {
+  return loadAs(at, operand.load, array, placesWithout(operand.rank(), {operand.axis}), map);
+}
+
+Adapter::Copy Adapter::copyNest() {
+  Copy copy;
+  OpBuilder b(nest);
+  copy.nest = cast<onf::ForOp>(b.clone(*nest, copy.map));
+  copy.row = copy.nest.getBody().getArguments().back();
+  return copy;
+}
+
+/// Σ row · key becomes f32(Σ row8 · key8) · (scale of the key) · (scale of the row). The row's
+/// operand is at these indices, or where the score reads it.
+void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, ValueRange rowIndices,
+                         const Rounded &key) {
+  auto old = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
+  auto outer = cast<onf::FoldOp>(old->getParentOp());
+  // Behind the factor, which may stand behind the sum.
+  Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
+  Code code(kernel, OpBuilder(scaled ? scaled : old), old.getLoc());
+  Value sum = code.fold(old.getName(), *SymExpr::parse(old.getExtent()), [&](Code &at, Value k, Value &) {
+    SmallVector<Value> indices(rowIndices);
+    indices.push_back(k);
+    Value x = rowIndices.empty() ? loadAt(at, score.row, row.data, k, copy.map)
+                                 : at.load(row.data, indices);
+    Value y = loadAt(at, score.key, key.data, k, copy.map);
+    Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
+    return SmallVector<Code::Term>{{Monoid::add, "add", product}};
+  })[0];
+  Value keyScale = loadScale(code, score.key, key.scale, copy.map);
+  Value product = code.make<arith::MulFOp>(code.toReal(sum), keyScale);
+  // What belongs to the row alone is multiplied once, in front of the fold.
+  Value index = score.fold.getBody().getArgument(0);
+  bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
+    Operation *op = copy.map.lookupOrDefault(term).getDefiningOp();
+    return term == index || !op || !outer->isAncestor(op);
+  });
+  Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
+  Value scale = rowIndices.empty() ? loadScale(front, score.row, row.scale, copy.map)
+                                   : front.load(row.scale, rowIndices);
+  Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
+  if (factor)
+    scale = front.make<arith::MulFOp>(scale, factor);
+  if (!isFree)
+    code.b = front.b;
+  Value value = code.make<arith::MulFOp>(product, scale);
+  if (Value shift = shifts.lookup(&score)) {
+    // Of the rows' own indices, which a sample has by number.
+    SmallVector<Value> indices(copy.nest.getBody().getArguments());
+    Code first(kernel, OpBuilder(outer), old.getLoc());
+    indices.back() = copy.row;
+    Value moved = first.load(shift, indices);
+    if (factor)
+      moved = first.make<arith::MulFOp>(moved, factor);
+    if (score.moved) {
+      first.b.setInsertionPointAfter(outer);
+      for (unsigned number : *score.moved) {
+        Value result = outer.getResult(number);
+        Value sum = first.make<arith::AddFOp>(result, moved);
+        result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+      }
+    } else {
+      value = code.make<arith::AddFOp>(value, moved);
+    }
+  }
+  copy.map.lookup(score.value).replaceAllUsesWith(value);
+  if (score.scaled)
+    copy.map.lookup(score.scaled.getOperation())->erase();
+  old.erase();
+}
+
+/// The rows of the operand come from the array they were gathered in.
+void Adapter::readSampledRows(Copy &copy, const Score &score, Value gathered) {
+  auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
+  auto fold = cast<onf::FoldOp>(load->getParentOp());
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  SmallVector<Value> indices(copy.nest.getBody().getArguments());
+  indices.push_back(fold.getBody().getArgument(0));
+  load.getResult().replaceAllUsesWith(code.load(gathered, indices));
+  load.erase();
+}
+
+} // namespace moa::precision

@@ -1,0 +1,195 @@
+//===- Decision.cpp - which plan is near enough ---------------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// An estimate is compared with so much of what is allowed: the results are rounded too.
+static constexpr double kShare = 0.95;
+/// Deviations of the estimate that are added to it: 95 % of a normal distribution.
+static constexpr double kDeviations = 1.645;
+
+/// Per row of the sample and result Σ |x|² of the nest as written, and Σ |x̂ − x|² of plans.
+void Adapter::addErrors(ArrayRef<SmallVector<Value>> samples) {
+  Builder b(kernel.getContext());
+  errors.resize(plans.size());
+  for (Result &result : results) {
+    std::string name = kernel.getArrayName(numberOf(result.store)).str();
+    result.norm = editor.addTemporary(name + "_norm", sampleExtents, b.getF32Type());
+    for (unsigned p = 0; p < plans.size(); ++p)
+      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), sampleExtents, b.getF32Type()));
+  }
+  editor.addNest(sampleNames, sampleExtents, &tried, [&](Code &code, ValueRange row) {
+    for (auto [o, result] : llvm::enumerate(results)) {
+      std::function<Code::Values(Code &, SmallVector<Value>)> sums = [&](Code &at, SmallVector<Value> indices) {
+        Code::Values values;
+        unsigned axis = indices.size() - row.size();
+        if (axis == result.extents.size()) {
+          // What is infinite has no norm, and must be the same.
+          Value x = at.load(result.sample, indices);
+          auto typed = [&](double value) {
+            return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value));
+          };
+          Value isInfinite = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+          Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
+          values.push_back(at.make<arith::MulFOp>(finite, finite));
+          for (const SmallVector<Value> &sample : samples) {
+            Value y = at.load(sample[o], indices);
+            Value same = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
+            Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
+            values.push_back(at.make<arith::MulFOp>(off, off));
+          }
+          return values;
+        }
+        StringRef name = cast<StringAttr>(result.names[axis]).getValue();
+        SymExpr extent = *SymExpr::parse(cast<StringAttr>(result.extents[axis]).getValue());
+        return at.fold(name, extent, [&](Code &in, Value index, Value &) {
+          SmallVector<Value> more(indices);
+          more.push_back(index);
+          SmallVector<Code::Term> terms;
+          for (Value value : sums(in, more))
+            terms.push_back({Monoid::add, "sum", value});
+          return terms;
+        });
+      };
+      Code::Values values = sums(code, SmallVector<Value>(row));
+      code.store(values[0], result.norm, row);
+      for (unsigned p = 0; p < plans.size(); ++p)
+        code.store(values[p + 1], errors[p][o], row);
+    }
+  });
+}
+
+/// The plans of a table, by the indices in front of the rows in row-major order.
+Value Adapter::tabled(Code &code, ValueRange head) {
+  Value number = code.index(0), plan = code.index(0);
+  for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
+    Value size = code.extent(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
+    number = code.make<arith::AddIOp>(code.make<arith::MulIOp>(number, size), index);
+  }
+  for (auto [k, entry] : llvm::enumerate(table)) {
+    Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, number, code.index(k));
+    plan = code.make<arith::SelectOp>(is, code.index(entry), plan);
+  }
+  return plan;
+}
+
+/// Of each plan and result the ratio Σ w·e / Σ w·n over the sample, with w the rows that one
+/// stands for, and a margin for what was not seen; then the first plan that is near enough.
+void Adapter::addDecision() {
+  SymExpr count = rows();
+  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value is = code.load(tried.array, {}), n = code.extent(count);
+    Value runs = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(1));
+    auto at = [&](Value r) {
+      SmallVector<Value> row(head);
+      row.push_back(r);
+      return row;
+    };
+    auto half = [&](Code &in, Value r) { return in.make<arith::FloorDivSIOp>(r, in.index(2)); };
+    auto isLargest = [&](Code &in, Value r) {
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
+    };
+    auto weight = [&](Code &in, Value r) {
+      auto bound = [&](Value part) {
+        return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(part, n), in.index(kParts));
+      };
+      Value part = half(in, r), next = in.make<arith::AddIOp>(part, in.index(1));
+      Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
+      return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
+    };
+    SmallVector<Value> allowed(plans.size()); // whether every result allows the plan
+    SmallVector<SmallVector<Value>> estimates;
+    for (auto [o, result] : llvm::enumerate(results)) {
+      Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+        present = runs;
+        Value w = weight(in, r);
+        SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, at(r)))}};
+        for (auto &error : errors)
+          terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], at(r)))});
+        return terms;
+      });
+      Value norm = totals[0], zero = code.real(0);
+      Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, norm, zero);
+      SmallVector<Value> ratios;
+      for (Value error : llvm::drop_begin(totals))
+        ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
+      // The rows of largest elements are all there are of their kind; the others vary.
+      Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+        present = in.make<arith::AndIOp>(runs, in.make<arith::XOrIOp>(isLargest(in, r), in.make<arith::ConstantOp>(in.b.getBoolAttr(true))));
+        Value w = weight(in, r), norm = in.load(result.norm, at(r));
+        SmallVector<Code::Term> terms;
+        for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
+          Value off = in.make<arith::SubFOp>(in.load(error[o], at(r)), in.make<arith::MulFOp>(ratio, norm));
+          off = in.make<arith::MulFOp>(w, off);
+          terms.push_back({Monoid::add, "square", in.make<arith::MulFOp>(off, off)});
+        }
+        return terms;
+      });
+      Value limit = code.real(kShare * result.allowed.epsilon);
+      estimates.emplace_back();
+      for (unsigned p = 0; p < plans.size(); ++p) {
+        double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
+        Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
+        Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
+        Value none = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, upper, zero);
+        Value lone = code.make<arith::SelectOp>(none, zero, code.real(INFINITY));
+        Value ratio = code.make<arith::SelectOp>(isZero, lone, code.make<arith::DivFOp>(upper, norm));
+        Value estimate = code.make<math::SqrtOp>(ratio);
+        estimates.back().push_back(estimate);
+        Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, estimate, limit);
+        allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;
+      }
+    }
+    Value first = table.empty() ? Value() : tabled(code, head);
+    Value plan = code.index(0);
+    for (unsigned p = plans.size(); p-- > 0;) {
+      Value takes = code.make<arith::AndIOp>(runs, allowed[p]);
+      if (first) {
+        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p + 1), first);
+        Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
+        takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
+      }
+      plan = code.make<arith::SelectOp>(takes, code.index(p + 1), plan);
+    }
+    storeDecision(code, head, plan);
+    for (auto [o, array] : llvm::enumerate(estimateArrays)) {
+      Attribute size = editor.text(Twine(plans.size()));
+      code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
+        Value value = in.real(NAN);
+        for (unsigned k = 0; k < plans.size(); ++k) {
+          Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+        }
+        SmallVector<Value> indices(head);
+        indices.push_back(p[0]);
+        in.store(value, array, indices);
+      });
+    }
+  });
+}
+
+/// The plans of the table, wherever anything was rounded.
+void Adapter::addTable() {
+  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value is = code.load(tried.array, {});
+    Value runs = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(1));
+    Value entry = tabled(code, head), plan = code.index(0);
+    for (unsigned p = 1; p <= plans.size(); ++p) {
+      Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, code.index(p));
+      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), code.index(p), plan);
+    }
+    storeDecision(code, head, plan);
+  });
+}
+
+void Adapter::storeDecision(Code &code, ValueRange head, Value plan) {
+  code.store(plan, chosen.array, head);
+  if (planArray)
+    code.store(plan, planArray, head);
+}
+
+} // namespace moa::precision

@@ -1,0 +1,134 @@
+//===- Operands.cpp - operands in fewer bits ------------------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// With fewer rows, or a fold over fewer indices, nothing is tried.
+static constexpr int64_t kFewest = 256;
+/// The largest magnitude of a rounded element, in steps.
+static constexpr double kSteps = 127;
+
+/// Whether there are rows and indices enough for a sample to be worth its time.
+void Adapter::addCondition() {
+  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+    Value enough;
+    auto require = [&](const SymExpr &extent) {
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent),
+                                          code.index(kFewest));
+      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+    };
+    require(rows());
+    std::set<std::string> known;
+    for (Score &score : scores)
+      if (known.insert(score.outer.getExtent().str()).second)
+        require(*SymExpr::parse(score.outer.getExtent()));
+    code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
+  });
+}
+
+/// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
+/// all is no better where keys are alike.
+Mean Adapter::addMean(BlockArgument keys, unsigned axis) {
+  auto type = cast<ArrayType>(keys.getType());
+  SmallVector<Attribute> names, extents;
+  for (auto [k, extent] : llvm::enumerate(type.getShape()))
+    if (k != axis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
+  Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), axis};
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
+    Value count = code.extent(type.getExtent(mean.axis));
+    Value sum = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
+      SmallVector<Value> indices(others);
+      Value place = at.make<arith::MulIOp>(p, count);
+      indices.insert(indices.begin() + mean.axis, at.make<arith::FloorDivSIOp>(place, at.index(kSample)));
+      return SmallVector<Code::Term>{{Monoid::add, "sum", at.loadFloat(keys, indices)}};
+    })[0];
+    code.store(code.make<arith::MulFOp>(sum, code.real(1.0 / kSample)), mean.array, others);
+  });
+  return mean;
+}
+
+/// c(i) = Σ_k row(i, k) · mean(k), at every index of the nest.
+Value Adapter::addShift(const Score &score, const Mean &mean) {
+  SmallVector<Attribute> names(nest.getNames().begin(), nest.getNames().end());
+  SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
+  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
+  Value array = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+    IRMapping map;
+    map.map(nest.getBody().getArguments(), indices);
+    SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+    // The mean has no axis for j.
+    Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
+      Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
+      IRMapping here = map;
+      here.map(score.fold.getBody().getArgument(0), k);
+      Value y = loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here);
+      return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+    })[0];
+    code.store(sum, array, indices);
+  });
+  return array;
+}
+
+/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row its largest magnitude / 127, or 1; x less
+/// its mean where there is one.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
+  auto type = cast<ArrayType>(array.getType());
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> names, extents, all(type.getShape().begin(), type.getShape().end());
+  for (auto [k, extent] : llvm::enumerate(all))
+    if (k != axis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  std::string data = (name + "_i8").str(), scale = (name + "_scale").str();
+  Rounded result{editor.addTemporary(data, all, b.getI8Type()),
+                 editor.addTemporary(scale, extents, b.getF32Type())};
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange rowIndices) {
+    auto element = [&](Code &at, Value k) {
+      SmallVector<Value> indices(rowIndices);
+      indices.insert(indices.begin() + axis, k);
+      return indices;
+    };
+    auto read = [&](Code &at, Value k) {
+      SmallVector<Value> indices = element(at, k);
+      Value x = at.loadFloat(array, indices);
+      if (!mean)
+        return x;
+      indices.erase(indices.begin() + mean->axis);
+      return at.make<arith::SubFOp>(x, at.load(mean->array, indices));
+    };
+    Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+      Value x = read(at, k);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(x)}};
+    })[0];
+    // A NaN remains one.
+    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+    Value steps = code.real(kSteps), one = code.real(1);
+    Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
+    Value inverse = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest));
+    code.store(step, result.scale, rowIndices);
+    code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
+      Value x = read(at, k[0]);
+      Value scaled = at.make<arith::MulFOp>(x, inverse);
+      Value nearest = at.make<math::FloorOp>(at.make<arith::AddFOp>(scaled, at.real(0.5)));
+      nearest = at.make<arith::MaximumFOp>(at.make<arith::MinimumFOp>(nearest, at.real(kSteps)), at.real(-kSteps));
+      auto whole = arith::FPToSIOp::create(at.b, at.loc, at.b.getI8Type(), nearest);
+      whole->setAttr("moa.round", at.b.getUnitAttr());
+      at.store(at.toIndex(whole), result.data, element(at, k[0]));
+    });
+  });
+  return result;
+}
+
+} // namespace moa::precision

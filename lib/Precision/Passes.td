@@ -1,0 +1,47 @@
+//===- Passes.td - passes that spend accuracy ---------------*- tablegen -*-===//
+#ifndef MOA_PRECISION_PASSES_TD
+#define MOA_PRECISION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
+  let summary = "Compute contractions in fewer bits where a result allows an error and it is met";
+  let description = [{
+    In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
+    axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
+    elements of inputs, at most 256 of them, may be computed in integers of 8 bits.
+    The nest is written once more,
+
+        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
+          onf.fold "k" in "64" : index { … q_i8 · k_i8 … } … }
+        onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … as it was … }
+
+    and each index of the axes in front of the rows takes the first plan whose results are
+    near enough to those of the nest as it was, on 64 rows. In front of both stand the nests that
+    round operands (row by row, with the row's largest magnitude / 127 as the step; keys
+    less a vector near their mean, law B1 of docs/Errors.md), pick the rows of the sample, compute it by
+    every plan, compare, and decide. They run where there are 256 rows and
+    indices of the fold or more; elsewhere the results are those of the nest as it was.
+
+    **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
+    on the kernel says per result what may be computed how, and `moa.decisions` which
+    results are decisions and estimates. Kernels without a tolerance do not change, nor do
+    nests of which a remark says why not. **Numerics**: within the tolerances, with
+    the confidence of Def 31 of docs/Errors.md. **Cost**: linear in the size of a nest, times
+    the plans; the code of a nest is in the result four times for one plan.
+  }];
+  let options = [
+    Option<"decisions", "decisions", "bool", "false",
+           "Two further results: the plan of each index, and what was estimated of it">,
+    Option<"check", "check", "bool", "false",
+           "Estimate the plans of the table too, and fall back from those that are too far off">,
+    Option<"sums", "sums", "bool", "false",
+           "Weights and values of sums in e4m3 too, as a plan in front of the others">,
+    Option<"table", "table", "std::string", "\"\"",
+           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">
+  ];
+  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+#endif // MOA_PRECISION_PASSES_TD

@@ -1,0 +1,164 @@
+# RUN: %python %s
+"""Kernels that choose how many bits their contractions take, head by head, against NumPy in float64.
+
+The families are those of benchmarks/accuracy. What is delivered is printed beside what is allowed, and beside
+what the kernel estimated of it."""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
+import families  # noqa: E402
+
+D = 16
+SCALE = D ** -0.5
+
+PLAIN = """
+kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
+    -> O : T[H, N, D] within %s relative sampled
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+GROUPED = """
+kernel k[H, G, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[G, M, D], V : T[G, M, D], scale : f32)
+    -> (O : T[H, N, D] within %s relative sampled, lse : f32[H, N] within 1e-2 relative sampled)
+  require H %% G == 0
+{
+  Kh  = [h < H] K[h / (H/G)]
+  Vh  = [h < H] V[h / (H/G)]
+  S   = mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)
+  O   = softmax(S) +.* Vh
+  lse = logsumexp(S)
+}
+"""
+
+
+def attention(q, k, v, visible=None):
+    """O and the log-sum-exp; a row without keys has 0 and −∞."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
+    s = SCALE * q @ k.transpose(0, 2, 1)
+    if visible is not None:
+        s = np.where(visible, s, -np.inf)
+    top = np.maximum(s.max(-1, keepdims=True, initial=-np.inf), -1e300)
+    p = np.exp(s - top)
+    total = p.sum(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, p @ v / total, 0), (np.log(total) + top)[..., 0]
+
+
+def heads(names, n, m, d=D, seed=0):
+    made = [families.make(name, n, m, d, seed=seed, head=h).arrays() for h, name in enumerate(names)]
+    return [np.stack(arrays) for arrays in zip(*made)]
+
+
+def errors(found, exact):
+    """Relative L2 errors by head, over what is finite."""
+    axes = tuple(range(1, exact.ndim))
+    off = np.where(np.isfinite(exact), found.astype(np.float64) - np.where(np.isfinite(exact), exact, 0), 0)
+    size = np.where(np.isfinite(exact), exact, 0)
+    norm = np.sqrt((size ** 2).sum(axes))
+    return np.sqrt((off ** 2).sum(axes)) / np.where(norm > 0, norm, 1)
+
+
+class Precision(unittest.TestCase):
+
+    kernels = {}
+
+    @classmethod
+    def kernel(cls, specification, *flags):
+        """One compilation for all sizes and inputs."""
+        key = (specification, flags)
+        if key not in cls.kernels:
+            cls.kernels[key] = mt.make_kernel(specification, flags=flags)
+        return cls.kernels[key]
+
+    def run_kernel(self, specification, arrays, *flags):
+        kernel = self.kernel(specification, *flags)
+        q, k, v = arrays
+        shapes = {"O": q.shape, "lse": q.shape[:2], "O_plan": q.shape[:1],
+                  "O_estimate": (len(q), 1), "lse_estimate": (len(q), 1)}
+        return kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, shapes)
+
+    def check(self, title, names, run, exact, epsilon, output="O"):
+        delivered = errors(run[output], exact)
+        for h, name in enumerate(names):
+            estimates = ", ".join(f"{e:.1e}" for e in run[output + "_estimate"][h])
+            print(f"{title:12} {output:4} {name:18} plan {run['O_plan'][h]}  error {delivered[h]:.2e} of {epsilon:.0e} "
+                  f"allowed, estimated {estimates}")
+        self.assertTrue((delivered <= epsilon).all(), delivered)
+        return delivered
+
+    def test_families(self):
+        """Heads of several plans in one run."""
+        names = ["normal", "offset_channels", "large_scores", "coherent_values", "small_signal", "hidden_rows"]
+        arrays = heads(names, 512, 512)
+        run = self.run_kernel(PLAIN % 3e-2, arrays, "--decisions")
+        self.check("plain", names, run, attention(*arrays)[0], 3e-2)
+        self.assertEqual(list(run["O_plan"]), [1, 1, 0, 1, 0, 1])
+
+    def test_grouped_causal(self):
+        """Heads that share keys, rows without keys, sizes that no tile divides, two results."""
+        for n, m in ((300, 517), (401, 257)):
+            names = ["normal", "diffuse", "peaked", "large_scores"]
+            q = heads(names, n, m)[0]
+            k, v = heads(["normal", "huge_key"], n, m, seed=5)[1:]
+            visible = np.arange(m) <= np.arange(n)[:, None] + (m - n)
+            exact, lse = attention(q, k, v, visible)
+            run = self.run_kernel(GROUPED % 3e-2, (q, k, v), "--decisions")
+            title = f"{n} x {m}"
+            self.check(title, names, run, exact, 3e-2)
+            self.check(title, names, run, lse, 1e-2, output="lse")
+            self.assertTrue((np.isneginf(run["lse"]) == np.isneginf(lse)).all())
+            self.assertIn(1, run["O_plan"])
+
+    def test_few(self):
+        """Few rows, few keys, none: nothing is estimated, and the bits are those without the pass."""
+        for n, m in ((255, 300), (300, 255), (0, 300), (300, 0)):
+            arrays = heads(["normal", "peaked"], max(n, 1), max(m, 1))
+            arrays = [arrays[0][:, :n], arrays[1][:, :m], arrays[2][:, :m]]
+            run = self.run_kernel(PLAIN % 3e-2, arrays, "--decisions")
+            self.assertEqual(list(run["O_plan"]), [0, 0], (n, m))
+            self.assertTrue(np.isnan(run["O_estimate"]).all(), (n, m))
+            plain = self.run_kernel(PLAIN % 3e-2, arrays, "--disable-rule=precision")
+            self.assertEqual(run["O"].tobytes(), plain["O"].tobytes(), (n, m))
+
+    def test_tables(self):
+        """A table gives the bits of decisions that are the same. One that is wrong is kept to, unless it is checked."""
+        arrays = heads(["normal", "small_signal", "diffuse"], 300, 320)
+        exact = attention(*arrays)[0]
+        first = self.run_kernel(PLAIN % 3e-2, arrays, "--decisions")
+        self.assertEqual(list(first["O_plan"]), [1, 0, 1])
+        with tempfile.TemporaryDirectory() as directory:
+            table = os.path.join(directory, "plans.json")
+            with open(table, "w") as file:
+                json.dump({"plans": {"k.O": [1, 1, 0]}}, file)
+            wrong = self.run_kernel(PLAIN % 3e-2, arrays, "--plans", table)
+            found = self.run_kernel(PLAIN % 3e-2, arrays, "--plans", table, "--check-plans", "--decisions")
+        delivered = errors(wrong["O"], exact)
+        print("wrong table: errors", delivered)
+        self.assertEqual(first["O"][0].tobytes(), wrong["O"][0].tobytes())
+        self.assertGreater(delivered[1], 3e-2)
+        self.assertLessEqual(delivered[2], 1e-5)
+        self.assertEqual(list(found["O_plan"]), [1, 0, 0])
+        self.assertEqual(first["O"][:2].tobytes(), found["O"][:2].tobytes())
+        self.assertEqual(wrong["O"][2].tobytes(), found["O"][2].tobytes())
+
+    def test_not_finite(self):
+        """An infinity or a NaN among the keys of a head leaves it as it is written."""
+        arrays = heads(["normal", "normal", "normal"], 300, 300)
+        arrays[1][0, 7, 3] = np.nan
+        arrays[1][1, 7, 3] = np.inf
+        run = self.run_kernel(PLAIN % 3e-2, arrays, "--decisions")
+        self.assertEqual(list(run["O_plan"]), [0, 0, 1])
+        plain = self.run_kernel(PLAIN % 3e-2, arrays, "--disable-rule=precision")
+        self.assertEqual(run["O"][:2].tobytes(), plain["O"][:2].tobytes())
+
+
+if __name__ == "__main__":
+    mt.main()

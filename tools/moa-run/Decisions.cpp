@@ -1,0 +1,76 @@
+//===- Decisions.cpp - what a run has decided -----------------------------===//
+#include "Decisions.h"
+#include "lib/Support/Tolerance.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace moa {
+
+/// Plans are integers, estimates floats.
+static bool isPlan(const Value &output) {
+  return !output.getInfo().decisionOf.empty() && output.getInfo().elementType == "i32";
+}
+
+static std::string indexText(const std::vector<int64_t> &index) {
+  return "[" + join(map_range(index, [](int64_t i) { return std::to_string(i); }), ", ") + "]";
+}
+
+/// "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": what was estimated of each plan at one index.
+static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs,
+                                size_t plan, int64_t element) {
+  std::string text;
+  for (size_t k = plan + 1; k < outputs.size(); ++k) {
+    const Value &output = outputs[k];
+    const std::string &of = output.getInfo().decisionOf;
+    if (of.empty() || isPlan(output))
+      break;
+    int64_t plans = output.getShape().back();
+    std::vector<std::string> numbers;
+    for (int64_t p = 0; p < plans; ++p) {
+      double value = output.get(element * plans + p);
+      numbers.push_back(std::isnan(value) ? "none" : std::isinf(value) ? "inf" : getNumberText(value, 3));
+    }
+    auto result = find_if(info.parameters, [&](const ParameterInfo &p) { return p.isOutput && p.name == of; });
+    text += "; " + of + ": " + join(numbers, ", ") + " of " + getNumberText(result->within->epsilon);
+  }
+  return text;
+}
+
+void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<Value> &outputs) {
+  constexpr int64_t shown = 64;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const Value &output = outputs[k];
+    if (!isPlan(output))
+      continue;
+    std::map<int64_t, int64_t> counts;
+    for (int64_t e = 0; e < output.getNumElements(); ++e)
+      ++counts[int64_t(output.get(e))];
+    os << "plans    " << output.getInfo().decisionOf << ":";
+    const char *before = " ";
+    for (auto [plan, count] : counts)
+      os << std::exchange(before, ", ") << "plan " << plan << " at " << count;
+    os << " of " << output.getNumElements() << " indices of [" << join(output.getInfo().extents, ", ") << "]\n";
+    for (int64_t e = 0; e < std::min(output.getNumElements(), shown); ++e)
+      os << "  " << indexText(output.getIndex(e)) << " plan " << int64_t(output.get(e))
+         << estimateText(info, outputs, k, e) << "\n";
+    if (output.getNumElements() > shown)
+      os << "  and " << output.getNumElements() - shown << " more\n";
+  }
+}
+
+std::string getPlans(const KernelInfo &info, const std::vector<Value> &outputs) {
+  json::Object lists;
+  for (const Value &output : outputs)
+    if (isPlan(output)) {
+      json::Array list;
+      for (int64_t e = 0; e < output.getNumElements(); ++e)
+        list.push_back(int64_t(output.get(e)));
+      lists[info.name + "." + output.getInfo().decisionOf] = std::move(list);
+    }
+  return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}}));
+}
+
+} // namespace moa
