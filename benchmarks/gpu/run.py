@@ -36,7 +36,7 @@ def describe(tensor):
     """DLPack's descriptor of a tensor on the current device."""
     n = tensor.dim()
     code = {torch.bfloat16: 4}.get(tensor.dtype, 2)
-    code = {torch.int32: 0, torch.bool: 6}.get(tensor.dtype, code)
+    code = {torch.int8: 0, torch.int32: 0, torch.bool: 6}.get(tensor.dtype, code)
     return DLTensor(tensor.data_ptr(), 2, tensor.device.index or 0, n, code,
                     8 * tensor.element_size(), 1, (ctypes.c_int64 * n)(*tensor.shape),
                     (ctypes.c_int64 * n)(*tensor.stride()), 0)

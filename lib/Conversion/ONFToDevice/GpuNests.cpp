@@ -1,5 +1,6 @@
 //===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Support/SymExpr.h"
@@ -254,6 +255,8 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.fold = describe(*plan);
     else
       result.isProduct = findWarpProduct(nest).has_value();
+    if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct)
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0};
     nests.push_back(std::move(result));
   }
   return nests;

@@ -322,12 +322,13 @@ Value ScalarCode::evalOp(Operation *op) {
 }
 
 /// Strides of temporaries follow from their extents; those of other arrays are the caller's.
+static std::string withoutStrides(Operation *op, StringRef text) {
+  auto kernel = op->getParentOfType<onf::KernelOp>();
+  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str() : text.str();
+}
+
 template <typename OpT> Value ScalarCode::offset(OpT op) {
-  auto kernel = op->template getParentOfType<onf::KernelOp>();
-  auto stride = [&](StringRef text) {
-    return kernel.getTemporaryNames() ? symbol(kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str())
-                                      : symbol(text);
-  };
+  auto stride = [&](StringRef text) { return symbol(withoutStrides(op, text)); };
   Value sum;
   auto add = [&](Value term) {
     sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
@@ -412,9 +413,16 @@ Value ScalarCode::evalAt(onf::AtOp at) {
   return memref::LoadOp::create(b, loc, state, indices);
 }
 
-void ScalarCode::store(onf::StoreOp op) {
-  Location outer = loc;
-  loc = op.getLoc();
+Value ScalarCode::addressOf(onf::LoadOp op) { return offset(op); }
+
+Value ScalarCode::addressOf(onf::StoreOp op) { return offset(op); }
+
+Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
+  auto coefficients = op->getAttrOfType<ArrayAttr>("coefficients");
+  return symbol(withoutStrides(op, cast<StringAttr>(coefficients[term]).getValue()));
+}
+
+Value ScalarCode::stored(onf::StoreOp op) {
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
@@ -423,6 +431,13 @@ void ScalarCode::store(onf::StoreOp op) {
                             "of a kernel of its own, which the next one takes as a parameter";
     failed = true;
   }
+  return value;
+}
+
+void ScalarCode::store(onf::StoreOp op) {
+  Location outer = loc;
+  loc = op.getLoc();
+  Value value = stored(op);
   Value where = offset(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
   loc = outer;
