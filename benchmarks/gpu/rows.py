@@ -30,7 +30,7 @@ def expected(form, x, g, r):
     x = x.double()
     if form == "scales":
         return torch.floor(x * (127 / x.abs().amax(-1, keepdim=True)) + 0.5)
-    if form == "norm":
+    if form == "rms_norm":
         return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-6) * g.double()
     if form == "softmax_rows":
         return torch.softmax(x, -1)
@@ -44,7 +44,7 @@ def compare(directory, form, shape):
     r = torch.randperm(n, device="cuda").int()
     y = torch.empty(shape, device="cuda", dtype=torch.int8 if form == "scales" else torch.bfloat16)
     s = torch.empty((b, h, n), device="cuda")
-    inputs = [x] + ([g] if form == "norm" else [r] if form == "gathered" else [])
+    inputs = [x] + ([g] if form == "rms_norm" else [r] if form == "gathered" else [])
     outputs = [y, s] if form == "scales" else [y]
     size = sum(t.numel() * t.element_size() for t in [x] + outputs)
     # A copy reads and writes half of these bytes each.
@@ -62,7 +62,7 @@ def main():
     torch.manual_seed(0)
     print("| form | B, H, N, D | ours, ms | copy, ms | ours, GB/s | copy, GB/s | copy / ours | error |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
-    for form in ("scales", "norm", "softmax_rows", "doubled", "gathered"):
+    for form in ("scales", "rms_norm", "softmax_rows", "doubled", "gathered"):
         for shape in SHAPES:
             compare(sys.argv[1], form, shape)
 

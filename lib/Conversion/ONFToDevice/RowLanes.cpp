@@ -117,6 +117,30 @@ static bool isRunStore(StoreOp store, Value index) {
   return findColumn(store, index, deps).has_value();
 }
 
+/// Whether the terms of a fold have operands of different rows, as those of a product of matrices do,
+/// or read anything across the columns.
+static bool isContraction(FoldOp fold) {
+  Block &scope = fold.getBody().front();
+  Value index = scope.getArgument(0);
+  auto axes = cast<ForOp>(fold->getParentOp()).getBody().getArguments();
+  rows::Dependence deps;
+  SmallVector<LoadOp> loads;
+  fold.walk([&](LoadOp load) {
+    if (deps.on(load.getResult(), index))
+      loads.push_back(load);
+  });
+  auto isOn = [&](LoadOp load, Value axis) {
+    return llvm::any_of(load.getTerms(), [&](Value term) { return term == axis || deps.on(term, axis); });
+  };
+  auto hasOther = [&](LoadOp load, LoadOp other) {
+    return llvm::any_of(axes, [&](Value axis) { return isOn(load, axis) && !isOn(other, axis); });
+  };
+  return llvm::any_of(loads, [&](LoadOp load) {
+    return !findColumn(load, index, deps) ||
+           llvm::any_of(loads, [&](LoadOp other) { return hasOther(load, other) && hasOther(other, load); });
+  });
+}
+
 namespace {
 /// The scopes of a nest whose index runs over columns.
 class Finder {
@@ -182,7 +206,7 @@ std::optional<RowLanes> Finder::run() {
   for (Operation &op : body) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
       bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
-      if (hasAxes || !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
+      if (hasAxes || isContraction(fold) || !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
         return std::nullopt;
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
