@@ -54,8 +54,9 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
     The repair c of a state is that of the fold; a part whose references are still singular adds
     nothing. Results over an axis of a state become nests over the rows and that axis, so that there is
     a state without axes for each element. A nest is split whose one fold runs over a range that is not
-    known, or longer than a part, and whose last axis is known to have at most `rows` indices (or that has
-    no axes), where the states are f32, f64, integers of 64 bits or booleans, their axes are known and what stands
+    known, or longer than a part, where the last axis and those along which elements that the fold reads are the
+    same for all indices are known and have at most `rows` indices together (queries, but not heads with keys of their own);
+    where no temporary is read or stored, and the states are f32, f64, integers of 64 bits or booleans, their axes are known and what stands
     behind the fold are stores and loops over these axes.
 
     **Requires** the onf contract; no lift and no pieces on the nests that are split. **Establishes** the

@@ -459,16 +459,57 @@ namespace {
 struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
   using Base::Base;
 
-  /// Whether the rows are few and the range may be long: both are seen at compile time.
+  /// Whether the rows that share what a fold reads are few and the range may be long: both are
+  /// seen at compile time.
   bool isWorthSplitting(ForOp nest) {
     auto folds = llvm::to_vector(nest.getBody().getOps<FoldOp>());
     if (folds.size() != 1)
       return false;
     auto range = constantOf(folds[0].getExtent());
-    auto count = nest.getExtents().empty()
-                     ? std::optional<int64_t>(1)
-                     : constantOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
-    return count && *count <= rows && (!range || *range > length);
+    if (range && *range <= length)
+      return false;
+    // Nests of temporaries have parts, or merge them.
+    auto kernel = nest->getParentOfType<KernelOp>();
+    auto isTemporary = [&](Value array) {
+      return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber());
+    };
+    SmallVector<LoadOp> reads;
+    bool hasTemporary = false;
+    nest.walk([&](Operation *op) {
+      if (auto store = dyn_cast<StoreOp>(op))
+        hasTemporary |= isTemporary(store.getArray());
+      auto load = dyn_cast<LoadOp>(op);
+      hasTemporary |= load && isTemporary(load.getArray());
+      if (load && isOn(load, folds[0].getBody().getArgument(0)))
+        reads.push_back(load);
+    });
+    int64_t count = 1;
+    for (auto [axis, extent] : llvm::zip_equal(nest.getBody().getArguments(),
+                                               nest.getExtents().getAsValueRange<StringAttr>())) {
+      bool isShared = axis == nest.getBody().getArguments().back() ||
+                      llvm::any_of(reads, [&](LoadOp load) { return !isOn(load, axis); });
+      if (!isShared)
+        continue;
+      auto size = constantOf(extent);
+      if (!size || *size > rows)
+        return false;
+      count *= *size;
+    }
+    return !hasTemporary && count <= rows;
+  }
+
+  /// Whether where a load reads depends on an index.
+  static bool isOn(LoadOp load, Value index) {
+    llvm::DenseSet<Value> seen;
+    SmallVector<Value> open(load.getTerms());
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      if (value == index)
+        return true;
+      if (Operation *op = value.getDefiningOp(); op && seen.insert(value).second)
+        llvm::append_range(open, op->getOperands());
+    }
+    return false;
   }
 
   void runOnOperation() override {

@@ -13,8 +13,8 @@ import moa_testing as mt
 
 BOUNDS = {"f64": 1e-13, "f32": 4e-6, "bf16": 6e-3, "f16": 2e-3}
 # Rows of one run per lane, of two, of none that is whole, and of more than lanes hold.
-WIDTHS = [64, 128, 256, 200, 33, 1040]
-KINDS = ("bf16", "f32", "f64")
+WIDTHS = [64, 128, 200, 33, 1040]
+KINDS = ("bf16", "f32")
 
 
 def array(shape, seed=0, scale=1.0):
@@ -125,18 +125,19 @@ class RowLanes(mt.KernelTest):
                        ({"x": array((2, 5, d), d) + 3}, {"m": (2, 5), "v": (2, 5)}), kinds=("bf16", "f32"),
                        bound=6e-6, D=d)
 
-    def test_where_the_largest_is(self):
-        """A selection that is repaired: the first of the places of the row's largest element."""
-        spec = """kernel k[N; T : float = bf16, D = 128](x : T[N, D]) -> (m : f32[N], a : i64[N])
+    def test_how_often_the_largest_is_there(self):
+        """A state that starts again where lanes join with other maxima."""
+        spec = """kernel k[N; T : float = bf16, D = 128](x : T[N, D]) -> (m : f32[N], a : f32[N])
 {
   m = max/ x
-  a = min/ ([i, j] select(x[i, j] == m[i], i64(j), i64(1000000)))
+  a = +/ ([i, j] select(x[i, j] == m[i], 1.0, 0.0))
 }
 """
+        def meaning(x):
+            m = x.max(axis=-1)
+            return {"m": m, "a": (x == m[:, None]).sum(axis=-1)}
         for d in (64, 200):
-            x = np.round(array((11, d), d))
-            self.check(spec, lambda x: {"m": x.max(axis=-1), "a": x.argmax(axis=-1)},
-                       ({"x": x}, {"m": (11,), "a": (11,)}), kinds=("f32", "bf16"), D=d)
+            self.check(spec, meaning, ({"x": np.round(array((11, d), d))}, {"m": (11,), "a": (11,)}), D=d)
 
     def test_monoid_of_the_user(self):
         """Lanes combine in an order of their own: x ⊕ y = x + y + x y, of numbers near 0."""
