@@ -77,6 +77,33 @@ static bool isAlwaysThere(LoadOp load) {
   return true;
 }
 
+/// The guard of a scope that is the same for all of its columns, and reads no memory: elements are
+/// there if it holds, so that a run has none elsewhere. Null: there is none.
+static GuardOp findRowGuard(Block &scope, Value index) {
+  auto guards = llvm::to_vector(scope.getOps<GuardOp>());
+  rows::Dependence deps;
+  if (guards.empty() || deps.on(guards[0].getCondition(), index))
+    return {};
+  return guards[0];
+}
+
+/// Whether an address is found without reading memory.
+static bool isComputed(LoadOp load) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open(load.getTerms());
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op)
+      continue;
+    if (isa<LoadOp, FoldOp>(op))
+      return false;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return true;
+}
+
 /// The loads along the columns that every element of a scope takes, or may take because what they
 /// read is there: what only one side of a selection needs, or what a guard lets through, may not be.
 static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
@@ -84,12 +111,12 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
   rows::Dependence deps;
   llvm::DenseMap<Value, bool> seen; // whether it is always needed
   SmallVector<std::pair<Value, bool>> open;
-  bool isGuarded = !scope.getOps<GuardOp>().empty();
+  bool isGuarded = !scope.getOps<GuardOp>().empty(), ofRow = bool(findRowGuard(scope, index));
   for (Operation &op : scope) {
     if (auto store = dyn_cast<StoreOp>(op))
       open.emplace_back(store.getValue(), true);
     else if (auto acc = dyn_cast<AccOp>(op))
-      open.emplace_back(rows::getYielded(acc.getValue()), !isGuarded);
+      open.emplace_back(rows::getYielded(acc.getValue()), !isGuarded || ofRow);
     else if (auto guard = dyn_cast<GuardOp>(op))
       open.emplace_back(guard.getCondition(), true);
   }
@@ -102,7 +129,7 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
     entry->second = isNeeded;
     auto load = dyn_cast<LoadOp>(op);
     if (load && !llvm::is_contained(runs, load) && findColumn(load, index, deps) &&
-        (isNeeded || isAlwaysThere(load)))
+        ((isNeeded && (!ofRow || isComputed(load))) || isAlwaysThere(load)))
       runs.push_back(load);
     bool chooses = isa<arith::SelectOp>(op) ||
                    (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
@@ -260,7 +287,8 @@ LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
   std::map<std::string, unsigned> uses;
   auto visit = [&](Block &scope, StringRef extent) {
     auto columns = constantOf(extent);
-    if (!columns || llvm::divideCeil(*columns, form.step()) * form.width > kMostKept)
+    if (!columns || llvm::divideCeil(*columns, form.step()) * form.width > kMostKept ||
+        findRowGuard(scope, scope.getArgument(0)))
       return;
     std::set<std::string> keys;
     for (LoadOp load : findRuns(scope, scope.getArgument(0)))
@@ -314,6 +342,8 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   code.bind(index, first);
   Value offset = code.addressOf(load);
   Value stride = code.coefficientOf(load, column);
+  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
+    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
   code.close();
   device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at);
   return buffer;
@@ -326,6 +356,8 @@ bool LaneCode::keep(const Columns &columns) {
   std::optional<int64_t> runs;
   for (LoadOp load : findRuns(columns.scope, columns.index)) {
     std::string key = keyOf(load, columns.index, columns.extent);
+    if (findRowGuard(columns.scope, columns.index))
+      continue;
     any |= shared.count(key) != 0;
     if (!shared.count(key) || kept.count(key))
       continue;
@@ -354,7 +386,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   for (LoadOp load : findRuns(columns.scope, columns.index)) {
     std::string key = keyOf(load, columns.index, columns.extent);
     auto found = kept.find(key);
-    if (found != kept.end()) {
+    if (found != kept.end() && !findRowGuard(columns.scope, columns.index)) {
       runs.push_back({load, found->second, true});
       continue;
     }
