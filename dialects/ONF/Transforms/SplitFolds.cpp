@@ -291,8 +291,9 @@ static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
 }
 
-/// What a part adds to a state: its own state, repaired from the part's references to the merged
-/// ones, and the identity where these were singular, so that it had no element.
+/// What a part adds to a state: its own state, repaired from the part's references to the merged ones.
+/// It stays as it is where these are the same, and where the part's were singular: it had no element
+/// then and is the identity. That is a choice of factors, so that reading the state waits for nothing.
 Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states) {
   AccOp acc = accs[reads[k].acc];
   Value part = parts[k];
@@ -303,7 +304,7 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, A
     return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) - reads.begin();
   };
   IRMapping map;
-  Value changed, singular;
+  Value stays, changed;
   auto either = [&](Value x, Value y) -> Value {
     return x ? arith::OrIOp::create(b, loc, x, y).getResult() : y;
   };
@@ -315,24 +316,30 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, A
     changed = either(changed, differs(b, loc, before, after));
     auto value = cast<FloatAttr>(limit);
     if (!value.getValue().isNaN() && value.getType() == before.getType())
-      singular = either(singular, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, before,
-                                                        arith::ConstantOp::create(b, loc, value)));
+      stays = either(stays, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, before,
+                                                  arith::ConstantOp::create(b, loc, value)));
   }
+  Value isSame = arith::XOrIOp::create(b, loc, changed,
+                                       arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  stays = either(stays, isSame);
   for (Operation &op : repair.without_terminator())
     b.clone(op, map);
-  auto yielded = llvm::map_to_vector(repair.getTerminator()->getOperands(),
-                                     [&](Value value) { return map.lookupOrDefault(value); });
-  Value identity = arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
-  Value moved;
-  if (acc.getCombine() == ScalarFn::select)
-    moved = arith::SelectOp::create(b, loc, yielded[0], part, identity);
-  else
-    moved = buildMonoid(b, loc, acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add, part, yielded[0]);
-  for (auto [n, other] : llvm::enumerate(acc.getOthers()))
+  auto yielded = [&](unsigned n, TypedAttr neutral) -> Value {
+    Value value = map.lookupOrDefault(repair.getTerminator()->getOperand(n));
+    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral), value);
+  };
+  if (acc.getCombine() == ScalarFn::select) {
+    Value identity = arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
+    return arith::SelectOp::create(b, loc, yielded(0, b.getBoolAttr(true)), part, identity);
+  }
+  Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+  Value moved = buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
+  for (auto [n, other] : llvm::enumerate(acc.getOthers())) {
+    Value coefficient = yielded(n + 1, cast<TypedAttr>(b.getZeroAttr(part.getType())));
     moved = arith::AddFOp::create(b, loc, moved,
-                                  arith::MulFOp::create(b, loc, yielded[n + 1], parts[numberOf(other)]));
-  moved = arith::SelectOp::create(b, loc, changed, moved, part);
-  return singular ? arith::SelectOp::create(b, loc, singular, identity, moved).getResult() : moved;
+                                  arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
+  }
+  return moved;
 }
 
 /// The fold over the parts, without axes: one state per element that is read.
