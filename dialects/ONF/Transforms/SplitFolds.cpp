@@ -41,36 +41,23 @@ static Type storedType(Type type) {
   return type.isInteger(1) ? b.getI8Type() : Type();
 }
 
-bool canSplitFold(ForOp nest, std::string *why) {
-  auto refuse = [&](const Twine &reason) {
-    if (why)
-      *why = reason.str();
-    return false;
-  };
+bool canSplitFold(ForOp nest) {
   Block &body = nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1)
-    return refuse("it is no nest of one fold that is not lifted");
-  FoldOp fold = folds[0];
-  if (fold.getPieces() || fold.getLift())
-    return refuse("the fold has pieces already");
-  for (AccOp acc : accsOf(fold)) {
-    if (!storedType(elementOf(acc)))
-      return refuse("no temporary holds the state '" + acc.getName() + "'");
-    for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
-      if (!constantOf(extent))
-        return refuse("the state '" + acc.getName() + "' carries an axis that is not known");
-  }
-  // Behind the fold, loops over the axes of its states.
-  for (Operation &op : body) {
-    auto loop = dyn_cast<ForOp>(op);
-    bool isKnown = !loop || llvm::all_of(loop.getExtents().getAsValueRange<StringAttr>(),
-                                         [](StringRef extent) { return constantOf(extent).has_value(); });
-    bool isFlat = !loop || llvm::none_of(loop.getBody().front(), [](Operation &inner) {
-      return isa<ForOp, FoldOp>(inner);
-    });
-    if (!isKnown || !isFlat)
-      return refuse("a loop behind the fold is over more than the axes of its states");
+  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 || folds[0].getPieces() ||
+      folds[0].getLift())
+    return false;
+  auto areKnown = [](ArrayAttr extents) {
+    return llvm::all_of(extents.getAsValueRange<StringAttr>(),
+                        [](StringRef extent) { return constantOf(extent).has_value(); });
+  };
+  for (AccOp acc : accsOf(folds[0]))
+    if (!storedType(elementOf(acc)) || !areKnown(acc.getExtents()))
+      return false;
+  for (auto loop : body.getOps<ForOp>()) {
+    bool isFlat = llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
+    if (!isFlat || !areKnown(loop.getExtents()))
+      return false;
   }
   WalkResult reads = nest.walk([&](AtOp at) {
     bool isPlain = llvm::all_of(at.getIndices(), [&](Value index) {
@@ -79,7 +66,7 @@ bool canSplitFold(ForOp nest, std::string *why) {
     });
     return isPlain ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return !reads.wasInterrupted() || refuse("a state is read at a computed index");
+  return !reads.wasInterrupted();
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,8 +13,10 @@
 
 namespace moa::onf {
 
-/// Whether the fold of a nest can be split, and in `why`, if there is one, why not.
-bool canSplitFold(ForOp nest, std::string *why = nullptr);
+/// Whether the fold of a nest can be split: it is the nest's only one and has no lift or pieces yet; states
+/// are of types that temporaries have, their axes known; behind the fold stand stores, and loops over
+/// known extents that read states at their own indices.
+bool canSplitFold(ForOp nest);
 
 /// Splits the range of the nest's fold, which can be split, into parts of `length` indices; the
 /// nests that replace it stand in its place, and the states of parts are temporaries of its
