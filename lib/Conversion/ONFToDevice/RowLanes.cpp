@@ -233,7 +233,8 @@ std::optional<RowLanes> Finder::run() {
   for (Operation &op : body) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
       bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
-      if (hasAxes || isContraction(fold) || !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
+      if (hasAxes || isContraction(fold) ||
+          !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
         return std::nullopt;
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),

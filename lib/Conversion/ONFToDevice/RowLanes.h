@@ -50,7 +50,8 @@ public:
   /// states that the one before gave.
   /// What is below and from an end on has no columns that matter, if they are given.
   Values overColumns(mlir::Block &scope, llvm::StringRef name, llvm::StringRef extent,
-                     std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits, llvm::ArrayRef<std::string> names, Body body);
+                     std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits,
+                     llvm::ArrayRef<std::string> names, Body body);
   /// Stores of a loop over the columns from `firstRun` on; none where `isStored`, if
   /// there is one, is false.
   void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent,

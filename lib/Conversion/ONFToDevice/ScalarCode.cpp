@@ -423,6 +423,8 @@ Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
 }
 
 Value ScalarCode::stored(onf::StoreOp op) {
+  Location outer = loc;
+  loc = op.getLoc();
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
   if (written > kMostWritten && !failed) {
     mlir::emitError(loc) << "an element of this result takes more than " << kMostWritten
@@ -431,6 +433,7 @@ Value ScalarCode::stored(onf::StoreOp op) {
                             "of a kernel of its own, which the next one takes as a parameter";
     failed = true;
   }
+  loc = outer;
   return value;
 }
 
