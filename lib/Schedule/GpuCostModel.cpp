@@ -45,12 +45,6 @@ static constexpr double assumedKeys = 8192, assumedRows = 262144;
 static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
                         blockStart = 2000;
 
-/// Keys that a block of rows visits.
-static double keysOf(const TileFold &fold) {
-  double all = fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys;
-  return fold.visited ? std::min<double>(all, std::max<int64_t>(*fold.visited, 1)) : all;
-}
-
 /// Operations of a pair in slots of the schedulers.
 static double issueSlots(const OperationCounts &counts, const GpuMachine &machine) {
   double integer = double(machine.issue) / machine.integer;
@@ -63,7 +57,7 @@ static double issueSlots(const OperationCounts &counts, const GpuMachine &machin
 /// per pair inside: along an edge of the domain a block of rows meets
 /// (rows + keys) / keys tiles that are not whole.
 static double edgeShare(const TileFold &fold, const TileShape &shape) {
-  double keys = keysOf(fold);
+  double keys = fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys;
   return std::min(1.0, (shape.rows() + shape.keys) / keys);
 }
 
@@ -135,7 +129,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   cost.exposed = std::max(
       0.0, machine.copyLatency + cost.copy - (shape.stages - 0.5) * cost.period);
   cost.period += cost.exposed;
-  double tiles = keysOf(fold) / keys;
+  double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
   double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
   double full = double(tileNeeds(fold, shape).registers()) / limit;

@@ -48,8 +48,6 @@ struct OperationCounts {
 /// A fold that can run with tiles.
 struct TileFold {
   std::optional<int64_t> extent;
-  /// Of the range, what a block of rows visits where that is bounded: the mean over blocks.
-  std::optional<int64_t> visited;
   /// Lengths of the contractions that give scores, and of the axes that states
   /// carry; rings and sums hold them in whole units of 64 columns.
   llvm::SmallVector<int64_t, 2> depths, widths;

@@ -193,44 +193,9 @@ std::optional<int64_t> constantOf(StringRef text) {
   return expression ? expression->getConstant() : std::nullopt;
 }
 
-/// The mean of what blocks of rows visit of a fold's range, where its intervals are short for all of
-/// them: indices of the nest count few, what else bounds the range is far away.
-std::optional<int64_t> findVisited(FoldOp fold) {
-  constexpr int64_t kRows = 128, kBlocks = 64, kFew = 3, kFar = int64_t(1) << 20, kShort = 4096;
-  if (!fold.getPieces() || fold.getPieces()->size() != 1)
-    return std::nullopt;
-  auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
-  MLIRContext *context = fold.getContext();
-  Type index = IndexType::get(context);
-  int64_t sum = 0;
-  for (int64_t block = 0; block < kBlocks; ++block) {
-    SmallVector<Attribute> operands{IntegerAttr::get(index, block * kRows),
-                                    IntegerAttr::get(index, block * kRows + kRows - 1)};
-    for (Value bound : fold.getBounds())
-      operands.push_back(IntegerAttr::get(index, isa<BlockArgument>(bound) ? kFew : kFar));
-    auto extreme = [&](AffineMap map, bool isLower) -> std::optional<int64_t> {
-      SmallVector<Attribute> values;
-      if (failed(map.constantFold(operands, values)))
-        return std::nullopt;
-      int64_t result = isLower ? 0 : kFar;
-      for (Attribute value : values) {
-        int64_t number = cast<IntegerAttr>(value).getInt();
-        result = isLower ? std::max(result, number) : std::min(result, number);
-      }
-      return result;
-    };
-    auto low = extreme(piece.getVisitLower(), true), high = extreme(piece.getVisitUpper(), false);
-    if (!low || !high || *high - *low > kShort)
-      return std::nullopt;
-    sum += std::max<int64_t>(*high - *low, 0);
-  }
-  return sum / kBlocks;
-}
-
 TileFold describe(TilePlan &plan) {
   TileFold fold;
   fold.extent = constantOf(plan.fold.getExtent());
-  fold.visited = findVisited(plan.fold);
   for (const rows::Score &score : plan.folded.scores)
     fold.depths.push_back(score.extent);
   PairCounter counter(plan);
