@@ -366,7 +366,8 @@ ModuleOp Compilation::Impl::getModule(Level level) {
               level == Level::DNF ? buildMoAToDNF(pm, pipeline)
                                   : buildDNFToONF(pm, pipeline);
             });
-  if (!done || !validate(level, above, *module))
+  if (!done || !validate(level, above, *module) ||
+      (level == Level::ONF && !options.architecture.empty() && !splitFolds(*module)))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);

@@ -139,6 +139,7 @@ private:
   std::optional<Machine> getScheduleMachine();
   /// The same for a GPU; `used` gets the schedules (Schedules.cpp).
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
+  bool splitFolds(mlir::ModuleOp module);
 
   /// What stands behind the lifted level, per kernel.
   struct Unit {

@@ -1,6 +1,7 @@
 //===- Device.cpp - the levels that lead to a GPU --------------------------===//
 
 #include "dialects/Device/IR/Device.h"
+#include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
@@ -15,6 +16,25 @@ using namespace mlir;
 
 namespace moa {
 
+/// R4 where rows are few, for a GPU; what it makes of a normal form is checked as that was.
+bool Compilation::Impl::splitFolds(ModuleOp module) {
+  if (!getPipelineOptions().ranges)
+    return true;
+  auto countNests = [&] {
+    size_t count = 0;
+    for (auto kernel : module.getOps<onf::KernelOp>())
+      count += llvm::range_size(kernel.getBody().getOps<onf::ForOp>());
+    return count;
+  };
+  size_t nests = countNests();
+  if (!runPasses(module, "onf", [](OpPassManager &pm) {
+        pm.addPass(onf::createONFSplitFolds());
+        pm.addPass(onf::createONFVerify());
+      }))
+    return false;
+  return countNests() == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+}
+
 ModuleOp Compilation::Impl::getDeviceModule() {
   auto found = modules.find(Level::Device);
   if (found != modules.end())
@@ -27,7 +47,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
-  if ((!isLifted && !liftForGpu(*module, used)) ||
+  if ((!isLifted && (!splitFolds(*module) || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device",
                  [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};

@@ -177,7 +177,8 @@ def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
   let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
   let description = [{
     Axes are bound to blocks, warpgroups, warps, registers, lanes and stages where the
-    fold is a chain of contractions that the tensor cores take, to blocks and threads
+    fold is a chain of contractions that the tensor cores take, to blocks, warps and lanes where
+    folds and loops run along the last axis of what they read or store, to blocks and threads
     elsewhere; a remark, or a warning for products of 16-bit operands, says why.
 
         onf.for ["h", "i"] in ["H", "N"] { onf.fold "j" in "M" … }

@@ -258,6 +258,9 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
+      .Case<device::LoadRunOp>([&](auto run) { return load(run), true; })
+      .Case<device::StoreRunOp>([&](auto run) { return store(run), true; })
+      .Case<device::ExchangeOp>([&](auto lanes) { return exchange(lanes), true; })
       .Case<memref::AllocaOp>([&](auto local) {
         auto array = std::make_unique<PrivateArray>();
         array->shape.assign(local.getType().getShape().begin(),
@@ -467,4 +470,77 @@ void Threads::store(memref::StoreOp op) {
     array->cells[places[k]] = value[k];
     array->written[places[k]] = 1;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// Every element of every thread's run that exists: the thread, the array, the element's
+/// address and its place in the private array.
+template <typename OpT>
+void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t, size_t)> element) {
+  PrivateArray *array = getPrivate(op.getBuffer());
+  if (!array)
+    return fail(op, "a private array of other threads");
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  Lanes first = get(op.getOffset(), op), stride = get(op.getStride(), op), count = get(op.getCount(), op);
+  SmallVector<Lanes> rows;
+  for (Value index : op.getAt())
+    rows.push_back(get(index, op));
+  int64_t length = array->shape.back();
+  for (size_t k = 0; k < width && !failed(); ++k) {
+    if (!active[k])
+      continue;
+    int64_t row = 0;
+    for (auto [index, extent] : llvm::zip(rows, array->shape)) {
+      if (index[k].i < 0 || index[k].i >= extent)
+        return failAt(op, k, "row " + Twine(index[k].i) + " is outside of a private array of shape " +
+                                 indexText(array->shape));
+      row = row * extent + index[k].i;
+    }
+    for (int64_t e = 0; e < std::min(length, count[k].i) && !failed(); ++e) {
+      int64_t address = first[k].i + e * stride[k].i;
+      if (!memory.isElement(address))
+        return failAt(op, k, "a run reaches outside of its array: " + outside(address, memory));
+      element(k, memory, address, (row * length + e) * width + k);
+    }
+  }
+}
+
+void Threads::load(device::LoadRunOp op) {
+  PrivateArray *array = getPrivate(op.getBuffer());
+  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
+  overRun(op, [&](size_t k, Memory &memory, int64_t address, size_t place) {
+    if (number >= launch.firstWorkspace && !memory.isWritten(address))
+      return failAt(op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
+                               "' in the workspace has not been written");
+    array->cells[place] = memory.load(address);
+    array->written[place] = 1;
+  });
+}
+
+void Threads::store(device::StoreRunOp op) {
+  PrivateArray *array = getPrivate(op.getBuffer());
+  overRun(op, [&](size_t k, Memory &memory, int64_t address, size_t place) {
+    if (!array->written[place])
+      return failAt(op, k, "stores an element of a private array that was never written");
+    if (memory.store(address, array->cells[place]) > 1)
+      return failAt(op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
+                               "' is written twice");
+  });
+}
+
+/// Lanes of one warp; all of them are there.
+void Threads::exchange(device::ExchangeOp op) {
+  Lanes x = get(op.getOperand(), op);
+  if (failed())
+    return;
+  for (size_t k = 0; k < width; ++k)
+    if (!active[k])
+      return failAt(op, k, "lanes exchange values, but this one is not there");
+  Cells y(width);
+  for (size_t k = 0; k < width; ++k)
+    y[k] = x[k ^ op.getMask()];
+  define(op.getResult(), Lanes(std::move(y)));
 }

@@ -149,6 +149,11 @@ private:
                                 mlir::OperandRange operands);
   void load(mlir::memref::LoadOp op);
   void store(mlir::memref::StoreOp op);
+  template <typename OpT>
+  void overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t, size_t)> element);
+  void load(device::LoadRunOp op);
+  void store(device::StoreRunOp op);
+  void exchange(device::ExchangeOp op);
 
   llvm::DenseMap<mlir::Value, std::unique_ptr<PrivateArray>> privates;
 };

@@ -60,6 +60,8 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
   buildAdapted(pm, options);
+  if (options.ranges)
+    pm.addPass(onf::createONFSplitFolds());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

@@ -182,6 +182,10 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
   std::string text;
   llvm::raw_string_ostream os(text);
   auto shapes = rankTileShapes(nest, machine);
+  if (shapes.empty() && nest.lanes && !nest.isProduct) {
+    os << nest.lanes->lanes << " lanes per row, runs of " << nest.lanes->width << "\n";
+    return text;
+  }
   if (shapes.empty()) {
     os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
     return text;

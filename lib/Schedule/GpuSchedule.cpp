@@ -250,6 +250,34 @@ static llvm::Error checkWarps(const GpuNest &nest, const NestSchedule &schedule,
   return llvm::Error::success();
 }
 
+/// The factors of an axis as a schedule writes them.
+static std::string printFactors(const AxisSchedule &axis) {
+  std::string text;
+  for (auto [resource, size] : axis.factors)
+    text += (text.empty() ? "\"" : ", \"") + stringifyResource(resource).str() + "\": " + std::to_string(size);
+  return text;
+}
+
+/// Lanes along rows.
+static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+  if (!nest.lanes)
+    return refuse(where + " asks for lanes along its rows, but it does not run along the last axis of what it "
+                          "reads or stores");
+  if (schedule.pipeline)
+    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
+  NestSchedule expected = makeLaneSchedule(nest);
+  auto check = [&](ArrayRef<AxisSchedule> got, ArrayRef<AxisSchedule> wanted) -> llvm::Error {
+    for (auto [axis, other] : llvm::zip_equal(got, wanted))
+      if (!(axis == other))
+        return refuse("'" + axis.name + "' of " + where + ", which has lanes along its rows, needs the factors " +
+                      printFactors(other));
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = check(schedule.axes, expected.axes))
+    return error;
+  return check(schedule.folds, expected.folds);
+}
+
 static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
                              const GpuMachine &machine, const std::string &where) {
   if (llvm::Error error = checkNames(schedule.axes, nest.axes, "axes of " + where))
@@ -258,6 +286,8 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
     return error;
   if (!schedule.axes.empty() && !schedule.isGpu())
     return refuse(where + " is not bound to 'block', but '" + machine.name + "' is a GPU");
+  if (runsWithLanes(schedule))
+    return checkLanes(nest, schedule, where);
   for (const AxisSchedule &axis : ArrayRef(schedule.axes).drop_back(!schedule.axes.empty()))
     if (axis.factors.size() > 1)
       return refuse("expects only the factor 'block' on axis '" + axis.name +
@@ -350,6 +380,36 @@ NestSchedule moa::makeWarpSchedule(const GpuNest &nest) {
   return schedule;
 }
 
+NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
+  NestSchedule schedule = outerFactors(nest);
+  const LaneShape &shape = *nest.lanes;
+  auto add = [](AxisSchedule &axis, onf::Resource resource, int64_t size) {
+    if (size != 1)
+      axis.factors.emplace_back(resource, size);
+  };
+  AxisSchedule &rows = schedule.axes[schedule.axes.size() - (shape.runs ? 2 : 1)];
+  rows.factors.emplace_back(onf::Resource::warp, 4);
+  add(rows, onf::Resource::lane, 32 / shape.lanes);
+  auto share = [&](AxisSchedule &columns) {
+    add(columns, onf::Resource::lane, shape.lanes);
+    add(columns, onf::Resource::register_, shape.width);
+  };
+  for (AxisSchedule &fold : schedule.folds)
+    share(fold);
+  if (shape.runs) {
+    add(schedule.axes.back(), onf::Resource::sequential, shape.runs);
+    share(schedule.axes.back());
+  }
+  return schedule;
+}
+
+bool moa::runsWithLanes(const NestSchedule &nest) {
+  return llvm::any_of(nest.axes, [](const AxisSchedule &axis) {
+    return hasFactor(axis, onf::Resource::warp) && !hasFactor(axis, onf::Resource::register_) &&
+           !hasFactor(axis, onf::Resource::warpgroup);
+  });
+}
+
 bool moa::runsWithWarps(const NestSchedule &nest) {
   return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
          !hasFactor(nest.axes.back(), onf::Resource::warpgroup);
@@ -364,6 +424,7 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
     auto shapes = rankTileShapes(nest, machine);
     schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
                              : nest.isProduct ? makeWarpSchedule(nest)
+                             : nest.lanes     ? makeLaneSchedule(nest)
                                               : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;

@@ -1,11 +1,15 @@
 //===- GpuSchedule.h - schedules of a GPU's kernels -------------*- C++ -*-===//
 //
-// A nest runs on a GPU in one of three ways.
+// A nest runs on a GPU in one of four ways.
 //
 // With one thread per row: the last axis is cut into blocks of threads.
 //
 // With warps: a block has four of them with 16 rows each, which contract what they read into
 // their registers. Bound to the machine, the last axis is <block, warp: 4, register: 2, lane: 8>.
+//
+// With lanes along its rows: a block has four warps, and a group of lanes per row. Bound to the
+// machine, the axis of the rows is <block, warp: 4, lane: 32 / L>, and every fold, or the last axis
+// where the columns are one, is cut into runs of W elements per lane: <…, lane: L, register: W>.
 //
 // With tiles: a block has consumer warpgroups of 64 rows each and a producer,
 // which copies tiles of the fold's indices, the *keys*, into the stages of rings
@@ -88,6 +92,14 @@ struct TileFold {
   OperationCounts counts, guardCounts;
 };
 
+/// How lanes share the columns of a row.
+struct LaneShape {
+  int64_t lanes = 32; ///< of a row
+  int64_t width = 8;  ///< elements of a run
+  /// Runs of a block where the columns are the nest's last axis; else 0.
+  int64_t runs = 0;
+};
+
 struct GpuNest {
   std::vector<std::string> axes, folds;
   /// Of the axes, where constant.
@@ -99,6 +111,8 @@ struct GpuNest {
   std::string why;
   /// Whether it can run with warps.
   bool isProduct = false;
+  /// How it runs with lanes along its rows, if it can.
+  std::optional<LaneShape> lanes;
 };
 
 /// What a kernel of tiles takes.
@@ -148,6 +162,9 @@ NestSchedule makeRowSchedule(const GpuNest &nest, int64_t threads);
 /// The schedule of a nest that runs with warps, and whether a schedule is one.
 NestSchedule makeWarpSchedule(const GpuNest &nest);
 bool runsWithWarps(const NestSchedule &nest);
+/// The schedule of a nest that runs with lanes along its rows, and whether a schedule is one.
+NestSchedule makeLaneSchedule(const GpuNest &nest);
+bool runsWithLanes(const NestSchedule &nest);
 
 /// The default: for every nest the cheapest shape, or one thread per row where
 /// there are no tiles. A function of the nests and the description only.

@@ -89,6 +89,13 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
+  // Four warps whose lanes share rows, or the columns that they share.
+  if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
+    return inner.size() == 1 || inner[1].first == Resource::lane;
+  if (inner[0].first == Resource::sequential)
+    inner.erase(inner.begin());
+  if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
+    return inner.size() == 1 || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::warpgroup)
     inner.erase(inner.begin());
   return inner.size() == 3 && inner[0] == std::make_pair(Resource::warp, int64_t(4)) &&
@@ -128,7 +135,9 @@ static LogicalResult verifyNest(onf::ForOp nest) {
       return nest.emitOpError("expects the same outermost factor on every axis (C2), but "
                               "axis '")
              << name << "' has " << axis;
-    if (k + 1 < lift->size() && axis.getTile() != 1)
+    bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
+                         cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
+    if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns)
       return nest.emitOpError("expects tiles on the last axis only (C3), but axis '")
              << name << "' has a tile of " << axis.getTile();
   }

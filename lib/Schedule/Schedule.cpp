@@ -43,6 +43,10 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Factors stand in this order, whatever the order of the keys.
 static constexpr onf::Resource nestOrder[] = {onf::Resource::core, onf::Resource::register_,
                                               onf::Resource::lane};
+static constexpr onf::Resource laneNestOrder[] = {
+    onf::Resource::block, onf::Resource::sequential, onf::Resource::lane, onf::Resource::register_};
+static constexpr onf::Resource laneFoldOrder[] = {
+    onf::Resource::sequential, onf::Resource::lane, onf::Resource::register_};
 static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential,
                                               onf::Resource::cache};
 static constexpr onf::Resource splitOrder[] = {
@@ -101,14 +105,17 @@ static llvm::Expected<AxisSchedule> parseAxis(const json::Value &value,
 static llvm::Error parseAxes(const json::Object &object, StringRef key,
                              ArrayRef<onf::Resource> order, StringRef what,
                              std::vector<AxisSchedule> &axes,
-                             ArrayRef<onf::Resource> splitOrder = {}) {
+                             ArrayRef<onf::Resource> splitOrder, onf::Resource splits,
+                             std::optional<onf::Resource> unless = std::nullopt) {
   const json::Array *array = object.getArray(key);
   if (!array)
     return refuse("expects an array '" + key + "' in every nest");
   for (const json::Value &value : *array) {
     const json::Object *axisObject = value.getAsObject();
-    bool isSplit = !splitOrder.empty() && axisObject &&
-                   axisObject->get(onf::stringifyResource(splitOrder.front()));
+    auto has = [&](onf::Resource resource) {
+      return axisObject && axisObject->get(onf::stringifyResource(resource));
+    };
+    bool isSplit = has(splits) && !(unless && has(*unless));
     auto axis = parseAxis(value, isSplit ? splitOrder : order, what);
     if (!axis)
       return axis.takeError();
@@ -177,12 +184,14 @@ static llvm::Expected<NestSchedule> parseNest(const json::Object &nest) {
   const json::Value *pipeline = nest.get("pipeline");
   bool gpu = pipeline || names(axes, "block") || names(folds, "stage") || names(folds, "shared");
   NestSchedule result;
-  if (llvm::Error error = parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder,
-                                    "axis", result.axes))
+  // Lanes that share rows have their columns, which are an axis or a fold.
+  if (llvm::Error error = parseAxes(nest, "axes", gpu ? ArrayRef(gpuNestOrder) : nestOrder, "axis",
+                                    result.axes, gpu ? ArrayRef(laneNestOrder) : nestOrder,
+                                    onf::Resource::lane, onf::Resource::warp))
     return error;
-  if (llvm::Error error = parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder,
-                                    "fold", result.folds,
-                                    gpu ? ArrayRef<onf::Resource>() : splitOrder))
+  if (llvm::Error error = parseAxes(nest, "folds", gpu ? ArrayRef(gpuFoldOrder) : foldOrder, "fold",
+                                    result.folds, gpu ? ArrayRef(laneFoldOrder) : splitOrder,
+                                    gpu ? onf::Resource::lane : splitOrder[0]))
     return error;
   if (!pipeline)
     return result;

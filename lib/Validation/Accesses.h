@@ -192,6 +192,7 @@ private:
   Env &stored(onf::StoreOp store, Env &reader, llvm::ArrayRef<Term> indices);
   onf::StoreOp storeOf(onf::LoadOp load);
   void joinParts(Access &access);
+  void dropParts(Access &access);
   template <typename OpT>
   mlir::FailureOr<llvm::SmallVector<Term>> multiIndex(OpT op, Env &env);
   unsigned depthOf(mlir::Operation *loop);

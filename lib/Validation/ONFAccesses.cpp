@@ -175,8 +175,47 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   if (failed)
     return failure();
   for (auto &[place, access] : accesses)
-    joinParts(access);
+    joinParts(access), dropParts(access);
   return inOrder(accesses);
+}
+
+/// R4 by a condition: L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉ holds for one p of every j < M, so that where p
+/// is of no other use the part matters no more.
+void ONFAccesses::dropParts(Access &access) {
+  ArrayRef<Term> conditions =
+      access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
+  for (Term condition : conditions) {
+    if (!condition->is(TermKind::NotNegative))
+      continue;
+    SmallVector<std::pair<Term, int64_t>> sum;
+    int64_t constant = 0;
+    splitSum(condition->operands[0], sum, constant);
+    if (sum.size() != 2 || constant != 0)
+      continue;
+    for (unsigned first : {0, 1}) {
+      auto [j, one] = sum[first];
+      auto [part, factor] = sum[1 - first];
+      Term range = variables.extentOf(j), count = variables.extentOf(part);
+      if (one != 1 || factor >= -1 || !range || !count ||
+          count != terms.quotient(terms.sum(range, terms.number(-factor - 1)), terms.number(-factor)))
+        continue;
+      // The other end: L·p + L − 1 − j ≥ 0.
+      Term other = terms.notNegative(
+          terms.sum(terms.sum(terms.scaled(part, -factor), terms.scaled(j, -1)), terms.number(-factor - 1)));
+      if (!llvm::is_contained(conditions, other))
+        continue;
+      Term rest = terms.truth(true);
+      for (Term kept : conditions)
+        if (kept != condition && kept != other)
+          rest = terms.both(rest, kept);
+      auto knows = [&](Term term) { return terms.substitute(term, {{part, terms.number(0)}}) != term; };
+      bool isUsed = knows(rest) || llvm::any_of(access.index, knows);
+      if (isUsed)
+        continue;
+      access.condition = rest;
+      return dropParts(access);
+    }
+  }
 }
 
 /// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and

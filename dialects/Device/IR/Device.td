@@ -175,6 +175,67 @@ def Device_StoreOp : Device_Op<"store"> {
   let hasVerifier = 1;
 }
 
+def Device_LoadRunOp : Device_Op<"load_run"> {
+  let summary = "Adjacent elements of an array, as many as a private array has in a row";
+  let description = [{
+    Element e of the buffer's row `at` becomes the element at offset + e·stride, for e < `count`; the
+    others keep what they hold. By accesses of up to 16 bytes where `stride` is 1, all elements of the row
+    are loaded and the first one is aligned to them, else one by one: the same bits.
+
+        device.load_run %x[%i] stride %s count %n to %buffer[%c]
+          : <[N, 128], bf16>, memref<2x8xbf16>
+
+    Constraints: the array is a parameter of the program (C1), an input or of the workspace (C2), of the
+    buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
+    extents, one more than there are indices `at` (C5), the last of them with 4 to 64 bytes, a power of
+    two (C6).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset, Index:$stride, Index:$count,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at);
+  let assemblyFormat = [{
+    $array `[` $offset `]` `stride` $stride `count` $count `to` $buffer `[` $at `]` attr-dict
+    `:` type($array) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_StoreRunOp : Device_Op<"store_run"> {
+  let summary = "Writes adjacent elements of an output from a private array";
+  let description = [{
+    The element at offset + e·stride becomes element e of the buffer's row `at`, for e < `count`. Accesses
+    are those of `device.load_run`; every element is written once, as by `device.store`.
+
+        device.store_run %buffer[] to %y[%i] stride %s count %n : memref<8xbf16>, <[N, 128], bf16>
+
+    Constraints: the array is a parameter of the program (C1), an output or of the workspace (C2), of the
+    buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
+    extents, one more than there are indices `at` (C5), the last of them with 4 to 64 bytes, a power of
+    two (C6).
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Variadic<Index>:$at,
+                       Arg<MoA_ArrayType, "", [MemWrite]>:$array, Index:$offset, Index:$stride, Index:$count);
+  let assemblyFormat = [{
+    $buffer `[` $at `]` `to` $array `[` $offset `]` `stride` $stride `count` $count attr-dict
+    `:` type($buffer) `,` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_ExchangeOp : Device_Op<"exchange", [AllTypesMatch<["operand", "result"]>]> {
+  let summary = "The value of the lane whose number differs by some bits";
+  let description = [{
+    Lane l of a warp gets the operand of lane l xor `mask`. All lanes of the warp execute this together.
+
+        %y = device.exchange %x mask 4 : f32
+
+    Constraint: 1 ≤ mask ≤ 31 (C1).
+  }];
+  let arguments = (ins AnyTypeOf<[Index, I32, I64, F32, F64]>:$operand, I64Attr:$mask);
+  let results = (outs AnyTypeOf<[Index, I32, I64, F32, F64]>:$result);
+  let assemblyFormat = "$operand `mask` $mask attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

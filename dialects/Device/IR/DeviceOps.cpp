@@ -145,6 +145,35 @@ LogicalResult StoreOp::verify() {
                                       getArray().getType())));
 }
 
+/// A run and the row of a private array that holds its elements.
+template <typename OpT> static LogicalResult verifyRun(OpT op, bool output) {
+  MemRefType buffer = cast<MemRefType>(op.getBuffer().getType());
+  Type element = buffer.getElementType();
+  if (failed(verifyParameter(op, op.getArray(), output, /*orWorkspace=*/true)) ||
+      failed(verifyElement(op, element, op.getArray().getType())))
+    return failure();
+  unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  if (bits < 8 || bits > 64)
+    return op.emitOpError("expects elements of 8 to 64 bits (C4), but got ") << element;
+  if (!buffer.hasStaticShape() || buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1)
+    return op.emitOpError("expects constant extents, one more than indices (C5), but got ")
+           << op.getAt().size() << " for " << buffer;
+  int64_t bytes = buffer.getShape().back() * (bits / 8);
+  if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
+    return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
+  return success();
+}
+
+LogicalResult LoadRunOp::verify() { return verifyRun(*this, /*output=*/false); }
+
+LogicalResult StoreRunOp::verify() { return verifyRun(*this, /*output=*/true); }
+
+LogicalResult ExchangeOp::verify() {
+  if (getMask() < 1 || getMask() > 31)
+    return emitOpError("expects a mask of 1 to 31 (C1), but got ") << getMask();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

@@ -63,15 +63,21 @@ private:
   /// One kernel stores the array, and only those behind it load it.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
-    WalkResult written = program.getBody().walk([&](StoreOp store) {
+    auto stores = [&](Operation *op) {
+      if (auto run = dyn_cast<StoreRunOp>(op))
+        return run.getArray() == array;
+      auto store = dyn_cast<StoreOp>(op);
+      return store && store.getArray() == array;
+    };
+    WalkResult written = program.getBody().walk([&](Operation *store) {
       auto kernel = store->getParentOfType<KernelOp>();
-      if (store.getArray() != array)
+      if (!stores(store))
         return WalkResult::advance();
       if (!writer)
         writer = kernel;
       if (writer == kernel)
         return WalkResult::advance();
-      store.emitOpError("expects one kernel to store array '")
+      store->emitOpError("expects one kernel to store array '")
           << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
       return WalkResult::interrupt();
     });
@@ -79,7 +85,7 @@ private:
       return failure();
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      if (!isa<StoreOp>(user) && (!writer || !writer->isBeforeInBlock(kernel)))
+      if (!stores(user) && (!writer || !writer->isBeforeInBlock(kernel)))
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
     }

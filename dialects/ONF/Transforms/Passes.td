@@ -34,4 +34,48 @@ def ONFVerify : Pass<"onf-verify"> {
   }];
 }
 
+def ONFSplitFolds : Pass<"onf-split-folds"> {
+  let summary = "Fold ranges in parts, which a nest of their own stores, where rows are few";
+  let description = [{
+    Rule R4 of docs/Spec.md, section 6. With L the length of a part
+
+        onf.for ["b", "n"] in ["B", "1"] {
+          %m, %t = onf.fold "j" in "M" { … }
+          onf.store f(%m, %t), %y[%b, %n] …
+        }
+
+    becomes
+
+        onf.for ["b", "part", "n"] in ["B", "(M + L - 1)/L", "1"] {
+          %m, %t = onf.fold "j" in "M" { onf.guard(L·part <= j < L·(part + 1)) … }
+          onf.store %m, %m_parts[%b, %part, %n] …
+          onf.store %t, %t_parts[%b, %part, %n] …
+        }
+        onf.for ["b", "n"] in ["B", "1"] {
+          %m, %t = onf.fold "part" in "(M + L - 1)/L" {
+            m ← m ⊕ m_parts[b, part, n],  t ← (c(m_old, m) ⊗ t) ⊕ (c(m_parts, m) ⊗ t_parts)[b, part, n]
+          }
+          onf.store f(%m, %t), %y[%b, %n] …
+        }
+
+    The repair c of a state is that of the fold; a part whose references are still singular adds
+    nothing. Results over an axis of a state become nests over the rows and that axis, so that there is
+    a state without axes for each element. A nest is split whose one fold runs over a range that is not
+    known, or longer than a part, where the last axis and those along which elements that the fold reads are the
+    same for all indices are known and have at most `rows` indices together (queries, but not heads with keys of their own);
+    where no temporary is read or stored, and the states are f32, f64, integers of 64 bits or booleans, their axes are known and what stands
+    behind the fold are stores and loops over these axes.
+
+    **Requires** the onf contract; no lift and no pieces on the nests that are split. **Establishes** the
+    onf contract; temporaries hold one value per row, part and element of a state.
+    **Numerics**: reassociates; the boundaries of parts are functions of the fold's index alone. **Cost**:
+    linear; the folds over parts are M / L long.
+  }];
+  let options = [
+    Option<"length", "length", "int64_t", "512", "Indices of a part">,
+    Option<"rows", "rows", "int64_t", "64", "The most rows, indices of the last axis, of a nest that is split">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif // MOA_DIALECTS_ONF_TRANSFORMS_PASSES_TD

@@ -47,7 +47,7 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     Value argument = program.getBody().getArgument(array);
     bool isStored = llvm::any_of(argument.getUsers(), [&](Operation *user) {
-      return isa<device::StoreOp>(user) && kernel->isAncestor(user);
+      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
     });
     if (!isStored)
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());

@@ -73,6 +73,12 @@ private:
   mlir::Value address(mlir::Value array, mlir::Value offset);
   void emitLoad(device::LoadOp load);
   void emitStore(device::StoreOp store);
+  template <typename OpT>
+  void overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(mlir::Value)> whole,
+               llvm::function_ref<void(int64_t, mlir::Value)> single);
+  mlir::Value rowOf(mlir::Value buffer, mlir::ValueRange at, int64_t offset);
+  void emitLoadRun(device::LoadRunOp op);
+  void emitStoreRun(device::StoreRunOp op);
 
   //===--- Tiles (Tiles.cpp) ----------------------------------------------===//
   void emitTile(mlir::Operation *op);

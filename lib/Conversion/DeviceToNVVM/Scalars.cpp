@@ -47,6 +47,8 @@ void KernelEmitter::emit(Operation *op) {
       })
       .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
       .Case<device::StoreOp>([&](auto store) { emitStore(store); })
+      .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
+      .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
             device::KeptOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
@@ -124,6 +126,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.widen(to.thread());
   if (isa<device::BlockOp>(op))
     return to.widen(to.block());
+  if (auto exchange = dyn_cast<device::ExchangeOp>(op))
+    return to.shuffle(in[0], exchange.getMask());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
   if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type) && in[0].getType().isF32())
@@ -313,7 +317,7 @@ Value KernelEmitter::symbolValue(const SymExpr &expr) {
 /// addresses.
 static bool mustUnroll(scf::ForOp loop) {
   WalkResult found = loop.walk([&](Operation *op) {
-    bool indexes = isa<memref::LoadOp, memref::StoreOp>(op) &&
+    bool indexes = isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) &&
                    llvm::is_contained(op->getOperands(), loop.getInductionVar());
     return indexes ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -424,6 +428,98 @@ void KernelEmitter::emitStore(device::StoreOp store) {
   if (stored.getType().isInteger(1))
     stored = to.make<arith::ExtUIOp>(b.getI8Type(), stored);
   LLVM::StoreOp::create(b, to.loc, stored, address(store.getArray(), store.getOffset()));
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// `whole(pointer)` where the run is one of adjacent elements that all exist and are aligned,
+/// else `single(element, pointer)` for each that exists.
+template <typename OpT>
+void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(Value)> whole,
+                            llvm::function_ref<void(int64_t, Value)> single) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  int64_t count = buffer.getShape().back();
+  Value first = address(op.getArray(), op.getOffset()), exist = value(op.getCount());
+  Value bits = LLVM::PtrToIntOp::create(b, to.loc, b.getI64Type(), first);
+  Value isAligned = to.equals(to.make<arith::AndIOp>(bits, to.i64(unitBytes - 1)), 0);
+  Value all = to.make<arith::CmpIOp>(arith::CmpIPredicate::sge, exist, to.i64(count));
+  Value isWhole = to.make<arith::AndIOp>(to.equals(value(op.getStride()), 1), all);
+  isWhole = to.make<arith::AndIOp>(isWhole, isAligned);
+  auto branch = scf::IfOp::create(b, to.loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  whole(first);
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (int64_t k = 0; k < count; ++k) {
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    Value exists = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, exist, to.i64(k));
+    Value offset = to.mul(value(op.getStride()), k);
+    when(exists, [&] {
+      auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+      single(k, LLVM::GEPOp::create(b, to.loc, pointer, buffer.getElementType(), first, ValueRange(offset)));
+    });
+  }
+}
+
+/// An access of up to 16 bytes, as words of 32 bits.
+static std::pair<Type, int64_t> getUnit(OpBuilder &b, MemRefType buffer) {
+  int64_t bytes = buffer.getShape().back() * buffer.getElementTypeBitWidth() / 8;
+  int64_t words = std::min<int64_t>(bytes, 16) / 4;
+  Type type = b.getI32Type();
+  return {words == 1 ? type : VectorType::get(words, type), 4 * words};
+}
+
+/// The address of a buffer's row, plus some elements.
+Value KernelEmitter::rowOf(Value buffer, ValueRange at, int64_t offset) {
+  auto type = cast<MemRefType>(buffer.getType());
+  Value number = to.i64(0);
+  for (auto [k, index] : llvm::enumerate(at))
+    number = to.mul(to.add(number, value(index)), type.getShape()[k + 1]);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  return LLVM::GEPOp::create(b, to.loc, pointer, type.getElementType(), value(buffer),
+                             ValueRange(to.add(number, offset)));
+}
+
+void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  Type element = buffer.getElementType();
+  auto [unit, bytes] = getUnit(b, buffer);
+  int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = buffer.getShape().back();
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  auto whole = [&](Value first) {
+    for (int64_t k = 0; k < count; k += perUnit) {
+      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(to.i64(k)));
+      auto read = LLVM::LoadOp::create(b, to.loc, unit, from, bytes);
+      read.setInvariant(true); // inputs do not change during a program
+      LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);
+    }
+  };
+  overRun(op, bytes, whole, [&](int64_t k, Value from) {
+    auto read = LLVM::LoadOp::create(b, to.loc, element, from);
+    read.setInvariant(true);
+    LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k));
+  });
+}
+
+void KernelEmitter::emitStoreRun(device::StoreRunOp op) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  Type element = buffer.getElementType();
+  auto [unit, bytes] = getUnit(b, buffer);
+  int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = buffer.getShape().back();
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  auto whole = [&](Value first) {
+    for (int64_t k = 0; k < count; k += perUnit) {
+      Value to_ = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(to.i64(k)));
+      Value bits = LLVM::LoadOp::create(b, to.loc, unit, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);
+      LLVM::StoreOp::create(b, to.loc, bits, to_, bytes);
+    }
+  };
+  overRun(op, bytes, whole, [&](int64_t k, Value at) {
+    Value stored = LLVM::LoadOp::create(b, to.loc, element, rowOf(op.getBuffer(), op.getAt(), k));
+    LLVM::StoreOp::create(b, to.loc, stored, at);
+  });
 }
 
 } // namespace moa::nvvm

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
-#include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,15 +40,24 @@ private:
   void overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body);
   std::pair<Value, Value> range();
   std::pair<Value, Value> interval(AffineMap lower, AffineMap upper);
-  Values iterate(Value j, ValueRange args);
+  Values iterate(ValueRange args);
+  Values joinLanes(ValueRange finals);
+  Values joined(ValueRange left, ValueRange right);
+  /// What the states that one refers to have become.
+  struct Change {
+    Value ok, apply, factor, added; // as of advance
+  };
+  Change findChange(unsigned k, ValueRange next, ValueRange args);
   void step(unsigned k, Values &next, ValueRange args);
+  Value repaired(AccOp acc, Value old, const Change &change);
   Values repairValues(AccOp acc, ValueRange olds, ValueRange news);
-  Value advance(AccOp acc, Value old, Value factor, Value added, Value apply, Value ok);
+  Value advance(AccOp acc, Value old, const Change &change);
   bool isLongSum(AccOp acc);
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
-  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, Value factor,
-                      Value apply, Value ok);
+  Value combined(AccOp acc, Value x, Value y);
+  std::pair<Value, Value> sumAndRest(Value x, Value y);
+  void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change);
   Value roundedOperand(AccOp acc, Value operand, bool isElement);
 
   ScalarCode &code;
@@ -202,6 +211,8 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
 bool FoldWriter::isLongSum(AccOp acc) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto count = extent ? extent->getConstant() : std::nullopt;
+  if (code.lanes)
+    count = code.lanes->termsOf(fold.getExtent());
   return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);
 }
 
@@ -227,22 +238,26 @@ Value FoldWriter::product(AccOp acc, bool &isProduct, Value &x, Value &y) {
   return Value();
 }
 
+/// x ⊕ y.
+Value FoldWriter::combined(AccOp acc, Value x, Value y) {
+  MonoidOp monoid = lookupMonoid(acc);
+  if (!monoid)
+    return code.combine(acc.getMonoid(), x, y);
+  code.open();
+  code.bind(monoid.getBody().getArgument(0), x);
+  code.bind(monoid.getBody().getArgument(1), y);
+  Value result = code.eval(monoid.getReturned());
+  code.close();
+  return result;
+}
+
 /// state ⊕ F.
 Value FoldWriter::append(AccOp acc, Value state) {
   Value term = yielded(acc.getValue());
   bool isSum = acc.getMonoid() == Monoid::add;
   bool rounds = acc.getOperandType() && isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term.getDefiningOp());
-  if (MonoidOp monoid = lookupMonoid(acc)) {
-    Value value = code.eval(term);
-    code.open();
-    code.bind(monoid.getBody().getArgument(0), state);
-    code.bind(monoid.getBody().getArgument(1), value);
-    Value result = code.eval(monoid.getReturned());
-    code.close();
-    return result;
-  }
-  if (!rounds && !(isSum && term.getDefiningOp<arith::MulFOp>()))
-    return code.combine(acc.getMonoid(), state, code.eval(term));
+  if (lookupMonoid(acc) || (!rounds && !(isSum && term.getDefiningOp<arith::MulFOp>())))
+    return combined(acc, state, code.eval(term));
   bool isProduct;
   Value x, y;
   product(acc, isProduct, x, y);
@@ -252,57 +267,61 @@ Value FoldWriter::append(AccOp acc, Value state) {
                       arith::MulFOp::create(b, code.loc, x, y));
 }
 
-/// (apply ? factor ⊗ old + added : old) ⊕ F where ok, old elsewhere. Null conditions are
-/// true; a null factor is the identity, and nothing is added where `added` is null.
-Value FoldWriter::advance(AccOp acc, Value old, Value factor, Value added, Value apply, Value ok) {
-  Value repaired = old;
-  if (factor && acc.getCombine() == ScalarFn::select) {
-    Value kept = arith::SelectOp::create(b, code.loc, factor, old, identity(acc, old.getType()));
-    repaired = arith::SelectOp::create(b, code.loc, apply, kept, old);
-  } else if (factor) {
-    Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
-    Value moved = code.combine(combine, old, factor);
-    if (added)
-      moved = arith::AddFOp::create(b, code.loc, moved, added);
-    repaired = arith::SelectOp::create(b, code.loc, apply, moved, old);
+/// apply ? factor ⊗ old + added : old. Null conditions are true; a null factor is the
+/// identity, and nothing is added where `added` is null.
+Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
+  if (!change.factor)
+    return old;
+  if (acc.getCombine() == ScalarFn::select) {
+    Value kept = arith::SelectOp::create(b, code.loc, change.factor, old, identity(acc, old.getType()));
+    return arith::SelectOp::create(b, code.loc, change.apply, kept, old);
   }
-  Value next = append(acc, repaired);
-  return ok ? arith::SelectOp::create(b, code.loc, ok, next, repaired) : next;
+  Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+  Value moved = code.combine(combine, old, change.factor);
+  if (change.added)
+    moved = arith::AddFOp::create(b, code.loc, moved, change.added);
+  return arith::SelectOp::create(b, code.loc, change.apply, moved, old);
 }
 
-/// As advance, of a long sum: what the addition rounds off is added up beside it
-/// (the sum and the error of D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
+/// The state as it is repaired, ⊕ F where ok.
+Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
+  Value state = repaired(acc, old, change);
+  Value next = append(acc, state);
+  return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, next, state) : next;
+}
+
+/// x + y as it is rounded, and what rounding took, exactly; what is not finite loses nothing
+/// (D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
+std::pair<Value, Value> FoldWriter::sumAndRest(Value x, Value y) {
+  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
+  auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
+  Value sum = add(x, y), added = subtract(sum, x);
+  Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
+  Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));
+  return {sum, arith::SelectOp::create(b, code.loc, code.differs(lost, lost), zero, lost)};
+}
+
+/// As advance, of a long sum: what the addition rounds off is added up beside it.
 void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
-                                Value factor, Value apply, Value ok) {
-  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, code.loc, x, y); };
-  auto subtract = [&](Value x, Value y) -> Value {
-    return arith::SubFOp::create(b, code.loc, x, y);
+                                const Change &change) {
+  auto select = [&](Value x, Value y) -> Value {
+    return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, x, y).getResult() : x;
   };
-  auto select = [&](Value c, Value x, Value y) -> Value {
-    return c ? arith::SelectOp::create(b, code.loc, c, x, y).getResult() : x;
-  };
-  Value old = args[state.value], rest = args[state.rest];
-  if (factor) {
-    old = select(apply, code.combine(Monoid::mul, old, factor), old);
-    rest = select(apply, code.combine(Monoid::mul, rest, factor), rest);
-  }
+  Value old = repaired(acc, args[state.value], change), rest = repaired(acc, args[state.rest], change);
   bool isProduct;
   Value x, y, term = product(acc, isProduct, x, y);
   if (isProduct)
     term = arith::MulFOp::create(b, code.loc, x, y);
-  Value sum = add(old, term), added = subtract(sum, old);
-  Value lost = add(subtract(old, subtract(sum, added)), subtract(term, added));
-  // What is not finite loses nothing.
-  lost = select(code.differs(lost, lost), identity(acc, lost.getType()), lost);
-  next[state.value] = select(ok, sum, old);
-  next[state.rest] = select(ok, add(rest, lost), rest);
+  auto [sum, lost] = sumAndRest(old, term);
+  next[state.value] = select(sum, old);
+  next[state.rest] = select(arith::AddFOp::create(b, code.loc, rest, lost), rest);
   code.bind(acc.getResult(), next[state.value]);
 }
 
-void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
+FoldWriter::Change FoldWriter::findChange(unsigned k, ValueRange next, ValueRange args) {
   AccOp acc = accs[k];
-  const State &state = states[k];
-  Value ok, changed, factor, added, apply;
+  Change change;
+  Value changed;
   Values olds, news;
   for (auto [ref, singular] : llvm::zip_equal(acc.getRefs(), acc.getSingular())) {
     unsigned number = llvm::find(accs, ref.getDefiningOp<AccOp>()) - accs.begin();
@@ -312,25 +331,32 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     changed = changed ? b.createOrFold<arith::OrIOp>(code.loc, changed, moved) : moved;
     auto value = dyn_cast<FloatAttr>(singular);
     if (value && !value.getValue().isNaN() && value.getType() == news.back().getType())
-      ok = code.both(ok, code.differs(news.back(), code.constant(value)));
+      change.ok = code.both(change.ok, code.differs(news.back(), code.constant(value)));
   }
-  if (!olds.empty()) {
-    Value started = args[state.started];
-    apply = code.both(code.both(started, changed), ok);
-    Values values = repairValues(acc, olds, news);
-    factor = values.front();
-    for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
-      unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
-      Value term = arith::MulFOp::create(b, code.loc, coefficient, args[states[number].value]);
-      added = added ? arith::AddFOp::create(b, code.loc, added, term).getResult() : term;
-    }
-    next[state.started] = ok ? b.createOrFold<arith::OrIOp>(code.loc, started, ok)
-                             : code.constant(b.getBoolAttr(true));
+  if (olds.empty())
+    return change;
+  change.apply = code.both(code.both(args[states[k].started], changed), change.ok);
+  Values values = repairValues(acc, olds, news);
+  change.factor = values.front();
+  for (auto [other, coefficient] : llvm::zip_equal(acc.getOthers(), ValueRange(values).drop_front())) {
+    unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
+    Value term = arith::MulFOp::create(b, code.loc, coefficient, args[states[number].value]);
+    change.added = change.added ? arith::AddFOp::create(b, code.loc, change.added, term).getResult() : term;
   }
+  return change;
+}
+
+void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
+  AccOp acc = accs[k];
+  const State &state = states[k];
+  Change change = findChange(k, next, args);
+  if (change.factor)
+    next[state.started] = change.ok ? b.createOrFold<arith::OrIOp>(code.loc, args[state.started], change.ok)
+                                    : code.constant(b.getBoolAttr(true));
   if (state.rest >= 0)
-    return addCompensated(acc, state, next, args, factor, apply, ok);
+    return addCompensated(acc, state, next, args, change);
   if (!state.memory) {
-    next[state.value] = advance(acc, args[state.value], factor, added, apply, ok);
+    next[state.value] = advance(acc, args[state.value], change);
     code.bind(acc.getResult(), next[state.value]);
     return;
   }
@@ -340,15 +366,72 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
                                             : OperandRange(nullptr, 0))
     if (operand.getParentRegion() != &acc.getValue() && !isa<ArrayType>(operand.getType()))
       code.eval(operand);
+  change.added = Value();
   overAxes(acc, [&](ValueRange at) {
     Value old = memref::LoadOp::create(b, code.loc, state.memory, at);
-    Value value = advance(acc, old, factor, Value(), apply, ok);
+    Value value = advance(acc, old, change);
     memref::StoreOp::create(b, code.loc, value, state.memory, at);
   });
 }
 
-Values FoldWriter::iterate(Value j, ValueRange args) {
-  code.bind(fold.getBody().getArgument(0), j);
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+/// What two parts of the range have left, as one: each state is repaired by what its references
+/// have become, as it would be if the other part's indices came behind, and the two are combined.
+Values FoldWriter::joined(ValueRange left, ValueRange right) {
+  Values next(left);
+  for (unsigned k = 0; k != accs.size(); ++k) {
+    const State &state = states[k];
+    // Each with references of its own, which scopes remember.
+    auto changeOf = [&](ValueRange side) {
+      code.open();
+      Change change = findChange(k, next, side);
+      code.close();
+      return change;
+    };
+    Change x = changeOf(left), y = changeOf(right);
+    auto sides = [&](int place) {
+      return std::pair(repaired(accs[k], left[place], x), repaired(accs[k], right[place], y));
+    };
+    auto [first, second] = sides(state.value);
+    if (state.rest >= 0) {
+      auto [one, other] = sides(state.rest);
+      auto [sum, lost] = sumAndRest(first, second);
+      next[state.value] = sum;
+      next[state.rest] =
+          arith::AddFOp::create(b, code.loc, arith::AddFOp::create(b, code.loc, one, other), lost);
+    } else {
+      next[state.value] = combined(accs[k], first, second);
+    }
+  }
+  for (const State &state : states)
+    if (state.started >= 0)
+      next[state.started] =
+          b.createOrFold<arith::OrIOp>(code.loc, left[state.started], right[state.started]);
+  return next;
+}
+
+/// The states of all lanes of a row. Both lanes of a pair join the lower one's states with the
+/// other's, so that they have the same bits.
+Values FoldWriter::joinLanes(ValueRange finals) {
+  Values own(finals);
+  for (int64_t mask = 1; mask < code.lanes->getForm().lanes; mask *= 2) {
+    Value isLower = code.lanes->isLower(mask);
+    Values left, right;
+    for (Value value : own) {
+      Value other = code.lanes->exchange(value, mask);
+      left.push_back(arith::SelectOp::create(b, code.loc, isLower, value, other));
+      right.push_back(arith::SelectOp::create(b, code.loc, isLower, other, value));
+    }
+    own = joined(left, right);
+  }
+  return own;
+}
+
+/// The steps of all states at the index that is bound.
+Values FoldWriter::iterate(ValueRange args) {
   auto steps = [&] {
     Values next(args);
     for (unsigned k = 0; k != accs.size(); ++k)
@@ -365,10 +448,19 @@ Values FoldWriter::iterate(Value j, ValueRange args) {
 void FoldWriter::run() {
   names.push_back(fold.getName().str());
   Values inits = initialise();
-  auto [lower, upper] = range();
-  Values finals = code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
-    return iterate(j, args);
-  });
+  Values finals;
+  if (code.lanes) {
+    finals = joinLanes(code.lanes->overColumns(fold.getBody().front(), fold.getName(), fold.getExtent(),
+                                               fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
+                                               ArrayRef(names).drop_front(),
+                                               [&](Value, ValueRange args) { return iterate(args); }));
+  } else {
+    auto [lower, upper] = range();
+    finals = code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
+      code.bind(fold.getBody().getArgument(0), j);
+      return iterate(args);
+    });
+  }
   for (auto [state, result] : llvm::zip_equal(states, fold.getResults())) {
     Value value = state.memory ? state.memory : finals[state.value];
     if (state.rest >= 0)

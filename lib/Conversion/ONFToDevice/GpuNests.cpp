@@ -1,5 +1,6 @@
 //===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Support/SymExpr.h"
@@ -276,13 +277,12 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.folds.push_back(fold.getName().str());
       result.hasPieces |= bool(fold.getPieces());
     }
-    // Tiles do not ask yet whether they are chosen.
-    if (nest.getChoices())
-      result.why = "it runs where an array has one value only";
-    else if (auto plan = findTiles(nest, result.why))
+    if (auto plan = findTiles(nest, result.why))
       result.fold = describe(*plan);
-    else
-      result.isProduct = findWarpProduct(nest).has_value();
+    else // a product does not ask whether it is chosen
+      result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
+    if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct)
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0};
     nests.push_back(std::move(result));
   }
   return nests;

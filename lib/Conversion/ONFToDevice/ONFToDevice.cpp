@@ -1,6 +1,7 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -167,6 +168,13 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
   LogicalResult lower(onf::ForOp nest, device::ProgramOp program, unsigned number) {
     if (!isLiftedToGpu(nest))
       return nest.emitOpError("expects axes bound to blocks of a GPU, as onf-lift-gpu binds them");
+    if (isLiftedToLanes(nest)) {
+      auto form = findRowLanes(nest);
+      if (!form)
+        return nest.emitOpError("is bound to lanes along its rows, but does not run along the last axis of "
+                                "what it reads or stores");
+      return lowerRowLanes(*form, program, number);
+    }
     if (isLiftedToWarps(nest)) {
       auto product = findWarpProduct(nest);
       if (!product)

@@ -345,26 +345,26 @@ Value ScalarCode::interleave(Value place) {
 }
 
 /// Strides of temporaries follow from their extents; those of other arrays are the caller's.
+static std::string withoutStrides(Operation *op, StringRef text) {
+  auto kernel = op->getParentOfType<onf::KernelOp>();
+  return kernel.getTemporaryNames() ? kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str() : text.str();
+}
+
 template <typename OpT> Value ScalarCode::offset(OpT op) {
   auto kernel = op->template getParentOfType<onf::KernelOp>();
-  auto stride = [&](StringRef text) {
-    return kernel.getTemporaryNames() ? symbol(kernel.withoutTemporaryStrides(*SymExpr::parse(text)).str())
-                                      : symbol(text);
-  };
+  auto stride = [&](StringRef text) { return symbol(withoutStrides(op, text)); };
   Value sum, last;
   auto add = [&](Value term) {
     sum = sum ? b.createOrFold<arith::AddIOp>(loc, sum, term) : term;
   };
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  auto interleaved = kernel->template getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
-  bool isInterleaved = interleaved && llvm::is_contained(interleaved.asArrayRef(), number);
   std::string along = (kernel.getArrayName(number) + ".s" + Twine(op.getArray().getType().getRank() - 1)).str();
   for (auto [term, coefficient] : llvm::zip_equal(op.getTerms(), op.getCoefficients())) {
     Value index = eval(term);
     SymExpr factor = *SymExpr::parse(cast<StringAttr>(coefficient).getValue());
     std::set<std::string> symbols;
     factor.collectSymbols(symbols);
-    if (isInterleaved && symbols.count(along)) { // the index of the last axis, of stride 1
+    if (isInterleaved(op.getArray()) && symbols.count(along)) { // the index of the last axis, of stride 1
       index = b.createOrFold<arith::MulIOp>(loc, index, symbol(kernel.withoutTemporaryStrides(factor).str()));
       last = last ? b.createOrFold<arith::AddIOp>(loc, last, index) : index;
       continue;
@@ -374,7 +374,7 @@ template <typename OpT> Value ScalarCode::offset(OpT op) {
   }
   if (last)
     add(interleave(last));
-  if (isInterleaved && op.getConstant() != "0") {
+  if (isInterleaved(op.getArray()) && op.getConstant() != "0") {
     op.emitError("has an offset in an interleaved array");
     failed = true;
   }
@@ -453,7 +453,16 @@ Value ScalarCode::evalAt(onf::AtOp at) {
   return memref::LoadOp::create(b, loc, state, indices);
 }
 
-void ScalarCode::store(onf::StoreOp op) {
+Value ScalarCode::addressOf(onf::LoadOp op) { return offset(op); }
+
+Value ScalarCode::addressOf(onf::StoreOp op) { return offset(op); }
+
+Value ScalarCode::coefficientOf(Operation *op, unsigned term) {
+  auto coefficients = op->getAttrOfType<ArrayAttr>("coefficients");
+  return symbol(withoutStrides(op, cast<StringAttr>(coefficients[term]).getValue()));
+}
+
+Value ScalarCode::stored(onf::StoreOp op) {
   Location outer = loc;
   loc = op.getLoc();
   Value value = convert(eval(op.getValue()), op.getArray().getType().getElementType());
@@ -464,6 +473,14 @@ void ScalarCode::store(onf::StoreOp op) {
                             "of a kernel of its own, which the next one takes as a parameter";
     failed = true;
   }
+  loc = outer;
+  return value;
+}
+
+void ScalarCode::store(onf::StoreOp op) {
+  Location outer = loc;
+  loc = op.getLoc();
+  Value value = stored(op);
   Value where = offset(op);
   device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
   loc = outer;

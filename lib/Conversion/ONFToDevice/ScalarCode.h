@@ -15,6 +15,8 @@
 
 namespace moa {
 
+class LaneCode;
+
 class ScalarCode {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -31,6 +33,14 @@ public:
     products[value] = {left, right};
   }
   void store(onf::StoreOp op);
+  /// The value that is stored, in the array's element type.
+  mlir::Value stored(onf::StoreOp op);
+  /// Where an element stands in its array, and what one of its terms is multiplied with.
+  mlir::Value addressOf(onf::LoadOp op);
+  mlir::Value addressOf(onf::StoreOp op);
+  mlir::Value coefficientOf(mlir::Operation *op, unsigned term);
+  /// The array of the program that stands for one of the kernel.
+  mlir::Value arrayOf(mlir::Value array) { return arrays.lookup(array); }
 
   //===--- Structure ------------------------------------------------------===//
   mlir::Value index(int64_t value);
@@ -76,6 +86,9 @@ public:
   llvm::DenseMap<mlir::Value, SymExpr> indices;
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
+
+  /// What shares the columns of a row, if they are shared (RowLanes.h).
+  LaneCode *lanes = nullptr;
 
   /// Whether evaluating the value here would read memory or run a fold.
   bool isCostly(mlir::Value value);

@@ -339,6 +339,7 @@ private:
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
   mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
+  mlir::Value chosen;     // whether the nest runs, of the whole block; null where it always does
   mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile
   Values heldRows; // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none

@@ -25,13 +25,37 @@ SymExpr tilesOf(const SymExpr &extent, int64_t size) {
   return SymExpr::floorDiv(extent + SymExpr(size - 1), SymExpr(size));
 }
 
+/// Whether one interval that is known to be full, of indices alone, is all that a guard says: each of
+/// its conditions bounds it, also those that are not affine, as that of a row's block.
+static bool isOneInterval(const TilePlan &plan) {
+  auto pieces = plan.fold.getPieces();
+  if (!pieces || pieces->size() != 1 || !cast<PieceAttr>((*pieces)[0]).getFull())
+    return false;
+  GuardOp guard = rows::getGuard(plan.fold);
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open;
+  if (guard)
+    open.push_back(guard.getCondition());
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second)
+      continue;
+    if (isa<LoadOp, FoldOp>(op))
+      return false;
+    llvm::append_range(open, op->getOperands());
+  }
+  return true;
+}
+
 /// What a fold's guard says of tiles, if it tells more than the intervals of the fold do.
 static std::optional<TilePredicate> readPredicate(const TilePlan &plan) {
   TilePredicate predicate(plan.nest, plan.fold);
   auto pieces = plan.fold.getPieces();
   if (predicate.needsPairs())
     return predicate;
-  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1))
+  if (!predicate.tells() || (predicate.getTerms().empty() && pieces && pieces->size() == 1) ||
+      isOneInterval(plan))
     return std::nullopt;
   return predicate;
 }

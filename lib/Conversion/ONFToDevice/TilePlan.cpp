@@ -315,6 +315,12 @@ SmallVector<int64_t> moa::findInterleaved(onf::KernelOp kernel) {
   return arrays;
 }
 
+bool moa::isInterleaved(Value array) {
+  auto argument = cast<BlockArgument>(array);
+  auto arrays = argument.getOwner()->getParentOp()->getAttrOfType<DenseI64ArrayAttr>(kInterleavedAttr);
+  return arrays && llvm::is_contained(arrays.asArrayRef(), argument.getArgNumber());
+}
+
 std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   auto plan = findTiles(nest, why);
   if (!plan)

@@ -213,11 +213,18 @@ void TileKernel::findFullRange(ScalarCode &code) {
   firstFull = between(at(low, plan.shape.keys - 1, "tile"), firstTile, endTile, "first_full");
   endFull = between(at(high, 0, "tile"), firstFull, endTile, "end_full");
   // Integers have no tiles that are full unless their factor keeps the order.
-  Value ordered;
-  for (auto [score, product] : llvm::zip(plan.folded.scores, products))
-    if (score.type.isIndex() && product.value)
-      ordered = code.both(ordered, keepsOrder(code, code.eval(product.factor)));
-  if (ordered) {
+  auto isRead = [&](auto pair) { return std::get<0>(pair).type.isIndex() && std::get<1>(pair).value; };
+  auto integers = llvm::make_filter_range(llvm::zip(plan.folded.scores, products), isRead);
+  if (!integers.empty()) {
+    auto all = [&] {
+      Value ordered;
+      for (auto [score, product] : integers)
+        ordered = code.both(ordered, keepsOrder(code, code.eval(product.factor)));
+      return Values{ordered};
+    };
+    // What a factor is read from may be there only where the nest is chosen.
+    auto none = [&] { return Values{code.constant(b.getBoolAttr(false))}; };
+    Value ordered = chosen ? code.branch(chosen, {b.getI1Type()}, all, none)[0] : all()[0];
     firstFull = arith::SelectOp::create(b, code.named("first_full"), ordered, firstFull, endTile);
     endFull = arith::SelectOp::create(b, code.named("end_full"), ordered, endFull, endTile);
   }
@@ -414,8 +421,11 @@ LogicalResult TileKernel::run() {
   if (plan.shape.takesTurns)
     turns = device::BarriersOp::create(b, code.named("turns"),
                                        BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
+  chosen = onf::ForOp(plan.nest).buildChoice();
   findProducts(code);
   bindBlock(code);
+  if (chosen)
+    chosen = code.eval(chosen);
   findRange(code);
   predicate ? collectTiles(code) : findFullRange(code);
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
@@ -425,7 +435,7 @@ LogicalResult TileKernel::run() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());
     code.open();
-    body();
+    chosen ? code.when(chosen, body) : body();
     code.close();
   };
   fill(roles.getConsumer(), [&] { consume(code); });

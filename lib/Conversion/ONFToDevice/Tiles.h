@@ -38,6 +38,8 @@ std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
 llvm::SmallVector<int64_t> findInterleaved(onf::KernelOp kernel);
 /// The attribute of a kernel, while it is lowered, that says which these are.
 inline constexpr llvm::StringLiteral kInterleavedAttr = "moa.interleaved";
+/// Whether it says so of an array.
+bool isInterleaved(mlir::Value array);
 /// Whether a nest sums up products of floats of 16 bits or integers of 8, which tensor
 /// cores are for.
 bool contractsNarrow(onf::ForOp nest);

@@ -54,6 +54,37 @@ DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
+    {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes.
+template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
+  constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
+  struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
+  if (stride == 1 && count >= W && uintptr_t(from) % sizeof(Unit) == 0) {
+    UNROLL for (int u = 0; u < W / UNIT; ++u) {
+      const Unit unit = reinterpret_cast<const Unit *>(from)[u];
+      UNROLL for (int e = 0; e < UNIT; ++e) to[u * UNIT + e] = unit.x[e];
+    }
+  } else {
+    UNROLL for (int e = 0; e < W; ++e)
+      if (e < count) to[e] = from[e * stride];
+  }
+}
+)"},
+    {"store_run", R"(// Writes elements of an array, as load_run reads them.
+template <class T, int W> DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) {
+  constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
+  struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
+  if (stride == 1 && count >= W && uintptr_t(to) % sizeof(Unit) == 0) {
+    UNROLL for (int u = 0; u < W / UNIT; ++u) {
+      Unit unit;
+      UNROLL for (int e = 0; e < UNIT; ++e) unit.x[e] = from[u * UNIT + e];
+      reinterpret_cast<Unit *>(to)[u] = unit;
+    }
+  } else {
+    UNROLL for (int e = 0; e < W; ++e)
+      if (e < count) to[e * stride] = from[e];
+  }
+}
+)"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.
 template <class T> DEVICE bool differ_ordered(T a, T b) { return a < b || a > b; }
 )"},

@@ -253,6 +253,19 @@ void KernelPrinter::printStatement(Operation &op) {
         write(access(store.getArray(), store.getOffset()) + " = " +
               value(store.getValue()).text + ";");
       })
+      .Case<device::LoadRunOp>([&](auto load) {
+        helpers.insert("load_run");
+        writeCall("load_run(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
+      })
+      .Case<device::StoreRunOp>([&](auto store) {
+        helpers.insert("store_run");
+        writeCall("store_run(" + element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
+      })
+      .Case<device::ExchangeOp>([&](auto exchange) {
+        define(op, {"__shfl_xor_sync(0xffffffff, " + value(exchange.getOperand()).text + ", " +
+                    std::to_string(exchange.getMask()) + ")"},
+               /*mayInline=*/false);
+      })
       .Case<device::Exp2Op>([&](auto exp) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
@@ -291,6 +304,13 @@ void KernelPrinter::printScalar(Operation &op) {
 std::string KernelPrinter::access(Value array, Value offset) {
   unsigned number = cast<BlockArgument>(array).getArgNumber();
   return names.of(number) + "[" + value(offset).text + "]";
+}
+
+/// Where a run starts, its stride and how many elements of it exist.
+template <typename OpT> std::string KernelPrinter::runAt(OpT op) {
+  unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
+  return names.of(number) + " + " + value(op.getOffset()).at(Expr::sum + 1) + ", " +
+         value(op.getStride()).text + ", " + value(op.getCount()).text + ")";
 }
 
 std::string KernelPrinter::element(Value local, OperandRange indices) {
@@ -388,7 +408,7 @@ std::string KernelPrinter::printSignature() {
   };
   auto isRead = [&](unsigned number) {
     return llvm::none_of(program.getBody().getArgument(number).getUsers(), [&](Operation *user) {
-      return isa<device::StoreOp>(user) && kernel->isAncestor(user);
+      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
     });
   };
   for (unsigned number : launch.parameters.arrays)

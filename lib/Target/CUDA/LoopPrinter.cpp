@@ -10,7 +10,7 @@ bool KernelPrinter::mustUnroll(scf::ForOp loop) {
   bool found = false;
   loop.walk([&](Operation *op) {
     for (Value index : op->getOperands())
-      found |= isa<memref::LoadOp, memref::StoreOp>(op) && index == loop.getInductionVar();
+      found |= isa<memref::LoadOp, memref::StoreOp, device::LoadRunOp, device::StoreRunOp>(op) && index == loop.getInductionVar();
   });
   return found;
 }

@@ -59,7 +59,7 @@ void Collector::place(Operation *op) {
 
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case<device::LoadOp, device::StoreOp>(
+      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>(

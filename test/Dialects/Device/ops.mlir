@@ -56,6 +56,33 @@ device.program @rows attributes {symbols = ["N"], requires = ["N % 2 == 0"], arg
   }
 }
 
+// Lanes that share a row: runs of adjacent elements, and what lanes exchange.
+// CHECK-LABEL: device.program @lanes
+device.program @lanes attributes {symbols = ["N"], requires = [], arg_names = ["x"],
+    result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
+  device.kernel @lanes_0 blocks "N" threads 32 {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %row = device.block
+    %row_stride = device.symbol "x.s0"
+    %at = arith.muli %row, %row_stride : index
+    %kept = memref.alloca() : memref<2x8xbf16>
+    // CHECK: device.load_run %x[%{{.*}}] stride %{{.*}} count %{{.*}} to %{{.*}}[%{{.*}}] : <[N, 64], bf16>, memref<2x8xbf16>
+    device.load_run %x[%at] stride %c1 count %c8 to %kept[%c0] : !moa.array<[N, 64], bf16>, memref<2x8xbf16>
+    %e = memref.load %kept[%c0, %c1] : memref<2x8xbf16>
+    %wide = arith.extf %e : bf16 to f32
+    // CHECK: device.exchange %{{.*}} mask 4 : f32
+    %other = device.exchange %wide mask 4 : f32
+    %rounded = arith.truncf %other : f32 to bf16
+    %run = memref.alloca() : memref<8xbf16>
+    memref.store %rounded, %run[%c0] : memref<8xbf16>
+    // CHECK: device.store_run %{{.*}}[] to %y[%{{.*}}] stride %{{.*}} count %{{.*}} : memref<8xbf16>, <[N, 64], bf16>
+    device.store_run %run[] to %y[%at] stride %c1 count %c1 : memref<8xbf16>, !moa.array<[N, 64], bf16>
+  }
+}
+
 // Warpgroups: rings, barriers, both roles, contractions of both kinds.
 // CHECK-LABEL: device.program @tiles
 device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["q", "k", "v"],

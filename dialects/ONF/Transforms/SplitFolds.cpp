@@ -1,0 +1,525 @@
+//===- SplitFolds.cpp - R4: a range in parts, nest by nest ----------------===//
+#include "dialects/ONF/Transforms/SplitFolds.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "dialects/ONF/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace moa::onf {
+
+#define GEN_PASS_DEF_ONFSPLITFOLDS
+#include "dialects/ONF/Transforms/ONFPasses.h.inc"
+
+//===----------------------------------------------------------------------===//
+// What can be split
+//===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> constantOf(StringRef text) {
+  auto expression = SymExpr::parse(text);
+  return expression ? expression->getConstant() : std::nullopt;
+}
+
+static SmallVector<AccOp> accsOf(FoldOp fold) {
+  return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
+}
+
+static Type elementOf(AccOp acc) {
+  auto array = dyn_cast<ArrayType>(acc.getResult().getType());
+  return array ? array.getElementType() : acc.getResult().getType();
+}
+
+/// The elements of a temporary that holds a state; null for none.
+static Type storedType(Type type) {
+  OpBuilder b(type.getContext());
+  if (type.isF32() || type.isF64() || type.isInteger(64))
+    return type;
+  if (type.isIndex())
+    return b.getI64Type();
+  return type.isInteger(1) ? b.getI8Type() : Type();
+}
+
+bool canSplitFold(ForOp nest) {
+  Block &body = nest.getBody().front();
+  auto folds = llvm::to_vector(body.getOps<FoldOp>());
+  if (!isa<KernelOp>(nest->getParentOp()) || nest.getLift() || folds.size() != 1 || folds[0].getPieces() ||
+      folds[0].getLift())
+    return false;
+  auto areKnown = [](ArrayAttr extents) {
+    return llvm::all_of(extents.getAsValueRange<StringAttr>(),
+                        [](StringRef extent) { return constantOf(extent).has_value(); });
+  };
+  for (AccOp acc : accsOf(folds[0]))
+    if (!storedType(elementOf(acc)) || !areKnown(acc.getExtents()))
+      return false;
+  for (auto loop : body.getOps<ForOp>()) {
+    bool isFlat = llvm::none_of(loop.getBody().front(), [](Operation &op) { return isa<ForOp, FoldOp>(op); });
+    if (!isFlat || !areKnown(loop.getExtents()))
+      return false;
+  }
+  WalkResult reads = nest.walk([&](AtOp at) {
+    bool isPlain = llvm::all_of(at.getIndices(), [&](Value index) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      return argument && isa<ForOp>(argument.getOwner()->getParentOp());
+    });
+    return isPlain ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !reads.wasInterrupted();
+}
+
+//===----------------------------------------------------------------------===//
+// The nests
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Splitter {
+public:
+  Splitter(ForOp nest, int64_t length)
+      : nest(nest), fold(*nest.getBody().getOps<FoldOp>().begin()), length(length),
+        kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {}
+  void run();
+
+private:
+  /// A state that results are made of, at indices of the loop around it.
+  struct Read {
+    unsigned acc = 0;
+    SmallVector<Value> indices;
+    bool operator==(const Read &other) const { return acc == other.acc && indices == other.indices; }
+  };
+  ForOp makeNest(ArrayAttr names, ArrayAttr extents);
+  ArrayAttr with(ArrayAttr list, StringRef text);
+  BlockArgument addTemporary(AccOp acc);
+  void addPartNest();
+  void addMergeNest(ForOp loop);
+  SmallVector<Read> readsOf(ForOp loop);
+  Value loadPart(unsigned acc, ValueRange rows, Value part, ValueRange indices);
+  Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states);
+  FoldOp mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &map);
+  void removeUnused(ForOp made);
+  unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
+  std::string numParts() {
+    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(length - 1), SymExpr(length)).str();
+  }
+
+  ForOp nest;
+  FoldOp fold;
+  int64_t length;
+  KernelOp kernel;
+  SmallVector<AccOp> accs;
+  OpBuilder b;
+  Location loc;
+  SmallVector<BlockArgument> temporaries; // of each state
+};
+} // namespace
+
+ArrayAttr Splitter::with(ArrayAttr list, StringRef text) {
+  SmallVector<Attribute> all(list.begin(), list.end());
+  all.insert(all.begin() + partAxis(), b.getStringAttr(text));
+  return b.getArrayAttr(all);
+}
+
+ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
+  b.setInsertionPoint(nest);
+  auto made = ForOp::create(b, nest.getLoc(), names, extents);
+  // The axes of a choice stand in front of those that are new.
+  if (nest.getChoices()) {
+    made.getChoicesMutable().assign(nest.getChoices());
+    made.setChoiceAxesAttr(nest.getChoiceAxesAttr());
+    made.setChoiceAttr(nest.getChoiceAttr());
+  }
+  b.createBlock(&made.getBody(), {}, SmallVector<Type>(extents.size(), b.getIndexType()),
+                SmallVector<Location>(extents.size(), nest.getLoc()));
+  return made;
+}
+
+/// The states of all parts: the nest's axes with that of the parts in front of the last one, then
+/// the axes of the state.
+BlockArgument Splitter::addTemporary(AccOp acc) {
+  auto isTaken = [&](const std::string &name) {
+    return kernel.findArray(name) ||
+           llvm::is_contained(kernel.getSymbols().getAsValueRange<StringAttr>(), name);
+  };
+  std::string base = (acc.getName() + "_parts").str(), name = base;
+  for (unsigned k = 2; isTaken(name); ++k)
+    name = base + std::to_string(k);
+  SmallVector<SymExpr> shape;
+  for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
+    for (StringRef extent : list.getAsValueRange<StringAttr>())
+      shape.push_back(*SymExpr::parse(extent));
+  auto type = ArrayType::get(b.getContext(), shape, storedType(elementOf(acc)));
+  SmallVector<Attribute> names, types;
+  if (kernel.getTemporaryNames()) {
+    llvm::append_range(names, *kernel.getTemporaryNames());
+    llvm::append_range(types, *kernel.getTemporaryTypes());
+  }
+  names.push_back(b.getStringAttr(name));
+  types.push_back(TypeAttr::get(type));
+  kernel.setTemporaryNamesAttr(b.getArrayAttr(names));
+  kernel.setTemporaryTypesAttr(b.getArrayAttr(types));
+  return kernel.getBody().front().addArgument(type, acc.getLoc());
+}
+
+static ArrayAttr stridesOf(OpBuilder &b, KernelOp kernel, BlockArgument array) {
+  SmallVector<Attribute> strides;
+  for (unsigned axis = 0; axis < cast<ArrayType>(array.getType()).getRank(); ++axis)
+    strides.push_back(b.getStringAttr(kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)));
+  return b.getArrayAttr(strides);
+}
+
+/// The nest with an axis of parts: what stands in front of the fold, the fold where its indices are
+/// those of the part, and its states.
+void Splitter::addPartNest() {
+  ForOp made = makeNest(with(nest.getNames(), "part"), with(nest.getExtents(), numParts()));
+  Block &body = made.getBody().front();
+  IRMapping map;
+  SmallVector<Value> rows(body.getArguments().begin(), body.getArguments().end());
+  Value part = rows[partAxis()];
+  for (auto [k, argument] : llvm::enumerate(nest.getBody().getArguments()))
+    map.map(argument, rows[k + (k >= partAxis())]);
+  for (Operation &op : nest.getBody().front()) {
+    if (&op == fold)
+      break;
+    if (!isa<StoreOp, ForOp>(op))
+      b.clone(op, map);
+  }
+  auto copy = cast<FoldOp>(b.clone(*fold, map));
+  Block &inside = copy.getBody().front();
+  OpBuilder at = OpBuilder::atBlockBegin(&inside);
+  Value size = arith::ConstantIndexOp::create(at, loc, length);
+  Value first = arith::MulIOp::create(at, loc, part, size);
+  Value end = arith::AddIOp::create(at, loc, first, size);
+  Value j = inside.getArgument(0);
+  Value above = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, j, first);
+  Value below = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, j, end);
+  Value isInPart = arith::AndIOp::create(at, loc, above, below);
+  auto guards = llvm::to_vector(inside.getOps<GuardOp>());
+  if (guards.empty()) {
+    GuardOp::create(at, loc, isInPart);
+  } else {
+    at.setInsertionPoint(guards[0]);
+    guards[0].getConditionMutable().assign(
+        arith::AndIOp::create(at, loc, isInPart, guards[0].getCondition()));
+  }
+  for (auto [k, acc] : llvm::enumerate(accs)) {
+    BlockArgument array = temporaries[k];
+    OpBuilder in = b;
+    SmallVector<Value> terms = rows, axes;
+    if (!acc.getExtents().empty()) {
+      auto loop = ForOp::create(b, loc, acc.getNames(), acc.getExtents());
+      size_t rank = acc.getExtents().size();
+      OpBuilder::InsertionGuard guard(b);
+      Block *block = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(rank, b.getIndexType()),
+                                   SmallVector<Location>(rank, loc));
+      in = OpBuilder::atBlockEnd(block);
+      llvm::append_range(axes, block->getArguments());
+      llvm::append_range(terms, axes);
+    }
+    Value state = copy.getResult(k);
+    if (!axes.empty())
+      state = AtOp::create(in, loc, elementOf(acc), state, axes);
+    if (state.getType().isInteger(1))
+      state = arith::ExtUIOp::create(in, loc, in.getI8Type(), state);
+    StoreOp::create(in, acc.getLoc(), state, array, terms, stridesOf(b, kernel, array), "0");
+  }
+}
+
+/// The states that the stores of a loop, or those of the rows, are made of, with all that these
+/// refer to, in the order of the fold.
+SmallVector<Splitter::Read> Splitter::readsOf(ForOp loop) {
+  SmallVector<Value> open;
+  Block &scope = loop ? loop.getBody().front() : nest.getBody().front();
+  for (auto store : scope.getOps<StoreOp>())
+    llvm::append_range(open, store->getOperands());
+  std::vector<SmallVector<Read>> found(accs.size());
+  llvm::DenseSet<Value> seen;
+  auto add = [&](unsigned acc, SmallVector<Value> indices) {
+    Read read{acc, std::move(indices)};
+    if (!llvm::is_contained(found[acc], read))
+      found[acc].push_back(std::move(read));
+  };
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second)
+      continue;
+    if (auto at = dyn_cast<AtOp>(op))
+      add(cast<OpResult>(at.getState()).getResultNumber(), SmallVector<Value>(at.getIndices()));
+    else if (op == fold)
+      add(cast<OpResult>(value).getResultNumber(), {});
+    else
+      llvm::append_range(open, op->getOperands());
+  }
+  for (unsigned k = accs.size(); k-- > 0;)
+    if (!found[k].empty())
+      for (ValueRange list : {ValueRange(accs[k].getRefs()), ValueRange(accs[k].getOthers())})
+        for (Value other : list)
+          add(llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin(), {});
+  SmallVector<Read> reads;
+  for (auto &list : found)
+    llvm::append_range(reads, list);
+  return reads;
+}
+
+/// The state of a part, in its own type.
+Value Splitter::loadPart(unsigned k, ValueRange rows, Value part, ValueRange indices) {
+  BlockArgument array = temporaries[k];
+  SmallVector<Value> terms(rows);
+  terms.insert(terms.begin() + partAxis(), part);
+  llvm::append_range(terms, indices);
+  Type element = cast<ArrayType>(array.getType()).getElementType(), type = elementOf(accs[k]);
+  Value state = LoadOp::create(b, loc, element, array, terms, stridesOf(b, kernel, array), b.getStringAttr("0"));
+  if (type.isIndex())
+    return arith::IndexCastOp::create(b, loc, type, state);
+  if (!type.isInteger(1))
+    return state;
+  Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, state, zero);
+}
+
+static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
+  if (isa<FloatType>(x.getType()))
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, y);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
+}
+
+/// What a part adds to a state: its own state, repaired from the part's references to the merged ones.
+/// It stays as it is where these are the same, and where the part's were singular: it had no element
+/// then and is the identity. That is a choice of factors, so that reading the state waits for nothing.
+Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states) {
+  AccOp acc = accs[reads[k].acc];
+  Value part = parts[k];
+  if (acc.getRefs().empty())
+    return part;
+  auto numberOf = [&](Value state) {
+    unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
+    return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) - reads.begin();
+  };
+  IRMapping map;
+  Value stays, changed;
+  auto either = [&](Value x, Value y) -> Value {
+    return x ? arith::OrIOp::create(b, loc, x, y).getResult() : y;
+  };
+  Block &repair = acc.getRepair().front();
+  for (auto [n, ref, limit] : llvm::enumerate(acc.getRefs(), acc.getSingular())) {
+    Value before = parts[numberOf(ref)], after = states[numberOf(ref)];
+    map.map(repair.getArgument(2 * n), before);
+    map.map(repair.getArgument(2 * n + 1), after);
+    changed = either(changed, differs(b, loc, before, after));
+    auto value = cast<FloatAttr>(limit);
+    if (!value.getValue().isNaN() && value.getType() == before.getType())
+      stays = either(stays, arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, before,
+                                                  arith::ConstantOp::create(b, loc, value)));
+  }
+  Value isSame = arith::XOrIOp::create(b, loc, changed,
+                                       arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  stays = either(stays, isSame);
+  for (Operation &op : repair.without_terminator())
+    b.clone(op, map);
+  auto yielded = [&](unsigned n, TypedAttr neutral) -> Value {
+    Value value = map.lookupOrDefault(repair.getTerminator()->getOperand(n));
+    return arith::SelectOp::create(b, loc, stays, arith::ConstantOp::create(b, loc, neutral), value);
+  };
+  if (acc.getCombine() == ScalarFn::select) {
+    Value identity = arith::ConstantOp::create(b, loc, getIdentityOf(acc, acc.getMonoid(), part.getType()));
+    return arith::SelectOp::create(b, loc, yielded(0, b.getBoolAttr(true)), part, identity);
+  }
+  Monoid combine = acc.getCombine() == ScalarFn::mul ? Monoid::mul : Monoid::add;
+  Value moved = buildMonoid(b, loc, combine, part, yielded(0, getIdentity(combine, part.getType())));
+  for (auto [n, other] : llvm::enumerate(acc.getOthers())) {
+    Value coefficient = yielded(n + 1, cast<TypedAttr>(b.getZeroAttr(part.getType())));
+    moved = arith::AddFOp::create(b, loc, moved,
+                                  arith::MulFOp::create(b, loc, coefficient, parts[numberOf(other)]));
+  }
+  return moved;
+}
+
+/// The fold over the parts, without axes: one state per element that is read.
+FoldOp Splitter::mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &map) {
+  SmallVector<Type> types;
+  for (const Read &read : reads)
+    types.push_back(elementOf(accs[read.acc]));
+  auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()), AxisAttr(),
+                               ArrayAttr(), ValueRange{});
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&merged.getBody(), {}, b.getIndexType(), loc);
+  ValueRange rows = made.getBody().getArguments().take_front(nest.getExtents().size());
+  SmallVector<Value> parts, states;
+  for (const Read &read : reads) {
+    auto indices = llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
+    parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
+  }
+  for (auto [k, read] : llvm::enumerate(reads)) {
+    AccOp acc = accs[read.acc];
+    Value value = merge(k, reads, parts, states);
+    auto mapped = [&](ValueRange list) {
+      return llvm::map_to_vector(list, [&](Value state) {
+        unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
+        return states[llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) -
+                      reads.begin()];
+      });
+    };
+    auto copy = AccOp::create(b, acc.getLoc(), value.getType(), acc.getMonoid(), acc.getNameAttr(),
+                              b.getArrayAttr({}), b.getArrayAttr({}), mapped(acc.getRefs()),
+                              mapped(acc.getOthers()), acc.getCombine(), acc.getSingular(), TypeAttr(),
+                              acc.getFunctionAttr());
+    OpBuilder::InsertionGuard inner(b);
+    b.createBlock(&copy.getValue());
+    YieldOp::create(b, loc, value);
+    if (!acc.getRepair().empty()) {
+      IRMapping clone;
+      acc.getRepair().cloneInto(&copy.getRepair(), clone);
+    }
+    states.push_back(copy.getResult());
+  }
+  YieldOp::create(b, loc, states);
+  return merged;
+}
+
+/// What is left of the nest for one of its loops, whose axes become the nest's last, or for the
+/// stores of its rows.
+void Splitter::addMergeNest(ForOp loop) {
+  SmallVector<Attribute> names(nest.getNames().begin(), nest.getNames().end()),
+      extents(nest.getExtents().begin(), nest.getExtents().end());
+  if (loop) {
+    for (StringRef name : loop.getNames().getAsValueRange<StringAttr>()) {
+      Attribute own = b.getStringAttr(name);
+      for (unsigned k = 2; llvm::is_contained(names, own); ++k)
+        own = b.getStringAttr(name + Twine(k));
+      names.push_back(own);
+    }
+    llvm::append_range(extents, loop.getExtents());
+  }
+  ForOp made = makeNest(b.getArrayAttr(names), b.getArrayAttr(extents));
+  auto arguments = made.getBody().getArguments();
+  IRMapping map;
+  map.map(nest.getBody().getArguments(), arguments.take_front(nest.getExtents().size()));
+  if (loop)
+    map.map(loop.getBody().getArguments(), arguments.drop_front(nest.getExtents().size()));
+  SmallVector<Read> reads = readsOf(loop);
+  FoldOp merged;
+  auto clone = [&](Operation &op) {
+    auto at = dyn_cast<AtOp>(op);
+    if (!at)
+      return (void)b.clone(op, map);
+    Read read{static_cast<unsigned>(cast<OpResult>(at.getState()).getResultNumber()),
+              SmallVector<Value>(at.getIndices())};
+    auto found = llvm::find(reads, read);
+    if (found != reads.end())
+      map.map(at.getResult(), merged.getResult(found - reads.begin()));
+  };
+  for (Operation &op : nest.getBody().front()) {
+    if (&op == fold) {
+      merged = mergeFold(reads, made, map);
+      for (auto [k, read] : llvm::enumerate(reads))
+        if (read.indices.empty())
+          map.map(fold.getResult(read.acc), merged.getResult(k));
+    } else if (isa<ForOp>(op)) {
+      if (&op == loop)
+        for (Operation &inner : loop.getBody().front())
+          clone(inner);
+    } else if (!isa<StoreOp>(op) || !loop) {
+      // What needs states that are not merged here is needed by no store.
+      bool isNeeded = llvm::all_of(op.getOperands(), [&](Value value) {
+        return !value.getDefiningOp() || map.contains(value);
+      });
+      if (isNeeded)
+        clone(op);
+    }
+  }
+  removeUnused(made);
+}
+
+void Splitter::removeUnused(ForOp made) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(made.getBody().front())))
+    if (!isa<StoreOp>(op) && op.use_empty())
+      op.erase();
+}
+
+void Splitter::run() {
+  for (AccOp acc : accs)
+    temporaries.push_back(addTemporary(acc));
+  addPartNest();
+  Block &body = nest.getBody().front();
+  if (!body.getOps<StoreOp>().empty())
+    addMergeNest(ForOp());
+  for (auto loop : llvm::to_vector(body.getOps<ForOp>()))
+    addMergeNest(loop);
+  nest.erase();
+}
+
+void splitFold(ForOp nest, int64_t length) { Splitter(nest, length).run(); }
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ONFSplitFolds final : impl::ONFSplitFoldsBase<ONFSplitFolds> {
+  using Base::Base;
+
+  /// Whether the rows that share what a fold reads are few and the range may be long: both are
+  /// seen at compile time.
+  bool isWorthSplitting(ForOp nest) {
+    auto folds = llvm::to_vector(nest.getBody().getOps<FoldOp>());
+    if (folds.size() != 1)
+      return false;
+    auto range = constantOf(folds[0].getExtent());
+    if (range && *range <= length)
+      return false;
+    // Nests of temporaries have parts, or merge them.
+    auto kernel = nest->getParentOfType<KernelOp>();
+    auto isTemporary = [&](Value array) {
+      return kernel.isTemporary(cast<BlockArgument>(array).getArgNumber());
+    };
+    SmallVector<LoadOp> reads;
+    bool hasTemporary = false;
+    nest.walk([&](Operation *op) {
+      if (auto store = dyn_cast<StoreOp>(op))
+        hasTemporary |= isTemporary(store.getArray());
+      auto load = dyn_cast<LoadOp>(op);
+      hasTemporary |= load && isTemporary(load.getArray());
+      if (load && isOn(load, folds[0].getBody().getArgument(0)))
+        reads.push_back(load);
+    });
+    int64_t count = 1;
+    for (auto [axis, extent] : llvm::zip_equal(nest.getBody().getArguments(),
+                                               nest.getExtents().getAsValueRange<StringAttr>())) {
+      bool isShared = axis == nest.getBody().getArguments().back() ||
+                      llvm::any_of(reads, [&](LoadOp load) { return !isOn(load, axis); });
+      if (!isShared)
+        continue;
+      auto size = constantOf(extent);
+      if (!size || *size > rows)
+        return false;
+      count *= *size;
+    }
+    return !hasTemporary && count <= rows;
+  }
+
+  /// Whether where a load reads depends on an index.
+  static bool isOn(LoadOp load, Value index) {
+    llvm::DenseSet<Value> seen;
+    SmallVector<Value> open(load.getTerms());
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      if (value == index)
+        return true;
+      if (Operation *op = value.getDefiningOp(); op && seen.insert(value).second)
+        llvm::append_range(open, op->getOperands());
+    }
+    return false;
+  }
+
+  void runOnOperation() override {
+    getOperation()->walk([&](KernelOp kernel) {
+      for (auto nest : llvm::to_vector(kernel.getBody().getOps<ForOp>()))
+        if (isWorthSplitting(nest) && canSplitFold(nest))
+          splitFold(nest, length);
+    });
+  }
+};
+} // namespace
+
+} // namespace moa::onf

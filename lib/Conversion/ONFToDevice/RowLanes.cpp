@@ -1,0 +1,665 @@
+//===- RowLanes.cpp - a nest whose rows lanes share -----------------------===//
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+/// Columns below which one thread takes a row, and registers for what a lane keeps of it.
+static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
+/// Runs of a block where the columns are an axis of the nest.
+static constexpr int64_t kMostRuns = 4;
+
+//===----------------------------------------------------------------------===//
+// The form
+//===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> constantOf(StringRef text) {
+  auto expression = SymExpr::parse(text);
+  return expression ? expression->getConstant() : std::nullopt;
+}
+
+static bool canRun(Type element) {
+  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8;
+}
+
+static StringRef arrayName(Value array) {
+  auto argument = cast<BlockArgument>(array);
+  return cast<onf::KernelOp>(argument.getOwner()->getParentOp()).getArrayName(argument.getArgNumber());
+}
+
+/// The number of the term that is `index` itself along the array's last axis; nothing where the
+/// address depends on the index otherwise.
+template <typename OpT> static std::optional<unsigned> findColumn(OpT op, Value index, rows::Dependence &deps) {
+  ArrayType type = op.getArray().getType();
+  if (type.getRank() == 0 || !canRun(type.getElementType()))
+    return std::nullopt;
+  std::string last = (arrayName(op.getArray()) + ".s" + Twine(type.getRank() - 1)).str();
+  std::optional<unsigned> column;
+  for (auto [k, term] : llvm::enumerate(op.getTerms())) {
+    if (term != index && !deps.on(term, index))
+      continue;
+    if (column || term != index || cast<StringAttr>(op.getCoefficients()[k]).getValue() != last)
+      return std::nullopt;
+    column = k;
+  }
+  return column;
+}
+
+/// Whether every subscript is an index of a loop with the extent of the array's axis, so that the
+/// element exists whatever the conditions are under which it is needed.
+static bool isAlwaysThere(LoadOp load) {
+  ArrayType type = load.getArray().getType();
+  StringRef name = arrayName(load.getArray());
+  if (load.getConstant() != "0" || load.getTerms().size() != type.getRank())
+    return false;
+  llvm::DenseSet<unsigned> axes;
+  for (auto [term, coefficient] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
+    auto index = dyn_cast<BlockArgument>(term);
+    StringRef text = cast<StringAttr>(coefficient).getValue();
+    unsigned axis;
+    if (!index || !text.consume_front((name + ".s").str()) || text.getAsInteger(10, axis) ||
+        axis >= type.getRank() || !axes.insert(axis).second)
+      return false;
+    StringRef extent;
+    if (auto loop = dyn_cast<ForOp>(index.getOwner()->getParentOp()))
+      extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+    else if (auto fold = dyn_cast<FoldOp>(index.getOwner()->getParentOp()))
+      extent = fold.getExtent();
+    auto size = SymExpr::parse(extent);
+    if (!size || *size != type.getExtent(axis))
+      return false;
+  }
+  return true;
+}
+
+/// The guard of a scope that is the same for all of its columns, and reads no memory: elements are
+/// there if it holds, so that a run has none elsewhere. Null: there is none.
+static GuardOp findRowGuard(Block &scope, Value index) {
+  auto guards = llvm::to_vector(scope.getOps<GuardOp>());
+  rows::Dependence deps;
+  if (guards.empty() || deps.on(guards[0].getCondition(), index))
+    return {};
+  return guards[0];
+}
+
+/// Whether an address is found without reading memory.
+static bool isComputed(LoadOp load) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open(load.getTerms());
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op)
+      continue;
+    if (isa<LoadOp, FoldOp>(op))
+      return false;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return true;
+}
+
+/// The loads along the columns that every element of a scope takes, or may take because what they
+/// read is there: what only one side of a selection needs, or what a guard lets through, may not be.
+static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
+  SmallVector<LoadOp> runs;
+  rows::Dependence deps;
+  llvm::DenseMap<Value, bool> seen; // whether it is always needed
+  SmallVector<std::pair<Value, bool>> open;
+  bool isGuarded = !scope.getOps<GuardOp>().empty(), ofRow = bool(findRowGuard(scope, index));
+  for (Operation &op : scope) {
+    if (auto store = dyn_cast<StoreOp>(op))
+      open.emplace_back(store.getValue(), true);
+    else if (auto acc = dyn_cast<AccOp>(op))
+      open.emplace_back(rows::getYielded(acc.getValue()), !isGuarded || ofRow);
+    else if (auto guard = dyn_cast<GuardOp>(op))
+      open.emplace_back(guard.getCondition(), true);
+  }
+  while (!open.empty()) {
+    auto [value, isNeeded] = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    auto [entry, isNew] = seen.try_emplace(value, isNeeded);
+    if (!op || (!isNew && (entry->second || !isNeeded)) || isa<FoldOp, AccOp>(op) || !deps.on(value, index))
+      continue;
+    entry->second = isNeeded;
+    auto load = dyn_cast<LoadOp>(op);
+    if (load && !llvm::is_contained(runs, load) && findColumn(load, index, deps) &&
+        ((isNeeded && (!ofRow || isComputed(load))) || isAlwaysThere(load)))
+      runs.push_back(load);
+    bool chooses = isa<arith::SelectOp>(op) ||
+                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
+    for (OpOperand &operand : op->getOpOperands())
+      open.emplace_back(operand.get(), isNeeded && (!chooses || operand.getOperandNumber() == 0));
+  }
+  return runs;
+}
+
+static bool isRunStore(StoreOp store, Value index) {
+  rows::Dependence deps;
+  return findColumn(store, index, deps).has_value();
+}
+
+/// Whether the terms of a fold have operands of different rows, as those of a product of matrices do,
+/// or read anything across the columns.
+static bool isContraction(FoldOp fold) {
+  Block &scope = fold.getBody().front();
+  Value index = scope.getArgument(0);
+  auto axes = cast<ForOp>(fold->getParentOp()).getBody().getArguments();
+  rows::Dependence deps;
+  SmallVector<LoadOp> loads;
+  fold.walk([&](LoadOp load) {
+    if (deps.on(load.getResult(), index))
+      loads.push_back(load);
+  });
+  auto isOn = [&](LoadOp load, Value axis) {
+    return llvm::any_of(load.getTerms(), [&](Value term) { return term == axis || deps.on(term, axis); });
+  };
+  auto hasOther = [&](LoadOp load, LoadOp other) {
+    return llvm::any_of(axes, [&](Value axis) { return isOn(load, axis) && !isOn(other, axis); });
+  };
+  return llvm::any_of(loads, [&](LoadOp load) {
+    return !findColumn(load, index, deps) ||
+           llvm::any_of(loads, [&](LoadOp other) { return hasOther(load, other) && hasOther(other, load); });
+  });
+}
+
+namespace {
+/// The scopes of a nest whose index runs over columns.
+class Finder {
+public:
+  explicit Finder(ForOp nest) { form.nest = nest; }
+  std::optional<RowLanes> run();
+
+private:
+  bool add(Block &scope, Value index, StringRef extent);
+  bool isFlat(Block &scope) {
+    return llvm::none_of(scope, [](Operation &op) { return isa<FoldOp, ForOp>(op); });
+  }
+  void choose();
+
+  RowLanes form;
+  int64_t most = 0, leastBits = 64;
+  bool isKnown = true, any = false;
+};
+} // namespace
+
+/// Every scope has something to read or write along its columns.
+bool Finder::add(Block &scope, Value index, StringRef extent) {
+  bool found = false;
+  auto visit = [&](Type element) {
+    leastBits = std::min<int64_t>(leastBits, element.getIntOrFloatBitWidth());
+    found = true;
+  };
+  for (LoadOp load : findRuns(scope, index))
+    visit(load.getResult().getType());
+  for (auto store : scope.getOps<StoreOp>())
+    if (isRunStore(store, index))
+      visit(store.getArray().getType().getElementType());
+  auto columns = constantOf(extent);
+  isKnown &= columns.has_value();
+  most = std::max(most, columns.value_or(0));
+  any = true;
+  return found && isFlat(scope);
+}
+
+void Finder::choose() {
+  form.width = 128 / leastBits;
+  form.lanes = 32;
+  if (isKnown) {
+    // Two runs of a lane are in flight together where a row has them.
+    int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(most, form.width));
+    form.lanes = std::clamp<int64_t>(groups >= 16 ? groups / 2 : groups, 1, 32);
+  }
+  if (form.columnsInNest)
+    form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
+}
+
+std::optional<RowLanes> Finder::run() {
+  Block &body = form.nest.getBody().front();
+  unsigned rank = body.getNumArguments();
+  if (rank == 0)
+    return std::nullopt;
+  if (isFlat(body)) {
+    form.columnsInNest = true;
+    StringRef extent = cast<StringAttr>(form.nest.getExtents()[rank - 1]).getValue();
+    if (rank < 2 || !add(body, body.getArgument(rank - 1), extent))
+      return std::nullopt;
+  }
+  for (Operation &op : body) {
+    if (auto fold = dyn_cast<FoldOp>(op)) {
+      bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
+      if (hasAxes || isContraction(fold) ||
+          !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
+        return std::nullopt;
+    } else if (auto loop = dyn_cast<ForOp>(op)) {
+      if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
+                                                cast<StringAttr>(loop.getExtents()[0]).getValue()))
+        return std::nullopt;
+    }
+  }
+  if (!any || (isKnown && most < kLeastColumns))
+    return std::nullopt;
+  choose();
+  return form;
+}
+
+std::optional<RowLanes> moa::findRowLanes(ForOp nest) {
+  auto form = Finder(nest).run();
+  // A choice must be one of the whole block.
+  if (form && llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
+                           [&](int64_t axis) { return axis >= int64_t(form->rowAxis()); }))
+    return std::nullopt;
+  return form;
+}
+
+bool moa::isLiftedToLanes(ForOp nest) {
+  auto lift = nest.getLift();
+  if (!lift)
+    return false;
+  return llvm::any_of(lift->getAsRange<AxisAttr>(), [](AxisAttr axis) {
+    auto resources = axis.getResources();
+    auto has = [&](Resource r) { return llvm::is_contained(resources, static_cast<int64_t>(r)); };
+    return has(Resource::warp) && !has(Resource::warpgroup) && !has(Resource::register_);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// What two loads of a nest have in common that read the same columns of the same row.
+static std::string keyOf(LoadOp load, Value index, StringRef extent) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << extent << " " << load.getArray().getAsOpaquePointer();
+  for (auto [term, coefficient] : llvm::zip_equal(load.getTerms(), load.getCoefficients())) {
+    os << " " << coefficient << "*";
+    if (term == index)
+      os << "column";
+    else
+      os << term.getAsOpaquePointer();
+  }
+  os << " " << load.getConstant();
+  return key;
+}
+
+LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
+    : code(code), b(code.b), form(form), lane(lane) {
+  if (form.width > 1)
+    firstColumn = arith::MulIOp::create(b, code.named("first_column"), lane, code.index(form.width));
+  std::map<std::string, unsigned> uses;
+  auto visit = [&](Block &scope, StringRef extent) {
+    auto columns = constantOf(extent);
+    if (!columns || llvm::divideCeil(*columns, form.step()) * form.width > kMostKept ||
+        findRowGuard(scope, scope.getArgument(0)))
+      return;
+    std::set<std::string> keys;
+    for (LoadOp load : findRuns(scope, scope.getArgument(0)))
+      keys.insert(keyOf(load, scope.getArgument(0), extent));
+    for (const std::string &key : keys)
+      if (++uses[key] == 2)
+        shared.insert(key);
+  };
+  for (Operation &op : form.nest.getBody().front()) {
+    if (auto fold = dyn_cast<FoldOp>(op))
+      visit(fold.getBody().front(), fold.getExtent());
+    else if (auto loop = dyn_cast<ForOp>(op))
+      visit(loop.getBody().front(), cast<StringAttr>(loop.getExtents()[0]).getValue());
+  }
+}
+
+std::optional<int64_t> LaneCode::termsOf(StringRef extent) const {
+  auto columns = constantOf(extent);
+  if (!columns)
+    return std::nullopt;
+  return llvm::divideCeil(*columns, form.step()) * form.width;
+}
+
+MemRefType LaneCode::bufferType(Type element, std::optional<int64_t> runs) {
+  SmallVector<int64_t> shape;
+  if (runs)
+    shape.push_back(*runs);
+  shape.push_back(form.width);
+  return MemRefType::get(shape, element);
+}
+
+/// The first column of a run.
+Value LaneCode::firstOf(Value number) {
+  Value first = b.createOrFold<arith::MulIOp>(code.loc, number, code.index(form.step()));
+  return arith::AddIOp::create(b, code.named("first"), first, firstColumn ? firstColumn : lane);
+}
+
+/// How many columns there are from the first one of a run on, at least `width` of them if
+/// that is certain.
+Value LaneCode::countFrom(const Columns &columns, Value first) {
+  auto extent = constantOf(columns.extent);
+  if (extent && *extent % form.step() == 0)
+    return code.index(form.width);
+  return arith::SubIOp::create(b, code.named("count"), code.symbol(columns.extent), first);
+}
+
+Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer, ValueRange at) {
+  rows::Dependence deps;
+  unsigned column = *findColumn(load, index, deps);
+  code.open();
+  code.bind(index, first);
+  Value offset = code.addressOf(load);
+  Value stride = code.coefficientOf(load, column);
+  if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
+    count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
+  code.close();
+  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at);
+  return buffer;
+}
+
+/// Reads the runs that other scopes read as well, if none has done so. Whether there are any.
+bool LaneCode::keep(const Columns &columns) {
+  bool any = false;
+  SmallVector<std::pair<LoadOp, Value>> missing;
+  std::optional<int64_t> runs;
+  for (LoadOp load : findRuns(columns.scope, columns.index)) {
+    std::string key = keyOf(load, columns.index, columns.extent);
+    if (findRowGuard(columns.scope, columns.index))
+      continue;
+    any |= shared.count(key) != 0;
+    if (!shared.count(key) || kept.count(key))
+      continue;
+    runs = llvm::divideCeil(*constantOf(columns.extent), form.step());
+    StringRef array = arrayName(load.getArray());
+    kept[key] = memref::AllocaOp::create(b, code.named((array + "_row").str()),
+                                         bufferType(load.getResult().getType(), runs));
+    missing.emplace_back(load, kept[key]);
+  }
+  if (missing.empty())
+    return any;
+  code.loop(code.index(0), code.index(*runs), "run", [&](Value number) {
+    Value first = firstOf(number), count = countFrom(columns, first);
+    for (auto [load, buffer] : missing)
+      read(load, columns.index, first, count, buffer, number);
+  });
+  return true;
+}
+
+LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange states,
+                               ArrayRef<std::string> names, Body body,
+                               llvm::function_ref<void(Value, Value)> behind) {
+  Value first = firstOf(number), count = countFrom(columns, first);
+  SmallVector<Run> runs;
+  std::map<std::string, Value> known;
+  for (LoadOp load : findRuns(columns.scope, columns.index)) {
+    std::string key = keyOf(load, columns.index, columns.extent);
+    auto found = kept.find(key);
+    if (found != kept.end() && !findRowGuard(columns.scope, columns.index)) {
+      runs.push_back({load, found->second, true});
+      continue;
+    }
+    Value &buffer = known[key];
+    if (!buffer) {
+      StringRef array = arrayName(load.getArray());
+      buffer = memref::AllocaOp::create(b, code.named((array + "_run").str()),
+                                        bufferType(load.getResult().getType()));
+      read(load, columns.index, first, count, buffer, {});
+    }
+    runs.push_back({load, buffer, false});
+  }
+  auto extent = constantOf(columns.extent);
+  bool isFull = extent && *extent % form.step() == 0, isWhole = extent && *extent % form.width == 0;
+  std::vector<std::string> all{"element"};
+  llvm::append_range(all, names);
+  Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
+    Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
+    code.bind(columns.index, column);
+    auto step = [&] {
+      for (Run &run : runs) {
+        Values at = run.isKept ? Values{number, e} : Values{e};
+        code.bind(run.load.getResult(), memref::LoadOp::create(b, code.loc, run.buffer, at));
+      }
+      return body(e, olds);
+    };
+    if (isFull)
+      return step();
+    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, isWhole ? first : column,
+                                         code.symbol(columns.extent));
+    if (!olds.empty())
+      return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
+    code.when(exists, [&] { step(); });
+    return Values();
+  });
+  if (behind)
+    behind(first, count);
+  return next;
+}
+
+LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::pair<Value, Value>> range,
+                                    ValueRange inits, ArrayRef<std::string> names, Body body,
+                                    llvm::function_ref<void(Value, Value)> behind) {
+  bool hasKept = keep(columns);
+  SymExpr runs = SymExpr::floorDiv(*SymExpr::parse(columns.extent) + SymExpr(form.step() - 1),
+                                   SymExpr(form.step()));
+  Value first = code.index(0), end = code.symbol(runs.str());
+  // Registers have no addresses: what is kept is read by its number.
+  if (range && !hasKept) {
+    Value step = code.index(form.step());
+    first = arith::FloorDivSIOp::create(b, code.loc, range->first, step);
+    end = arith::CeilDivSIOp::create(b, code.loc, range->second, step);
+  }
+  std::vector<std::string> all{"run"};
+  llvm::append_range(all, names);
+  return code.loop(first, end, inits, all, [&](Value number, ValueRange olds) {
+    return run(columns, number, olds, names, body, behind);
+  });
+}
+
+LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef extent,
+                                       std::optional<std::pair<Value, Value>> range, ValueRange inits,
+                                       ArrayRef<std::string> names, Body body) {
+  return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
+}
+
+void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent, Value firstRun,
+                     int64_t numRuns, Value isStored) {
+  Columns columns{scope, index, name, extent};
+  rows::Dependence deps;
+  // What all elements have in common is computed in front of them.
+  for (Operation &op : scope)
+    for (Value operand : op.getOperands())
+      if (!deps.on(operand, index) && isa<FloatType, IntegerType, IndexType>(operand.getType()) &&
+          !code.isCostly(operand))
+        code.eval(operand);
+  SmallVector<std::pair<StoreOp, Value>> runs;
+  SmallVector<StoreOp> others;
+  for (auto store : scope.getOps<StoreOp>()) {
+    if (!isRunStore(store, index) || isInterleaved(store.getArray())) {
+      others.push_back(store);
+      continue;
+    }
+    StringRef array = arrayName(store.getArray());
+    runs.emplace_back(store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
+                                                      bufferType(store.getArray().getType().getElementType())));
+  }
+  auto body = [&](Value element, ValueRange) {
+    for (auto [store, buffer] : runs) {
+      Value value = code.stored(store);
+      memref::StoreOp::create(b, code.loc, value, buffer, element);
+    }
+    auto single = [&] {
+      for (StoreOp store : others)
+        code.store(store);
+    };
+    if (isStored && !others.empty())
+      code.when(isStored, single);
+    else
+      single();
+    return Values();
+  };
+  auto behind = [&](Value first, Value count) {
+    if (isStored)
+      count = arith::SelectOp::create(b, code.loc, isStored, count, code.index(0));
+    for (auto [store, buffer] : runs) {
+      code.open();
+      code.bind(index, first);
+      Value offset = code.addressOf(store);
+      Value stride = code.coefficientOf(store, *findColumn(store, index, deps));
+      code.close();
+      device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset,
+                                 stride, count);
+    }
+  };
+  if (!firstRun) {
+    overRuns(columns, std::nullopt, {}, {}, body, behind);
+    return;
+  }
+  code.loop(code.index(0), code.index(numRuns), "run", [&](Value k) {
+    Value number = b.createOrFold<arith::AddIOp>(code.loc, firstRun, k);
+    run(columns, number, {}, {}, body, behind);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Exchanges
+//===----------------------------------------------------------------------===//
+
+Value LaneCode::exchange(Value value, int64_t mask) {
+  Type type = value.getType();
+  Type passed = type;
+  if (!type.isIndex() && type.getIntOrFloatBitWidth() < 32)
+    passed = isa<FloatType>(type) ? Type(b.getF32Type()) : Type(b.getI32Type());
+  Value result = device::ExchangeOp::create(b, code.loc, passed, code.convert(value, passed),
+                                            b.getI64IntegerAttr(mask));
+  if (type.isInteger(1))
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, result,
+                                 code.constant(b.getI32IntegerAttr(0)));
+  return code.convert(result, type);
+}
+
+Value LaneCode::isLower(int64_t mask) {
+  Value bit = arith::AndIOp::create(b, code.loc, lane, code.index(mask));
+  return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, bit, code.index(0));
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+namespace {
+class LaneKernel {
+public:
+  LaneKernel(const RowLanes &form, device::ProgramOp program, unsigned number)
+      : form(form), program(program), number(number), b(program.getContext()) {}
+  LogicalResult run();
+
+private:
+  StringRef extent(unsigned axis) { return cast<StringAttr>(form.nest.getExtents()[axis]).getValue(); }
+  StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
+  SymExpr tiles(unsigned axis, int64_t size) {
+    return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
+  }
+  void bindIndices(ScalarCode &code);
+  void statements(ScalarCode &code, LaneCode &lanes);
+
+  const RowLanes &form;
+  device::ProgramOp program;
+  unsigned number;
+  OpBuilder b;
+  Value lane, isRow, firstRun;
+};
+} // namespace
+
+/// block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile. Behind the last
+/// row lanes compute it again and store nothing, so that all of a warp stay together.
+void LaneKernel::bindIndices(ScalarCode &code) {
+  Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
+  lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(form.lanes));
+  Value group = arith::DivUIOp::create(b, code.named("group"), thread, code.index(form.lanes));
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
+    if (isFirst)
+      return rest;
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
+    rest = arith::DivUIOp::create(b, code.loc, rest, radix);
+    return result;
+  };
+  unsigned rowAxis = form.rowAxis();
+  if (form.columnsInNest) {
+    SymExpr count = tiles(rowAxis + 1, form.step() * form.runs);
+    firstRun = code.index(0);
+    if (count.getConstant() != 1) {
+      Value tile = digit(code.symbol(count.str()), false, "column_tile");
+      firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runs));
+    }
+  }
+  Value tile = digit(code.symbol(tiles(rowAxis, form.rows()).str()), rowAxis == 0, "tile");
+  Value first = arith::MulIOp::create(b, code.loc, tile, code.index(form.rows()));
+  Value row = arith::AddIOp::create(b, code.loc, first, group);
+  auto size = constantOf(extent(rowAxis));
+  if (!size || *size % form.rows() != 0) {
+    Value rows = code.symbol(extent(rowAxis));
+    isRow = arith::CmpIOp::create(b, code.named("is_row"), arith::CmpIPredicate::slt, row, rows);
+    Value last = arith::SubIOp::create(b, code.loc, rows, code.index(1));
+    row = arith::MinSIOp::create(b, code.named(nameOf(rowAxis)), row, last);
+  }
+  code.row = row;
+  Block &body = form.nest.getBody().front();
+  code.bind(body.getArgument(rowAxis), row);
+  for (unsigned axis = rowAxis; axis-- > 0;)
+    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
+}
+
+void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
+  Block &body = form.nest.getBody().front();
+  if (form.columnsInNest) {
+    unsigned axis = form.rowAxis() + 1;
+    return lanes.store(body, body.getArgument(axis), nameOf(axis), extent(axis), firstRun, form.runs, isRow);
+  }
+  for (Operation &op : body) {
+    code.loc = op.getLoc();
+    if (auto fold = dyn_cast<FoldOp>(op)) {
+      emitFold(code, fold);
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      // What is the same for all lanes is computed by all and written by one.
+      if (!code.isCostly(store.getValue()))
+        code.eval(store.getValue());
+      Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, lane, code.index(0));
+      code.when(code.both(isFirst, isRow), [&] { code.store(store); });
+    } else if (auto loop = dyn_cast<ForOp>(op)) {
+      lanes.store(loop.getBody().front(), loop.getBody().getArgument(0),
+                  cast<StringAttr>(loop.getNames()[0]).getValue(),
+                  cast<StringAttr>(loop.getExtents()[0]).getValue(), Value(), 0, isRow);
+    }
+  }
+}
+
+LogicalResult LaneKernel::run() {
+  b.setInsertionPointToEnd(&program.getBody().front());
+  unsigned rowAxis = form.rowAxis();
+  SymExpr blocks = tiles(rowAxis, form.rows());
+  if (form.columnsInNest)
+    blocks = tiles(rowAxis + 1, form.step() * form.runs) * blocks;
+  for (unsigned axis = 0; axis < rowAxis; ++axis)
+    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), 128);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  auto source = form.nest->getParentOfType<onf::KernelOp>();
+  IRMapping arrays;
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+    arrays.map(from, to);
+  ScalarCode code(b, arrays);
+  code.loc = form.nest.getLoc();
+  Value chosen = onf::ForOp(form.nest).buildChoice();
+  bindIndices(code);
+  LaneCode lanes(code, form, lane);
+  code.lanes = &lanes;
+  chosen ? code.when(code.eval(chosen), [&] { statements(code, lanes); }) : statements(code, lanes);
+  return failure(code.failed);
+}
+
+LogicalResult moa::lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number) {
+  return LaneKernel(form, program, number).run();
+}

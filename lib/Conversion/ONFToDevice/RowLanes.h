@@ -1,0 +1,101 @@
+//===- RowLanes.h - a nest whose rows lanes share ---------------*- C++ -*-===//
+//
+// A nest whose folds and loops run along the last axis of what they read or store (a row's
+// largest element, its norm, its quotient by either; a map, a gather of rows) has a group of
+// lanes per row. A lane takes runs of adjacent elements by accesses of 16 bytes; what each
+// has folded is joined by exchanges between the lanes of the group, with the repairs of the
+// fold, in an order that the lanes' numbers give.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
+#define MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
+
+#include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include <map>
+#include <set>
+
+namespace moa {
+
+/// How such a nest runs. Column c of a row is element c mod `width` of run
+/// c / (lanes · width) of lane (c / width) mod `lanes`.
+struct RowLanes {
+  mutable onf::ForOp nest;
+  int64_t lanes = 32; ///< per row, a power of two
+  int64_t width = 8;  ///< elements of a run, a power of two
+  /// The last axis of the nest is that of the columns, and the one before that of the rows;
+  /// a block has so many runs of it.
+  bool columnsInNest = false;
+  int64_t runs = 1;
+  unsigned rowAxis() const { return nest.getExtents().size() - (columnsInNest ? 2 : 1); }
+  int64_t step() const { return lanes * width; }
+  int64_t rows() const { return 4 * (32 / lanes); } ///< of a block
+};
+
+/// The form of a nest, or nothing.
+std::optional<RowLanes> findRowLanes(onf::ForOp nest);
+/// Whether a nest is lifted to lanes along its rows.
+bool isLiftedToLanes(onf::ForOp nest);
+/// Writes the kernel.
+mlir::LogicalResult lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number);
+
+/// What a lane of a row does.
+class LaneCode {
+public:
+  using Values = ScalarCode::Values;
+  /// Of the number of a run's element, and the states.
+  using Body = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
+
+  LaneCode(ScalarCode &code, const RowLanes &form, mlir::Value lane);
+  /// All columns of this lane in order: `body` with the index bound to each of them, on the
+  /// states that the one before gave.
+  /// What is below and from an end on has no columns that matter, if they are given.
+  Values overColumns(mlir::Block &scope, llvm::StringRef name, llvm::StringRef extent,
+                     std::optional<std::pair<mlir::Value, mlir::Value>> range, mlir::ValueRange inits,
+                     llvm::ArrayRef<std::string> names, Body body);
+  /// Stores of a loop over the columns from `firstRun` on; none where `isStored`, if
+  /// there is one, is false.
+  void store(mlir::Block &scope, mlir::Value index, llvm::StringRef name, llvm::StringRef extent,
+             mlir::Value firstRun, int64_t numRuns, mlir::Value isStored);
+  /// The value of the lane whose number differs by `mask`.
+  mlir::Value exchange(mlir::Value value, int64_t mask);
+  /// Whether this lane is the lower one of such a pair.
+  mlir::Value isLower(int64_t mask);
+  const RowLanes &getForm() const { return form; }
+  /// Terms that one lane adds up, if known.
+  std::optional<int64_t> termsOf(llvm::StringRef extent) const;
+
+private:
+  struct Run {
+    onf::LoadOp load;
+    mlir::Value buffer;
+    bool isKept = false; // a row of the buffer for each run
+  };
+  struct Columns {
+    mlir::Block &scope;
+    mlir::Value index;
+    llvm::StringRef name, extent;
+  };
+  Values run(const Columns &columns, mlir::Value number, mlir::ValueRange states,
+             llvm::ArrayRef<std::string> names, Body body,
+             llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+  Values overRuns(const Columns &columns, std::optional<std::pair<mlir::Value, mlir::Value>> range,
+                  mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
+                  Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
+  mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
+                   mlir::Value buffer, mlir::ValueRange at);
+  bool keep(const Columns &columns);
+  mlir::Value firstOf(mlir::Value number);
+  mlir::Value countFrom(const Columns &columns, mlir::Value first);
+  mlir::MemRefType bufferType(mlir::Type element, std::optional<int64_t> runs = std::nullopt);
+
+  ScalarCode &code;
+  mlir::OpBuilder &b;
+  const RowLanes &form;
+  mlir::Value lane, firstColumn;
+  std::set<std::string> shared;             // runs that several scopes read
+  std::map<std::string, mlir::Value> kept;  // and where they are
+};
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
