@@ -66,6 +66,9 @@ struct CompilerOptions {
   /// How hard LLVM works on code for a CPU, 0 to 3; less compiles sooner and means
   /// the same.
   unsigned optimization = 3;
+  /// Whether accuracy is spent where it pays on a GPU but not on a CPU; it is for a GPU, and
+  /// where decisions are asked for or given.
+  bool spendsAnywhere = false;
   /// Whether kernels that spend accuracy have further results: what was decided, and
   /// what was estimated for it.
   bool decisions = false;

@@ -108,6 +108,9 @@ bool Compilation::Impl::checkOptions() {
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   result.precision = {options.decisions, planTable, options.checksPlans};
+  // Sums of 8-bit integers are slower on a CPU than those of f32.
+  result.spends = options.spendsAnywhere || options.decisions || !options.plans.empty() ||
+                  !options.architecture.empty();
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -379,10 +382,10 @@ ModuleOp Compilation::Impl::getAdapted() {
     return *adapted;
   ModuleOp exact = getModule(Level::ONF);
   auto hasTolerance = [](onf::KernelOp kernel) { return bool(kernel.getWithin()); };
-  if (!exact || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
+  PipelineOptions pipeline = getPipelineOptions();
+  if (!exact || !pipeline.spends || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
     return exact;
   OwningOpRef<ModuleOp> module = exact.clone();
-  PipelineOptions pipeline = getPipelineOptions();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))
     return {};
   adapted = std::move(module);

@@ -40,7 +40,6 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  buildAdapted(pm, options);
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftPass());

@@ -52,15 +52,15 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify; remarks on what is computed
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// What is computed in fewer bits, onf-verify.
+/// What is computed in fewer bits, onf-verify: in front of either of the following.
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// The same, key intervals, dimension lifting by the cost model for this machine,
+/// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Code for a CPU in func, scf, vector and memref.
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options);
-/// The same, key intervals, dimension lifting by the cost model for a GPU,
+/// What is computed in fewer bits, key intervals, dimension lifting by the cost model for a GPU,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Programs for a GPU.

@@ -490,6 +490,7 @@ int main(int argc, char **argv) {
   options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.decisions = decisions || !calibrate.empty();
+  options.spendsAnywhere = target == "device"; // it is what a GPU runs
   options.checksPlans = checkPlans;
   if (target == "reference" && (options.decisions || !plans.empty()))
     return fail("--decisions, --calibrate and --plans apply to compiled code and to --target=device; "
