@@ -129,7 +129,7 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
 }
 
 /// The row of an output stands along this axis, if a carrier's loop writes it axis by
-/// axis, its last axis last, and what it writes reads no memory.
+/// axis, its last axis last.
 std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
                                                 unsigned carrier) {
   Type element = store.getArray().getType().getElementType();
@@ -156,12 +156,18 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
     else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
       return std::nullopt;
   }
-  WalkResult reads = plan.nest.getBody().walk([&](LoadOp load) {
-    bool inFold = plan.fold->isProperAncestor(load);
-    return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
-                                                               : WalkResult::advance();
-  });
-  return reads.wasInterrupted() ? std::nullopt : rowAxis;
+  return rowAxis;
+}
+
+/// Whether something outside of the fold reads memory.
+static bool readsOutside(const TilePlan &plan) {
+  return plan.nest.getBody()
+      .walk([&](LoadOp load) {
+        bool inFold = plan.fold->isProperAncestor(load);
+        return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
+                                                                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Binds the row and the fold's results: the states without axes to the first of
@@ -222,13 +228,15 @@ Value TileKernel::ringFor(Type element) {
                                                                                         : Value();
 }
 
-/// The whole tile of an output at once, by way of a ring, which is free now.
+/// The whole tile of an output at once, by way of a ring, which is free now. Elements that the
+/// output does not have may compute anything but not read.
 void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
                            ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   Values inputs = inputsOf(finals, carriers);
-  int64_t columns = padded(plan.folded.carriers[carriers[0]].extents[0]);
+  int64_t extent = plan.folded.carriers[carriers[0]].extents[0], columns = padded(extent);
   Type element = store.getArray().getType().getElementType();
+  bool reads = readsOutside(plan);
   code.reciprocals = true;
   Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
@@ -236,7 +244,18 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
     code.bind(loopIndex, at[1]);
     for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
       code.bind(resultOf(plan.folded.carriers[number].acc), value);
-    return Values{code.eval(store.getValue())};
+    auto result = [&] { return Values{code.eval(store.getValue())}; };
+    if (!reads)
+      return result();
+    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
+                                         code.eval(plan.nest.getBody().getArguments().back()),
+                                         code.symbol(this->extent(plan.nest.getExtents().size() - 1)));
+    if (columns != extent)
+      exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1],
+                                                       code.index(extent)));
+    return code.branch(exists, {b.getF32Type()}, result, [&] {
+      return Values{code.constant(b.getF32FloatAttr(0))};
+    });
   })[0];
   code.reciprocals = false;
   Value rounded = map(code, "packed", values, Over::tile(columns), {element},
