@@ -107,7 +107,9 @@ bool Compilation::Impl::checkOptions() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  result.precision = {options.decisions, planTable, options.checksPlans};
+  // A GPU's program is what has an architecture, or runs in the interpreter of the device level.
+  bool isGpu = options.spendsAnywhere || !options.architecture.empty();
+  result.precision = {options.decisions, planTable, options.checksPlans, isGpu};
   // Sums of 8-bit integers are slower on a CPU than those of f32.
   result.spends = options.spendsAnywhere || options.decisions || !options.plans.empty() ||
                   !options.architecture.empty();
@@ -387,6 +389,13 @@ ModuleOp Compilation::Impl::getAdapted() {
     return exact;
   OwningOpRef<ModuleOp> module = exact.clone();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))
+    return {};
+  // The rows of a sample are few.
+  auto split = [](OpPassManager &pm) {
+    pm.addPass(onf::createONFSplitFolds());
+    pm.addPass(onf::createONFVerify());
+  };
+  if (!options.architecture.empty() && pipeline.ranges && !runPasses(*module, "adapted", split))
     return {};
   adapted = std::move(module);
   return *adapted;

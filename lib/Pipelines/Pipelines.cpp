@@ -35,7 +35,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   if (!options.spends)
     return;
   const PrecisionOptions &precision = options.precision;
-  pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, /*sums=*/false, precision.table}));
+  pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.table}));
   pm.addPass(onf::createONFVerify());
 }
 

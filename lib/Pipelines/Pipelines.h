@@ -27,6 +27,8 @@ struct PrecisionOptions {
   /// `check` the estimates still may take others.
   std::string table;
   bool check = false;
+  /// Sums of 8 bits too, and scales for all rows: what tensor cores take.
+  bool sums = false;
 };
 
 struct PipelineOptions {

@@ -70,10 +70,8 @@ bool Adapter::plan(std::string &why) {
     all.scores.push_back(k);
   if (options.sums)
     carriers = findCarriers(nest, onDemand);
-  if (!carriers.empty()) {
-    plans.push_back(all);
-    plans.back().sums = true;
-  }
+  // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
+  all.sums = !carriers.empty();
   plans.push_back(all);
   headNames.assign(nest.getNames().begin(), nest.getNames().end());
   headExtents.assign(nest.getExtents().begin(), nest.getExtents().end());
@@ -170,13 +168,16 @@ void Adapter::run() {
       if (score.keyAxis)
         means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
       const Mean *mean = score.keyAxis ? &means[score.key.array()] : nullptr;
-      key = addRounded(score.key.array(), score.key.axis, mean);
+      // For tensor cores one scale is that of all keys, and of all rows.
+      key = addRounded(score.key.array(), score.key.axis, mean,
+                       options.sums && score.keyAxis && rowAxisOf(score) ? score.keyAxis : std::nullopt);
     }
     if (auto mean = means.find(score.key.array()); mean != means.end())
       shifts[&score] = addShift(score, mean->second);
     Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
     if (!row.data)
-      row = addRounded(score.row.array(), score.row.axis);
+      row = addRounded(score.row.array(), score.row.axis, nullptr,
+                       key.across ? rowAxisOf(score) : std::nullopt);
   }
   if (plans[0].sums)
     for (Carrier &carrier : carriers)
@@ -185,8 +186,13 @@ void Adapter::run() {
   if (estimates) {
     addSampleRows();
     for (Score &score : scores) {
-      gathered.push_back(addGathered(score));
-      gatheredRounded.push_back(addRounded(gathered.back(), sampleExtents.size()));
+      gathered.push_back(addGathered(score, score.row.array()));
+      Rounded rows = rounded(score.row);
+      if (rows.across)
+        rows.data = addGathered(score, rows.data);
+      else
+        rows = addRounded(gathered.back(), sampleExtents.size());
+      gatheredRounded.push_back(rows);
     }
     for (auto [result, sample] : llvm::zip_equal(results, addSample(nullptr, 0)))
       result.sample = sample;

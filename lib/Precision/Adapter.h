@@ -25,9 +25,12 @@ struct Options {
   std::string table;
 };
 
-/// An array in 8 bits, and what a row of it along the contraction's axis is a multiple of.
+/// An array in 8 bits, and what a row of it along the contraction's axis is a multiple of: one for
+/// each, or for all that the axis `across` tells apart, as tensor cores want it. `largest` are the
+/// magnitudes of the rows then, that axis last.
 struct Rounded {
-  mlir::Value data, scale;
+  mlir::Value data, scale, largest;
+  std::optional<unsigned> across;
 };
 
 /// A vector near the mean of an array along one axis.
@@ -81,13 +84,15 @@ private:
 
   //===--- The nests in front ---------------------------------------------===//
   void addCondition();
-  Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr);
+  Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
+                     std::optional<unsigned> across = std::nullopt);
+  std::optional<unsigned> rowAxisOf(const Score &score);
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   Mean addMean(mlir::BlockArgument keys, unsigned axis);
   RoundedValues addRoundedValues(const Carrier &carrier);
   mlir::Value addShift(const Score &score, const Mean &mean);
   void addSampleRows();
-  mlir::Value addGathered(const Score &score);
+  mlir::Value addGathered(const Score &score, mlir::Value array);
   llvm::SmallVector<mlir::Value> addSample(const Plan *plan, unsigned number);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
@@ -144,8 +149,9 @@ Places placesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
 mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places, mlir::IRMapping &map);
 /// What a score's operand reads at index k of the contraction, from an array of its shape.
 mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Value k, mlir::IRMapping &map);
-/// The scale of the row that it reads.
-mlir::Value loadScale(Code &at, const Operand &operand, mlir::Value array, mlir::IRMapping &map);
+/// The scale of the row that it reads, and the row's largest magnitude.
+mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
+mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 
 } // namespace moa::precision
 

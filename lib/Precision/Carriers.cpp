@@ -143,7 +143,10 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
   Operation *product = yield.getValues()[0].getDefiningOp();
   Code fold(kernel, OpBuilder(acc), acc.getLoc()), term(kernel, OpBuilder(product), acc.getLoc());
-  Value weight = fold.make<arith::MulFOp>(copy.map.lookup(carrier.weight), fold.real(kWeightScale));
+  Value plain = copy.map.lookup(carrier.weight);
+  if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
+    fold.b.setInsertionPointAfter(op);
+  Value weight = fold.make<arith::MulFOp>(plain, fold.real(kWeightScale));
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});

@@ -44,14 +44,26 @@ Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMa
     });
     return at.b.getStringAttr(expr.str());
   };
-  SmallVector<Value> terms;
-  SmallVector<Attribute> coefficients;
+  // Terms of one axis stand in the order of the axes in the new array, the others behind them.
+  struct Term {
+    unsigned place;
+    Value value;
+    StringAttr coefficient;
+  };
+  SmallVector<Term> list;
   for (auto [term, text] :
        llvm::zip_equal(load.getTerms(), load.getCoefficients().getAsValueRange<StringAttr>())) {
-    if (auto axis = axisOf(text); axis && !places[*axis])
+    auto axis = axisOf(text);
+    if (axis && !places[*axis])
       continue;
-    terms.push_back(copyOf(at, term, map));
-    coefficients.push_back(renamed(text));
+    list.push_back({axis ? *places[*axis] : unsigned(places.size()), copyOf(at, term, map), renamed(text)});
+  }
+  llvm::stable_sort(list, [](const Term &x, const Term &y) { return x.place < y.place; });
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  for (const Term &term : list) {
+    terms.push_back(term.value);
+    coefficients.push_back(term.coefficient);
   }
   return at.make<onf::LoadOp>(cast<ArrayType>(array.getType()).getElementType(), array, terms,
                               at.b.getArrayAttr(coefficients), renamed(load.getConstant()));
@@ -63,8 +75,19 @@ Value loadAt(Code &at, const Operand &operand, Value array, Value k, IRMapping &
   return loadAs(at, operand.load, array, placesWithout(operand.rank(), {}), here);
 }
 
-Value loadScale(Code &at, const Operand &operand, Value array, IRMapping &map) {
-  return loadAs(at, operand.load, array, placesWithout(operand.rank(), {operand.axis}), map);
+Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  SmallVector<unsigned, 2> without{operand.axis};
+  if (rounded.across)
+    without.push_back(*rounded.across);
+  return loadAs(at, operand.load, rounded.scale, placesWithout(operand.rank(), without), map);
+}
+
+Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  if (!rounded.across)
+    return loadScale(at, operand, rounded, map);
+  Places places = placesWithout(operand.rank(), {operand.axis, *rounded.across});
+  places[*rounded.across] = operand.rank() - 2;
+  return loadAs(at, operand.load, rounded.largest, places, map);
 }
 
 Adapter::Copy Adapter::copyNest() {
@@ -93,8 +116,6 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     Value product = at.make<arith::MulIOp>(at.toIndex(x), at.toIndex(y));
     return SmallVector<Code::Term>{{Monoid::add, "add", product}};
   })[0];
-  Value keyScale = loadScale(code, score.key, key.scale, copy.map);
-  Value product = code.make<arith::MulFOp>(code.toReal(sum), keyScale);
   // What belongs to the row alone is multiplied once, in front of the fold.
   Value index = score.fold.getBody().getArgument(0);
   bool isFree = llvm::all_of(score.row.load.getTerms(), [&](Value term) {
@@ -102,8 +123,15 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     return term == index || !op || !outer->isAncestor(op);
   });
   Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
-  Value scale = rowIndices.empty() ? loadScale(front, score.row, row.scale, copy.map)
-                                   : front.load(row.scale, rowIndices);
+  // As a scale of all keys.
+  bool isCommon = isFree && key.across;
+  Value product = code.toReal(sum);
+  if (!isCommon)
+    product = code.make<arith::MulFOp>(product, loadScale(code, score.key, key, copy.map));
+  Value scale = rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map)
+                                                 : front.load(row.scale, rowIndices);
+  if (isCommon)
+    scale = front.make<arith::MulFOp>(scale, loadScale(front, score.key, key, copy.map));
   Value factor = score.factor ? copy.map.lookupOrDefault(score.factor) : Value();
   if (factor)
     scale = front.make<arith::MulFOp>(scale, factor);

@@ -79,9 +79,25 @@ Value Adapter::addShift(const Score &score, const Mean &mean) {
   return array;
 }
 
-/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row its largest magnitude / 127, or 1; x less
-/// its mean where there is one.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
+/// The axis of the row's operand that the rows of the nest run over, if it is one of its own.
+std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
+  Value row = nest.getBody().front().getArguments().back();
+  onf::LoadOp load = score.row.load;
+  std::optional<unsigned> found;
+  for (auto [axis, term] : llvm::enumerate(load.getTerms()))
+    if (term == row) {
+      auto stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
+      if (found || load.getTerms().size() != score.row.rank() ||
+          stride != (kernel.getArrayName(score.row.array().getArgNumber()) + ".s" + Twine(axis)).str())
+        return std::nullopt;
+      found = axis;
+    }
+  return found;
+}
+
+/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
+/// magnitude / 127, or 1; x less its mean where there is one.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
   auto type = cast<ArrayType>(array.getType());
   StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
   Builder b(kernel.getContext());
@@ -92,8 +108,32 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
       extents.push_back(extent);
     }
   std::string data = (name + "_i8").str(), scale = (name + "_scale").str();
-  Rounded result{editor.addTemporary(data, all, b.getI8Type()),
-                 editor.addTemporary(scale, extents, b.getF32Type())};
+  Rounded result;
+  result.data = editor.addTemporary(data, all, b.getI8Type());
+  result.across = across;
+  // The axes of the scales, and those of the rows with that of `across` last.
+  SmallVector<Attribute> scaleNames(names), scaleExtents(extents), lastNames(names), lastExtents(extents);
+  unsigned place = across ? *across - (*across > axis) : 0;
+  if (across)
+    for (auto *list : {&scaleNames, &scaleExtents})
+      list->erase(list->begin() + place);
+  auto lastOf = [&](auto list) {
+    auto moved = list[place];
+    list.erase(list.begin() + place);
+    list.push_back(moved);
+    return list;
+  };
+  if (across)
+    result.largest = editor.addTemporary((name + "_largest").str(), lastOf(extents), b.getF32Type());
+  result.scale = editor.addTemporary(scale, scaleExtents, b.getF32Type());
+  // The step of a magnitude and its inverse; a NaN remains one.
+  auto stepOf = [&](Code &code, Value largest) {
+    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+    Value steps = code.real(kSteps), one = code.real(1);
+    Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
+    return std::pair(step, Value(code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest))));
+  };
+  auto addRows = [&](bool isFirst) {
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange rowIndices) {
     auto element = [&](Code &at, Value k) {
       SmallVector<Value> indices(rowIndices);
@@ -108,16 +148,22 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
       indices.erase(indices.begin() + mean->axis);
       return at.make<arith::SubFOp>(x, at.load(mean->array, indices));
     };
-    Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
-      Value x = read(at, k);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(x)}};
-    })[0];
-    // A NaN remains one.
-    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    Value steps = code.real(kSteps), one = code.real(1);
-    Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
-    Value inverse = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest));
-    code.store(step, result.scale, rowIndices);
+    Value inverse;
+    SmallVector<Value> others(rowIndices);
+    if (isFirst) {
+      Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+        Value x = read(at, k);
+        return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(x)}};
+      })[0];
+      if (across)
+        return code.store(largest, result.largest, lastOf(others));
+      auto [step, back] = stepOf(code, largest);
+      code.store(step, result.scale, rowIndices);
+      inverse = back;
+    } else {
+      others.erase(others.begin() + place);
+      inverse = code.make<arith::DivFOp>(code.real(1), code.load(result.scale, others));
+    }
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
       Value x = read(at, k[0]);
       Value scaled = at.make<arith::MulFOp>(x, inverse);
@@ -128,6 +174,19 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean) {
       at.store(at.toIndex(whole), result.data, element(at, k[0]));
     });
   });
+  };
+  addRows(/*isFirst=*/true);
+  if (!across)
+    return result;
+  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value largest = code.fold("i", type.getExtent(*across), [&](Code &at, Value i, Value &) {
+      SmallVector<Value> indices(others);
+      indices.push_back(i);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(result.largest, indices)}};
+    })[0];
+    code.store(stepOf(code, largest).first, result.scale, others);
+  });
+  addRows(/*isFirst=*/false);
   return result;
 }
 

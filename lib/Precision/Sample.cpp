@@ -42,7 +42,7 @@ void Adapter::addSampleRows() {
       SmallVector<Value> rowIndices(indices.drop_back());
       rowIndices.push_back(row);
       map.map(nest.getBody().getArguments(), rowIndices);
-      return loadScale(at, first.row, operand.scale, map);
+      return loadLargest(at, first.row, operand, map);
     };
     auto isInside = [&](Code &at, Value t) {
       return at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
@@ -66,12 +66,11 @@ void Adapter::addSampleRows() {
 }
 
 /// The rows of the sample, one behind the other.
-Value Adapter::addGathered(const Score &score) {
-  onf::LoadOp load = score.row.load;
-  auto type = load.getArray().getType();
+Value Adapter::addGathered(const Score &score, Value from) {
+  auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(sampleExtents);
   extents.push_back(type.getShape()[score.row.axis]);
-  std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_rows";
+  std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
   editor.addNest(sampleNames, sampleExtents, &tried, [&](Code &code, ValueRange indices) {
     IRMapping map;
@@ -81,7 +80,8 @@ Value Adapter::addGathered(const Score &score) {
     code.loops({editor.text("k")}, {extents.back()}, [&](Code &at, ValueRange k) {
       SmallVector<Value> element(indices);
       element.push_back(k[0]);
-      at.store(loadAt(at, score.row, score.row.array(), k[0], map), array, element);
+      Value x = loadAt(at, score.row, from, k[0], map);
+      at.store(isa<FloatType>(x.getType()) ? x : at.toIndex(x), array, element);
     });
   });
   return array;

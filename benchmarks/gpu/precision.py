@@ -1,0 +1,74 @@
+"""Times attention whose result allows an error (precision.moa) beside the same as it is written:
+
+    moa-codegen benchmarks/gpu/precision.moa --target=cuda -o DIRECTORY/precision.cu
+    nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/precision.cu -o DIRECTORY/precision.so -lcuda
+    python3 benchmarks/gpu/precision.py DIRECTORY/precision.so [--families normal,peaked] [--kernels]
+
+on families of benchmarks/accuracy. Analysis and rounding are part of the times. Printed are medians of interleaved launches, the speed of the
+exact kernel being 1, of how many heads results differ from its (those that took fewer bits), and the largest
+relative L2 error of a head, on 128 rows against float64. With --kernels, the time of each kernel of a launch.
+"""
+import argparse
+import ctypes
+import os
+import statistics
+import sys
+
+import torch
+
+from run import Kernel, measure
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
+import families  # noqa: E402
+
+SHAPES = ((2, 16, 8192, 128), (1, 16, 16384, 128))
+KERNELS = ("exact", "within_3", "within_6")
+
+
+def attention(q, k, v, rows, scale):
+    heads = []
+    for x, y, z in zip(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)):
+        scores = x[rows].double() @ y.double().transpose(0, 1) * scale
+        heads.append(scores.softmax(-1) @ z.double())
+    return torch.stack(heads)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("--families", default="normal,coherent_values,peaked,diffuse,outlier_channels,large_scores,sinks")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--shapes", type=int, default=len(SHAPES))
+    parser.add_argument("--kernels", action="store_true")
+    options = parser.parse_args()
+    for b, h, n, d in SHAPES[:options.shapes]:
+        for family in options.families.split(","):
+            # The heads of one entry, which the others repeat in another order.
+            arrays = families.Heads(family, 1, min(h, 4), n, d=d).arrays()
+            q, k, v = (torch.from_numpy(x).cuda().repeat(b, h // x.shape[1], 1, 1).bfloat16().contiguous() for x in arrays)
+            scale = d ** -0.5
+            outputs = {name: torch.empty_like(v) for name in KERNELS}
+            variants = {name: Kernel(options.library, name, [q, k, v, ctypes.c_float(scale)], outputs[name])
+                        for name in KERNELS}
+            times = measure(variants, options.rounds, 0.02)
+            rows = torch.arange(0, n, n // 128, device="cuda")
+            meant = attention(q, k, v, rows, scale)
+            for name in KERNELS:
+                ratio = statistics.median(x / y for x, y in zip(times["exact"], times[name]))
+                found = outputs[name].flatten(0, 1)
+                errors = (found[:, rows].double() - meant).norm(dim=(1, 2)) / meant.norm(dim=(1, 2))
+                other = int((found != outputs["exact"].flatten(0, 1)).flatten(1).any(1).sum())
+                print(f"({b}, {h}, {n}, {d}) {family:16s} {name:9s} {statistics.median(times[name]):.3f} ms, "
+                      f"{ratio:.3f} x, {other} of {b * h} heads in fewer bits, error {float(errors.max()):.2e}", flush=True)
+            if options.kernels:
+                from torch.profiler import ProfilerActivity, profile
+                with profile(activities=[ProfilerActivity.CUDA]) as p:
+                    variants["within_6"]()
+                    torch.cuda.synchronize()
+                for x in p.key_averages():
+                    if x.device_time_total:
+                        print(f"    {x.key[:40]:40s} {x.device_time_total / 1000:.3f} ms")
+
+
+if __name__ == "__main__":
+    main()
