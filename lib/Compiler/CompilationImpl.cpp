@@ -107,9 +107,8 @@ bool Compilation::Impl::checkOptions() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  // A GPU's program is what has an architecture, or runs in the interpreter of the device level.
-  bool isGpu = options.spendsAnywhere || !options.architecture.empty();
-  result.precision = {options.decisions, planTable, options.checksPlans, isGpu};
+  // The plans of a table are the same on all targets.
+  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true};
   // Sums of 8-bit integers are slower on a CPU than those of f32.
   result.spends = options.spendsAnywhere || options.decisions || !options.plans.empty() ||
                   !options.architecture.empty();

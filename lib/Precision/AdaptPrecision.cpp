@@ -65,11 +65,34 @@ bool Adapter::plan(std::string &why) {
   }
   if (!findResults(why))
     return false;
+  auto isShort = [](StringRef extent) {
+    auto size = SymExpr::parse(extent)->getConstant();
+    return size && *size < kFewest;
+  };
+  if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
+      llvm::any_of(scores, [&](Score &score) { return isShort(score.outer.getExtent()); })) {
+    why = "rows or the indices of a fold are known to be few";
+    return false;
+  }
+  for (auto [k, score] : llvm::enumerate(scores))
+    for (auto [n, other] : llvm::enumerate(scores))
+      if (score.row.array() == other.key.array() ||
+          (k != n && score.key.array() == other.key.array())) {
+        why = "one array is an operand of several sums, or both of its operands";
+        return false;
+      }
   Plan all;
   for (unsigned k = 0; k < scores.size(); ++k)
     all.scores.push_back(k);
   if (options.sums)
     carriers = findCarriers(nest, onDemand);
+  // Of one fold, and of different arrays.
+  for (auto [k, carrier] : llvm::enumerate(carriers))
+    for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
+      if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
+        why = "values of several folds, or several sums of one array, are rounded";
+        return false;
+      }
   // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
   all.sums = !carriers.empty();
   plans.push_back(all);
@@ -99,14 +122,16 @@ void Adapter::note() {
     SmallVector<Attribute> texts;
     for (auto [p, plan] : llvm::enumerate(plans)) {
       SmallVector<std::string> sums;
+      bool isCommon = true;
       for (unsigned k : plan.scores) {
         auto nameOf = [&](const Operand &operand) {
           return kernel.getArrayName(operand.array().getArgNumber()).str();
         };
         sums.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
+        isCommon &= hasCommonScales(scores[k]);
       }
       std::string text = "plan " + std::to_string(p + 1) + ": sums of products of " +
-                         llvm::join(sums, ", ") + " in 8-bit integers with a scale per row";
+                         llvm::join(sums, ", ") + " in 8-bit integers with a scale " + (isCommon ? "for all rows" : "per row");
       if (plan.sums)
         for (const Carrier &carrier : carriers)
           text += "; weights and " +
@@ -163,14 +188,14 @@ void Adapter::run() {
   addCondition();
   DenseMap<Value, Mean> means;
   for (Score &score : scores) {
-    Rounded &key = roundedArrays[{score.key.array(), score.key.axis}];
+    Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
     if (!key.data) {
       if (score.keyAxis)
         means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
       const Mean *mean = score.keyAxis ? &means[score.key.array()] : nullptr;
-      // For tensor cores one scale is that of all keys, and of all rows.
       key = addRounded(score.key.array(), score.key.axis, mean,
-                       options.sums && score.keyAxis && rowAxisOf(score) ? score.keyAxis : std::nullopt);
+                       hasCommonScales(score) ? score.keyAxis : std::nullopt);
+      roundedArrays[{score.key.array(), score.key.axis}] = key;
     }
     if (auto mean = means.find(score.key.array()); mean != means.end())
       shifts[&score] = addShift(score, mean->second);

@@ -19,6 +19,9 @@ namespace moa::precision {
 /// Rows of a sample: two from each of so many equal parts of the rows.
 inline constexpr int64_t kParts = 32, kSample = 2 * kParts;
 
+/// With fewer rows, or a fold over fewer indices, nothing is tried.
+inline constexpr int64_t kFewest = 256;
+
 /// What the pass is asked for.
 struct Options {
   bool decisions = false, check = false, sums = false;
@@ -87,8 +90,10 @@ private:
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt);
   std::optional<unsigned> rowAxisOf(const Score &score);
+  /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
+  bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
-  Mean addMean(mlir::BlockArgument keys, unsigned axis);
+  Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
   mlir::Value addShift(const Score &score, const Mean &mean);
   void addSampleRows();
@@ -105,6 +110,8 @@ private:
     onf::ForOp nest;
     mlir::IRMapping map;
     mlir::Value row; // the number of the row
+    llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
+    llvm::DenseMap<unsigned, mlir::Value> totals;     // results of the fold, divided again
   };
   Copy copyNest();
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,

@@ -48,7 +48,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   SymExpr keys = type.getExtent(carrier.keyAxis);
   RoundedValues values;
   if (carrier.total)
-    values.mean = addMean(array, carrier.keyAxis);
+    values.mean = addMean(array, carrier.keyAxis, /*ifLarge=*/true);
   // Columns come last, so that neighbours read neighbours.
   SmallVector<unsigned> others;
   for (unsigned axis = 0; axis < rank; ++axis)
@@ -143,10 +143,28 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
   Operation *product = yield.getValues()[0].getDefiningOp();
   Code fold(kernel, OpBuilder(acc), acc.getLoc()), term(kernel, OpBuilder(product), acc.getLoc());
-  Value plain = copy.map.lookup(carrier.weight);
-  if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
-    fold.b.setInsertionPointAfter(op);
-  Value weight = fold.make<arith::MulFOp>(plain, fold.real(kWeightScale));
+  Value plain = copy.map.lookup(carrier.weight), &weight = copy.weights[plain];
+  if (!weight) {
+    if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
+      fold.b.setInsertionPointAfter(op);
+    weight = fold.make<arith::MulFOp>(plain, fold.real(kWeightScale));
+  }
+  // The sum of the weights takes the same ones, so that a lowering computes them once: a power
+  // of 2 changes no rounding.
+  if (carrier.total && !copy.totals.count(*carrier.total)) {
+    auto last = cast<onf::YieldOp>(outer.getBody().front().getTerminator());
+    auto total = last.getValues()[*carrier.total].getDefiningOp<onf::AccOp>();
+    Value sum = outer.getResult(*carrier.total);
+    if (total.getResult().hasOneUse()) {
+      total.getValue().front().getTerminator()->setOperand(0, weight);
+      Code behind(kernel, OpBuilder(outer), acc.getLoc());
+      behind.b.setInsertionPointAfter(outer);
+      Value divided = behind.make<arith::MulFOp>(sum, behind.real(1 / kWeightScale));
+      sum.replaceAllUsesExcept(divided, divided.getDefiningOp());
+      sum = divided;
+    }
+    copy.totals[*carrier.total] = sum;
+  }
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
@@ -168,7 +186,7 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
     SmallPtrSet<Operation *, 2> kept{sum.getDefiningOp()};
     if (carrier.total) {
       Value mean = loadAs(code, carrier.load, values.mean.array, placesWithout(rank, {carrier.keyAxis}), here);
-      sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, outer.getResult(*carrier.total)));
+      sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, copy.totals[*carrier.total]));
     }
     at.getResult().replaceAllUsesExcept(sum, kept);
   }

@@ -122,12 +122,13 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
     Operation *op = copy.map.lookupOrDefault(term).getDefiningOp();
     return term == index || !op || !outer->isAncestor(op);
   });
-  Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
   // As a scale of all keys.
   bool isCommon = isFree && key.across;
+  Value keyScale = isCommon ? Value() : loadScale(code, score.key, key, copy.map);
   Value product = code.toReal(sum);
-  if (!isCommon)
-    product = code.make<arith::MulFOp>(product, loadScale(code, score.key, key, copy.map));
+  if (keyScale)
+    product = code.make<arith::MulFOp>(product, keyScale);
+  Code front(kernel, isFree ? OpBuilder(outer) : code.b, old.getLoc());
   Value scale = rowIndices.empty() || row.across ? loadScale(front, score.row, row, copy.map)
                                                  : front.load(row.scale, rowIndices);
   if (isCommon)

@@ -7,6 +7,9 @@ using namespace mlir;
 
 namespace moa::precision {
 
+/// A sum of squares of results below which nothing is estimated: f32 holds the squares of the squares
+/// of errors of 10⁻² of larger ones.
+static constexpr double kLeastNorm = 0x1p-40;
 /// An estimate is compared with so much of what is allowed: the results are rounded too.
 static constexpr double kShare = 0.95;
 /// Deviations of the estimate that are added to it: 95 % of a normal distribution.
@@ -113,7 +116,8 @@ void Adapter::addDecision() {
         return terms;
       });
       Value norm = totals[0], zero = code.real(0);
-      Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, norm, zero);
+      // Squares of what is much smaller than 1 are not what they stand for.
+      Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
       SmallVector<Value> ratios;
       for (Value error : llvm::drop_begin(totals))
         ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
@@ -135,9 +139,7 @@ void Adapter::addDecision() {
         double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
         Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
         Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
-        Value none = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, upper, zero);
-        Value lone = code.make<arith::SelectOp>(none, zero, code.real(INFINITY));
-        Value ratio = code.make<arith::SelectOp>(isZero, lone, code.make<arith::DivFOp>(upper, norm));
+        Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
         Value estimate = code.make<math::SqrtOp>(ratio);
         estimates.back().push_back(estimate);
         Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, estimate, limit);

@@ -7,8 +7,6 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// With fewer rows, or a fold over fewer indices, nothing is tried.
-static constexpr int64_t kFewest = 256;
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
@@ -32,8 +30,8 @@ void Adapter::addCondition() {
 }
 
 /// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
-/// all is no better where keys are alike.
-Mean Adapter::addMean(BlockArgument keys, unsigned axis) {
+/// all is no better where keys are alike. 0 where it is not large.
+Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   auto type = cast<ArrayType>(keys.getType());
   SmallVector<Attribute> names, extents;
   for (auto [k, extent] : llvm::enumerate(type.getShape()))
@@ -45,13 +43,24 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis) {
   Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), axis};
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
     Value count = code.extent(type.getExtent(mean.axis));
-    Value sum = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
+    Code::Values sums = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
       SmallVector<Value> indices(others);
       Value place = at.make<arith::MulIOp>(p, count);
       indices.insert(indices.begin() + mean.axis, at.make<arith::FloorDivSIOp>(place, at.index(kSample)));
-      return SmallVector<Code::Term>{{Monoid::add, "sum", at.loadFloat(keys, indices)}};
-    })[0];
-    code.store(code.make<arith::MulFOp>(sum, code.real(1.0 / kSample)), mean.array, others);
+      Value x = at.loadFloat(keys, indices);
+      SmallVector<Code::Term> terms{{Monoid::add, "sum", x}};
+      if (ifLarge)
+        terms.push_back({Monoid::add, "squares", at.make<arith::MulFOp>(x, x)});
+      return terms;
+    });
+    Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
+    if (!ifLarge)
+      return code.store(value, mean.array, others);
+    // Tensor cores add products of 8-bit floats with few bits, which a vector of no use would take: 0 where
+    // the mean is less than half of the root mean square, as that of 64 elements without one is.
+    Value square = code.make<arith::MulFOp>(code.make<arith::MulFOp>(value, value), code.real(4.0 * kSample));
+    Value isLarge = code.make<arith::CmpFOp>(arith::CmpFPredicate::UGE, square, sums[1]); // or NaN
+    code.store(code.make<arith::SelectOp>(isLarge, value, code.real(0)), mean.array, others);
   });
   return mean;
 }

@@ -58,7 +58,7 @@ struct TileColumns {
   bool isTransposed = false;
   TileColumns(int64_t columns, int64_t bytes = 2, bool isTransposed = false)
       : columns(columns), bytes(bytes), isTransposed(isTransposed) {}
-  int64_t padded() const { return isTransposed ? columns : paddedColumns(columns, bytes); }
+  int64_t padded() const { return paddedColumns(columns, isTransposed ? 2 : bytes); }
   /// That instructions contract along: of bytes in steps of 32, else all of a ring's.
   int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
   int64_t paddedBytes() const { return padded() * bytes; }

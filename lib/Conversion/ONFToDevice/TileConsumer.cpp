@@ -128,6 +128,35 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
   }
 }
 
+/// Whether a value reads memory beside what the fold does.
+static bool readsOutside(const TilePlan &plan, Value value) {
+  SmallVector<Value> open{value};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || op == plan.fold.getOperation())
+      continue;
+    auto load = dyn_cast<LoadOp>(op);
+    if (load && load.getArray().getType().getRank() != 0)
+      return true;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
+/// Whether something in front of the fold reads memory.
+static bool readsInFront(const TilePlan &plan) {
+  return plan.nest.getBody()
+      .walk([&](LoadOp load) {
+        bool inFold = plan.fold->isProperAncestor(load);
+        return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
+                                                                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// The row of an output stands along this axis, if a carrier's loop writes it axis by
 /// axis, its last axis last.
 std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
@@ -156,18 +185,10 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
     else if (axis + 1 != rank && (deps.on(term, row) || deps.on(term, loopIndex)))
       return std::nullopt;
   }
+  // What the terms of the fold read takes the registers that a copy needs (ALiBi in PTX would spill).
+  if (readsInFront(plan) && !readsOutside(plan, store.getValue()))
+    return std::nullopt;
   return rowAxis;
-}
-
-/// Whether something outside of the fold reads memory.
-static bool readsOutside(const TilePlan &plan) {
-  return plan.nest.getBody()
-      .walk([&](LoadOp load) {
-        bool inFold = plan.fold->isProperAncestor(load);
-        return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
-                                                                   : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 /// Binds the row and the fold's results: the states without axes to the first of
@@ -236,7 +257,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
   Values inputs = inputsOf(finals, carriers);
   int64_t extent = plan.folded.carriers[carriers[0]].extents[0], columns = padded(extent);
   Type element = store.getArray().getType().getElementType();
-  bool reads = readsOutside(plan);
+  bool reads = readsOutside(plan, store.getValue());
   code.reciprocals = true;
   Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {

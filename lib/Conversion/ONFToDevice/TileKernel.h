@@ -98,6 +98,7 @@ private:
   mlir::Value rangePlace(ScalarCode &code, const Range &range, mlir::Value tile);
   TileRange loadRange(ScalarCode &code, const Range &range, mlir::Value tile);
   void writeRanges(ScalarCode &code, bool ofRow, mlir::Value tile);
+  void whenTried(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
   void emitRanges(const mlir::IRMapping &arrays);
   void clampLoads(ScalarCode &code);
   void collectTiles(ScalarCode &code);
@@ -339,7 +340,8 @@ private:
   mlir::OpBuilder b;
   llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
   mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
-  mlir::Value chosen;     // whether the nest runs, of the whole block; null where it always does
+  mlir::Value choice;     // whether the nest runs, null where it always does; an onf value
+  mlir::Value chosen;     // the same of the block
   mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile
   Values heldRows; // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none

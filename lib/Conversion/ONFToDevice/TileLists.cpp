@@ -210,6 +210,15 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   }
 }
 
+/// What a nest reads may be there only where it runs; a choice without axes says so for all.
+void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
+  bool isOfAll = choice && plan.nest.getChoiceAxes()->empty();
+  bool clamps = std::exchange(code.clampsLoads, false); // one element, which is there
+  Value both = isOfAll ? code.both(code.eval(choice), condition) : condition;
+  code.clampsLoads = clamps;
+  both ? code.when(both, body) : body();
+}
+
 /// A thread per tile of rows and per tile of keys, for every index of the axes that
 /// terms are functions of.
 void TileKernel::emitRanges(const IRMapping &arrays) {
@@ -255,7 +264,7 @@ void TileKernel::emitRanges(const IRMapping &arrays) {
   auto isBelow = [&](const SymExpr &bound) -> Value {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, position, code.symbol(bound.str()));
   };
-  code.when(isBelow(positions), [&] {
+  whenTried(code, isBelow(positions), [&] {
     if (!ofRows || !ofKeys)
       return writeRanges(code, ofRows, position);
     code.branch(isBelow(rowTiles), {}, [&] { return writeRanges(code, true, position), Values(); }, [&] {

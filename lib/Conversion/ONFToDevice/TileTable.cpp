@@ -224,9 +224,11 @@ void TileKernel::emitTable(const IRMapping &arrays) {
                                     code.symbol(keyTiles.str()));
   Value nothing = device::FillOp::create(b, code.named("seen"), typeOver(Over::parts(), b.getI1Type()),
                                          code.constant(b.getBoolAttr(false)));
-  Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
-                          [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
-  storeSeen(code, seen, column);
+  whenTried(code, Value(), [&] {
+    Values seen = code.loop(from, to, {nothing, nothing}, {"tile", "holds", "fails"},
+                            [&](Value tile, ValueRange olds) { return addTile(code, tile, olds); });
+    storeSeen(code, seen, column);
+  });
   hasFewValues = false;
 }
 

@@ -342,6 +342,7 @@ LogicalResult TileKernel::run() {
   for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
     arrays.map(from, to);
   b.setInsertionPointToEnd(&program.getBody().front());
+  choice = onf::ForOp(plan.nest).buildChoice();
   findPredicate();
   if (predicate) {
     makeRanges();
@@ -404,7 +405,7 @@ LogicalResult TileKernel::run() {
                    int64_t stages, int64_t rows, bool withEmpty,
                    llvm::function_ref<int64_t(unsigned)> columns) {
     for (auto [k, operand] : llvm::enumerate(operands)) {
-      auto [across, along] = operand.isTransposed ? std::pair(columns(k), rows) : std::pair(rows, columns(k));
+      auto [across, along] = operand.isTransposed ? std::pair(padded(columns(k)), rows) : std::pair(rows, columns(k));
       list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
                               operand.load.getResult().getType(), withEmpty));
     }
@@ -421,12 +422,13 @@ LogicalResult TileKernel::run() {
   if (plan.shape.takesTurns)
     turns = device::BarriersOp::create(b, code.named("turns"),
                                        BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
-  chosen = onf::ForOp(plan.nest).buildChoice();
   findProducts(code);
   bindBlock(code);
-  if (chosen)
-    chosen = code.eval(chosen);
+  if (choice)
+    chosen = code.eval(choice);
   findRange(code);
+  if (chosen && predicate) // no tile is asked for where nobody has written about it
+    endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
   auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
                                             plan.shape.consumerRegisters,
