@@ -128,8 +128,15 @@ TileRange TileKernel::loadRange(ScalarCode &code, const Range &range, Value tile
     Value number = device::LoadOp::create(b, code.loc, b.getI64Type(), range.array, at);
     return arith::IndexCastOp::create(b, code.named(name), b.getIndexType(), number);
   };
-  Value low = load(place, "least");
-  return {low, load(b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1)), "most")};
+  auto both = [&] {
+    Value low = load(place, "least");
+    return Values{low, load(b.createOrFold<arith::AddIOp>(code.loc, place, code.index(1)), "most")};
+  };
+  // Nobody has written it for a nest that is not chosen.
+  auto none = [&] { return Values{code.index(0), code.index(0)}; };
+  Type type = b.getIndexType();
+  Values bounds = chosen ? code.branch(chosen, {type, type}, both, none) : both();
+  return {bounds[0], bounds[1]};
 }
 
 //===----------------------------------------------------------------------===//
