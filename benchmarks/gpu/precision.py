@@ -1,6 +1,6 @@
 """Times attention whose result allows an error (precision.moa) beside the same as it is written:
 
-    moa-codegen benchmarks/gpu/precision.moa --target=cuda -o DIRECTORY/precision.cu
+    moa-codegen benchmarks/gpu/precision.moa --target=cuda --spend -o DIRECTORY/precision.cu
     nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/precision.cu -o DIRECTORY/precision.so -lcuda
     python3 benchmarks/gpu/precision.py DIRECTORY/precision.so [--families normal,peaked] [--kernels]
 

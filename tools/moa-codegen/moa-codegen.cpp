@@ -83,6 +83,10 @@ static cl::opt<std::string>
     dumpDirectory("dump-dir", cl::value_desc("directory"),
                   cl::desc("Write every level into a directory"),
                   cl::cat(category));
+static cl::opt<bool> spend("spend",
+                           cl::desc("Spend the accuracy that results allow (within); otherwise it is spent where "
+                                    "--decisions or --plans is given"),
+                           cl::cat(category));
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Give kernels that may spend accuracy further results: what "
                                         "they decide, and what they estimate for that"),
@@ -263,6 +267,7 @@ int main(int argc, char **argv) {
   options.dumpDirectory = dumpDirectory;
   options.explain = explain;
   options.decisions = decisions;
+  options.spendsAnywhere = spend;
   options.checksPlans = checkPlans;
   if (checkPlans && plans.empty())
     return fail("--check-plans goes with --plans");

@@ -146,11 +146,12 @@ static bool readsOutside(const TilePlan &plan, Value value) {
   return false;
 }
 
-/// Whether something in front of the fold reads memory.
+/// Whether something in front of the fold reads memory, beside what says that the nest runs.
 static bool readsInFront(const TilePlan &plan) {
+  Value choices = onf::ForOp(plan.nest).getChoices();
   return plan.nest.getBody()
       .walk([&](LoadOp load) {
-        bool inFold = plan.fold->isProperAncestor(load);
+        bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices;
         return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
                                                                    : WalkResult::advance();
       })
