@@ -16,26 +16,18 @@ import sys
 
 import torch
 
+from eight_bits import SHAPES, attention
 from run import Kernel, measure
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
 import families  # noqa: E402
 
-SHAPES = ((2, 16, 8192, 128), (1, 16, 16384, 128))
 KERNELS = ("exact", "within_3", "within_6")
-
-
-def attention(q, k, v, rows, scale):
-    heads = []
-    for x, y, z in zip(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)):
-        scores = x[rows].double() @ y.double().transpose(0, 1) * scale
-        heads.append(scores.softmax(-1) @ z.double())
-    return torch.stack(heads)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("library")
+    parser.add_argument("object")
     parser.add_argument("--families", default="normal,coherent_values,peaked,diffuse,outlier_channels,large_scores,sinks")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--shapes", type=int, default=len(SHAPES))
@@ -48,7 +40,7 @@ def main():
             q, k, v = (torch.from_numpy(x).cuda().repeat(b, h // x.shape[1], 1, 1).bfloat16().contiguous() for x in arrays)
             scale = d ** -0.5
             outputs = {name: torch.empty_like(v) for name in KERNELS}
-            variants = {name: Kernel(options.library, name, [q, k, v, ctypes.c_float(scale)], outputs[name])
+            variants = {name: Kernel(options.object, name, [q, k, v, ctypes.c_float(scale)], outputs[name])
                         for name in KERNELS}
             times = measure(variants, options.rounds, 0.02)
             rows = torch.arange(0, n, n // 128, device="cuda")
