@@ -9,7 +9,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
   let description = [{
     In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
     axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
-    elements of inputs, at most 256 of them, may be computed in integers of 8 bits.
+    elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
+    option `sums` what weighs elements of inputs by a softmax of them in e4m3.
     The nest is written once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
@@ -18,9 +19,10 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
 
     and each index of the axes in front of the rows takes the first plan whose results are
     near enough to those of the nest as it was, on 64 rows. In front of both stand the nests that
-    round operands (row by row, with the row's largest magnitude / 127 as the step; keys
-    less a vector near their mean, law B1 of docs/Errors.md), pick the rows of the sample, compute it by
-    every plan, compare, and decide. They run where there are 256 rows and
+    round operands (integers with the largest magnitude / 127 as the step, of all rows that share
+    the other indices, or of one row where rows are no axis of their own; keys less a vector near
+    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md), pick the
+    rows of the sample, compute it by every plan, compare, and decide. They run where there are 256 rows and
     indices of the fold or more; elsewhere the results are those of the nest as it was.
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
@@ -36,7 +38,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"check", "check", "bool", "false",
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"sums", "sums", "bool", "false",
-           "Weights and values of sums in e4m3 too, as a plan in front of the others">,
+           "Weights and values of sums in e4m3 too, in the same plan">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">
   ];
