@@ -23,6 +23,11 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return collectIndices(operand, indices); });
 }
 
+/// What a state takes in at each index.
+static Value getTerm(onf::AccOp acc) {
+  return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0];
+}
+
 /// The load of an element of an input that a factor widens.
 static onf::LoadOp getElement(Value factor) {
   while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
@@ -97,9 +102,7 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
   if (acc.getMonoid() != Monoid::add || !acc.getExtents().empty() || !acc.getRefs().empty() ||
       !acc.getResult().getType().isF32())
     return std::nullopt;
-  auto product = cast<onf::YieldOp>(acc.getValue().front().getTerminator())
-                     .getValues()[0]
-                     .getDefiningOp<arith::MulFOp>();
+  auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
   if (!product)
     return std::nullopt;
   auto x = findOperand(product.getLhs(), fold), y = findOperand(product.getRhs(), fold);
@@ -154,7 +157,7 @@ static bool isNormalised(Value weight, onf::FoldOp outer) {
   auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
   auto most = difference ? difference.getRhs().getDefiningOp<onf::AccOp>() : onf::AccOp();
   return most && most->getParentOp() == outer && most.getMonoid() == Monoid::max && most.getRefs().empty() &&
-         cast<onf::YieldOp>(most.getValue().front().getTerminator()).getValues()[0] == difference.getLhs();
+         getTerm(most) == difference.getLhs();
 }
 
 static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand) {
@@ -162,9 +165,7 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
       acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
     return std::nullopt;
-  auto product = cast<onf::YieldOp>(acc.getValue().front().getTerminator())
-                     .getValues()[0]
-                     .getDefiningOp<arith::MulFOp>();
+  auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
   if (!product)
     return std::nullopt;
   Value weight = product.getLhs(), value = product.getRhs();
@@ -196,8 +197,7 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
     if (other == acc)
       carrier.result = k;
     else if (other.getMonoid() == Monoid::add && other.getExtents().empty() && other.getOthers().empty() &&
-             other.getRefs() == acc.getRefs() &&
-             cast<onf::YieldOp>(other.getValue().front().getTerminator()).getValues()[0] == weight)
+             other.getRefs() == acc.getRefs() && getTerm(other) == weight)
       carrier.total = k;
   }
   bool isRead = llvm::all_of(outer.getResult(carrier.result).getUsers(), llvm::IsaPred<onf::AtOp>);
