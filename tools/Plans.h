@@ -1,4 +1,4 @@
-//===- Plans.h - decisions that a tool is given -----------------*- C++ -*-===//
+//===- Plans.h - what a tool is told of spent accuracy ----------*- C++ -*-===//
 #ifndef MOA_TOOLS_PLANS_H
 #define MOA_TOOLS_PLANS_H
 
@@ -19,6 +19,14 @@ inline llvm::Error readPlans(llvm::StringRef path, CompilerOptions &options) {
     return llvm::createStringError(path + ": the file is empty; moa-run --calibrate writes plans");
   options.plans = (*text)->getBuffer().str();
   options.plansFile = path.str();
+  return llvm::Error::success();
+}
+
+/// From how many rows and keys on few keys may stand for many; an empty text is where it pays on a GPU.
+inline llvm::Error readLowRank(llvm::StringRef text, CompilerOptions &options) {
+  options.lowRankFrom = CompilerOptions::kLowRankFrom;
+  if (!text.empty() && (text.getAsInteger(10, options.lowRankFrom) || options.lowRankFrom < 256))
+    return llvm::createStringError("--low-rank expects a number of keys from 256 on, but got '" + text + "'");
   return llvm::Error::success();
 }
 

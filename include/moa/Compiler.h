@@ -69,6 +69,10 @@ struct CompilerOptions {
   /// Whether accuracy is spent where it pays on a GPU but not on a CPU; it is for a GPU, and
   /// where decisions are asked for or given.
   bool spendsAnywhere = false;
+  /// With so many rows and keys or more, few keys may stand for many that are near them, where a sample
+  /// says that a result's tolerance is met; 0: never. What pays on a GPU is kLowRankFrom.
+  int64_t lowRankFrom = 0;
+  static constexpr int64_t kLowRankFrom = 32768;
   /// Whether kernels that spend accuracy have further results: what was decided, and
   /// what was estimated for it.
   bool decisions = false;
@@ -80,7 +84,8 @@ struct CompilerOptions {
   /// Whether they are estimated too, and given up for others where they are too far off.
   bool checksPlans = false;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
-  /// `intervals`, the analysis of masks, and `precision`, the pass that spends accuracy. For tests.
+  /// `intervals`, the analysis of masks, and `precision` and `low-rank`, the passes that spend
+  /// accuracy. For tests.
   std::vector<std::string> disabledRules;
   /// Whether the derivation is recorded for Compilation::explain().
   bool explain = false;

@@ -82,8 +82,8 @@ static const char *const kFoldRules[] = {"R0", "R1", "R2", "R3", "R5", "R6", "R7
 static const char *const kSplit = "R4";
 /// The analysis that finds the keys a tile of rows needs.
 static const char *const kIntervals = "intervals";
-/// The pass that spends accuracy.
-static const char *const kPrecision = "precision";
+/// The passes that spend accuracy.
+static const char *const kPrecision = "precision", *const kLowRank = "low-rank";
 
 bool Compilation::Impl::checkOptions() {
   if (options.optimization > 3) {
@@ -96,6 +96,7 @@ bool Compilation::Impl::checkOptions() {
   known.push_back(kSplit);
   known.push_back(kIntervals);
   known.push_back(kPrecision);
+  known.push_back(kLowRank);
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
       log.addError("no law or rule is called '" + name + "'; there are " +
@@ -111,7 +112,9 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true};
   // It is slower than what is written: on a CPU, as sums of 8-bit integers are than those of f32, and on
   // a GPU by the time that rounding and the sample take.
-  result.spends = options.spendsAnywhere || options.decisions || !options.plans.empty();
+  result.lowRankFrom = options.lowRankFrom;
+  bool isAsked = options.decisions || !options.plans.empty();
+  result.spends = options.spendsAnywhere || (isAsked && options.lowRankFrom <= 0);
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -121,6 +124,8 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
       result.intervals = false;
     else if (name == kPrecision)
       result.spends = false;
+    else if (name == kLowRank)
+      result.lowRankFrom = 0;
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
@@ -384,7 +389,8 @@ ModuleOp Compilation::Impl::getAdapted() {
   ModuleOp exact = getModule(Level::ONF);
   auto hasTolerance = [](onf::KernelOp kernel) { return bool(kernel.getWithin()); };
   PipelineOptions pipeline = getPipelineOptions();
-  if (!exact || !pipeline.spends || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
+  bool spends = pipeline.spends || pipeline.lowRankFrom > 0;
+  if (!exact || !spends || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
     return exact;
   OwningOpRef<ModuleOp> module = exact.clone();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))

@@ -32,10 +32,13 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  if (!options.spends)
-    return;
   const PrecisionOptions &precision = options.precision;
-  pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.table}));
+  if (options.lowRankFrom > 0)
+    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom}));
+  if (options.spends)
+    pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.table}));
+  if (options.lowRankFrom <= 0 && !options.spends)
+    return;
   pm.addPass(onf::createONFVerify());
 }
 

@@ -39,8 +39,10 @@ struct PipelineOptions {
   bool intervals = true;
   /// Without ranges in parts no fold is split over cores (rule R4).
   bool ranges = true;
-  /// Without, no accuracy is spent.
+  /// Without, nothing is computed in fewer bits.
   bool spends = true;
+  /// With so many rows and keys or more, few keys may stand for many; 0: never.
+  int64_t lowRankFrom = 0;
   PrecisionOptions precision;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
@@ -54,7 +56,7 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify; remarks on what is computed
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// What is computed in fewer bits, onf-verify: in front of either of the following.
+/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following.
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.

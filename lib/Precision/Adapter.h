@@ -3,7 +3,11 @@
 // A nest that contracts rows of inputs is written once more for each plan, and each copy
 // runs at those indices of the axes in front of the rows where a sample says that its
 // results are near enough to those of the nest as it was written. In front of them stand
-// the nests that round operands, pick the sample, compute it by every copy, and decide.
+// the nests that make what copies read, pick the sample, compute it by every copy, and decide.
+//
+// `Chooser` is what does not depend on how plans differ from the nest as written: results and
+// their tolerances, the sample, the errors, the decision. `Adapter` has plans with operands in
+// fewer bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_PRECISION_ADAPTER_H
@@ -64,29 +68,97 @@ struct Plan {
   bool sums = false; // and what sums with an axis add up
 };
 
-/// Adapts one nest of a kernel.
-class Adapter {
+/// One nest of a kernel, the plans that compute it, and the choice between them.
+class Chooser {
 public:
-  Adapter(onf::KernelOp kernel, onf::ForOp nest, const Options &options)
+  Chooser(onf::KernelOp kernel, onf::ForOp nest, const Options &options)
       : kernel(kernel), nest(nest), options(options), editor(kernel, nest), onDemand(kernel) {}
-
-  /// Whether there is anything to adapt; `why` says why not.
-  bool plan(std::string &why);
+  virtual ~Chooser() = default;
   mlir::LogicalResult readTable();
-  void run();
-  void note();
 
-private:
+protected:
+  //===--- What plans differ in -------------------------------------------===//
+  struct Copy {
+    onf::ForOp nest;
+    mlir::IRMapping map;
+    mlir::Value row; // the number of the row
+    llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
+    llvm::DenseMap<unsigned, mlir::Value> totals;     // results of the fold, divided again
+  };
+  virtual unsigned numPlans() const = 0;
+  virtual std::string describe(unsigned plan) = 0;
+  /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of that.
+  virtual void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) = 0;
+  /// Where a plan may be computed at all, and what that is at an index of the axes in front of the rows.
+  virtual const Choice &triedOf(unsigned plan) { return tried; }
+  mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
+  /// A measure of a row, of which the sample has the largest of each part.
+  virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
+
   //===--- What there is --------------------------------------------------===//
   bool findResults(std::string &why);
+  void findHead();
   std::string base() { return kernel.getArrayName(numberOf(results[0].store)).str(); }
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
   SymExpr rows() { return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue()); }
 
+  //===--- The whole ------------------------------------------------------===//
+  void note();
+  bool needsEstimates() const { return table.empty() || options.check; }
+  void addDecisionResults();
+  /// Samples, their errors and the decision, or the table; then the copies of all plans.
+  void addChoice();
+
   //===--- The nests in front ---------------------------------------------===//
-  void addCondition();
+  void addCondition(int64_t fewest);
+  void addSampleRows();
+  mlir::Value addGathered(const Score &score, mlir::Value array);
+  llvm::SmallVector<mlir::Value> addSample(unsigned plan);
+  void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
+  mlir::Value tabled(Code &code, mlir::ValueRange head);
+  void addDecision();
+  void addTable();
+  void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
+  Copy copyNest();
+  void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
+
+  onf::KernelOp kernel;
+  onf::ForOp nest;
+  const Options &options;
+  KernelEditor editor;
+  OnDemand onDemand;
+  llvm::SmallVector<Score> scores;
+  llvm::SmallVector<Result, 2> results;
+
+  llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
+  llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
+  Choice tried, sampled, chosen;       // where anything is tried, where a sample is taken, what is chosen
+  mlir::Value sampledRows;             // the number of each row of the sample
+  llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
+  llvm::SmallVector<int64_t> table;             // plans that are given, or none
+  mlir::Value planArray;                        // results for the decisions, if there are such
+  llvm::SmallVector<mlir::Value> estimateArrays;
+};
+
+/// Adapts one nest of a kernel: plans in fewer bits.
+class Adapter final : public Chooser {
+public:
+  using Chooser::Chooser;
+
+  /// Whether there is anything to adapt; `why` says why not.
+  bool plan(std::string &why);
+  void run();
+
+private:
+  unsigned numPlans() const override { return plans.size(); }
+  std::string describe(unsigned plan) override;
+  void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
+  mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+
+  //===--- The nests in front ---------------------------------------------===//
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt);
   std::optional<unsigned> rowAxisOf(const Score &score);
@@ -96,52 +168,18 @@ private:
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
   mlir::Value addShift(const Score &score, const Mean &mean);
-  void addSampleRows();
-  mlir::Value addGathered(const Score &score, mlir::Value array);
-  llvm::SmallVector<mlir::Value> addSample(const Plan *plan, unsigned number);
-  void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
-  mlir::Value tabled(Code &code, mlir::ValueRange head);
-  void addDecision();
-  void addTable();
-  void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
 
   //===--- Copies of the nest ---------------------------------------------===//
-  struct Copy {
-    onf::ForOp nest;
-    mlir::IRMapping map;
-    mlir::Value row; // the number of the row
-    llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
-    llvm::DenseMap<unsigned, mlir::Value> totals;     // results of the fold, divided again
-  };
-  Copy copyNest();
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
-  void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
 
-  onf::KernelOp kernel;
-  onf::ForOp nest;
-  const Options &options;
-  KernelEditor editor;
-  OnDemand onDemand;
-  llvm::SmallVector<Score> scores;
   llvm::SmallVector<Carrier> carriers;
-  llvm::SmallVector<Result, 2> results;
   llvm::SmallVector<Plan, 2> plans;
-
-  llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
-  llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
-  Choice tried, chosen;
-  mlir::Value sampledRows; // the number of each row of the sample
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
-  llvm::SmallVector<mlir::Value> gathered;        // by score
   llvm::SmallVector<Rounded> gatheredRounded;
-  llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
-  llvm::SmallVector<int64_t> table;             // plans that are given, or none
-  mlir::Value planArray;                        // results for the decisions, if there are such
-  llvm::SmallVector<mlir::Value> estimateArrays;
 };
 
 /// The value that `map` has for this one, or a copy of what computes it.

@@ -90,7 +90,7 @@ Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMa
   return loadAs(at, operand.load, rounded.largest, places, map);
 }
 
-Adapter::Copy Adapter::copyNest() {
+Chooser::Copy Chooser::copyNest() {
   Copy copy;
   OpBuilder b(nest);
   copy.nest = cast<onf::ForOp>(b.clone(*nest, copy.map));
@@ -165,7 +165,7 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
 }
 
 /// The rows of the operand come from the array they were gathered in.
-void Adapter::readSampledRows(Copy &copy, const Score &score, Value gathered) {
+void Chooser::readSampledRows(Copy &copy, const Score &score, Value gathered) {
   auto load = cast<onf::LoadOp>(copy.map.lookup(score.row.load.getOperation()));
   auto fold = cast<onf::FoldOp>(load->getParentOp());
   Code code(kernel, OpBuilder(load), load.getLoc());

@@ -16,16 +16,16 @@ static constexpr double kShare = 0.95;
 static constexpr double kDeviations = 1.645;
 
 /// Per row of the sample and result Σ |x|² of the nest as written, and Σ |x̂ − x|² of plans.
-void Adapter::addErrors(ArrayRef<SmallVector<Value>> samples) {
+void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
   Builder b(kernel.getContext());
-  errors.resize(plans.size());
+  errors.resize(numPlans());
   for (Result &result : results) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
     result.norm = editor.addTemporary(name + "_norm", sampleExtents, b.getF32Type());
-    for (unsigned p = 0; p < plans.size(); ++p)
+    for (unsigned p = 0; p < numPlans(); ++p)
       errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), sampleExtents, b.getF32Type()));
   }
-  editor.addNest(sampleNames, sampleExtents, &tried, [&](Code &code, ValueRange row) {
+  auto write = [&](Code &code, ValueRange row, ArrayRef<unsigned> plans, bool hasNorm) {
     for (auto [o, result] : llvm::enumerate(results)) {
       std::function<Code::Values(Code &, SmallVector<Value>)> sums = [&](Code &at, SmallVector<Value> indices) {
         Code::Values values;
@@ -38,9 +38,10 @@ void Adapter::addErrors(ArrayRef<SmallVector<Value>> samples) {
           };
           Value isInfinite = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
           Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
-          values.push_back(at.make<arith::MulFOp>(finite, finite));
-          for (const SmallVector<Value> &sample : samples) {
-            Value y = at.load(sample[o], indices);
+          if (hasNorm)
+            values.push_back(at.make<arith::MulFOp>(finite, finite));
+          for (unsigned p : plans) {
+            Value y = at.load(samples[p][o], indices);
             Value same = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
             Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
             values.push_back(at.make<arith::MulFOp>(off, off));
@@ -59,15 +60,37 @@ void Adapter::addErrors(ArrayRef<SmallVector<Value>> samples) {
         });
       };
       Code::Values values = sums(code, SmallVector<Value>(row));
-      code.store(values[0], result.norm, row);
-      for (unsigned p = 0; p < plans.size(); ++p)
-        code.store(values[p + 1], errors[p][o], row);
+      if (hasNorm)
+        code.store(values[0], result.norm, row);
+      for (auto [k, p] : llvm::enumerate(plans))
+        code.store(values[hasNorm + k], errors[p][o], row);
     }
-  });
+  };
+  auto add = [&](const Choice &where, ArrayRef<unsigned> plans, bool hasNorm) {
+    editor.addNest(sampleNames, sampleExtents, &where,
+                   [&](Code &code, ValueRange row) { write(code, row, plans, hasNorm); });
+  };
+  // Plans that are computed wherever the sample is are compared at once.
+  SmallVector<unsigned> always;
+  for (unsigned p = 0; p < numPlans(); ++p)
+    if (triedOf(p + 1).array == sampled.array)
+      always.push_back(p);
+  add(sampled, always, /*hasNorm=*/true);
+  for (unsigned p = 0; p < numPlans(); ++p)
+    if (!llvm::is_contained(always, p))
+      add(triedOf(p + 1), {p}, /*hasNorm=*/false);
+}
+
+Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
+  SmallVector<Value> indices;
+  for (int64_t axis : choice.axes)
+    indices.push_back(head[axis]);
+  Value is = code.load(choice.array, indices);
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(choice.value));
 }
 
 /// The plans of a table, by the indices in front of the rows in row-major order.
-Value Adapter::tabled(Code &code, ValueRange head) {
+Value Chooser::tabled(Code &code, ValueRange head) {
   Value number = code.index(0), plan = code.index(0);
   for (auto [index, extent] : llvm::zip_equal(head, headExtents)) {
     Value size = code.extent(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
@@ -82,11 +105,10 @@ Value Adapter::tabled(Code &code, ValueRange head) {
 
 /// Of each plan and result the ratio Σ w·e / Σ w·n over the sample, with w the rows that one
 /// stands for, and a margin for what was not seen; then the first plan that is near enough.
-void Adapter::addDecision() {
+void Chooser::addDecision() {
   SymExpr count = rows();
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value is = code.load(tried.array, {}), n = code.extent(count);
-    Value runs = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(1));
+    Value runs = isTried(code, sampled, head), n = code.extent(count);
     auto at = [&](Value r) {
       SmallVector<Value> row(head);
       row.push_back(r);
@@ -104,7 +126,7 @@ void Adapter::addDecision() {
       Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
       return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
     };
-    SmallVector<Value> allowed(plans.size()); // whether every result allows the plan
+    SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
     SmallVector<SmallVector<Value>> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
@@ -135,7 +157,7 @@ void Adapter::addDecision() {
       });
       Value limit = code.real(kShare * result.allowed.epsilon);
       estimates.emplace_back();
-      for (unsigned p = 0; p < plans.size(); ++p) {
+      for (unsigned p = 0; p < numPlans(); ++p) {
         double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
         Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
         Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
@@ -148,8 +170,12 @@ void Adapter::addDecision() {
     }
     Value first = table.empty() ? Value() : tabled(code, head);
     Value plan = code.index(0);
-    for (unsigned p = plans.size(); p-- > 0;) {
-      Value takes = code.make<arith::AndIOp>(runs, allowed[p]);
+    SmallVector<Value> are(numPlans()); // computed here
+    for (unsigned p = numPlans(); p-- > 0;) {
+      const Choice &where = triedOf(p + 1);
+      Value is = where.array == sampled.array ? runs : isTried(code, where, head);
+      are[p] = is;
+      Value takes = code.make<arith::AndIOp>(is, allowed[p]);
       if (first) {
         Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p + 1), first);
         Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
@@ -159,12 +185,12 @@ void Adapter::addDecision() {
     }
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
-      Attribute size = editor.text(Twine(plans.size()));
+      Attribute size = editor.text(Twine(numPlans()));
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
         Value value = in.real(NAN);
-        for (unsigned k = 0; k < plans.size(); ++k) {
+        for (unsigned k = 0; k < numPlans(); ++k) {
           Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
-          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, are[k]), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);
@@ -175,20 +201,19 @@ void Adapter::addDecision() {
 }
 
 /// The plans of the table, wherever anything was rounded.
-void Adapter::addTable() {
+void Chooser::addTable() {
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value is = code.load(tried.array, {});
-    Value runs = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, is, code.integer(1));
     Value entry = tabled(code, head), plan = code.index(0);
-    for (unsigned p = 1; p <= plans.size(); ++p) {
+    for (unsigned p = 1; p <= numPlans(); ++p) {
       Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, code.index(p));
+      Value runs = isTried(code, triedOf(p), head);
       plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), code.index(p), plan);
     }
     storeDecision(code, head, plan);
   });
 }
 
-void Adapter::storeDecision(Code &code, ValueRange head, Value plan) {
+void Chooser::storeDecision(Code &code, ValueRange head, Value plan) {
   code.store(plan, chosen.array, head);
   if (planArray)
     code.store(plan, planArray, head);

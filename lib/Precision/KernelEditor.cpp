@@ -58,6 +58,24 @@ Value Code::toReal(Value index) {
   return make<arith::SIToFPOp>(b.getF32Type(), wide);
 }
 
+/// Two rounds of squares modulo a prime.
+Value Code::hash(Value number, ValueRange others) {
+  constexpr int64_t prime = 1048573;
+  static_assert(prime * 1024 / 32 <= kHashes);
+  auto add = [&](Value x, Value y) { return make<arith::AddIOp>(x, y); };
+  auto modulo = [&](Value x, int64_t y) { return make<arith::RemSIOp>(x, index(y)); };
+  auto times = [&](Value x, int64_t y) { return make<arith::MulIOp>(x, index(y)); };
+  Value hash = times(number, 7919);
+  for (Value other : others)
+    hash = modulo(add(times(modulo(hash, prime), 104729), other), prime);
+  for (int64_t shift : {12345, 54321}) {
+    Value moved = modulo(add(hash, index(shift)), prime);
+    Value square = make<arith::MulIOp>(moved, moved);
+    hash = make<arith::FloorDivSIOp>(modulo(square, prime * 1024), index(32));
+  }
+  return hash;
+}
+
 //===----------------------------------------------------------------------===//
 // Structure
 //===----------------------------------------------------------------------===//
@@ -66,7 +84,8 @@ static ArrayAttr noText(OpBuilder &b) { return b.getArrayAttr({}); }
 
 Code::Values
 Code::fold(StringRef name, const SymExpr &extent,
-           llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body) {
+           llvm::function_ref<SmallVector<Term>(Code &, Value, Value &)> body,
+           llvm::function_ref<SmallVector<Sum>(Code &)> sums) {
   // The states are known behind the body; the fold is made around it.
   auto block = std::make_unique<Block>();
   Value index = block->addArgument(b.getIndexType(), loc), present;
@@ -83,6 +102,18 @@ Code::fold(StringRef name, const SymExpr &extent,
     OpBuilder value(b.getContext());
     value.createBlock(&acc.getValue());
     onf::YieldOp::create(value, loc, term.value);
+    states.push_back(acc.getResult());
+  }
+  for (Sum &sum : sums(inside)) {
+    auto type = ArrayType::get(b.getContext(), {sum.extent}, sum.value.getType());
+    auto acc = onf::AccOp::create(
+        inside.b, loc, type, Monoid::add, sum.name, b.getArrayAttr({sum.axis}), b.getArrayAttr({sum.extent}),
+        ValueRange(), ValueRange(), ScalarFn::mul, noText(b), sum.operand ? TypeAttr::get(sum.operand) : TypeAttr(),
+        FlatSymbolRefAttr());
+    Code term(kernel, OpBuilder(b.getContext()), loc);
+    Block *block = term.b.createBlock(&acc.getValue());
+    Value factor = sum.along(term, block->addArgument(b.getIndexType(), loc));
+    onf::YieldOp::create(term.b, loc, term.make<arith::MulFOp>(sum.value, factor));
     states.push_back(acc.getResult());
   }
   onf::YieldOp::create(inside.b, loc, states);

@@ -4,6 +4,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <functional>
 
 namespace moa::precision {
 
@@ -34,6 +35,9 @@ public:
   mlir::Value widen(mlir::Value value);
   mlir::Value toIndex(mlir::Value value);
   mlir::Value toReal(mlir::Value index);
+  /// A hash of numbers that are not negative, below 2^25.
+  static constexpr int64_t kHashes = int64_t(1) << 25;
+  mlir::Value hash(mlir::Value number, mlir::ValueRange others);
 
   //===--- Structure ------------------------------------------------------===//
   /// One accumulation of a fold, which no other state repairs.
@@ -42,10 +46,24 @@ public:
     std::string name;
     mlir::Value value;
   };
+  /// A sum that carries an axis: of value · along(index), both rounded to `operand` if that is not null.
+  struct Sum {
+    std::string name;
+    mlir::StringAttr axis, extent;
+    mlir::Value value;
+    std::function<mlir::Value(Code &, mlir::Value)> along;
+    mlir::Type operand;
+  };
   /// A fold over 0 … extent − 1; `body` gives the terms at an index and, if it is not the
   /// whole range, where they are present.
   Values fold(llvm::StringRef name, const SymExpr &extent,
-              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body);
+              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body) {
+    return fold(name, extent, body, [](Code &) { return llvm::SmallVector<Sum>(); });
+  }
+  /// The same with sums behind the terms, which may read what `body` has written.
+  Values fold(llvm::StringRef name, const SymExpr &extent,
+              llvm::function_ref<llvm::SmallVector<Term>(Code &, mlir::Value, mlir::Value &)> body,
+              llvm::function_ref<llvm::SmallVector<Sum>(Code &)> sums);
   /// Loops inside of a nest, over the last axes of what they store.
   void loops(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
              llvm::function_ref<void(Code &, mlir::ValueRange)> body);

@@ -10,25 +10,6 @@ namespace moa::precision {
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
-/// Whether there are rows and indices enough for a sample to be worth its time.
-void Adapter::addCondition() {
-  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
-  editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
-    Value enough;
-    auto require = [&](const SymExpr &extent) {
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent),
-                                          code.index(kFewest));
-      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
-    };
-    require(rows());
-    std::set<std::string> known;
-    for (Score &score : scores)
-      if (known.insert(score.outer.getExtent().str()).second)
-        require(*SymExpr::parse(score.outer.getExtent()));
-    code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
-  });
-}
-
 /// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
 /// all is no better where keys are alike. 0 where it is not large.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {

@@ -7,42 +7,31 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// The rows fall into parts of equal length. Of each, the sample has the row whose operand has
-/// the largest element, of odd number, and one that a hash of the indices picks.
-void Adapter::addSampleRows() {
+/// The rows fall into parts of equal length. Of each, the sample has the row of the largest
+/// magnitude, of odd number, and one that a hash of the indices picks.
+void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
   sampledRows = editor.addTemporary(base() + "_row", sampleExtents, builder.getI32Type());
   SymExpr count = rows();
-  const Score &first = scores[plans[0].scores[0]];
-  Rounded operand = rounded(first.row);
-  editor.addNest(sampleNames, sampleExtents, &tried, [&](Code &code, ValueRange indices) {
+  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
-    auto times = [](Code &at, Value x, int64_t y) { return at.make<arith::MulIOp>(x, at.index(y)); };
     auto divided = [](Code &at, Value x, int64_t y) { return at.make<arith::FloorDivSIOp>(x, at.index(y)); };
     auto modulo = [](Code &at, Value x, int64_t y) { return at.make<arith::RemSIOp>(x, at.index(y)); };
     Value r = indices.back(), part = divided(code, r, 2), n = code.extent(count);
     auto bound = [&](Value p) { return divided(code, code.make<arith::MulIOp>(p, n), kParts); };
     Value start = bound(part), end = bound(add(code, part, code.index(1)));
     Value length = code.make<arith::SubIOp>(end, start);
-    // A hash: two rounds of squares modulo a prime.
-    constexpr int64_t prime = 1048573;
-    Value hash = times(code, part, 7919);
-    for (Value index : indices.drop_back())
-      hash = modulo(code, add(code, times(code, modulo(code, hash, prime), 104729), index), prime);
-    for (int64_t shift : {12345, 54321}) {
-      Value moved = modulo(code, add(code, hash, code.index(shift)), prime);
-      hash = divided(code, modulo(code, code.make<arith::MulIOp>(moved, moved), prime * 1024), 32);
-    }
+    Value hash = code.hash(part, indices.drop_back());
     Value picked = add(code, start, code.make<arith::RemSIOp>(hash, length));
-    // The scale of a row of the part.
+    // The magnitude of a row of the part.
     Value last = code.make<arith::SubIOp>(n, code.index(1));
-    auto scaleAt = [&](Code &at, Value t) {
+    auto magnitudeAt = [&](Code &at, Value t) {
       Value row = at.make<arith::MinSIOp>(add(at, start, t), last);
       IRMapping map;
       SmallVector<Value> rowIndices(indices.drop_back());
       rowIndices.push_back(row);
       map.map(nest.getBody().getArguments(), rowIndices);
-      return loadLargest(at, first.row, operand, map);
+      return loadMagnitude(at, map);
     };
     auto isInside = [&](Code &at, Value t) {
       return at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
@@ -50,10 +39,10 @@ void Adapter::addSampleRows() {
     SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts)) + SymExpr(1);
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
       present = isInside(at, t);
-      return SmallVector<Code::Term>{{Monoid::max, "most", scaleAt(at, t)}};
+      return SmallVector<Code::Term>{{Monoid::max, "most", magnitudeAt(at, t)}};
     })[0];
     Value where = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
-      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, scaleAt(at, t), most);
+      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitudeAt(at, t), most);
       present = at.make<arith::AndIOp>(isInside(at, t), is);
       return SmallVector<Code::Term>{{Monoid::max, "where", t}};
     })[0];
@@ -66,13 +55,13 @@ void Adapter::addSampleRows() {
 }
 
 /// The rows of the sample, one behind the other.
-Value Adapter::addGathered(const Score &score, Value from) {
+Value Chooser::addGathered(const Score &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
   SmallVector<Attribute> extents(sampleExtents);
   extents.push_back(type.getShape()[score.row.axis]);
   std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
-  editor.addNest(sampleNames, sampleExtents, &tried, [&](Code &code, ValueRange indices) {
+  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> rowIndices(indices.drop_back());
     rowIndices.push_back(code.toIndex(code.load(sampledRows, indices)));
@@ -87,22 +76,22 @@ Value Adapter::addGathered(const Score &score, Value from) {
   return array;
 }
 
-/// The nest for the rows of the sample, as a plan computes it or, without one, as it is
+/// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
 /// written: arrays of what it would store.
-SmallVector<Value> Adapter::addSample(const Plan *plan, unsigned number) {
+SmallVector<Value> Chooser::addSample(unsigned plan) {
   SmallVector<Value> samples;
   for (Result &result : results) {
     SmallVector<Attribute> extents(sampleExtents);
     llvm::append_range(extents, result.extents);
     samples.push_back(editor.addTemporary(
-        kernel.getArrayName(numberOf(result.store)) + "_sample" + Twine(number), extents,
+        kernel.getArrayName(numberOf(result.store)) + "_sample" + Twine(plan), extents,
         result.store.getValue().getType()));
   }
   Copy copy = copyNest();
   Builder b(kernel.getContext());
   copy.nest.setNamesAttr(b.getArrayAttr(sampleNames));
   copy.nest.setExtentsAttr(b.getArrayAttr(sampleExtents));
-  setChoice(copy.nest, tried);
+  setChoice(copy.nest, plan ? triedOf(plan) : sampled);
   // The row's number takes the place of its index, but where rows were gathered.
   Block &body = copy.nest.getBody().front();
   Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
@@ -111,15 +100,11 @@ SmallVector<Value> Adapter::addSample(const Plan *plan, unsigned number) {
   Operation *read = row.getDefiningOp()->getOperand(0).getDefiningOp();
   place.replaceUsesWithIf(row, [&](OpOperand &use) { return use.getOwner() != read; });
   copy.row = row;
-  for (auto [k, score] : llvm::enumerate(scores)) {
-    if (plan && llvm::is_contained(plan->scores, k))
-      roundScore(copy, score, gatheredRounded[k], body.getArguments(), rounded(score.key));
-    else
-      readSampledRows(copy, score, gathered[k]);
-  }
-  if (plan && plan->sums)
-    for (const Carrier &carrier : carriers)
-      roundCarrier(copy, carrier);
+  if (plan)
+    rewrite(copy, plan, body.getArguments());
+  else
+    for (auto [score, rows] : llvm::zip_equal(scores, gathered))
+      readSampledRows(copy, score, rows);
   for (auto [result, sample] : llvm::zip_equal(results, samples)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
     SmallVector<Value> inner, indices(body.getArguments());

@@ -87,6 +87,11 @@ static cl::opt<bool> spend("spend",
                            cl::desc("Spend the accuracy that results allow (within); otherwise it is spent where "
                                     "--decisions or --plans is given"),
                            cl::cat(category));
+static cl::opt<std::string>
+    lowRank("low-rank", cl::ValueOptional, cl::value_desc("keys"),
+            cl::desc("Let few keys stand for many where results allow the error (within), from so many rows "
+                     "and keys on (default 32768)"),
+            cl::cat(category));
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Give kernels that may spend accuracy further results: what "
                                         "they decide, and what they estimate for that"),
@@ -269,6 +274,9 @@ int main(int argc, char **argv) {
   options.decisions = decisions;
   options.spendsAnywhere = spend;
   options.checksPlans = checkPlans;
+  if (lowRank.getNumOccurrences())
+    if (Error error = moa::readLowRank(lowRank, options))
+      return fail(toString(std::move(error)));
   if (checkPlans && plans.empty())
     return fail("--check-plans goes with --plans");
   if (!plans.empty())

@@ -47,6 +47,11 @@ static cl::list<std::string>
                cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
                         "specification says"),
                cl::cat(category));
+static cl::opt<std::string>
+    lowRank("low-rank", cl::ValueOptional, cl::value_desc("keys"),
+            cl::desc("Let few keys stand for many where results allow the error (within), from so many rows "
+                     "and keys on (default 32768)"),
+            cl::cat(category));
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Show what a kernel decides that may spend accuracy, and what "
                                         "it estimates for that"),
@@ -492,8 +497,11 @@ int main(int argc, char **argv) {
   options.decisions = decisions || !calibrate.empty();
   options.spendsAnywhere = target == "device"; // it is what a GPU runs
   options.checksPlans = checkPlans;
-  if (target == "reference" && (options.decisions || !plans.empty()))
-    return fail("--decisions, --calibrate and --plans apply to compiled code and to --target=device; "
+  if (lowRank.getNumOccurrences())
+    if (Error error = moa::readLowRank(lowRank, options))
+      return fail(toString(std::move(error)));
+  if (target == "reference" && (options.decisions || options.lowRankFrom > 0 || !plans.empty()))
+    return fail("--decisions, --calibrate, --low-rank and --plans apply to compiled code and to --target=device; "
                 "--target=reference spends no accuracy");
   if (checkPlans && plans.empty())
     return fail("--check-plans goes with --plans");

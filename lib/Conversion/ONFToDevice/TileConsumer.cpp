@@ -173,7 +173,10 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
   auto kernel = store->getParentOfType<onf::KernelOp>();
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
+  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
+  if (kernel.isTemporary(number)) // a launcher describes outputs to the copy engine
+    return std::nullopt;
+  StringRef name = kernel.getArrayName(number);
   std::optional<unsigned> rowAxis;
   rows::Dependence deps;
   for (unsigned axis = 0; axis < rank; ++axis) {

@@ -83,8 +83,6 @@ bool Planner::findFold() {
     return refuseChain(found);
   if (!folded || folded->scores.empty())
     return refuseChain(over + "holds no contraction");
-  if (folded->carriers.empty())
-    return refuseChain(over + "has no state with an axis");
   for (AccOp acc : rows::getAccs(plan.fold)) {
     if (acc.getMonoid() == Monoid::user)
       return refuse("the state '" + acc.getName() + "' has a monoid of the specification");

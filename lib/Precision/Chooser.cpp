@@ -1,0 +1,165 @@
+//===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
+#include "lib/Precision/Adapter.h"
+#include "lib/Precision/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+/// The results of the nest. Each may have an error, measured over rows: on a sample of
+/// them, in the norm over axes that the rows are one of.
+bool Chooser::findResults(std::string &why) {
+  bool fits = true;
+  Value row = nest.getBody().front().getArguments().back();
+  nest.walk([&](onf::StoreOp store) {
+    StringRef name = kernel.getArrayName(numberOf(store));
+    auto refuse = [&](const Twine &reason) {
+      if (fits)
+        why = ("'" + name + "' " + reason).str();
+      fits = false;
+    };
+    if (kernel.isTemporary(numberOf(store)))
+      return refuse("is read by other nests");
+    WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
+    if (!within)
+      return refuse("may have no error");
+    Result result{store, within.getTolerance(), {}, {}, {}, {}};
+    if (!result.allowed.isSampled || !result.allowed.isRelative)
+      return refuse("has a tolerance that is not relative and sampled");
+    for (auto [term, text] : llvm::zip_equal(
+             store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+      int64_t rank = store.getArray().getType().getRank(), axis;
+      if (term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+        return refuse("has an error per row, of which a sample says nothing");
+    }
+    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
+         loop = loop->getParentOfType<onf::ForOp>()) {
+      result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
+      result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
+    }
+    results.push_back(result);
+  });
+  return fits && !results.empty();
+}
+
+void Chooser::findHead() {
+  headNames.assign(nest.getNames().begin(), nest.getNames().end());
+  headExtents.assign(nest.getExtents().begin(), nest.getExtents().end());
+  headNames.pop_back();
+  headExtents.pop_back();
+  sampleNames = headNames;
+  sampleExtents = headExtents;
+  sampleNames.push_back(editor.text("r"));
+  sampleExtents.push_back(editor.text(SymExpr(kSample)));
+}
+
+/// "f.O=1,0;g.P=2": the plans that are given for this nest.
+LogicalResult Chooser::readTable() {
+  SmallVector<StringRef> lists, entries;
+  StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
+  for (StringRef list : lists) {
+    auto [key, numbers] = list.split('=');
+    if (key != (kernel.getSymName() + "." + base()).str())
+      continue;
+    numbers.split(entries, ',', -1, /*KeepEmpty=*/false);
+    for (StringRef entry : entries) {
+      int64_t plan = 0;
+      if (entry.getAsInteger(10, plan) || plan < 0 || plan > int64_t(numPlans()))
+        return nest.emitError("there is no plan '")
+               << entry << "' for '" << base() << "'; there are 0 to " << numPlans();
+      table.push_back(plan);
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+/// Says on the kernel what may be computed how; there is one list per result.
+void Chooser::note() {
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> lists, texts;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
+    lists.assign(known.begin(), known.end());
+  lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
+  for (unsigned plan = 1; plan <= numPlans(); ++plan)
+    texts.push_back(b.getStringAttr("plan " + Twine(plan) + ": " + describe(plan)));
+  for (Result &result : results)
+    lists[numberOf(result.store) - kernel.getNumInputs()] = b.getArrayAttr(texts);
+  kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
+}
+
+void Chooser::addDecisionResults() {
+  if (!options.decisions)
+    return;
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> told, extents(headExtents);
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr))
+    told.assign(known.begin(), known.end());
+  auto add = [&](StringRef of, StringRef suffix, Type element) {
+    told.push_back(editor.text(of));
+    return editor.addResult(of + suffix, extents, element);
+  };
+  planArray = add(base(), "_plan", b.getI32Type());
+  extents.push_back(editor.text(Twine(numPlans())));
+  if (needsEstimates())
+    for (Result &result : results)
+      estimateArrays.push_back(add(kernel.getArrayName(numberOf(result.store)), "_estimate", b.getF32Type()));
+  kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
+}
+
+void Chooser::addChoice() {
+  if (needsEstimates()) {
+    for (auto [result, sample] : llvm::zip_equal(results, addSample(0)))
+      result.sample = sample;
+    SmallVector<SmallVector<Value>> samples;
+    for (unsigned plan = 1; plan <= numPlans(); ++plan)
+      samples.push_back(addSample(plan));
+    addErrors(samples);
+  }
+  chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    chosen.axes.push_back(axis);
+  needsEstimates() ? addDecision() : addTable();
+  for (unsigned plan = 1; plan <= numPlans(); ++plan) {
+    Copy copy = copyNest();
+    rewrite(copy, plan, {});
+    chosen.value = plan;
+    setChoice(copy.nest, chosen);
+  }
+  chosen.value = 0;
+  setChoice(nest, chosen);
+}
+
+//===----------------------------------------------------------------------===//
+// The condition
+//===----------------------------------------------------------------------===//
+
+/// Whether there are rows and indices enough for a sample to be worth its time.
+void Chooser::addCondition(int64_t fewest) {
+  tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+    Value enough;
+    auto require = [&](const SymExpr &extent) {
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent),
+                                          code.index(fewest));
+      enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+    };
+    require(rows());
+    std::set<std::string> known;
+    for (Score &score : scores)
+      if (known.insert(score.outer.getExtent().str()).second)
+        require(*SymExpr::parse(score.outer.getExtent()));
+    code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
+  });
+  sampled = tried;
+}
+
+} // namespace moa::precision

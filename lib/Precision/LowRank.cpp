@@ -1,0 +1,609 @@
+//===- LowRank.cpp - few keys for many ------------------------------------===//
+#include "lib/Precision/LowRank.h"
+#include "lib/Precision/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace moa {
+#define GEN_PASS_DEF_LOWRANKPASS
+#include "lib/Precision/PrecisionPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// Terms of a sum of products whose rows tensor cores take.
+static constexpr int64_t kMostTerms = 256;
+/// The smaller number of classes, and how many keys there are for each of the larger one.
+static constexpr int64_t kFewClasses = 1024, kKeysPerClass = 16;
+/// Seeds that tell how many classes there are, and parts of the keys that are compared with them.
+static constexpr int64_t kPilot = 128, kCountParts = 64;
+/// The share of keys near those seeds that is enough for any number of classes.
+static constexpr double kMostShare = 0.75;
+/// Rows whose length says how near keys must be.
+static constexpr int64_t kRadiusRows = 256;
+/// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
+static constexpr double kSharpness = 8;
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+static Value getTerm(onf::AccOp acc) {
+  return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0];
+}
+
+/// The states: sums, which count a class as often as it has members, extremes, which count it once, and
+/// sums with an axis of a weight times an element of an input.
+bool KeyClasses::findSums(std::string &why) {
+  onf::FoldOp outer = score().outer;
+  Value key = outer.getBody().getArgument(0);
+  Value row = nest.getBody().front().getArguments().back();
+  auto refuse = [&](onf::AccOp acc, const Twine &reason) {
+    why = ("the state '" + acc.getName() + "' " + reason).str();
+    return false;
+  };
+  for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
+    bool isSum = acc.getMonoid() == Monoid::add;
+    if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
+      return refuse(acc, "is neither a sum nor an extreme");
+    if (!acc.getOthers().empty() || (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
+      return refuse(acc, "is not repaired by a factor");
+    if (acc.getExtents().empty()) {
+      if (!acc.getResult().getType().isF32())
+        return refuse(acc, "is not computed in f32");
+      continue;
+    }
+    auto array = cast<ArrayType>(acc.getResult().getType());
+    auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
+    if (!isSum || array.getRank() != 1 || !array.getElementType().isF32() || !product)
+      return refuse(acc, "is no sum of products in f32 along one axis");
+    Value column = acc.getValue().getArgument(0);
+    auto loadOf = [](Value factor) {
+      while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
+        factor = widened.getIn();
+      return factor.getDefiningOp<onf::LoadOp>();
+    };
+    // The factor of the keys; the other one must not have the axis.
+    onf::LoadOp load;
+    for (Value factor : {product.getLhs(), product.getRhs()})
+      if (onf::LoadOp found = loadOf(factor); found && llvm::is_contained(found.getTerms(), column))
+        load = found;
+    if (!load || !load.getResult().hasOneUse() || !isa<FloatType>(load.getResult().getType()))
+      return refuse(acc, "multiplies with no element of an array along its axis");
+    unsigned keys = 0;
+    for (Value term : load.getTerms()) {
+      keys += term == key;
+      Operation *op = term.getDefiningOp();
+      llvm::SmallPtrSet<Value, 8> indices;
+      if (term != key && term != column &&
+          (!collectIndices(term, indices) || indices.contains(row) || (op && outer->isAncestor(op))))
+        return refuse(acc, "reads an array at an index that is none of its own");
+    }
+    if (keys != 1 || !kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
+      return refuse(acc, "reads no input along the index of the fold");
+    sums.push_back({acc, load, 0});
+  }
+  return true;
+}
+
+/// Nothing else of the fold may know the key: no mask, no bias.
+bool KeyClasses::checkUses(std::string &why) {
+  onf::FoldOp outer = score().outer;
+  if (!outer.getBody().getOps<onf::GuardOp>().empty()) {
+    why = "the fold over '" + outer.getName().str() + "' is masked";
+    return false;
+  }
+  for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
+    bool isKnown = user == score().key.load.getOperation() ||
+                   llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
+    if (isKnown)
+      continue;
+    why = "terms of the fold over '" + outer.getName().str() + "' depend on more of a key than its products with rows";
+    return false;
+  }
+  return true;
+}
+
+bool KeyClasses::plan(std::string &why) {
+  scores = findScores(nest, onDemand, kMostTerms);
+  auto folds = nest.getBody().getOps<onf::FoldOp>();
+  if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
+    why = "it is no one fold over products of rows of two inputs";
+    return false;
+  }
+  if (!score().keyAxis) {
+    why = "the index of the fold is no axis of the keys";
+    return false;
+  }
+  bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
+    Operation *op = term.getDefiningOp();
+    return !op || !score().outer->isAncestor(op);
+  });
+  if (!isOfHead) {
+    why = "keys are read at indices that are computed in the fold";
+    return false;
+  }
+  if (!findSums(why) || !checkUses(why) || !findResults(why))
+    return false;
+  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
+  if (isShort(rows()) || isShort(numKeys())) {
+    why = "rows or keys are known to be fewer than " + std::to_string(fewest);
+    return false;
+  }
+  findHead();
+  // A number of classes that does not grow, and one that does.
+  SymExpr some(kFewClasses / 2);
+  SymExpr many = SymExpr::floorDiv(numKeys(), SymExpr(2 * kKeysPerClass)) + SymExpr(32);
+  for (auto &[half, name] : {std::pair(some, "few"), std::pair(many, "many")}) {
+    Size size;
+    size.half = half;
+    size.text = name;
+    sizes.push_back(size);
+  }
+  return true;
+}
+
+std::string KeyClasses::describe(unsigned plan) {
+  std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
+  for (WeightedSum &sum : sums)
+    text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  Size &size = sizes[plan - 1];
+  return text + " in " + (size.half + size.half).str() + " classes of keys that are near each other";
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays over the axes in front of the rows
+//===----------------------------------------------------------------------===//
+
+std::pair<KeyClasses::Extents, KeyClasses::Extents> KeyClasses::headed(StringRef name, const SymExpr &extent) {
+  std::pair<Extents, Extents> axes{headNames, headExtents};
+  axes.first.push_back(editor.text(name));
+  axes.second.push_back(editor.text(extent));
+  return axes;
+}
+
+Value KeyClasses::addArray(StringRef suffix, ArrayRef<SymExpr> inner, Type element) {
+  Extents extents(headExtents);
+  for (const SymExpr &extent : inner)
+    extents.push_back(editor.text(extent));
+  return editor.addTemporary(base() + "_" + suffix, extents, element);
+}
+
+IRMapping KeyClasses::headMap(ValueRange head, Value row) {
+  IRMapping map;
+  SmallVector<Value> indices(head);
+  indices.push_back(row);
+  map.map(nest.getBody().getArguments(), indices);
+  return map;
+}
+
+static SmallVector<Value> at(ValueRange head, std::initializer_list<Value> more) {
+  SmallVector<Value> indices(head);
+  llvm::append_range(indices, more);
+  return indices;
+}
+
+Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
+  IRMapping map = headMap(head, Value());
+  map.map(score().outer.getBody().getArgument(0), key);
+  return loadAt(code, score().key, score().key.array(), k, map);
+}
+
+/// Of equal parts of 0 … count − 1, where one begins.
+Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, const SymExpr &parts) {
+  Value product = code.make<arith::MulIOp>(part, code.extent(count));
+  return code.make<arith::FloorDivSIOp>(product, code.extent(parts));
+}
+
+/// A key of a part that a hash picks.
+Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, const SymExpr &parts) {
+  Value start = partStart(code, part, numKeys(), parts);
+  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
+  Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
+  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, head), length));
+  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// |factor · row|² of some rows.
+Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Choice &where,
+                                llvm::function_ref<Value(Code &, Value)> rowOf) {
+  Value array = addArray(name, {extent}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("i", extent);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    IRMapping map = headMap(indices.drop_back(), rowOf(code, indices.back()));
+    Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+      Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    if (score().factor) {
+      Value factor = copyOf(code, score().factor, map);
+      square = code.make<arith::MulFOp>(square, code.make<arith::MulFOp>(factor, factor));
+    }
+    code.store(square, array, indices);
+  });
+  return array;
+}
+
+Value KeyClasses::loadMagnitude(Code &code, IRMapping &map) {
+  SmallVector<Value> indices;
+  for (Value argument : nest.getBody().getArguments())
+    indices.push_back(map.lookup(argument));
+  return code.load(rowMagnitudes, indices);
+}
+
+/// The square of how far keys may be from each other: at a distance δ that is like any other, scores of a row
+/// differ by |factor · row|·|δ| / √D in the root mean square, and that is what an error of a result may be.
+void KeyClasses::addRadius() {
+  double allowed = INFINITY;
+  for (Result &result : results)
+    allowed = std::min(allowed, result.allowed.epsilon);
+  SymExpr count(kRadiusRows);
+  Value magnitudes = addMagnitudes("reach", count, tried, [&](Code &code, Value p) {
+    return partStart(code, p, rows(), count);
+  });
+  Type f32 = Builder(kernel.getContext()).getF32Type();
+  radius = addArray("radius", {}, f32);
+  sharpness = addArray("sharpness", {}, f32);
+  editor.addNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
+    Value sum = code.fold("p", count, [&](Code &in, Value p, Value &) {
+      return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, at(head, {p}))}};
+    })[0];
+    Value least = code.make<arith::MaximumFOp>(sum, code.real(0x1p-100));
+    double depthOf = *depth().getConstant();
+    Value square = code.make<arith::DivFOp>(code.real(allowed * allowed * depthOf * kRadiusRows), least);
+    code.store(square, radius, head);
+    code.store(code.make<arith::DivFOp>(code.real(kSharpness), square), sharpness, head);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Seeds and distances
+//===----------------------------------------------------------------------===//
+
+Value KeyClasses::addSeeds(StringRef suffix, const SymExpr &count, const Choice &where,
+                           llvm::function_ref<Value(Code &, ValueRange, Value)> keyOf) {
+  Value seeds = addArray(suffix, {count, depth()}, score().key.load.getResult().getType());
+  auto [names, extents] = headed("c", count);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    Value key = keyOf(code, indices.drop_back(), indices.back());
+    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+      in.store(loadKey(in, indices.drop_back(), key, k[0]), seeds, at(indices, {k[0]}));
+    });
+  });
+  return seeds;
+}
+
+Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice &where) {
+  Value halves = addArray("half", {count}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("c", count);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    Value square = code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+      Value x = seeds ? in.loadFloat(seeds, at(indices, {k}))
+                      : in.widen(loadKey(in, indices.drop_back(), indices.back(), k));
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    code.store(code.make<arith::MulFOp>(square, code.real(0.5)), halves, indices);
+  });
+  return halves;
+}
+
+/// Σ_k seed(k) · key(k).
+Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value key, bool seedFirst) {
+  return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
+    Value x = in.loadFloat(seeds, at(head, {seed, k})), y = in.widen(loadKey(in, head, key, k));
+    if (!seedFirst)
+      std::swap(x, y);
+    return SmallVector<Code::Term>{{Monoid::add, "like", in.make<arith::MulFOp>(x, y)}};
+  })[0];
+}
+
+/// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the nearest.
+Value KeyClasses::addNearest(StringRef suffix, Value seeds, Value halves, const SymExpr &count, const Choice &where) {
+  Value nearest = addArray(suffix, {numKeys()}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("j", numKeys());
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value most = code.fold("c", count, [&](Code &in, Value c, Value &) {
+      Value like = likeness(in, head, seeds, c, indices.back(), /*seedFirst=*/false);
+      Value near = in.make<arith::SubFOp>(like, in.load(halves, at(head, {c})));
+      return SmallVector<Code::Term>{{Monoid::max, "near", near}};
+    })[0];
+    code.store(most, nearest, indices);
+  });
+  return nearest;
+}
+
+//===----------------------------------------------------------------------===//
+// How many classes
+//===----------------------------------------------------------------------===//
+
+/// The share of keys near one of the pilot's seeds says how many classes there are: of r equal ones
+/// kPilot/r. A size is tried where it has at least twice as many.
+void KeyClasses::addSizes() {
+  Builder b(kernel.getContext());
+  SymExpr pilot(kPilot), parts(kCountParts);
+  Value seeds = addSeeds("pilot", pilot, tried, [&](Code &code, ValueRange head, Value c) {
+    return hashedKey(code, head, c, pilot);
+  });
+  Value halves = addHalfSquares(seeds, pilot, tried);
+  keyHalves = addHalfSquares(Value(), numKeys(), tried);
+  Value nearest = addNearest("pilot_near", seeds, halves, pilot, tried);
+  Value counts = addArray("pilot_count", {parts}, b.getF32Type());
+  auto [names, extents] = headed("p", parts);
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value start = partStart(code, indices.back(), numKeys(), parts);
+    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), parts);
+    Value last = code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1));
+    Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5));
+    SymExpr longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
+    Value count = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      Value key = in.make<arith::AddIOp>(start, t);
+      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, end);
+      SmallVector<Value> place = at(head, {in.make<arith::MinSIOp>(key, last)});
+      Value half = in.make<arith::SubFOp>(in.load(keyHalves, place), in.load(nearest, place));
+      Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
+      return SmallVector<Code::Term>{
+          {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
+    })[0];
+    code.store(count, counts, indices);
+  });
+  auto choiceOf = [&](const Twine &name) {
+    Choice choice{addArray(name.str(), {}, b.getI32Type()), {}, 1};
+    for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+      choice.axes.push_back(axis);
+    return choice;
+  };
+  for (Size &size : sizes)
+    size.tried = choiceOf("try_" + size.text);
+  any = choiceOf("try");
+  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, tried, head);
+    Value count = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
+      present = runs;
+      return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
+    })[0];
+    // The seeds themselves say nothing.
+    Value others = code.make<arith::SubFOp>(count, code.real(kPilot));
+    Value taken;
+    auto store = [&](Value is, const Choice &choice) {
+      code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), choice.array, head);
+    };
+    for (auto [k, size] : llvm::enumerate(sizes)) {
+      // kPilot / r ≥ kPilot / (classes / 2), of keys that are many more than classes.
+      Value classes = code.make<arith::MulFOp>(code.toReal(code.extent(size.half)), code.real(2));
+      Value keys = code.toReal(code.extent(numKeys()));
+      Value share = code.make<arith::DivFOp>(code.real(2 * kPilot), classes);
+      Value needed = code.make<arith::MulFOp>(code.make<arith::MinimumFOp>(share, code.real(kMostShare)), keys);
+      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, others, needed);
+      Value areMany = code.make<arith::CmpFOp>(
+          arith::CmpFPredicate::OGE, keys, code.make<arith::MulFOp>(classes, code.real(kKeysPerClass / 2)));
+      is = code.make<arith::AndIOp>(code.make<arith::AndIOp>(is, areMany), runs);
+      if (taken)
+        is = code.make<arith::AndIOp>(
+            is, code.make<arith::XOrIOp>(taken, code.make<arith::ConstantOp>(code.b.getBoolAttr(true))));
+      store(is, size.tried);
+      taken = taken ? code.make<arith::OrIOp>(taken, is) : is;
+    }
+    store(taken, any);
+  });
+  sampled = any;
+}
+
+//===----------------------------------------------------------------------===//
+// Classes
+//===----------------------------------------------------------------------===//
+
+/// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the
+/// nearest seed: the largest d⁴/e, with e an exponential variate from a hash of its number.
+Value KeyClasses::addDrawn(Size &size, Value nearest) {
+  Builder b(kernel.getContext());
+  Value weights = addArray("draw", {numKeys()}, b.getF32Type());
+  auto [keyNames, keyExtents] = headed("j", numKeys());
+  editor.addNest(keyNames, keyExtents, &size.tried, [&](Code &code, ValueRange indices) {
+    Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
+    half = code.make<arith::MaximumFOp>(half, code.real(0));
+    Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(indices.back(), indices.drop_back())), code.real(0.5));
+    Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
+    Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
+    Value fourth = code.make<arith::MulFOp>(half, half);
+    code.store(code.make<arith::DivFOp>(fourth, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30))), weights, indices);
+  });
+  Value drawn = addArray("drawn", {size.half}, b.getI32Type());
+  auto [names, extents] = headed("c", size.half);
+  editor.addNest(names, extents, &size.tried, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value start = partStart(code, indices.back(), numKeys(), size.half);
+    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), size.half);
+    Value last = code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1));
+    SymExpr longest = SymExpr::floorDiv(numKeys(), size.half) + SymExpr(1);
+    auto keyAt = [&](Code &in, Value t) {
+      return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last);
+    };
+    auto isInside = [&](Code &in, Value t) {
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, in.make<arith::AddIOp>(start, t), end);
+    };
+    Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      present = isInside(in, t);
+      return SmallVector<Code::Term>{{Monoid::max, "most", in.load(weights, at(head, {keyAt(in, t)}))}};
+    })[0];
+    Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in.load(weights, at(head, {keyAt(in, t)})), most);
+      present = in.make<arith::AndIOp>(isInside(in, t), is);
+      return SmallVector<Code::Term>{{Monoid::max, "where", t}};
+    })[0];
+    // Of NaN no key has the largest.
+    code.store(keyAt(code, code.make<arith::MaxSIOp>(where, code.index(0))), drawn, indices);
+  });
+  return drawn;
+}
+
+/// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
+/// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
+void KeyClasses::addClasses(Size &size) {
+  Builder b(kernel.getContext());
+  SymExpr count = size.half + size.half;
+  Value first = addSeeds("seed", size.half, size.tried, [&](Code &code, ValueRange head, Value c) {
+    return hashedKey(code, head, c, size.half);
+  });
+  Value firstHalves = addHalfSquares(first, size.half, size.tried);
+  Value nearest = addNearest("near", first, firstHalves, size.half, size.tried);
+  Value drawn = addDrawn(size, nearest);
+  size.keys = addSeeds("key", count, size.tried, [&](Code &code, ValueRange head, Value c) {
+    Value half = code.extent(size.half), place = code.make<arith::SubIOp>(c, half);
+    Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, half);
+    Value early = hashedKey(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(half, code.index(1))), size.half);
+    Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
+    return code.make<arith::SelectOp>(isFirst, early, late);
+  });
+  Value halves = addHalfSquares(size.keys, count, size.tried);
+  auto part = [&](Code &in, ValueRange head, Value c, Value j, bool seedFirst) {
+    Value like = likeness(in, head, size.keys, c, j, seedFirst);
+    Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
+                                        in.load(keyHalves, at(head, {j})));
+    return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
+  };
+  Value inverse = addArray("share", {numKeys()}, b.getF32Type());
+  auto [keyNames, keyExtents] = headed("j", numKeys());
+  editor.addNest(keyNames, keyExtents, &size.tried, [&](Code &code, ValueRange indices) {
+    Value total = code.fold("c", count, [&](Code &in, Value c, Value &) {
+      return SmallVector<Code::Term>{
+          {Monoid::add, "total", part(in, indices.drop_back(), c, indices.back(), /*seedFirst=*/false)}};
+    })[0];
+    // A key that is near none is lost, which the sample shows.
+    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(0x1p-100));
+    Value one = code.real(1);
+    Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
+    code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
+  });
+  size.counts = addArray("members", {count}, b.getF32Type());
+  SmallVector<SymExpr> widths;
+  for (WeightedSum &sum : sums) {
+    widths.push_back(*SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue()));
+    size.sums.push_back(addArray("values", {count, widths.back()}, sum.load.getResult().getType()));
+  }
+  auto [names, extents] = headed("c", count);
+  editor.addNest(names, extents, &size.tried, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value weight, key;
+    Code::Values found = code.fold(
+        "j", numKeys(),
+        [&](Code &in, Value j, Value &) {
+          key = j;
+          Value share = part(in, head, indices.back(), j, /*seedFirst=*/true);
+          weight = in.make<arith::MulFOp>(share, in.load(inverse, at(head, {j})));
+          return SmallVector<Code::Term>{{Monoid::add, "members", weight}};
+        },
+        [&](Code &) {
+          SmallVector<Code::Sum> terms;
+          for (auto [k, sum] : llvm::enumerate(sums)) {
+            Type type = sum.load.getResult().getType();
+            bool isHalf = type.isBF16() || type.isF16();
+            auto along = [&, k](Code &term, Value column) {
+              WeightedSum &sum = sums[k];
+              IRMapping map = headMap(head, Value());
+              map.map(score().outer.getBody().getArgument(0), key);
+              map.map(sum.acc.getValue().getArgument(0), column);
+              unsigned rank = sum.load.getArray().getType().getRank();
+              return term.widen(loadAs(term, sum.load, sum.load.getArray(), placesWithout(rank, {}), map));
+            };
+            terms.push_back({"values", editor.text("d"), editor.text(widths[k]), weight, along, isHalf ? type : Type()});
+          }
+          return terms;
+        });
+    code.store(found[0], size.counts, indices);
+    for (auto [k, array] : llvm::enumerate(size.sums))
+      code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
+        in.store(in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d), array, at(indices, {d[0]}));
+      });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+/// The fold runs over classes: keys are theirs, sums count members, values are their sums.
+void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
+  Size &size = sizes[plan - 1];
+  if (!rowIndices.empty())
+    readSampledRows(copy, score(), gathered[0]);
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
+  outer.setExtentAttr(editor.text(size.half + size.half));
+  Value index = outer.getBody().getArgument(0);
+  ValueRange head = copy.nest.getBody().getArguments().drop_back();
+  auto replace = [&](onf::LoadOp old, Value array, Value along) {
+    auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
+    Code code(kernel, OpBuilder(load), load.getLoc());
+    load.getResult().replaceAllUsesWith(code.load(array, at(head, {index, along})));
+    load.erase();
+  };
+  auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
+  replace(score().key.load, size.keys, inner.getBody().getArgument(0));
+  for (auto [sum, array] : llvm::zip_equal(sums, size.sums)) {
+    auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
+    replace(sum.load, array, acc.getValue().getArgument(0));
+  }
+  Value members;
+  for (auto acc : llvm::to_vector(outer.getBody().getOps<onf::AccOp>())) {
+    if (acc.getMonoid() != Monoid::add || !acc.getExtents().empty())
+      continue;
+    Operation *yield = acc.getValue().front().getTerminator();
+    Code code(kernel, OpBuilder(yield), acc.getLoc());
+    Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), acc.getLoc());
+    if (!members)
+      members = front.load(size.counts, at(head, {index}));
+    yield->setOperand(0, code.make<arith::MulFOp>(yield->getOperand(0), members));
+  }
+}
+
+void KeyClasses::run() {
+  note();
+  addDecisionResults();
+  addCondition(fewest);
+  addRadius();
+  addSizes();
+  for (Size &size : sizes)
+    addClasses(size);
+  if (needsEstimates()) {
+    rowMagnitudes = addMagnitudes("magnitude", rows(), any, [&](Code &, Value row) { return row; });
+    addSampleRows();
+    gathered.push_back(addGathered(score(), score().row.array()));
+  }
+  addChoice();
+}
+
+namespace {
+struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
+  using Base::Base;
+
+  void runOnOperation() final {
+    Options options{decisions, check, false, table};
+    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
+      if (!kernel.getWithin())
+        continue;
+      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
+        if (nest.getLift() || nest.getChoices())
+          continue;
+        std::string why;
+        KeyClasses classes(kernel, nest, options, fewest);
+        if (!classes.plan(why)) {
+          nest.emitRemark("no keys stand for others: ") << why;
+          continue;
+        }
+        if (failed(classes.readTable()))
+          return signalPassFailure();
+        classes.run();
+      }
+    }
+  }
+};
+} // namespace
+
+} // namespace moa::precision

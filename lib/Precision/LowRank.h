@@ -1,0 +1,90 @@
+//===- LowRank.h - few keys for many ----------------------------*- C++ -*-===//
+//
+// A fold over keys j whose terms are g(i, row(i)·key(j)) × v(j) is computed over classes c of keys
+// that are near each other: over a key κ_c of each, with the number n_c of its members in place of 1 and
+// the sum W_c of their values in place of v (law F2 of docs/LowRank.md). A plan is a number of
+// classes. In front of it stand the nests that look for keys that are near each other, and those
+// that choose the κ_c among the keys and sum up what belongs to them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_PRECISION_LOWRANK_H
+#define MOA_PRECISION_LOWRANK_H
+
+#include "lib/Precision/Adapter.h"
+
+namespace moa::precision {
+
+/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
+struct WeightedSum {
+  mutable onf::AccOp acc;
+  mutable onf::LoadOp load; // of v
+  unsigned axis = 0;        // of v, for d
+};
+
+class KeyClasses final : public Chooser {
+public:
+  KeyClasses(onf::KernelOp kernel, onf::ForOp nest, const Options &options, int64_t fewest)
+      : Chooser(kernel, nest, options), fewest(fewest) {}
+
+  /// Whether the nest is of this form; `why` says why not.
+  bool plan(std::string &why);
+  void run();
+
+private:
+  /// So many classes, and what a copy of the nest reads of them.
+  struct Size {
+    SymExpr half; // of the number of classes: from the hash, and from distances
+    std::string text;
+    Choice tried;
+    mlir::Value keys, counts;
+    llvm::SmallVector<mlir::Value> sums; // by weighted sum
+  };
+  unsigned numPlans() const override { return sizes.size(); }
+  std::string describe(unsigned plan) override;
+  void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
+  const Choice &triedOf(unsigned plan) override { return sizes[plan - 1].tried; }
+  mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+
+  //===--- What there is --------------------------------------------------===//
+  bool findSums(std::string &why);
+  bool checkUses(std::string &why);
+  const Score &score() { return scores[0]; }
+  SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
+  SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
+
+  //===--- Arrays over the axes in front of the rows -----------------------===//
+  using Extents = llvm::SmallVector<mlir::Attribute>;
+  std::pair<Extents, Extents> headed(llvm::StringRef name, const SymExpr &extent);
+  mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
+  mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
+  mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
+  mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, const SymExpr &parts);
+  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, const SymExpr &parts);
+
+  //===--- The nests in front ---------------------------------------------===//
+  mlir::Value addMagnitudes(llvm::StringRef name, const SymExpr &extent, const Choice &where,
+                            llvm::function_ref<mlir::Value(Code &, mlir::Value)> rowOf);
+  void addRadius();
+  mlir::Value addSeeds(llvm::StringRef suffix, const SymExpr &count, const Choice &where,
+                       llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
+  mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
+  mlir::Value addNearest(llvm::StringRef suffix, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
+                         const Choice &where);
+  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value key,
+                       bool seedFirst);
+  void addSizes();
+  mlir::Value addDrawn(Size &size, mlir::Value nearest);
+  void addClasses(Size &size);
+
+  int64_t fewest;
+  llvm::SmallVector<WeightedSum> sums;
+  llvm::SmallVector<Size, 2> sizes;
+  Choice any;                                   // where one of the sizes is tried
+  mlir::Value radius, sharpness;                // of classes, squared; and what it makes of distances
+  mlir::Value keyHalves;                        // half of the square of each key
+  mlir::Value rowMagnitudes;
+};
+
+} // namespace moa::precision
+
+#endif // MOA_PRECISION_LOWRANK_H
