@@ -15,12 +15,12 @@ namespace moa::precision {
 
 /// Terms of a sum of products whose rows tensor cores take.
 static constexpr int64_t kMostTerms = 256;
-/// The smaller number of classes, and how many keys there are for each of the larger one.
-static constexpr int64_t kFewClasses = 1024, kKeysPerClass = 16;
-/// Seeds that tell how many classes there are, and parts of the keys that are compared with them.
-static constexpr int64_t kPilot = 128, kCountParts = 64;
-/// The share of keys near those seeds that is enough for any number of classes.
-static constexpr double kMostShare = 0.75;
+/// Seeds that tell how many classes there are, and keys that are compared with them.
+static constexpr int64_t kPilot = 128, kPilotKeys = 4096;
+/// Classes for each different key that there seems to be, and the fewest of them.
+static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
+/// One class of so many is one of the first, which a hash picks.
+static constexpr int64_t kFirst = 3;
 /// Rows whose length says how near keys must be.
 static constexpr int64_t kRadiusRows = 256;
 /// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
@@ -133,24 +133,14 @@ bool KeyClasses::plan(std::string &why) {
     return false;
   }
   findHead();
-  // A number of classes that does not grow, and one that does.
-  SymExpr some(kFewClasses / 2);
-  SymExpr many = SymExpr::floorDiv(numKeys(), SymExpr(2 * kKeysPerClass)) + SymExpr(32);
-  for (auto &[half, name] : {std::pair(some, "few"), std::pair(many, "many")}) {
-    Size size;
-    size.half = half;
-    size.text = name;
-    sizes.push_back(size);
-  }
   return true;
 }
 
-std::string KeyClasses::describe(unsigned plan) {
+std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
     text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  Size &size = sizes[plan - 1];
-  return text + " in " + (size.half + size.half).str() + " classes of keys that are near each other";
+  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other";
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,18 +182,26 @@ Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
 }
 
 /// Of equal parts of 0 … count − 1, where one begins.
-Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, const SymExpr &parts) {
+Value KeyClasses::partStart(Code &code, Value part, const SymExpr &count, Value parts) {
   Value product = code.make<arith::MulIOp>(part, code.extent(count));
-  return code.make<arith::FloorDivSIOp>(product, code.extent(parts));
+  return code.make<arith::FloorDivSIOp>(product, parts);
 }
 
 /// A key of a part that a hash picks.
-Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, const SymExpr &parts) {
+Value KeyClasses::hashedKey(Code &code, ValueRange head, Value part, Value parts, int64_t salt) {
   Value start = partStart(code, part, numKeys(), parts);
   Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), numKeys(), parts);
   Value length = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(end, start), code.index(1));
-  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, head), length));
+  SmallVector<Value> numbers{code.index(salt)};
+  llvm::append_range(numbers, head);
+  Value place = code.make<arith::AddIOp>(start, code.make<arith::RemSIOp>(code.hash(part, numbers), length));
   return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1)));
+}
+
+Value KeyClasses::numClasses(Code &code, ValueRange head) { return code.toIndex(code.load(classes, head)); }
+
+Value KeyClasses::numFirst(Code &code, ValueRange head) {
+  return code.make<arith::FloorDivSIOp>(numClasses(code, head), code.index(kFirst));
 }
 
 //===----------------------------------------------------------------------===//
@@ -245,7 +243,7 @@ void KeyClasses::addRadius() {
     allowed = std::min(allowed, result.allowed.epsilon);
   SymExpr count(kRadiusRows);
   Value magnitudes = addMagnitudes("reach", count, tried, [&](Code &code, Value p) {
-    return partStart(code, p, rows(), count);
+    return partStart(code, p, rows(), code.index(kRadiusRows));
   });
   Type f32 = Builder(kernel.getContext()).getF32Type();
   radius = addArray("radius", {}, f32);
@@ -293,10 +291,12 @@ Value KeyClasses::addHalfSquares(Value seeds, const SymExpr &count, const Choice
   return halves;
 }
 
-/// Σ_k seed(k) · key(k).
-Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value key, bool seedFirst) {
+/// Σ_k seed(k) · key(k), of all keys where there are no others.
+Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed, Value keys, Value key,
+                           bool seedFirst) {
   return code.fold("k", depth(), [&](Code &in, Value k, Value &) {
-    Value x = in.loadFloat(seeds, at(head, {seed, k})), y = in.widen(loadKey(in, head, key, k));
+    Value x = in.loadFloat(seeds, at(head, {seed, k}));
+    Value y = keys ? in.loadFloat(keys, at(head, {key, k})) : in.widen(loadKey(in, head, key, k));
     if (!seedFirst)
       std::swap(x, y);
     return SmallVector<Code::Term>{{Monoid::add, "like", in.make<arith::MulFOp>(x, y)}};
@@ -304,13 +304,17 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
 }
 
 /// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the nearest.
-Value KeyClasses::addNearest(StringRef suffix, Value seeds, Value halves, const SymExpr &count, const Choice &where) {
-  Value nearest = addArray(suffix, {numKeys()}, Builder(kernel.getContext()).getF32Type());
-  auto [names, extents] = headed("j", numKeys());
+Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
+                             const Choice &where, bool isFirst) {
+  Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("j", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value most = code.fold("c", count, [&](Code &in, Value c, Value &) {
-      Value like = likeness(in, head, seeds, c, indices.back(), /*seedFirst=*/false);
+    Value end = isFirst ? numFirst(code, head) : Value();
+    Value most = code.fold("c", seedCount, [&](Code &in, Value c, Value &present) {
+      if (end)
+        present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+      Value like = likeness(in, head, seeds, c, keys, indices.back(), /*seedFirst=*/false);
       Value near = in.make<arith::SubFOp>(like, in.load(halves, at(head, {c})));
       return SmallVector<Code::Term>{{Monoid::max, "near", near}};
     })[0];
@@ -323,77 +327,64 @@ Value KeyClasses::addNearest(StringRef suffix, Value seeds, Value halves, const 
 // How many classes
 //===----------------------------------------------------------------------===//
 
-/// The share of keys near one of the pilot's seeds says how many classes there are: of r equal ones
-/// kPilot/r. A size is tried where it has at least twice as many.
-void KeyClasses::addSizes() {
+/// The share of keys near one of the pilot's seeds says how many different ones there are. Classes are tried
+/// where there may be enough of them.
+void KeyClasses::addPilot() {
   Builder b(kernel.getContext());
-  SymExpr pilot(kPilot), parts(kCountParts);
-  Value seeds = addSeeds("pilot", pilot, tried, [&](Code &code, ValueRange head, Value c) {
-    return hashedKey(code, head, c, pilot);
-  });
-  Value halves = addHalfSquares(seeds, pilot, tried);
-  keyHalves = addHalfSquares(Value(), numKeys(), tried);
-  Value nearest = addNearest("pilot_near", seeds, halves, pilot, tried);
+  SymExpr pilot(kPilot), count(kPilotKeys);
+  auto hashed = [&](int64_t parts, int64_t salt) {
+    return [=, this](Code &code, ValueRange head, Value c) {
+      return hashedKey(code, head, c, code.index(parts), salt);
+    };
+  };
+  Value seeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
+  Value seedHalves = addHalfSquares(seeds, pilot, tried);
+  Value keys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
+  Value halves = addHalfSquares(keys, count, tried);
+  Value nearest = addNearest(keys, seeds, seedHalves, count, pilot, tried, /*isFirst=*/false);
+  constexpr int64_t kParts = 64;
+  SymExpr parts(kParts);
   Value counts = addArray("pilot_count", {parts}, b.getF32Type());
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value start = partStart(code, indices.back(), numKeys(), parts);
-    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), parts);
-    Value last = code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1));
     Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5));
-    SymExpr longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
-    Value count = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-      Value key = in.make<arith::AddIOp>(start, t);
-      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, end);
-      SmallVector<Value> place = at(head, {in.make<arith::MinSIOp>(key, last)});
-      Value half = in.make<arith::SubFOp>(in.load(keyHalves, place), in.load(nearest, place));
+    Value sum = code.fold("t", SymExpr(kPilotKeys / kParts), [&](Code &in, Value t, Value &) {
+      // Neighbours read neighbours.
+      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(halves, at(head, {key})), in.load(nearest, at(head, {key})));
       Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
       return SmallVector<Code::Term>{
           {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
     })[0];
-    code.store(count, counts, indices);
+    code.store(sum, counts, indices);
   });
-  auto choiceOf = [&](const Twine &name) {
-    Choice choice{addArray(name.str(), {}, b.getI32Type()), {}, 1};
-    for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-      choice.axes.push_back(axis);
-    return choice;
-  };
-  for (Size &size : sizes)
-    size.tried = choiceOf("try_" + size.text);
-  any = choiceOf("try");
+  sampled = {addArray("try", {}, b.getI32Type()), {}, 1};
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    sampled.axes.push_back(axis);
+  classes = addArray("classes", {}, b.getI32Type());
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
-    Value count = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
+    Value near = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
       present = runs;
       return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
     })[0];
-    // The seeds themselves say nothing.
-    Value others = code.make<arith::SubFOp>(count, code.real(kPilot));
-    Value taken;
-    auto store = [&](Value is, const Choice &choice) {
-      code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), choice.array, head);
-    };
-    for (auto [k, size] : llvm::enumerate(sizes)) {
-      // kPilot / r ≥ kPilot / (classes / 2), of keys that are many more than classes.
-      Value classes = code.make<arith::MulFOp>(code.toReal(code.extent(size.half)), code.real(2));
-      Value keys = code.toReal(code.extent(numKeys()));
-      Value share = code.make<arith::DivFOp>(code.real(2 * kPilot), classes);
-      Value needed = code.make<arith::MulFOp>(code.make<arith::MinimumFOp>(share, code.real(kMostShare)), keys);
-      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, others, needed);
-      Value areMany = code.make<arith::CmpFOp>(
-          arith::CmpFPredicate::OGE, keys, code.make<arith::MulFOp>(classes, code.real(kKeysPerClass / 2)));
-      is = code.make<arith::AndIOp>(code.make<arith::AndIOp>(is, areMany), runs);
-      if (taken)
-        is = code.make<arith::AndIOp>(
-            is, code.make<arith::XOrIOp>(taken, code.make<arith::ConstantOp>(code.b.getBoolAttr(true))));
-      store(is, size.tried);
-      taken = taken ? code.make<arith::OrIOp>(taken, is) : is;
-    }
-    store(taken, any);
+    // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
+    Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
+    far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)), code.real(1 - 1.0 / kPilotKeys));
+    Value logarithm = code.make<math::LogOp>(far);
+    Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
+    Value most = code.toReal(code.extent(mostClasses()));
+    // Those that are too many by half are found less surely, which the sample shows.
+    Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed,
+                                          code.make<arith::MulFOp>(most, code.real(1.5)));
+    auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
+    Value number = code.toIndex(whole);
+    Value limit = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
+    code.store(code.make<arith::MaxSIOp>(number, limit), classes, head);
+    Value is = code.make<arith::AndIOp>(runs, fits);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
-  sampled = any;
 }
 
 //===----------------------------------------------------------------------===//
@@ -402,11 +393,11 @@ void KeyClasses::addSizes() {
 
 /// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the
 /// nearest seed: the largest d⁴/e, with e an exponential variate from a hash of its number.
-Value KeyClasses::addDrawn(Size &size, Value nearest) {
+Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
-  editor.addNest(keyNames, keyExtents, &size.tried, [&](Code &code, ValueRange indices) {
+  editor.addNest(keyNames, keyExtents, &sampled, [&](Code &code, ValueRange indices) {
     Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
     half = code.make<arith::MaximumFOp>(half, code.real(0));
     Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(indices.back(), indices.drop_back())), code.real(0.5));
@@ -415,19 +406,22 @@ Value KeyClasses::addDrawn(Size &size, Value nearest) {
     Value fourth = code.make<arith::MulFOp>(half, half);
     code.store(code.make<arith::DivFOp>(fourth, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30))), weights, indices);
   });
-  Value drawn = addArray("drawn", {size.half}, b.getI32Type());
-  auto [names, extents] = headed("c", size.half);
-  editor.addNest(names, extents, &size.tried, [&](Code &code, ValueRange indices) {
+  Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
+  auto [names, extents] = headed("c", mostClasses());
+  editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value start = partStart(code, indices.back(), numKeys(), size.half);
-    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), size.half);
+    // Behind the last part are none.
+    Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
+    Value start = partStart(code, indices.back(), numKeys(), parts);
+    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), parts);
     Value last = code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1));
-    SymExpr longest = SymExpr::floorDiv(numKeys(), size.half) + SymExpr(1);
+    SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
     auto keyAt = [&](Code &in, Value t) {
       return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last);
     };
+    Value length = code.make<arith::SubIOp>(end, start);
     auto isInside = [&](Code &in, Value t) {
-      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, in.make<arith::AddIOp>(start, t), end);
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
     };
     Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       present = isInside(in, t);
@@ -446,35 +440,40 @@ Value KeyClasses::addDrawn(Size &size, Value nearest) {
 
 /// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
 /// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
-void KeyClasses::addClasses(Size &size) {
+void KeyClasses::addClasses() {
   Builder b(kernel.getContext());
-  SymExpr count = size.half + size.half;
-  Value first = addSeeds("seed", size.half, size.tried, [&](Code &code, ValueRange head, Value c) {
-    return hashedKey(code, head, c, size.half);
-  });
-  Value firstHalves = addHalfSquares(first, size.half, size.tried);
-  Value nearest = addNearest("near", first, firstHalves, size.half, size.tried);
-  Value drawn = addDrawn(size, nearest);
-  size.keys = addSeeds("key", count, size.tried, [&](Code &code, ValueRange head, Value c) {
-    Value half = code.extent(size.half), place = code.make<arith::SubIOp>(c, half);
-    Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, half);
-    Value early = hashedKey(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(half, code.index(1))), size.half);
+  keyHalves = addHalfSquares(Value(), numKeys(), sampled);
+  SymExpr firsts = SymExpr::floorDiv(mostClasses(), SymExpr(kFirst));
+  auto hashed = [&](Code &code, ValueRange head, Value c) {
+    return hashedKey(code, head, c, numFirst(code, head), 3);
+  };
+  Value first = addSeeds("seed", firsts, sampled, hashed);
+  Value firstHalves = addHalfSquares(first, firsts, sampled);
+  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, sampled, /*isFirst=*/true);
+  Value drawn = addDrawn(nearest);
+  classKeys = addSeeds("key", mostClasses(), sampled, [&](Code &code, ValueRange head, Value c) {
+    Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
+    Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
+    Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
     Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
-  Value halves = addHalfSquares(size.keys, count, size.tried);
+  Value halves = addHalfSquares(classKeys, mostClasses(), sampled);
   auto part = [&](Code &in, ValueRange head, Value c, Value j, bool seedFirst) {
-    Value like = likeness(in, head, size.keys, c, j, seedFirst);
+    Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
     Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
                                         in.load(keyHalves, at(head, {j})));
     return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
   };
   Value inverse = addArray("share", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
-  editor.addNest(keyNames, keyExtents, &size.tried, [&](Code &code, ValueRange indices) {
-    Value total = code.fold("c", count, [&](Code &in, Value c, Value &) {
+  editor.addNest(keyNames, keyExtents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value end = numClasses(code, head);
+    Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
+      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
       return SmallVector<Code::Term>{
-          {Monoid::add, "total", part(in, indices.drop_back(), c, indices.back(), /*seedFirst=*/false)}};
+          {Monoid::add, "total", part(in, head, c, indices.back(), /*seedFirst=*/false)}};
     })[0];
     // A key that is near none is lost, which the sample shows.
     Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(0x1p-100));
@@ -482,19 +481,21 @@ void KeyClasses::addClasses(Size &size) {
     Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
   });
-  size.counts = addArray("members", {count}, b.getF32Type());
+  members = addArray("members", {mostClasses()}, b.getF32Type());
   SmallVector<SymExpr> widths;
   for (WeightedSum &sum : sums) {
     widths.push_back(*SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue()));
-    size.sums.push_back(addArray("values", {count, widths.back()}, sum.load.getResult().getType()));
+    classValues.push_back(addArray("values", {mostClasses(), widths.back()}, sum.load.getResult().getType()));
   }
-  auto [names, extents] = headed("c", count);
-  editor.addNest(names, extents, &size.tried, [&](Code &code, ValueRange indices) {
+  auto [names, extents] = headed("c", mostClasses());
+  editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value weight, key;
+    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
     Code::Values found = code.fold(
         "j", numKeys(),
-        [&](Code &in, Value j, Value &) {
+        [&](Code &in, Value j, Value &present) {
+          present = isClass;
           key = j;
           Value share = part(in, head, indices.back(), j, /*seedFirst=*/true);
           weight = in.make<arith::MulFOp>(share, in.load(inverse, at(head, {j})));
@@ -517,8 +518,8 @@ void KeyClasses::addClasses(Size &size) {
           }
           return terms;
         });
-    code.store(found[0], size.counts, indices);
-    for (auto [k, array] : llvm::enumerate(size.sums))
+    code.store(found[0], members, indices);
+    for (auto [k, array] : llvm::enumerate(classValues))
       code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
         in.store(in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d), array, at(indices, {d[0]}));
       });
@@ -530,12 +531,11 @@ void KeyClasses::addClasses(Size &size) {
 //===----------------------------------------------------------------------===//
 
 /// The fold runs over classes: keys are theirs, sums count members, values are their sums.
-void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
-  Size &size = sizes[plan - 1];
+void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
   if (!rowIndices.empty())
     readSampledRows(copy, score(), gathered[0]);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  outer.setExtentAttr(editor.text(size.half + size.half));
+  outer.setExtentAttr(editor.text(mostClasses()));
   Value index = outer.getBody().getArgument(0);
   ValueRange head = copy.nest.getBody().getArguments().drop_back();
   auto replace = [&](onf::LoadOp old, Value array, Value along) {
@@ -545,21 +545,24 @@ void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
     load.erase();
   };
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
-  replace(score().key.load, size.keys, inner.getBody().getArgument(0));
-  for (auto [sum, array] : llvm::zip_equal(sums, size.sums)) {
+  replace(score().key.load, classKeys, inner.getBody().getArgument(0));
+  for (auto [sum, array] : llvm::zip_equal(sums, classValues)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     replace(sum.load, array, acc.getValue().getArgument(0));
   }
-  Value members;
+  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
+  Code before(kernel, OpBuilder(outer), outer.getLoc());
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, numClasses(before, head));
+  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
+  Value number;
   for (auto acc : llvm::to_vector(outer.getBody().getOps<onf::AccOp>())) {
     if (acc.getMonoid() != Monoid::add || !acc.getExtents().empty())
       continue;
     Operation *yield = acc.getValue().front().getTerminator();
     Code code(kernel, OpBuilder(yield), acc.getLoc());
-    Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), acc.getLoc());
-    if (!members)
-      members = front.load(size.counts, at(head, {index}));
-    yield->setOperand(0, code.make<arith::MulFOp>(yield->getOperand(0), members));
+    if (!number)
+      number = front.load(members, at(head, {index}));
+    yield->setOperand(0, code.make<arith::MulFOp>(yield->getOperand(0), number));
   }
 }
 
@@ -568,11 +571,10 @@ void KeyClasses::run() {
   addDecisionResults();
   addCondition(fewest);
   addRadius();
-  addSizes();
-  for (Size &size : sizes)
-    addClasses(size);
+  addPilot();
+  addClasses();
   if (needsEstimates()) {
-    rowMagnitudes = addMagnitudes("magnitude", rows(), any, [&](Code &, Value row) { return row; });
+    rowMagnitudes = addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
     addSampleRows();
     gathered.push_back(addGathered(score(), score().row.array()));
   }

@@ -14,6 +14,9 @@
 
 namespace moa::precision {
 
+/// There are at most a multiple of so many classes, and one for so many keys.
+inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16;
+
 /// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
 struct WeightedSum {
   mutable onf::AccOp acc;
@@ -31,18 +34,10 @@ public:
   void run();
 
 private:
-  /// So many classes, and what a copy of the nest reads of them.
-  struct Size {
-    SymExpr half; // of the number of classes: from the hash, and from distances
-    std::string text;
-    Choice tried;
-    mlir::Value keys, counts;
-    llvm::SmallVector<mlir::Value> sums; // by weighted sum
-  };
-  unsigned numPlans() const override { return sizes.size(); }
+  unsigned numPlans() const override { return 1; }
   std::string describe(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
-  const Choice &triedOf(unsigned plan) override { return sizes[plan - 1].tried; }
+  const Choice &triedOf(unsigned) override { return sampled; }
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
 
   //===--- What there is --------------------------------------------------===//
@@ -50,6 +45,7 @@ private:
   bool checkUses(std::string &why);
   const Score &score() { return scores[0]; }
   SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
+  SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
   SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
 
   //===--- Arrays over the axes in front of the rows -----------------------===//
@@ -58,8 +54,10 @@ private:
   mlir::Value addArray(llvm::StringRef suffix, llvm::ArrayRef<SymExpr> inner, mlir::Type element);
   mlir::IRMapping headMap(mlir::ValueRange head, mlir::Value row);
   mlir::Value loadKey(Code &at, mlir::ValueRange head, mlir::Value key, mlir::Value k);
-  mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, const SymExpr &parts);
-  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, const SymExpr &parts);
+  mlir::Value partStart(Code &code, mlir::Value part, const SymExpr &count, mlir::Value parts);
+  mlir::Value hashedKey(Code &code, mlir::ValueRange head, mlir::Value part, mlir::Value parts, int64_t salt);
+  mlir::Value numClasses(Code &code, mlir::ValueRange head);
+  mlir::Value numFirst(Code &code, mlir::ValueRange head);
 
   //===--- The nests in front ---------------------------------------------===//
   mlir::Value addMagnitudes(llvm::StringRef name, const SymExpr &extent, const Choice &where,
@@ -68,20 +66,21 @@ private:
   mlir::Value addSeeds(llvm::StringRef suffix, const SymExpr &count, const Choice &where,
                        llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
   mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
-  mlir::Value addNearest(llvm::StringRef suffix, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
-                         const Choice &where);
-  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value key,
-                       bool seedFirst);
-  void addSizes();
-  mlir::Value addDrawn(Size &size, mlir::Value nearest);
-  void addClasses(Size &size);
+  mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
+                         const SymExpr &seedCount, const Choice &where, bool isFirst);
+  mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
+                       mlir::Value key, bool seedFirst);
+  void addPilot();
+  mlir::Value addDrawn(mlir::Value nearest);
+  void addClasses();
 
   int64_t fewest;
   llvm::SmallVector<WeightedSum> sums;
-  llvm::SmallVector<Size, 2> sizes;
-  Choice any;                                   // where one of the sizes is tried
   mlir::Value radius, sharpness;                // of classes, squared; and what it makes of distances
+  mlir::Value classes;                          // how many there are
   mlir::Value keyHalves;                        // half of the square of each key
+  mlir::Value classKeys, members;               // κ and n
+  llvm::SmallVector<mlir::Value> classValues;   // W, by weighted sum
   mlir::Value rowMagnitudes;
 };
 
