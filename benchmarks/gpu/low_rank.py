@@ -6,7 +6,8 @@
     done
     python3 benchmarks/gpu/low_rank.py DIRECTORY [--kernels] [--growth] [--families known_rank,normal]
 
-All of it is in the times: looking for classes, their sums, the sample and the decision. Printed are medians of interleaved
+All of it is in the times: looking for classes, their sums, the sample and the decision; the time in which a host starts
+kernels is not, as it is ahead of the device. Printed are medians of interleaved
 launches, how many heads differ from the dense kernel (those of few keys), and the largest relative L2 error of a head, on
 128 rows against float64. With --growth one family of 256 different keys from N = 4,096 to 262,144 and the exponent of a
 fit; with --kernels the time of each kernel of a launch.
@@ -104,7 +105,7 @@ def compare(directory, shape, name, rounds, kernels=False):
     outputs = {way: torch.empty_like(v) for way in ("dense", "classes")}
     variants = {way: Kernel(f"{directory}/{way}.so", f"low_rank_{d}", [q, k, v, ctypes.c_float(scale)], outputs[way])
                 for way in outputs}
-    times = measure(variants, rounds, 0.02)
+    times = measure(variants, rounds, 0.02, ahead=2_000_000)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["classes"]))
     rows = torch.arange(0, n, n // 128, device="cuda")
     meant = attention(q, k, v, rows, scale)

@@ -203,7 +203,9 @@ class Case:
         return 4 * b * h * d * area
 
 
-def measure(variants, rounds, gap):
+def measure(variants, rounds, gap, ahead=0):
+    """Times of interleaved launches in ms. The device first waits so many cycles, so that a host that needs long to
+    start many kernels is ahead of it, as it is where launches follow each other."""
     flush = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")
     times = {name: [] for name in variants}
     for run in variants.values():
@@ -216,6 +218,8 @@ def measure(variants, rounds, gap):
             time.sleep(gap)
             flush.zero_()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            if ahead:
+                torch.cuda._sleep(ahead)
             start.record()
             variants[name]()
             end.record()

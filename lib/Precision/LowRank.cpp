@@ -16,9 +16,14 @@ namespace moa::precision {
 /// Terms of a sum of products whose rows tensor cores take.
 static constexpr int64_t kMostTerms = 256;
 /// Seeds that tell how many classes there are, and keys that are compared with them.
-static constexpr int64_t kPilot = 128, kPilotKeys = 4096;
+static constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 /// Classes for each different key that there seems to be, and the fewest of them.
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
+/// Their number is a multiple of so many where it is not the largest.
+static constexpr int64_t kRoundedClasses = 256;
+/// Of the pilot's keys, how many may be far from all classes: at four times the radius squared.
+static constexpr int64_t kMostFar = 4;
+static constexpr double kFar = 4;
 /// One class of so many is one of the first, which a hash picks.
 static constexpr int64_t kFirst = 3;
 /// Rows whose length says how near keys must be.
@@ -67,9 +72,10 @@ bool KeyClasses::findSums(std::string &why) {
     };
     // The factor of the keys; the other one must not have the axis.
     onf::LoadOp load;
+    Value along;
     for (Value factor : {product.getLhs(), product.getRhs()})
       if (onf::LoadOp found = loadOf(factor); found && llvm::is_contained(found.getTerms(), column))
-        load = found;
+        load = found, along = factor;
     if (!load || !load.getResult().hasOneUse() || !isa<FloatType>(load.getResult().getType()))
       return refuse(acc, "multiplies with no element of an array along its axis");
     unsigned keys = 0;
@@ -83,7 +89,7 @@ bool KeyClasses::findSums(std::string &why) {
     }
     if (keys != 1 || !kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
       return refuse(acc, "reads no input along the index of the fold");
-    sums.push_back({acc, load, 0});
+    sums.push_back({acc, load, along});
   }
   return true;
 }
@@ -305,12 +311,12 @@ Value KeyClasses::likeness(Code &code, ValueRange head, Value seeds, Value seed,
 
 /// max over c of z_c·k_j − |z_c|²/2, which is |k_j|²/2 less half of the squared distance to the nearest.
 Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExpr &count, const SymExpr &seedCount,
-                             const Choice &where, bool isFirst) {
+                             const Choice &where, Value (KeyClasses::*ends)(Code &, ValueRange)) {
   Value nearest = addArray("near", {count}, Builder(kernel.getContext()).getF32Type());
   auto [names, extents] = headed("j", count);
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value end = isFirst ? numFirst(code, head) : Value();
+    Value end = ends ? (this->*ends)(code, head) : Value();
     Value most = code.fold("c", seedCount, [&](Code &in, Value c, Value &present) {
       if (end)
         present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
@@ -327,6 +333,41 @@ Value KeyClasses::addNearest(Value keys, Value seeds, Value halves, const SymExp
 // How many classes
 //===----------------------------------------------------------------------===//
 
+/// Of parts of the pilot's keys, how many are within so many radii, squared, of the nearest.
+Value KeyClasses::addNearCounts(Value nearest, double radii, const Choice &where) {
+  SymExpr parts(kCountParts);
+  Value counts = addArray("near_count", {parts}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("p", parts);
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5 * radii));
+    Value sum = code.fold("t", SymExpr(kPilotKeys / kCountParts), [&](Code &in, Value t, Value &) {
+      // Neighbours read neighbours.
+      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kCountParts)), indices.back());
+      Value half = in.make<arith::SubFOp>(in.load(pilotHalves, at(head, {key})), in.load(nearest, at(head, {key})));
+      Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
+      return SmallVector<Code::Term>{
+          {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
+    })[0];
+    code.store(sum, counts, indices);
+  });
+  return counts;
+}
+
+Value KeyClasses::addCounts(Code &code, ValueRange head, Value counts, Value where) {
+  return code.fold("p", SymExpr(kCountParts), [&](Code &in, Value p, Value &present) {
+    present = where;
+    return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
+  })[0];
+}
+
+Choice KeyClasses::addChoiceOf(StringRef name) {
+  Choice choice{addArray(name, {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
+    choice.axes.push_back(axis);
+  return choice;
+}
+
 /// The share of keys near one of the pilot's seeds says how many different ones there are. Classes are tried
 /// where there may be enough of them.
 void KeyClasses::addPilot() {
@@ -339,51 +380,33 @@ void KeyClasses::addPilot() {
   };
   Value seeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
   Value seedHalves = addHalfSquares(seeds, pilot, tried);
-  Value keys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
-  Value halves = addHalfSquares(keys, count, tried);
-  Value nearest = addNearest(keys, seeds, seedHalves, count, pilot, tried, /*isFirst=*/false);
-  constexpr int64_t kParts = 64;
-  SymExpr parts(kParts);
-  Value counts = addArray("pilot_count", {parts}, b.getF32Type());
-  auto [names, extents] = headed("p", parts);
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
-    ValueRange head = indices.drop_back();
-    Value limit = code.make<arith::MulFOp>(code.load(radius, head), code.real(0.5));
-    Value sum = code.fold("t", SymExpr(kPilotKeys / kParts), [&](Code &in, Value t, Value &) {
-      // Neighbours read neighbours.
-      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kParts)), indices.back());
-      Value half = in.make<arith::SubFOp>(in.load(halves, at(head, {key})), in.load(nearest, at(head, {key})));
-      Value isNear = in.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, half, limit);
-      return SmallVector<Code::Term>{
-          {Monoid::add, "count", in.make<arith::SelectOp>(isNear, in.real(1), in.real(0))}};
-    })[0];
-    code.store(sum, counts, indices);
-  });
-  sampled = {addArray("try", {}, b.getI32Type()), {}, 1};
-  for (unsigned axis = 0; axis < headExtents.size(); ++axis)
-    sampled.axes.push_back(axis);
+  pilotKeys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
+  pilotHalves = addHalfSquares(pilotKeys, count, tried);
+  Value nearest = addNearest(pilotKeys, seeds, seedHalves, count, pilot, tried, nullptr);
+  Value counts = addNearCounts(nearest, 1, tried);
+  promising = addChoiceOf("promising");
   classes = addArray("classes", {}, b.getI32Type());
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
-    Value near = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
-      present = runs;
-      return SmallVector<Code::Term>{{Monoid::add, "count", in.load(counts, at(head, {p}))}};
-    })[0];
+    Value near = addCounts(code, head, counts, runs);
     // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
     Value far = code.make<arith::SubFOp>(code.real(1), code.make<arith::MulFOp>(near, code.real(1.0 / kPilotKeys)));
     far = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(far, code.real(1.0 / kPilotKeys)), code.real(1 - 1.0 / kPilotKeys));
     Value logarithm = code.make<math::LogOp>(far);
     Value needed = code.make<arith::DivFOp>(code.real(-double(kClassesPerKey) * kPilot), logarithm);
-    Value most = code.toReal(code.extent(mostClasses()));
+    Value most = code.toReal(code.extent(SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass))));
+    needed = code.make<arith::MulFOp>(needed, code.real(1.0 / kRoundedClasses));
+    needed = code.make<math::FloorOp>(code.make<arith::AddFOp>(needed, code.real(0.5)));
+    needed = code.make<arith::MulFOp>(needed, code.real(kRoundedClasses));
     // Those that are too many by half are found less surely, which the sample shows.
     Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed,
                                           code.make<arith::MulFOp>(most, code.real(1.5)));
     auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
     Value number = code.toIndex(whole);
-    Value limit = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
-    code.store(code.make<arith::MaxSIOp>(number, limit), classes, head);
+    Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
+    code.store(code.make<arith::MaxSIOp>(number, least), classes, head);
     Value is = code.make<arith::AndIOp>(runs, fits);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), promising.array, head);
   });
 }
 
@@ -397,7 +420,7 @@ Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
-  editor.addNest(keyNames, keyExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
     Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
     half = code.make<arith::MaximumFOp>(half, code.real(0));
     Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(indices.back(), indices.drop_back())), code.real(0.5));
@@ -408,7 +431,7 @@ Value KeyClasses::addDrawn(Value nearest) {
   });
   Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
   auto [names, extents] = headed("c", mostClasses());
-  editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addNest(names, extents, &promising, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     // Behind the last part are none.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
@@ -442,23 +465,35 @@ Value KeyClasses::addDrawn(Value nearest) {
 /// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
 void KeyClasses::addClasses() {
   Builder b(kernel.getContext());
-  keyHalves = addHalfSquares(Value(), numKeys(), sampled);
+  keyHalves = addHalfSquares(Value(), numKeys(), promising);
   SymExpr firsts = SymExpr::floorDiv(mostClasses(), SymExpr(kFirst));
   auto hashed = [&](Code &code, ValueRange head, Value c) {
     return hashedKey(code, head, c, numFirst(code, head), 3);
   };
-  Value first = addSeeds("seed", firsts, sampled, hashed);
-  Value firstHalves = addHalfSquares(first, firsts, sampled);
-  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, sampled, /*isFirst=*/true);
+  Value first = addSeeds("seed", firsts, promising, hashed);
+  Value firstHalves = addHalfSquares(first, firsts, promising);
+  Value nearest = addNearest(Value(), first, firstHalves, numKeys(), firsts, promising, &KeyClasses::numFirst);
   Value drawn = addDrawn(nearest);
-  classKeys = addSeeds("key", mostClasses(), sampled, [&](Code &code, ValueRange head, Value c) {
+  classKeys = addSeeds("key", mostClasses(), promising, [&](Code &code, ValueRange head, Value c) {
     Value end = numFirst(code, head), place = code.make<arith::SubIOp>(c, end);
     Value isFirst = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
     Value early = hashed(code, head, code.make<arith::MinSIOp>(c, code.make<arith::SubIOp>(end, code.index(1))));
     Value late = code.toIndex(code.load(drawn, at(head, {code.make<arith::MaxSIOp>(place, code.index(0))})));
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
-  Value halves = addHalfSquares(classKeys, mostClasses(), sampled);
+  Value halves = addHalfSquares(classKeys, mostClasses(), promising);
+  // A second look: where keys of the pilot are far from all classes, there were too few.
+  Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising,
+                            &KeyClasses::numClasses);
+  Value counts = addNearCounts(nearer, kFar, promising);
+  sampled = addChoiceOf("try");
+  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, promising, head);
+    Value near = addCounts(code, head, counts, runs);
+    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, near, code.real(kPilotKeys - kMostFar));
+    Value is = code.make<arith::AndIOp>(runs, enough);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+  });
   auto part = [&](Code &in, ValueRange head, Value c, Value j, bool seedFirst) {
     Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
     Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
@@ -519,9 +554,12 @@ void KeyClasses::addClasses() {
           return terms;
         });
     code.store(found[0], members, indices);
+    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, found[0], code.real(0));
+    Value divisor = code.make<arith::SelectOp>(isNone, code.real(1), found[0]);
     for (auto [k, array] : llvm::enumerate(classValues))
       code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
-        in.store(in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d), array, at(indices, {d[0]}));
+        Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
+        in.store(in.make<arith::DivFOp>(sum, divisor), array, at(indices, {d[0]}));
       });
   });
 }
@@ -530,7 +568,8 @@ void KeyClasses::addClasses() {
 // The whole
 //===----------------------------------------------------------------------===//
 
-/// The fold runs over classes: keys are theirs, sums count members, values are their sums.
+/// The fold runs over classes: keys are theirs, what is summed up counts as often as there are members, and
+/// values are their means.
 void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
   if (!rowIndices.empty())
     readSampledRows(copy, score(), gathered[0]);
@@ -538,6 +577,10 @@ void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
   outer.setExtentAttr(editor.text(mostClasses()));
   Value index = outer.getBody().getArgument(0);
   ValueRange head = copy.nest.getBody().getArguments().drop_back();
+  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
+  Code before(kernel, OpBuilder(outer), outer.getLoc());
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, numClasses(before, head));
+  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
   auto replace = [&](onf::LoadOp old, Value array, Value along) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
@@ -546,24 +589,31 @@ void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
   };
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
   replace(score().key.load, classKeys, inner.getBody().getArgument(0));
+  // One product for all sums of the same weight.
+  auto counted = [&](onf::AccOp acc, Value weight) {
+    Operation *yield = acc.getValue().front().getTerminator();
+    bool isInside = weight.getParentRegion() == &acc.getValue();
+    Value &known = copy.weights[weight];
+    if (known)
+      return known;
+    Code code(kernel, OpBuilder(isInside ? yield : acc.getOperation()), acc.getLoc());
+    if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
+      code.b.setInsertionPointAfter(op);
+    Value product = code.make<arith::MulFOp>(weight, code.load(members, at(head, {index})));
+    if (isInside)
+      return product;
+    return known = product;
+  };
   for (auto [sum, array] : llvm::zip_equal(sums, classValues)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
     replace(sum.load, array, acc.getValue().getArgument(0));
+    Operation *product = getTerm(acc).getDefiningOp();
+    unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
+    product->setOperand(weight, counted(acc, product->getOperand(weight)));
   }
-  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
-  Code before(kernel, OpBuilder(outer), outer.getLoc());
-  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, numClasses(before, head));
-  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
-  Value number;
-  for (auto acc : llvm::to_vector(outer.getBody().getOps<onf::AccOp>())) {
-    if (acc.getMonoid() != Monoid::add || !acc.getExtents().empty())
-      continue;
-    Operation *yield = acc.getValue().front().getTerminator();
-    Code code(kernel, OpBuilder(yield), acc.getLoc());
-    if (!number)
-      number = front.load(members, at(head, {index}));
-    yield->setOperand(0, code.make<arith::MulFOp>(yield->getOperand(0), number));
-  }
+  for (auto acc : outer.getBody().getOps<onf::AccOp>())
+    if (acc.getMonoid() == Monoid::add && acc.getExtents().empty())
+      acc.getValue().front().getTerminator()->setOperand(0, counted(acc, getTerm(acc)));
 }
 
 void KeyClasses::run() {

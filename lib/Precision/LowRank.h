@@ -21,7 +21,7 @@ inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16;
 struct WeightedSum {
   mutable onf::AccOp acc;
   mutable onf::LoadOp load; // of v
-  unsigned axis = 0;        // of v, for d
+  mlir::Value factor;       // v as it is multiplied
 };
 
 class KeyClasses final : public Chooser {
@@ -67,9 +67,13 @@ private:
                        llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> keyOf);
   mlir::Value addHalfSquares(mlir::Value seeds, const SymExpr &count, const Choice &where);
   mlir::Value addNearest(mlir::Value keys, mlir::Value seeds, mlir::Value halves, const SymExpr &count,
-                         const SymExpr &seedCount, const Choice &where, bool isFirst);
+                         const SymExpr &seedCount, const Choice &where,
+                         mlir::Value (KeyClasses::*ends)(Code &, mlir::ValueRange));
   mlir::Value likeness(Code &at, mlir::ValueRange head, mlir::Value seeds, mlir::Value seed, mlir::Value keys,
                        mlir::Value key, bool seedFirst);
+  mlir::Value addNearCounts(mlir::Value nearest, double radii, const Choice &where);
+  mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
+  Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value addDrawn(mlir::Value nearest);
   void addClasses();
@@ -77,10 +81,12 @@ private:
   int64_t fewest;
   llvm::SmallVector<WeightedSum> sums;
   mlir::Value radius, sharpness;                // of classes, squared; and what it makes of distances
+  mlir::Value pilotKeys, pilotHalves;           // some keys, and half of their squares
+  Choice promising;                             // where classes are looked for
   mlir::Value classes;                          // how many there are
   mlir::Value keyHalves;                        // half of the square of each key
   mlir::Value classKeys, members;               // κ and n
-  llvm::SmallVector<mlir::Value> classValues;   // W, by weighted sum
+  llvm::SmallVector<mlir::Value> classValues;   // means, by weighted sum
   mlir::Value rowMagnitudes;
 };
 
