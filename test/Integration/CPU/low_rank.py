@@ -1,7 +1,8 @@
 # RUN: %python %s
 """Kernels that let few keys stand for many where a sample allows it, head by head, against NumPy in float64."""
+import json
 import os
-import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -158,15 +159,13 @@ class LowRank(unittest.TestCase):
 
     def test_wrong_decision(self):
         """A plan that is given is checked where that is asked for."""
-        import json
-        import tempfile
         arrays = inputs(["repeated", "near", "normal"], 520, 3300)
         exact = softmax(scores(*arrays[:2]), arrays[2])[0]
-        # Values that are large at one key in a class: its sum says nothing of where they are.
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump({"plans": {"k.O": [1, 0, 1]}}, file)
-            file.flush()
-            run = self.run_kernel(PLAIN % 1e-2, arrays, {"O": arrays[0].shape}, f"--plans={file.name}", "--check-plans")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "plans.json")
+            with open(path, "w") as file:
+                json.dump({"plans": {"k.O": [1, 0, 1]}}, file)
+            run = self.run_kernel(PLAIN % 1e-2, arrays, {"O": arrays[0].shape}, f"--plans={path}", "--check-plans")
         self.assertEqual(list(run["O_plan"]), [1, 0, 0])
         self.assertTrue((errors(run["O"], exact) <= 1e-2).all())
 
