@@ -24,6 +24,8 @@ static constexpr int64_t kRoundedClasses = 256;
 /// Of the pilot's keys, how many may be far from all classes: at four times the radius squared.
 static constexpr int64_t kMostFar = 4;
 static constexpr double kFar = 4;
+/// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
+static constexpr double kFarthest = 16;
 /// One class of so many is one of the first, which a hash picks.
 static constexpr int64_t kFirst = 3;
 /// Rows whose length says how near keys must be.
@@ -415,14 +417,15 @@ void KeyClasses::addPilot() {
 //===----------------------------------------------------------------------===//
 
 /// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the
-/// nearest seed: the largest d⁴/e, with e an exponential variate from a hash of its number.
+/// nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate from a hash of its number.
 Value KeyClasses::addDrawn(Value nearest) {
   Builder b(kernel.getContext());
   Value weights = addArray("draw", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
     Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
-    half = code.make<arith::MaximumFOp>(half, code.real(0));
+    Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
+    half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
     Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(indices.back(), indices.drop_back())), code.real(0.5));
     Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
     Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
