@@ -23,8 +23,7 @@ bool collectIndices(Value value, llvm::SmallPtrSetImpl<Value> &indices) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return collectIndices(operand, indices); });
 }
 
-/// What a state takes in at each index.
-static Value getTerm(onf::AccOp acc) {
+Value getTerm(onf::AccOp acc) {
   return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0];
 }
 

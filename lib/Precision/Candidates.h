@@ -44,6 +44,9 @@ struct Carrier {
   unsigned result = 0; // of the fold, which onf.at reads
 };
 
+/// What a state takes in at each index.
+mlir::Value getTerm(onf::AccOp acc);
+
 /// The sums of values with an axis of a nest whose last axis is i.
 llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand);
 

@@ -37,10 +37,6 @@ static constexpr double kSharpness = 8;
 // What there is
 //===----------------------------------------------------------------------===//
 
-static Value getTerm(onf::AccOp acc) {
-  return cast<onf::YieldOp>(acc.getValue().front().getTerminator()).getValues()[0];
-}
-
 /// The states: sums, which count a class as often as it has members, extremes, which count it once, and
 /// sums with an axis of a weight times an element of an input.
 bool KeyClasses::findSums(std::string &why) {
@@ -64,8 +60,9 @@ bool KeyClasses::findSums(std::string &why) {
     }
     auto array = cast<ArrayType>(acc.getResult().getType());
     auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
+    constexpr const char *kNoElement = "multiplies with no element of an array along its axis";
     if (!isSum || array.getRank() != 1 || !array.getElementType().isF32() || !product)
-      return refuse(acc, "is no sum of products in f32 along one axis");
+      return refuse(acc, kNoElement);
     Value column = acc.getValue().getArgument(0);
     auto loadOf = [](Value factor) {
       while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
@@ -79,30 +76,26 @@ bool KeyClasses::findSums(std::string &why) {
       if (onf::LoadOp found = loadOf(factor); found && llvm::is_contained(found.getTerms(), column))
         load = found, along = factor;
     if (!load || !load.getResult().hasOneUse() || !isa<FloatType>(load.getResult().getType()))
-      return refuse(acc, "multiplies with no element of an array along its axis");
+      return refuse(acc, kNoElement);
     unsigned keys = 0;
+    bool isFree = kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber());
     for (Value term : load.getTerms()) {
       keys += term == key;
       Operation *op = term.getDefiningOp();
       llvm::SmallPtrSet<Value, 8> indices;
-      if (term != key && term != column &&
-          (!collectIndices(term, indices) || indices.contains(row) || (op && outer->isAncestor(op))))
-        return refuse(acc, "reads an array at an index that is none of its own");
+      if (term != key && term != column)
+        isFree &= collectIndices(term, indices) && !indices.contains(row) && !(op && outer->isAncestor(op));
     }
-    if (keys != 1 || !kernel.isInput(cast<BlockArgument>(load.getArray()).getArgNumber()))
-      return refuse(acc, "reads no input along the index of the fold");
+    if (keys != 1 || !isFree)
+      return refuse(acc, "reads an array at an index that is none of its own");
     sums.push_back({acc, load, along});
   }
   return true;
 }
 
-/// Nothing else of the fold may know the key: no mask, no bias.
+/// Nothing else of the fold may know the key.
 bool KeyClasses::checkUses(std::string &why) {
   onf::FoldOp outer = score().outer;
-  if (!outer.getBody().getOps<onf::GuardOp>().empty()) {
-    why = "the fold over '" + outer.getName().str() + "' is masked";
-    return false;
-  }
   for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
     bool isKnown = user == score().key.load.getOperation() ||
                    llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
@@ -121,16 +114,16 @@ bool KeyClasses::plan(std::string &why) {
     why = "it is no one fold over products of rows of two inputs";
     return false;
   }
-  if (!score().keyAxis) {
-    why = "the index of the fold is no axis of the keys";
-    return false;
-  }
   bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {
     Operation *op = term.getDefiningOp();
     return !op || !score().outer->isAncestor(op);
   });
-  if (!isOfHead) {
-    why = "keys are read at indices that are computed in the fold";
+  if (!score().keyAxis || !isOfHead) {
+    why = "the index of the fold is no axis of the keys";
+    return false;
+  }
+  if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
+    why = "the fold over '" + score().outer.getName().str() + "' is masked";
     return false;
   }
   if (!findSums(why) || !checkUses(why) || !findResults(why))
