@@ -145,13 +145,14 @@ void Chooser::addDecision() {
         ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
       // The rows of largest elements are all there are of their kind; the others vary.
       Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
-        present = in.make<arith::AndIOp>(runs, in.make<arith::XOrIOp>(isLargest(in, r), in.make<arith::ConstantOp>(in.b.getBoolAttr(true))));
+        present = runs; // of the row alone, so that nothing is read where no sample was taken
         Value w = weight(in, r), norm = in.load(result.norm, at(r));
         SmallVector<Code::Term> terms;
         for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
           Value off = in.make<arith::SubFOp>(in.load(error[o], at(r)), in.make<arith::MulFOp>(ratio, norm));
           off = in.make<arith::MulFOp>(w, off);
-          terms.push_back({Monoid::add, "square", in.make<arith::MulFOp>(off, off)});
+          Value square = in.make<arith::SelectOp>(isLargest(in, r), in.real(0), in.make<arith::MulFOp>(off, off));
+          terms.push_back({Monoid::add, "square", square});
         }
         return terms;
       });

@@ -422,10 +422,14 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
       }
       return body(e, olds);
     };
-    if (isFull)
+    // Where a guard is false nothing has been read.
+    GuardOp guard = findRowGuard(columns.scope, columns.index);
+    if (isFull && !guard)
       return step();
-    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, isWhole ? first : column,
-                                         code.symbol(columns.extent));
+    Value exists = guard ? code.eval(guard.getCondition()) : Value();
+    if (!isFull)
+      exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, isWhole ? first : column,
+                                                       code.symbol(columns.extent)));
     if (!olds.empty())
       return code.branch(exists, olds.getTypes(), step, [&] { return Values(olds); });
     code.when(exists, [&] { step(); });

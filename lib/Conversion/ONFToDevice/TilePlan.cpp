@@ -45,7 +45,7 @@ private:
 
 /// What there is in place of a chain of contractions, and what is needed.
 bool Planner::refuseChain(const Twine &found) {
-  return refuse(found + "; tensor cores take a chain of two contractions, f(A +.* B) +.* C, "
+  return refuse(found + "; tensor cores take a contraction, or a chain of two, f(A +.* B) +.* C, "
                         "whose rows are the last axis of the nest, '" +
                 rows::getIndexName(plan.nest.getBody().getArguments().back()) + "'");
 }

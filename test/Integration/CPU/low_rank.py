@@ -157,6 +157,17 @@ class LowRank(unittest.TestCase):
         self.check("squares", kinds, run, "most", s.max(-1), 1e-2)
         self.assertEqual([int(p > 0) for p in run["O_plan"]], [1, 0, 1])
 
+    def test_narrow(self):
+        """Elements of 16 bits, which tensor cores multiply: classes are found, summed up and used in tiles."""
+        kinds = ["repeated", "normal", "near"]
+        arrays = inputs(kinds, 520, 3000, d=64, e=64)
+        specification = PLAIN.replace("f32, D = 16", "bf16, D = 64")
+        run = self.run_kernel(specification % 1e-2, arrays, {"O": arrays[0].shape})
+        run["O"] = mt.from_bf16(run["O"])
+        q, k, v = (mt.from_bf16(mt.to_bf16(x)) for x in arrays)
+        self.check("narrow", kinds, run, "O", softmax(scores(q, k), v)[0], 1e-2)
+        self.assertEqual(list(run["O_plan"]), [1, 0, 1])
+
     def test_wrong_decision(self):
         """A plan that is given is checked where that is asked for."""
         arrays = inputs(["repeated", "near", "normal"], 520, 3300)
