@@ -8,7 +8,7 @@
 #include "lib/Support/OutputFiles.h"
 #include "moa/Compiler.h"
 #include "tools/CommandLine.h"
-#include "tools/Plans.h"
+#include "tools/Accuracy.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -66,15 +66,7 @@ static cl::opt<std::string>
              cl::desc("Write the schedule to standard output, or read it from "
                       "a file"),
              cl::cat(category));
-static cl::list<std::string>
-    settings("set", cl::value_desc("name=value"),
-             cl::desc("Set a size or an element type of the specification"),
-             cl::cat(category));
-static cl::list<std::string>
-    tolerances("within", cl::value_desc("result=number[,relative][,sampled]"),
-               cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
-                        "specification says"),
-               cl::cat(category));
+static moa::AccuracyOptions accuracy(category);
 static cl::list<std::string>
     disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
              cl::desc("Leave a law or a rule out (for tests)"),
@@ -87,24 +79,10 @@ static cl::opt<bool> spend("spend",
                            cl::desc("Spend the accuracy that results allow (within); otherwise it is spent where "
                                     "--decisions or --plans is given"),
                            cl::cat(category));
-static cl::opt<std::string>
-    lowRank("low-rank", cl::ValueOptional, cl::value_desc("keys"),
-            cl::desc("Let few keys stand for many where results allow the error (within), from so many rows "
-                     "and keys on (default 32768)"),
-            cl::cat(category));
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Give kernels that may spend accuracy further results: what "
                                         "they decide, and what they estimate for that"),
                                cl::cat(category));
-static cl::opt<std::string>
-    plans("plans", cl::value_desc("file"),
-          cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes it; nothing is "
-                   "estimated"),
-          cl::cat(category));
-static cl::opt<bool>
-    checkPlans("check-plans",
-               cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far off"),
-               cl::cat(category));
 static cl::opt<bool> remarks("remarks",
                              cl::desc("Show what the passes remark on standard error"),
                              cl::cat(category));
@@ -234,7 +212,7 @@ static bool makeArtefacts(moa::Compilation &unit,
 static Error write(const std::vector<Artefact> &artefacts) {
   moa::OutputFiles files;
   files.protect(inputs.front());
-  files.protect(plans);
+  files.protect(accuracy.plans);
   if (!schedule.empty() && schedule != "print")
     files.protect(schedule);
   for (const Artefact &artefact : artefacts)
@@ -263,8 +241,6 @@ int main(int argc, char **argv) {
   if (std::optional<std::string> wrong = checkFlags())
     return fail(*wrong);
   moa::CompilerOptions options;
-  options.settings.assign(settings.begin(), settings.end());
-  options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.processor = processor;
   if (target != "cpu")
@@ -273,15 +249,8 @@ int main(int argc, char **argv) {
   options.explain = explain;
   options.decisions = decisions;
   options.spendsAnywhere = spend;
-  options.checksPlans = checkPlans;
-  if (lowRank.getNumOccurrences())
-    if (Error error = moa::readLowRank(lowRank, options))
-      return fail(toString(std::move(error)));
-  if (checkPlans && plans.empty())
-    return fail("--check-plans goes with --plans");
-  if (!plans.empty())
-    if (Error error = moa::readPlans(plans, options))
-      return fail(toString(std::move(error)));
+  if (Error error = accuracy.apply(options))
+    return fail(toString(std::move(error)));
   if (!schedule.empty() && schedule != "print")
     if (Error error = moa::readSchedule(schedule, options))
       return fail(toString(std::move(error)));

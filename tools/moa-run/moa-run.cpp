@@ -11,7 +11,7 @@
 #include "lib/Support/Tolerance.h"
 #include "tools/CommandLine.h"
 #include "tools/Numbers.h"
-#include "tools/Plans.h"
+#include "tools/Accuracy.h"
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,20 +38,7 @@ static cl::list<std::string>
 static cl::list<std::string> outputList("o", cl::value_desc("NAME=FILE.npy"),
                                         cl::desc("Write an output"),
                                         cl::cat(category));
-static cl::list<std::string>
-    settings("set", cl::value_desc("name=value"),
-             cl::desc("Set a size or an element type of the specification"),
-             cl::cat(category));
-static cl::list<std::string>
-    tolerances("within", cl::value_desc("result=number[,relative][,sampled]"),
-               cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
-                        "specification says"),
-               cl::cat(category));
-static cl::opt<std::string>
-    lowRank("low-rank", cl::ValueOptional, cl::value_desc("keys"),
-            cl::desc("Let few keys stand for many where results allow the error (within), from so many rows "
-                     "and keys on (default 32768)"),
-            cl::cat(category));
+static moa::AccuracyOptions accuracy(category);
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Show what a kernel decides that may spend accuracy, and what "
                                         "it estimates for that"),
@@ -60,15 +47,6 @@ static cl::opt<std::string>
     calibrate("calibrate", cl::value_desc("file"),
               cl::desc("Write the decisions of this run to a file, for --plans"),
               cl::cat(category));
-static cl::opt<std::string>
-    plans("plans", cl::value_desc("file"),
-          cl::desc("Compile with the decisions of a file, as --calibrate writes it; nothing is "
-                   "estimated"),
-          cl::cat(category));
-static cl::opt<bool>
-    checkPlans("check-plans",
-               cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far off"),
-               cl::cat(category));
 static cl::opt<std::string>
     kernelName("kernel", cl::value_desc("name"),
                cl::desc("The kernel to run, where there are several"),
@@ -393,7 +371,7 @@ Error Run::checkResults(bool &good) {
 Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
   out.protect(input);
   out.protect(schedule);
-  out.protect(plans);
+  out.protect(accuracy.plans);
   for (const std::string &word : wordList)
     out.protect(StringRef(word).split('=').second);
   for (const auto &[name, path] : files) {
@@ -491,23 +469,14 @@ int main(int argc, char **argv) {
   if (!numbers)
     return fail(toString(numbers.takeError()));
   moa::CompilerOptions options;
-  options.settings.assign(settings.begin(), settings.end());
-  options.tolerances.assign(tolerances.begin(), tolerances.end());
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.decisions = decisions || !calibrate.empty();
   options.spendsAnywhere = target == "device"; // it is what a GPU runs
-  options.checksPlans = checkPlans;
-  if (lowRank.getNumOccurrences())
-    if (Error error = moa::readLowRank(lowRank, options))
-      return fail(toString(std::move(error)));
-  if (target == "reference" && (options.decisions || options.lowRankFrom > 0 || !plans.empty()))
+  if (Error error = accuracy.apply(options))
+    return fail(toString(std::move(error)));
+  if (target == "reference" && (options.decisions || options.lowRankFrom > 0 || !accuracy.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank and --plans apply to compiled code and to --target=device; "
                 "--target=reference spends no accuracy");
-  if (checkPlans && plans.empty())
-    return fail("--check-plans goes with --plans");
-  if (!plans.empty())
-    if (Error error = moa::readPlans(plans, options))
-      return fail(toString(std::move(error)));
   if (schedule == "print")
     return fail("--schedule takes a file; moa-codegen --schedule=print writes one");
   if (!schedule.empty())

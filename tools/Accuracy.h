@@ -1,0 +1,69 @@
+//===- Accuracy.h - what a tool is told of sizes and errors -----*- C++ -*-===//
+#ifndef MOA_TOOLS_ACCURACY_H
+#define MOA_TOOLS_ACCURACY_H
+
+#include "moa/Compiler.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace moa {
+
+/// Options of both tools: what a specification is compiled for, and what results may lose.
+struct AccuracyOptions {
+  explicit AccuracyOptions(llvm::cl::OptionCategory &category)
+      : settings("set", llvm::cl::value_desc("name=value"),
+                 llvm::cl::desc("Set a size or an element type of the specification"), llvm::cl::cat(category)),
+        tolerances("within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
+                   llvm::cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
+                                  "specification says"),
+                   llvm::cl::cat(category)),
+        lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
+                llvm::cl::desc("Let few keys stand for many where results allow the error (within), from so many "
+                               "rows and keys on (default 32768)"),
+                llvm::cl::cat(category)),
+        plans("plans", llvm::cl::value_desc("file"),
+              llvm::cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes it; nothing is "
+                             "estimated"),
+              llvm::cl::cat(category)),
+        checkPlans("check-plans",
+                   llvm::cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far "
+                                  "off"),
+                   llvm::cl::cat(category)) {}
+
+  /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a mistake.
+  llvm::Error apply(CompilerOptions &options) const {
+    options.settings.assign(settings.begin(), settings.end());
+    options.tolerances.assign(tolerances.begin(), tolerances.end());
+    options.checksPlans = checkPlans;
+    if (lowRank.getNumOccurrences()) {
+      llvm::StringRef text = lowRank;
+      options.lowRankFrom = CompilerOptions::kLowRankFrom;
+      if (!text.empty() && (text.getAsInteger(10, options.lowRankFrom) || options.lowRankFrom < 256))
+        return llvm::createStringError("--low-rank expects a number of keys from 256 on, but got '" + text + "'");
+    }
+    if (checkPlans && plans.empty())
+      return llvm::createStringError("--check-plans goes with --plans");
+    return plans.empty() ? llvm::Error::success() : readPlans(options);
+  }
+
+  llvm::cl::list<std::string> settings, tolerances;
+  llvm::cl::opt<std::string> lowRank, plans;
+  llvm::cl::opt<bool> checkPlans;
+
+private:
+  llvm::Error readPlans(CompilerOptions &options) const {
+    auto text = llvm::MemoryBuffer::getFile(plans);
+    if (!text)
+      return llvm::createStringError(plans + ": " + text.getError().message());
+    if ((*text)->getBuffer().trim().empty())
+      return llvm::createStringError(plans + ": the file is empty; moa-run --calibrate writes plans");
+    options.plans = (*text)->getBuffer().str();
+    options.plansFile = plans;
+    return llvm::Error::success();
+  }
+};
+
+} // namespace moa
+
+#endif // MOA_TOOLS_ACCURACY_H
