@@ -2,6 +2,7 @@
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -169,6 +170,10 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
   product->erase();
+  // What the sum read before is read by nothing, as far as it was read for the sum.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*yield->getBlock())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   acc.setOperandTypeAttr(TypeAttr::get(Float8E4M3FNType::get(kernel.getContext())));
   unsigned rank = carrier.load.getArray().getType().getRank();
   // The scale has the other axes, then the columns.
