@@ -92,15 +92,12 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
   editor.addNest(partNames, partExtents, &tried, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
-    auto bound = [&](Value p) {
-      return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(p, count), code.index(kKeyParts));
-    };
-    Value start = bound(part), end = bound(code.make<arith::AddIOp>(part, code.index(1)));
+    Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
     Value last = code.make<arith::SubIOp>(count, code.index(1));
+    // A part may reach into the next one, so that nothing is asked of a key.
     SymExpr longest = SymExpr::floorDiv(keys, SymExpr(kKeyParts)) + SymExpr(1);
-    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &) {
       Value key = in.make<arith::AddIOp>(start, t);
-      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, end);
       Value x = read(in, at.take_front(outer), column, in.make<arith::MinSIOp>(key, last));
       return SmallVector<Code::Term>{{Monoid::max, "largest", in.make<math::AbsFOp>(x)}};
     })[0];
@@ -108,6 +105,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   });
   auto [names, extents] = list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
+  Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange at) {
     Value largest = code.fold("p", SymExpr(kKeyParts), [&](Code &in, Value p, Value &) {
       SmallVector<Value> indices(at);
@@ -115,8 +113,10 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
       return SmallVector<Code::Term>{{Monoid::max, "largest", in.load(parts, indices)}};
     })[0];
     Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    Value scale = code.make<arith::DivFOp>(largest, code.real(kLargest));
-    code.store(code.make<arith::SelectOp>(isZero, code.real(1), scale), values.scale, at);
+    auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
+    Value most = code.real(kLargest);
+    code.store(either(code.make<arith::DivFOp>(largest, most)), values.scale, at);
+    code.store(either(code.make<arith::DivFOp>(most, largest)), inverse, at);
   });
   SymExpr filled = getFilled(keys);
   auto [dataNames, dataExtents] = list("j", editor.text(filled), /*isLast=*/true);
@@ -126,7 +126,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
     Value last = code.make<arith::SubIOp>(count, code.index(1));
     Value x = read(code, at.take_front(outer), at[outer], code.make<arith::MinSIOp>(key, last));
-    Value scaled = code.make<arith::DivFOp>(x, code.load(values.scale, at.drop_back()));
+    Value scaled = code.make<arith::MulFOp>(x, code.load(inverse, at.drop_back()));
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
   });
   return values;
