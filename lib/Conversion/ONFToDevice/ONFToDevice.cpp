@@ -79,6 +79,8 @@ void RowKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
     if (left == 0)
       return rest;
+    // No more than the blocks of the grid: divisions of 32 bits.
+    radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
                                   radix);

@@ -585,6 +585,8 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
     if (isFirst)
       return rest;
+    // No more than the blocks of the grid: divisions of 32 bits.
+    radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, code.loc, rest, radix);
     return result;
