@@ -1,4 +1,5 @@
 //===- Sample.cpp - rows that every plan computes -------------------------===//
+#include "dialects/ONF/Transforms/SplitFolds.h"
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -6,6 +7,9 @@
 using namespace mlir;
 
 namespace moa::precision {
+
+/// Indices of the fold that a part of the sample runs over.
+static constexpr int64_t kPartLength = 1024;
 
 /// Reads what the load reads, so far behind it along the axis that `index` is a term of.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
@@ -145,6 +149,10 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
     at.store(store.getValue(), sample, indices);
     store.erase();
   }
+  // 64 rows are few: the range falls into parts, which run at once.
+  auto folds = llvm::to_vector(body.getOps<onf::FoldOp>());
+  if (folds.size() == 1 && onf::canSplitFold(copy.nest))
+    onf::splitFold(copy.nest, kPartLength);
   return samples;
 }
 

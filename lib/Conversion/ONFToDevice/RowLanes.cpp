@@ -140,7 +140,12 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
   return runs;
 }
 
-static bool isRunStore(StoreOp store, Value index) {
+bool moa::isAdjacentAlong(LoadOp load, Value index) {
+  rows::Dependence deps;
+  return findColumn(load, index, deps).has_value();
+}
+
+bool moa::isAdjacentAlong(StoreOp store, Value index) {
   rows::Dependence deps;
   return findColumn(store, index, deps).has_value();
 }
@@ -199,7 +204,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   for (LoadOp load : findRuns(scope, index))
     visit(load.getResult().getType());
   for (auto store : scope.getOps<StoreOp>())
-    if (isRunStore(store, index))
+    if (isAdjacentAlong(store, index))
       visit(store.getArray().getType().getElementType());
   auto columns = constantOf(extent);
   isKnown &= columns.has_value();
@@ -479,7 +484,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
   SmallVector<std::pair<StoreOp, Value>> runs;
   SmallVector<StoreOp> others;
   for (auto store : scope.getOps<StoreOp>()) {
-    if (!isRunStore(store, index) || isInterleaved(store.getArray())) {
+    if (!isAdjacentAlong(store, index) || isInterleaved(store.getArray())) {
       others.push_back(store);
       continue;
     }
