@@ -9,7 +9,7 @@ using namespace mlir;
 namespace moa::precision {
 
 /// Indices of the fold that a part of the sample runs over.
-static constexpr int64_t kPartLength = 1024;
+static constexpr int64_t kPartLength = 2048;
 
 /// Reads what the load reads, so far behind it along the axis that `index` is a term of.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {

@@ -106,6 +106,11 @@ private:
     SymExpr size(axis == form.rowAxis ? kLanes : kWarps * form.width);
     return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
   }
+  /// Whether all runs are of columns that exist.
+  bool isWhole() {
+    SymExpr count = extent(form.columnAxis()), width(form.width);
+    return SymExpr::floorDiv(count, width) * width == count;
+  }
   Value less(ScalarCode &code, Value x, Value y) {
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
   }
@@ -116,8 +121,8 @@ private:
   Value holdsForRun(ScalarCode &code, Value condition);
   Value isPlain(ScalarCode &code);
   Value columnAt(ScalarCode &code, Value place);
-  void storeRun(ScalarCode &code);
-  void storeElements(ScalarCode &code);
+  void fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain);
+  void storeRuns(ScalarCode &code);
 
   const ColumnRuns &form;
   device::ProgramOp program;
@@ -188,11 +193,10 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
 
 /// Whether all columns of a run exist, and selections take their first side for all of them. Null: always.
 Value ColumnKernel::isPlain(ScalarCode &code) {
-  SymExpr count = extent(form.columnAxis()), width(form.width);
   Value result;
-  if (SymExpr::floorDiv(count, width) * width != count)
+  if (!isWhole())
     result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, behind(code, first, form.width),
-                                   code.symbol(count.str()));
+                                   code.symbol(extent(form.columnAxis()).str()));
   for (Value condition : form.conditions)
     result = code.both(result, holdsForRun(code, condition));
   return result;
@@ -214,38 +218,42 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
   return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
 }
 
-void ColumnKernel::storeRun(ScalarCode &code) {
+/// The values of a run. Where it is plain, selections take their first side.
+void ColumnKernel::fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain) {
+  if (plain)
+    for (Value condition : form.conditions)
+      code.bind(condition, code.constant(b.getBoolAttr(true)));
+  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
+    Value index = columnAt(code, element);
+    code.bind(column, index);
+    auto body = [&] {
+      for (auto [store, buffer] : buffers)
+        memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
+    };
+    plain ? body() : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
+  });
+}
+
+void ColumnKernel::storeRuns(ScalarCode &code) {
   SmallVector<std::pair<StoreOp, Value>> buffers;
   for (auto store : body.getOps<StoreOp>())
     buffers.emplace_back(store, memref::AllocaOp::create(
         b, code.named("run"), MemRefType::get({form.width}, store.getArray().getType().getElementType())));
-  for (Value condition : form.conditions)
-    code.bind(condition, code.constant(b.getBoolAttr(true)));
-  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
-    code.bind(column, columnAt(code, element));
-    for (auto [store, buffer] : buffers)
-      memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
-  });
+  Value plain = isPlain(code);
+  auto fillPlain = [&] { return fill(code, buffers, true), Values(); };
+  auto fillOthers = [&] { return fill(code, buffers, false), Values(); };
+  plain ? code.branch(plain, {}, fillPlain, fillOthers) : fillPlain();
+  SymExpr columns = extent(form.columnAxis());
+  Value count = isWhole() ? code.index(form.width)
+                          : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first).getResult();
   for (auto [store, buffer] : buffers) {
     code.open();
     code.bind(column, first);
     unsigned term = llvm::find(store.getTerms(), column) - store.getTerms().begin();
     Value offset = code.addressOf(store), stride = code.coefficientOf(store, term);
     code.close();
-    device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride,
-                               code.index(form.width));
+    device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride, count);
   }
-}
-
-void ColumnKernel::storeElements(ScalarCode &code) {
-  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
-    Value index = arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, element);
-    code.bind(column, index);
-    code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), [&] {
-      for (auto store : body.getOps<StoreOp>())
-        code.store(store);
-    });
-  });
 }
 
 LogicalResult ColumnKernel::run() {
@@ -267,12 +275,7 @@ LogicalResult ColumnKernel::run() {
   bindIndices(code);
   if (chosen)
     inside = code.both(code.eval(chosen), inside);
-  code.when(inside, [&] {
-    auto runs = [&] { return storeRun(code), Values(); };
-    auto elements = [&] { return storeElements(code), Values(); };
-    Value plain = isPlain(code);
-    plain ? code.branch(plain, {}, runs, elements) : runs();
-  });
+  code.when(inside, [&] { storeRuns(code); });
   return failure(code.failed);
 }
 
