@@ -152,6 +152,12 @@ void Adapter::run() {
     }
   }
   addChoice();
+  // What runs wherever anything is tried.
+  SmallVector<onf::ForOp> nests;
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (other.getChoices() == tried.array)
+      nests.push_back(other);
+  fuseNests(nests);
 }
 
 namespace {

@@ -187,6 +187,10 @@ private:
   llvm::SmallVector<Rounded> gatheredRounded;
 };
 
+/// Makes one nest of those that run over the same and do not need one another, where contractions are apart:
+/// fewer are launched.
+void fuseNests(llvm::SmallVector<onf::ForOp> nests);
+
 /// The value that `map` has for this one, or a copy of what computes it.
 mlir::Value copyOf(Code &at, mlir::Value value, mlir::IRMapping &map);
 

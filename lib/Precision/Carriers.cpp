@@ -124,8 +124,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   editor.addNest(dataNames, dataExtents, &tried, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
-    Value last = code.make<arith::SubIOp>(count, code.index(1));
-    Value x = read(code, at.take_front(outer), at[outer], code.make<arith::MinSIOp>(key, last));
+    Value x = read(code, at.take_front(outer), at[outer], key);
     Value scaled = code.make<arith::MulFOp>(x, code.load(inverse, at.drop_back()));
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
   });
