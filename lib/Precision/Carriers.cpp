@@ -15,6 +15,8 @@ static constexpr double kLargest = 448;
 static constexpr double kWeightScale = 32;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
 static constexpr int64_t kKeyParts = 64, kMultiple = 16;
+/// Keys that an index of a fold takes, so that their loads are in flight together.
+static constexpr int64_t kAtOnce = 8;
 
 //===----------------------------------------------------------------------===//
 // The layout of rounded values
@@ -94,12 +96,16 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
     Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
     Value last = code.make<arith::SubIOp>(count, code.index(1));
-    // A part may reach into the next one, so that nothing is asked of a key.
-    SymExpr longest = SymExpr::floorDiv(keys, SymExpr(kKeyParts)) + SymExpr(1);
+    // A part may reach into the next ones, so that nothing is asked of a key, and several are read at once.
+    SymExpr longest = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
     Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &) {
-      Value key = in.make<arith::AddIOp>(start, t);
-      Value x = read(in, at.take_front(outer), column, in.make<arith::MinSIOp>(key, last));
-      return SmallVector<Code::Term>{{Monoid::max, "largest", in.make<math::AbsFOp>(x)}};
+      Value first = in.make<arith::AddIOp>(start, in.make<arith::MulIOp>(t, in.index(kAtOnce))), most;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        Value key = in.make<arith::MinSIOp>(in.make<arith::AddIOp>(first, in.index(k)), last);
+        Value size = in.make<math::AbsFOp>(read(in, at.take_front(outer), column, key));
+        most = most ? in.make<arith::MaximumFOp>(most, size) : size;
+      }
+      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
     code.store(largest, parts, at);
   });

@@ -10,6 +10,9 @@ namespace moa::precision {
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
+/// Elements that an index of a fold takes, so that their loads are in flight together.
+static constexpr int64_t kAtOnce = 16;
+
 /// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
 /// all is no better where keys are alike. 0 where it is not large.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
@@ -23,15 +26,21 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
   Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), axis};
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
-    Value count = code.extent(type.getExtent(mean.axis));
-    Code::Values sums = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
-      SmallVector<Value> indices(others);
-      Value place = at.make<arith::MulIOp>(p, count);
-      indices.insert(indices.begin() + mean.axis, at.make<arith::FloorDivSIOp>(place, at.index(kSample)));
-      Value x = at.loadFloat(keys, indices);
-      SmallVector<Code::Term> terms{{Monoid::add, "sum", x}};
+    // Several at once, whose loads wait for one another's addresses only.
+    Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
+    Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
+      Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        SmallVector<Value> indices(others);
+        Value number = at.make<arith::AddIOp>(first, at.index(k));
+        indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
+        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
+        sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
+        squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
+      }
+      SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
       if (ifLarge)
-        terms.push_back({Monoid::add, "squares", at.make<arith::MulFOp>(x, x)});
+        terms.push_back({Monoid::add, "squares", squares});
       return terms;
     });
     Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));

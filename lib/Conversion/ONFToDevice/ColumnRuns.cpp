@@ -176,13 +176,13 @@ Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
     return result;
   };
   rows::Dependence deps;
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  if (compare && compare.getLhs() == column && !deps.on(compare.getRhs(), column)) {
+  if (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
+    bool isLeft = compare.getLhs() == column, isRight = compare.getRhs() == column;
+    bool isBound = isLeft != isRight && !deps.on(isLeft ? compare.getRhs() : compare.getLhs(), column);
     Predicate predicate = compare.getPredicate();
-    if (predicate == Predicate::slt || predicate == Predicate::sle)
-      return evalAt(behind(code, first, form.width - 1));
-    if (predicate == Predicate::sgt || predicate == Predicate::sge)
-      return evalAt(first);
+    bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
+    if (isBound && (isLess || predicate == Predicate::sgt || predicate == Predicate::sge))
+      return evalAt(isLess == isLeft ? behind(code, first, form.width - 1) : first);
   }
   return code.loop(code.index(0), code.index(form.width), {code.constant(b.getBoolAttr(true))}, {"element", "all"},
                    [&](Value element, ValueRange all) {

@@ -276,6 +276,8 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
       BlockArgument row = plan.nest.getBody().getArguments().back();
       Value last = arith::SubIOp::create(b, code.loc, code.symbol(this->extent(row.getArgNumber())), code.index(1));
       code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
+      if (columns != extent)
+        code.bind(loopIndex, arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
       clampLoads(code);
       code.indices[loopIndex] = SymExpr(extent);
       code.eager = true;
