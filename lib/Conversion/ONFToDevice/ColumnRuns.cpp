@@ -213,8 +213,9 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
     value = arith::RemUIOp::create(b, code.loc, value, code.index(radix));
     return arith::MulIOp::create(b, code.loc, value, code.index(weight));
   };
-  Value sum = arith::AddIOp::create(b, code.loc, digit(1, 2, 1), digit(4, 4, 2));
-  sum = arith::AddIOp::create(b, code.loc, sum, digit(2, 2, 8));
+  Value lowest = arith::RemUIOp::create(b, code.loc, place, code.index(2));
+  Value middle = digit(4, 4, 2), highest = digit(2, 2, 8);
+  Value sum = arith::AddIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, lowest, middle), highest);
   return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
 }
 
