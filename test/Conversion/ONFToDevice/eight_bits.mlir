@@ -27,8 +27,8 @@
 // CHECK: %[[UPPER:.*]] = arith.divui %[[E]], %c4
 // CHECK: %[[FOURS:.*]] = arith.remui %[[UPPER]], %c4
 // CHECK: %[[EVEN:.*]] = arith.muli %[[FOURS]], %c2
-// CHECK: arith.addi %[[ODD]], %[[EVEN]]
 // CHECK: arith.muli %{{.*}}, %c8
+// CHECK: arith.addi %[[ODD]], %[[EVEN]]
 // CHECK-NOT: scf.if
 // CHECK: memref.store %{{.*}}, %[[BUFFER]][%[[E]]]
 // CHECK: } else {
