@@ -194,6 +194,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   if (across)
     result.largest = editor.addTemporary((name + "_largest").str(), lastOf(extents), b.getF32Type());
   result.scale = editor.addTemporary(scale, scaleExtents, b.getF32Type());
+  Value inverse = across ? editor.addTemporary((name + "_inverse").str(), scaleExtents, b.getF32Type()) : Value();
   auto indicesOf = [&](ValueRange row, Value k) {
     SmallVector<Value> indices(row);
     indices.insert(indices.begin() + axis, k);
@@ -234,12 +235,14 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       indices.push_back(p);
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
     })[0];
-    code.store(stepOf(code, largest).first, result.scale, others);
+    auto [step, back] = stepOf(code, largest);
+    code.store(step, result.scale, others);
+    code.store(back, inverse, others);
   });
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
     SmallVector<Value> others(row);
     others.erase(others.begin() + place);
-    storeRow(code, row, code.make<arith::DivFOp>(code.real(1), code.load(result.scale, others)));
+    storeRow(code, row, code.load(inverse, others));
   });
   return result;
 }

@@ -78,6 +78,14 @@ static bool isAlwaysThere(LoadOp load) {
   return true;
 }
 
+/// Whether a value is computed from what is there whatever the conditions are under which it is needed.
+static bool isThere(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return load.getArray().getType().getRank() == 0 || isAlwaysThere(load);
+  return !op || (op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), isThere));
+}
+
 /// The guard of a scope that is the same for all of its columns, and reads no memory: elements are
 /// there if it holds, so that a run has none elsewhere. Null: there is none.
 static GuardOp findRowGuard(Block &scope, Value index) {
@@ -479,7 +487,7 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
   for (Operation &op : scope)
     for (Value operand : op.getOperands())
       if (!deps.on(operand, index) && isa<FloatType, IntegerType, IndexType>(operand.getType()) &&
-          !code.isCostly(operand))
+          (!code.isCostly(operand) || isThere(operand)))
         code.eval(operand);
   SmallVector<std::pair<StoreOp, Value>> runs;
   SmallVector<StoreOp> others;

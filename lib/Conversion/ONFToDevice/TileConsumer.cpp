@@ -75,6 +75,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
     device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
   }
+  passTurn(code);
   if (!overlapped && !isFirst) {
     startCarriers(code, last, current);
     finishCarriers(code, last, current);

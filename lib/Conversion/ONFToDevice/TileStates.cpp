@@ -668,8 +668,6 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       updateReferences(code, pass, news);
     else if (pass == 0)
       repairWhereNeeded(code, olds, step);
-    if (pass == 0) // exponentials and the like, of units that all warps share, are behind it
-      passTurn(code);
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;
