@@ -14,7 +14,7 @@ static constexpr double kLargest = 448;
 /// has all bits, and a lowering may be late with a maximum by a factor of 2^3.
 static constexpr double kWeightScale = 32;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
-static constexpr int64_t kKeyParts = 64, kMultiple = 16;
+static constexpr int64_t kKeyParts = 128, kMultiple = 16;
 /// Keys that an index of a fold takes, so that their loads are in flight together.
 static constexpr int64_t kAtOnce = 8;
 
@@ -113,10 +113,15 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
   Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange at) {
-    Value largest = code.fold("p", SymExpr(kKeyParts), [&](Code &in, Value p, Value &) {
-      SmallVector<Value> indices(at);
-      indices.insert(indices.begin() + outer, p);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", in.load(parts, indices)}};
+    Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
+      Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        SmallVector<Value> indices(at);
+        indices.insert(indices.begin() + outer, in.make<arith::AddIOp>(first, in.index(k)));
+        Value part = in.load(parts, indices);
+        most = most ? in.make<arith::MaximumFOp>(most, part) : part;
+      }
+      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
     Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
     auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
