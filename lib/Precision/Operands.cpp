@@ -24,7 +24,10 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
       extents.push_back(extent);
     }
   std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), axis};
+  // Any vector is as exact, one of the keys' own type is read sooner.
+  Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
+  bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
+  Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
@@ -93,7 +96,7 @@ void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value
     Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
     IRMapping here = map;
     here.map(score.fold.getBody().getArgument(0), k);
-    Value y = loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here);
+    Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
     return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
   })[0];
   code.store(sum, array, indices);
@@ -206,7 +209,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     if (!mean)
       return x;
     indices.erase(indices.begin() + mean->axis);
-    return at.make<arith::SubFOp>(x, at.load(mean->array, indices));
+    return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
   };
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {

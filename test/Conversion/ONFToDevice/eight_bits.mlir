@@ -44,6 +44,8 @@
 // CUDA-DAG: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {
 // CUDA-DAG: cvt.rn.satfinite.e4m3x2.f32 low
 // CUDA-DAG: to_e4m3(
+// A warpgroup's turn passes when its scores are there.
+// CUDA-DAG: arrive(&K_empty[stage]), arrive(&turns[next_warpgroup]);
 // CUDA-DAG: clear_unseen_columns<128, 2>(
 // CUDA-DAG: const Array V_8 = in_workspace("V_8", 4, 2, 1, (char *)
 // CUDA-DAG: describe_tiles(m, &V_8_tiles, V_8, 2, 128)
