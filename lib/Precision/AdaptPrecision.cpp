@@ -119,12 +119,21 @@ void Adapter::run() {
                        hasCommonScales(score) ? score.keyAxis : std::nullopt);
       roundedArrays[{score.key.array(), score.key.axis}] = key;
     }
-    if (auto mean = means.find(score.key.array()); mean != means.end())
-      shifts[&score] = addShift(score, mean->second);
+    // The shift is found where the rows are read anyway, if that is at the nest's indices.
+    auto mean = means.find(score.key.array());
+    Value shift = mean != means.end() ? shifts[&score] = addShiftArray(score) : Value();
+    auto storeShiftAt = [&](Code &code, ValueRange indices) {
+      storeShift(code, score, mean->second, shift, indices);
+    };
     Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
-    if (!row.data)
-      row = addRounded(score.row.array(), score.row.axis, nullptr,
-                       key.across ? rowAxisOf(score) : std::nullopt);
+    bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
+    if (shift && !isBeside)
+      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &tried, storeShiftAt);
+    if (!row.data) {
+      auto across = key.across ? rowAxisOf(score) : std::nullopt;
+      row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
+                     : addRounded(score.row.array(), score.row.axis, nullptr, across);
+    }
   }
   if (plans[0].sums)
     for (Carrier &carrier : carriers)
@@ -143,6 +152,12 @@ void Adapter::run() {
     }
   }
   addChoice();
+  // What runs wherever anything is tried.
+  SmallVector<onf::ForOp> nests;
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (other.getChoices() == tried.array)
+      nests.push_back(other);
+  fuseNests(nests);
 }
 
 namespace {

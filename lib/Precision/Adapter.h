@@ -160,14 +160,19 @@ private:
 
   //===--- The nests in front ---------------------------------------------===//
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
-                     std::optional<unsigned> across = std::nullopt);
+                     std::optional<unsigned> across = std::nullopt,
+                     llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+  mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
+                         llvm::ArrayRef<mlir::Attribute> otherExtents);
   std::optional<unsigned> rowAxisOf(const Score &score);
   /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
   bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
-  mlir::Value addShift(const Score &score, const Mean &mean);
+  bool hasRowsOfNest(const Operand &operand);
+  mlir::Value addShiftArray(const Score &score);
+  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
 
   //===--- Copies of the nest ---------------------------------------------===//
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
@@ -181,6 +186,10 @@ private:
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
   llvm::SmallVector<Rounded> gatheredRounded;
 };
+
+/// Makes one nest of those that run over the same and do not need one another, where contractions are apart:
+/// fewer are launched.
+void fuseNests(llvm::SmallVector<onf::ForOp> nests);
 
 /// The value that `map` has for this one, or a copy of what computes it.
 mlir::Value copyOf(Code &at, mlir::Value value, mlir::IRMapping &map);

@@ -2,6 +2,7 @@
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -13,7 +14,9 @@ static constexpr double kLargest = 448;
 /// has all bits, and a lowering may be late with a maximum by a factor of 2^3.
 static constexpr double kWeightScale = 32;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
-static constexpr int64_t kKeyParts = 64, kMultiple = 16;
+static constexpr int64_t kKeyParts = 128, kMultiple = 16;
+/// Keys that an index of a fold takes, so that their loads are in flight together.
+static constexpr int64_t kAtOnce = 8;
 
 //===----------------------------------------------------------------------===//
 // The layout of rounded values
@@ -91,31 +94,40 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
   editor.addNest(partNames, partExtents, &tried, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
-    auto bound = [&](Value p) {
-      return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(p, count), code.index(kKeyParts));
-    };
-    Value start = bound(part), end = bound(code.make<arith::AddIOp>(part, code.index(1)));
+    Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
     Value last = code.make<arith::SubIOp>(count, code.index(1));
-    SymExpr longest = SymExpr::floorDiv(keys, SymExpr(kKeyParts)) + SymExpr(1);
-    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-      Value key = in.make<arith::AddIOp>(start, t);
-      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, end);
-      Value x = read(in, at.take_front(outer), column, in.make<arith::MinSIOp>(key, last));
-      return SmallVector<Code::Term>{{Monoid::max, "largest", in.make<math::AbsFOp>(x)}};
+    // A part may reach into the next ones, so that nothing is asked of a key, and several are read at once.
+    SymExpr longest = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
+    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &) {
+      Value first = in.make<arith::AddIOp>(start, in.make<arith::MulIOp>(t, in.index(kAtOnce))), most;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        Value key = in.make<arith::MinSIOp>(in.make<arith::AddIOp>(first, in.index(k)), last);
+        Value size = in.make<math::AbsFOp>(read(in, at.take_front(outer), column, key));
+        most = most ? in.make<arith::MaximumFOp>(most, size) : size;
+      }
+      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
     code.store(largest, parts, at);
   });
   auto [names, extents] = list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
+  Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange at) {
-    Value largest = code.fold("p", SymExpr(kKeyParts), [&](Code &in, Value p, Value &) {
-      SmallVector<Value> indices(at);
-      indices.insert(indices.begin() + outer, p);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", in.load(parts, indices)}};
+    Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
+      Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        SmallVector<Value> indices(at);
+        indices.insert(indices.begin() + outer, in.make<arith::AddIOp>(first, in.index(k)));
+        Value part = in.load(parts, indices);
+        most = most ? in.make<arith::MaximumFOp>(most, part) : part;
+      }
+      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
     Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    Value scale = code.make<arith::DivFOp>(largest, code.real(kLargest));
-    code.store(code.make<arith::SelectOp>(isZero, code.real(1), scale), values.scale, at);
+    auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
+    Value most = code.real(kLargest);
+    code.store(either(code.make<arith::DivFOp>(largest, most)), values.scale, at);
+    code.store(either(code.make<arith::DivFOp>(most, largest)), inverse, at);
   });
   SymExpr filled = getFilled(keys);
   auto [dataNames, dataExtents] = list("j", editor.text(filled), /*isLast=*/true);
@@ -123,9 +135,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   editor.addNest(dataNames, dataExtents, &tried, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
-    Value last = code.make<arith::SubIOp>(count, code.index(1));
-    Value x = read(code, at.take_front(outer), at[outer], code.make<arith::MinSIOp>(key, last));
-    Value scaled = code.make<arith::DivFOp>(x, code.load(values.scale, at.drop_back()));
+    Value x = read(code, at.take_front(outer), at[outer], key);
+    Value scaled = code.make<arith::MulFOp>(x, code.load(inverse, at.drop_back()));
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
   });
   return values;
@@ -169,6 +180,10 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
   product->erase();
+  // What the sum read before is read by nothing, as far as it was read for the sum.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*yield->getBlock())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   acc.setOperandTypeAttr(TypeAttr::get(Float8E4M3FNType::get(kernel.getContext())));
   unsigned rank = carrier.load.getArray().getType().getRank();
   // The scale has the other axes, then the columns.

@@ -23,6 +23,15 @@ Value Code::load(Value array, ValueRange indices) {
   return make<onf::LoadOp>(element, array, indices, strides(array), b.getStringAttr("0"));
 }
 
+Value Code::loadFrom(Value array, ValueRange indices, Value further) {
+  SmallVector<Value> terms(indices);
+  terms.push_back(further);
+  SmallVector<Attribute> texts(strides(array).getValue());
+  texts.push_back(texts.back());
+  Type element = cast<ArrayType>(array.getType()).getElementType();
+  return make<onf::LoadOp>(element, array, terms, b.getArrayAttr(texts), b.getStringAttr("0"));
+}
+
 Value Code::loadFloat(Value array, ValueRange indices) { return widen(load(array, indices)); }
 
 void Code::store(Value value, Value array, ValueRange indices) {

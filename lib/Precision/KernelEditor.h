@@ -19,7 +19,9 @@ public:
   //===--- Arrays ---------------------------------------------------------===//
   /// The element at one index per axis.
   mlir::Value load(mlir::Value array, mlir::ValueRange indices);
-  /// The same with floats widened to f32.
+  /// The element so far behind that one along the last axis.
+  mlir::Value loadFrom(mlir::Value array, mlir::ValueRange indices, mlir::Value further);
+  /// The element with floats widened to f32.
   mlir::Value loadFloat(mlir::Value array, mlir::ValueRange indices);
   void store(mlir::Value value, mlir::Value array, mlir::ValueRange indices);
   mlir::ArrayAttr strides(mlir::Value array);

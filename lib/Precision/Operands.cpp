@@ -10,6 +10,9 @@ namespace moa::precision {
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
+/// Elements that an index of a fold takes, so that their loads are in flight together.
+static constexpr int64_t kAtOnce = 16;
+
 /// The mean of the keys over a part of them: any vector is as exact (law B1), and the mean of
 /// all is no better where keys are alike. 0 where it is not large.
 Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
@@ -21,17 +24,26 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
       extents.push_back(extent);
     }
   std::string name = kernel.getArrayName(keys.getArgNumber()).str() + "_mean";
-  Mean mean{editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type()), axis};
+  // Any vector is as exact, one of the keys' own type is read sooner.
+  Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
+  bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
+  Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
-    Value count = code.extent(type.getExtent(mean.axis));
-    Code::Values sums = code.fold("p", SymExpr(kSample), [&](Code &at, Value p, Value &) {
-      SmallVector<Value> indices(others);
-      Value place = at.make<arith::MulIOp>(p, count);
-      indices.insert(indices.begin() + mean.axis, at.make<arith::FloorDivSIOp>(place, at.index(kSample)));
-      Value x = at.loadFloat(keys, indices);
-      SmallVector<Code::Term> terms{{Monoid::add, "sum", x}};
+    // Several at once, whose loads wait for one another's addresses only.
+    Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
+    Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
+      Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
+      for (int64_t k = 0; k < kAtOnce; ++k) {
+        SmallVector<Value> indices(others);
+        Value number = at.make<arith::AddIOp>(first, at.index(k));
+        indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
+        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
+        sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
+        squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
+      }
+      SmallVector<Code::Term> terms{{Monoid::add, "sum", sum}};
       if (ifLarge)
-        terms.push_back({Monoid::add, "squares", at.make<arith::MulFOp>(x, x)});
+        terms.push_back({Monoid::add, "squares", squares});
       return terms;
     });
     Value value = code.make<arith::MulFOp>(sums[0], code.real(1.0 / kSample));
@@ -46,27 +58,48 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   return mean;
 }
 
-/// c(i) = Σ_k row(i, k) · mean(k), at every index of the nest.
-Value Adapter::addShift(const Score &score, const Mean &mean) {
-  SmallVector<Attribute> names(nest.getNames().begin(), nest.getNames().end());
+/// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows is one
+/// over the nest's indices.
+bool Adapter::hasRowsOfNest(const Operand &operand) {
+  onf::LoadOp load = operand.load;
+  StringRef name = kernel.getArrayName(operand.array().getArgNumber());
+  auto type = cast<ArrayType>(operand.array().getType());
+  unsigned rank = operand.rank(), next = 0;
+  if (load.getTerms().size() != rank || load.getConstant() != "0" || nest.getExtents().size() + 1 != rank)
+    return false;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
+    if (stride != (name + ".s" + Twine(axis)).str())
+      return false;
+    if (axis == operand.axis)
+      continue;
+    if (load.getTerms()[axis] != nest.getBody().getArgument(next) || type.getShape()[axis] != nest.getExtents()[next])
+      return false;
+    ++next;
+  }
+  return true;
+}
+
+Value Adapter::addShiftArray(const Score &score) {
   SmallVector<Attribute> extents(nest.getExtents().begin(), nest.getExtents().end());
   std::string name = kernel.getArrayName(score.row.array().getArgNumber()).str() + "_shift";
-  Value array = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
-    IRMapping map;
-    map.map(nest.getBody().getArguments(), indices);
-    SymExpr extent = *SymExpr::parse(score.fold.getExtent());
-    // The mean has no axis for j.
-    Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
-      Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
-      IRMapping here = map;
-      here.map(score.fold.getBody().getArgument(0), k);
-      Value y = loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here);
-      return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
-    })[0];
-    code.store(sum, array, indices);
-  });
-  return array;
+  return editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+}
+
+/// c(i) = Σ_k row(i, k) · mean(k), at an index of the nest.
+void Adapter::storeShift(Code &code, const Score &score, const Mean &mean, Value array, ValueRange indices) {
+  IRMapping map;
+  map.map(nest.getBody().getArguments(), indices);
+  SymExpr extent = *SymExpr::parse(score.fold.getExtent());
+  // The mean has no axis for j.
+  Value sum = code.fold("k", extent, [&](Code &at, Value k, Value &) {
+    Value x = at.widen(loadAt(at, score.row, score.row.array(), k, map));
+    IRMapping here = map;
+    here.map(score.fold.getBody().getArgument(0), k);
+    Value y = at.widen(loadAs(at, score.key.load, mean.array, placesWithout(score.key.rank(), {mean.axis}), here));
+    return SmallVector<Code::Term>{{Monoid::add, "shift", at.make<arith::MulFOp>(x, y)}};
+  })[0];
+  code.store(sum, array, indices);
 }
 
 /// The axis of the row's operand that the rows of the nest run over, if it is one of its own.
@@ -85,9 +118,57 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
   return found;
 }
 
+/// The largest of each `kPart` neighbours along the last axis of magnitudes. The last part reaches back into
+/// the one before it, so that all have as many.
+static constexpr int64_t kPart = 128;
+static_assert(kPart <= kFewest);
+
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents) {
+  auto type = cast<ArrayType>(largest.getType());
+  unsigned last = type.getRank() - 1;
+  SymExpr count = type.getExtent(last);
+  SmallVector<Attribute> names(otherNames), extents(otherExtents);
+  names.push_back(editor.text("p"));
+  extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
+  std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
+  Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+    Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
+    Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
+    Value start = code.make<arith::MinSIOp>(first, latest);
+    Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
+      SmallVector<Value> place(indices.drop_back());
+      place.push_back(start);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.loadFrom(largest, place, t)}};
+    })[0];
+    code.store(most, parts, indices);
+  });
+  return parts;
+}
+
+/// The step of a magnitude and its inverse; a NaN remains one.
+static std::pair<Value, Value> stepOf(Code &code, Value largest) {
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
+  Value steps = code.real(kSteps), one = code.real(1);
+  Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
+  return std::pair(step, Value(code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest))));
+}
+
+/// The integer nearest to x·inverse. |x| ≤ largest, so that it is at most 127 with the errors of
+/// the inverse and the product; adding 1.5·2^23 leaves no fraction.
+static Value nearestInteger(Code &code, Value x, Value inverse) {
+  Value scaled = code.make<arith::MulFOp>(x, inverse), large = code.real(0x1.8p23);
+  Value nearest = code.make<arith::SubFOp>(code.make<arith::AddFOp>(scaled, large), large);
+  auto whole = arith::FPToSIOp::create(code.b, code.loc, code.b.getI8Type(), nearest);
+  whole->setAttr("moa.round", code.b.getUnitAttr());
+  return code.toIndex(whole);
+}
+
 /// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
-/// magnitude / 127, or 1; x less its mean where there is one.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's largest
+/// magnitude is found.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+                            llvm::function_ref<void(Code &, ValueRange)> beside) {
   auto type = cast<ArrayType>(array.getType());
   StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
   Builder b(kernel.getContext());
@@ -102,7 +183,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   result.data = editor.addTemporary(data, all, b.getI8Type());
   result.across = across;
   // The axes of the scales, and those of the rows with that of `across` last.
-  SmallVector<Attribute> scaleNames(names), scaleExtents(extents), lastNames(names), lastExtents(extents);
+  SmallVector<Attribute> scaleNames(names), scaleExtents(extents);
   unsigned place = across ? *across - (*across > axis) : 0;
   if (across)
     for (auto *list : {&scaleNames, &scaleExtents})
@@ -116,67 +197,56 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   if (across)
     result.largest = editor.addTemporary((name + "_largest").str(), lastOf(extents), b.getF32Type());
   result.scale = editor.addTemporary(scale, scaleExtents, b.getF32Type());
-  // The step of a magnitude and its inverse; a NaN remains one.
-  auto stepOf = [&](Code &code, Value largest) {
-    Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-    Value steps = code.real(kSteps), one = code.real(1);
-    Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
-    return std::pair(step, Value(code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest))));
+  Value inverse = across ? editor.addTemporary((name + "_inverse").str(), scaleExtents, b.getF32Type()) : Value();
+  auto indicesOf = [&](ValueRange row, Value k) {
+    SmallVector<Value> indices(row);
+    indices.insert(indices.begin() + axis, k);
+    return indices;
   };
-  auto addRows = [&](bool isFirst) {
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange rowIndices) {
-    auto element = [&](Code &at, Value k) {
-      SmallVector<Value> indices(rowIndices);
-      indices.insert(indices.begin() + axis, k);
-      return indices;
-    };
-    auto read = [&](Code &at, Value k) {
-      SmallVector<Value> indices = element(at, k);
-      Value x = at.loadFloat(array, indices);
-      if (!mean)
-        return x;
-      indices.erase(indices.begin() + mean->axis);
-      return at.make<arith::SubFOp>(x, at.load(mean->array, indices));
-    };
-    Value inverse;
-    SmallVector<Value> others(rowIndices);
-    if (isFirst) {
-      Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
-        Value x = read(at, k);
-        return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(x)}};
-      })[0];
-      if (across)
-        return code.store(largest, result.largest, lastOf(others));
-      auto [step, back] = stepOf(code, largest);
-      code.store(step, result.scale, rowIndices);
-      inverse = back;
-    } else {
-      others.erase(others.begin() + place);
-      inverse = code.make<arith::DivFOp>(code.real(1), code.load(result.scale, others));
-    }
+  auto read = [&](Code &at, ValueRange row, Value k) {
+    SmallVector<Value> indices = indicesOf(row, k);
+    Value x = at.loadFloat(array, indices);
+    if (!mean)
+      return x;
+    indices.erase(indices.begin() + mean->axis);
+    return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
+  };
+  auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
-      Value x = read(at, k[0]);
-      Value scaled = at.make<arith::MulFOp>(x, inverse);
-      Value nearest = at.make<math::FloorOp>(at.make<arith::AddFOp>(scaled, at.real(0.5)));
-      nearest = at.make<arith::MaximumFOp>(at.make<arith::MinimumFOp>(nearest, at.real(kSteps)), at.real(-kSteps));
-      auto whole = arith::FPToSIOp::create(at.b, at.loc, at.b.getI8Type(), nearest);
-      whole->setAttr("moa.round", at.b.getUnitAttr());
-      at.store(at.toIndex(whole), result.data, element(at, k[0]));
+      at.store(nearestInteger(at, read(at, row, k[0]), inverse), result.data, indicesOf(row, k[0]));
     });
-  });
   };
-  addRows(/*isFirst=*/true);
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+    })[0];
+    if (beside)
+      beside(code, row);
+    if (across)
+      return code.store(largest, result.largest, lastOf(SmallVector<Value>(row)));
+    auto [step, inverse] = stepOf(code, largest);
+    code.store(step, result.scale, row);
+    storeRow(code, row, inverse);
+  });
   if (!across)
     return result;
+  Value parts = addPartsOf(result.largest, scaleNames, scaleExtents);
   editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value largest = code.fold("i", type.getExtent(*across), [&](Code &at, Value i, Value &) {
+    auto partsType = cast<ArrayType>(parts.getType());
+    Value largest = code.fold("p", partsType.getExtent(partsType.getRank() - 1), [&](Code &at, Value p, Value &) {
       SmallVector<Value> indices(others);
-      indices.push_back(i);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(result.largest, indices)}};
+      indices.push_back(p);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
     })[0];
-    code.store(stepOf(code, largest).first, result.scale, others);
+    auto [step, back] = stepOf(code, largest);
+    code.store(step, result.scale, others);
+    code.store(back, inverse, others);
   });
-  addRows(/*isFirst=*/false);
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place);
+    storeRow(code, row, code.load(inverse, others));
+  });
   return result;
 }
 

@@ -22,7 +22,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     round operands (integers with the largest magnitude / 127 as the step, of all rows that share
     the other indices, or of one row where rows are no axis of their own; keys less a vector near
     their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md), pick the
-    rows of the sample, compute it by every plan, compare, and decide. They run where there are 256 rows and
+    rows of the sample, compute it by every plan in parts of 2,048 indices of the fold, compare, and decide; those that run over
+    the same and do not need one another are one. They run where there are 256 rows and
     indices of the fold or more; elsewhere the results are those of the nest as it was.
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`

@@ -1,4 +1,5 @@
 //===- Sample.cpp - rows that every plan computes -------------------------===//
+#include "dialects/ONF/Transforms/SplitFolds.h"
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -6,6 +7,30 @@
 using namespace mlir;
 
 namespace moa::precision {
+
+/// Indices of the fold that a part of the sample runs over.
+static constexpr int64_t kPartLength = 2048;
+
+/// Reads what the load reads, so far behind it along the axis that `index` is a term of.
+static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
+  SmallVector<Value> terms(load.getTerms());
+  SmallVector<Attribute> texts(load.getCoefficients().getValue());
+  texts.push_back(texts[llvm::find(terms, index) - terms.begin()]);
+  terms.push_back(further);
+  Value result = at.make<onf::LoadOp>(load.getType(), load.getArray(), terms, at.b.getArrayAttr(texts),
+                                      load.getConstantAttr());
+  load.erase();
+  return result;
+}
+
+/// Whether a load's address has the index as one term, and otherwise nothing that follows from it.
+static bool isTermOf(onf::LoadOp load, Value index) {
+  std::function<bool(Value)> follows = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return value == index || (op && llvm::any_of(op->getOperands(), follows));
+  };
+  return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
+}
 
 /// The rows fall into parts of equal length. Of each, the sample has the row of the largest
 /// magnitude, of odd number, and one that a hash of the indices picks.
@@ -23,33 +48,41 @@ void Chooser::addSampleRows() {
     Value length = code.make<arith::SubIOp>(end, start);
     Value hash = code.hash(part, indices.drop_back());
     Value picked = add(code, start, code.make<arith::RemSIOp>(hash, length));
-    // The magnitude of a row of the part.
-    Value last = code.make<arith::SubIOp>(n, code.index(1));
-    auto magnitudeAt = [&](Code &at, Value t) {
-      Value row = at.make<arith::MinSIOp>(add(at, start, t), last);
+    // The magnitude of neighbours from the start of the part on, or from further in front so that all
+    // exist: those of the part count as they are, others as 0. Where the row is an index of the
+    // magnitudes, the address is that of the first one and t, which lanes share.
+    SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts)) + SymExpr(1);
+    Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
+    auto isInside = [&](Code &at, Value t) {
+      Value row = add(at, from, t);
+      return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start),
+                                    at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end));
+    };
+    auto magnitudeOf = [&](Code &at, Value row) {
       IRMapping map;
       SmallVector<Value> rowIndices(indices.drop_back());
       rowIndices.push_back(row);
       map.map(nest.getBody().getArguments(), rowIndices);
       return loadMagnitude(at, map);
     };
-    auto isInside = [&](Code &at, Value t) {
-      return at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
+    auto magnitudeAt = [&](Code &at, Value t) {
+      auto first = magnitudeOf(at, from).getDefiningOp<onf::LoadOp>();
+      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, add(at, from, t));
     };
-    SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts)) + SymExpr(1);
-    Value most = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
-      present = isInside(at, t);
-      return SmallVector<Code::Term>{{Monoid::max, "most", magnitudeAt(at, t)}};
+    Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
+      return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
-    Value where = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
+    Value where = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitudeAt(at, t), most);
-      present = at.make<arith::AndIOp>(isInside(at, t), is);
-      return SmallVector<Code::Term>{{Monoid::max, "where", t}};
+      Value found = at.make<arith::AndIOp>(is, isInside(at, t));
+      Value row = at.make<arith::SelectOp>(found, add(at, from, t), at.index(0));
+      return SmallVector<Code::Term>{{Monoid::max, "where", row}};
     })[0];
     // Of NaN no row has the largest.
-    where = code.make<arith::MaxSIOp>(where, code.index(0));
+    where = code.make<arith::MaxSIOp>(where, start);
     Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, modulo(code, r, 2), code.index(1));
-    Value row = code.make<arith::SelectOp>(isOdd, add(code, start, where), picked);
+    Value row = code.make<arith::SelectOp>(isOdd, where, picked);
     code.store(row, sampledRows, indices);
   });
 }
@@ -116,6 +149,10 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
     at.store(store.getValue(), sample, indices);
     store.erase();
   }
+  // 64 rows are few: the range falls into parts, which run at once.
+  auto folds = llvm::to_vector(body.getOps<onf::FoldOp>());
+  if (folds.size() == 1 && onf::canSplitFold(copy.nest))
+    onf::splitFold(copy.nest, kPartLength);
   return samples;
 }
 

@@ -186,6 +186,10 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
     os << nest.lanes->lanes << " lanes per row, runs of " << nest.lanes->width << "\n";
     return text;
   }
+  if (shapes.empty() && nest.columns) {
+    os << "runs of " << nest.columns->width << " columns, a lane per " << nest.axes[nest.columns->rowAxis] << "\n";
+    return text;
+  }
   if (shapes.empty()) {
     os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
     return text;

@@ -278,6 +278,21 @@ static llvm::Error checkLanes(const GpuNest &nest, const NestSchedule &schedule,
   return check(schedule.folds, expected.folds);
 }
 
+/// Runs of columns.
+static llvm::Error checkColumns(const GpuNest &nest, const NestSchedule &schedule, const std::string &where) {
+  if (!nest.columns)
+    return refuse(where + " asks for runs of columns, but it does not store along its last axis what it reads along "
+                          "another");
+  if (schedule.pipeline)
+    return refuse(where + " has a pipeline but no 'warpgroup' on its last axis");
+  NestSchedule expected = makeColumnSchedule(nest);
+  for (auto [axis, other] : llvm::zip_equal(schedule.axes, expected.axes))
+    if (!(axis == other))
+      return refuse("'" + axis.name + "' of " + where + ", which has runs of columns, needs the factors " +
+                    printFactors(other));
+  return llvm::Error::success();
+}
+
 static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
                              const GpuMachine &machine, const std::string &where) {
   if (llvm::Error error = checkNames(schedule.axes, nest.axes, "axes of " + where))
@@ -288,6 +303,8 @@ static llvm::Error checkNest(const GpuNest &nest, const NestSchedule &schedule,
     return refuse(where + " is not bound to 'block', but '" + machine.name + "' is a GPU");
   if (runsWithLanes(schedule))
     return checkLanes(nest, schedule, where);
+  if (runsWithColumns(schedule))
+    return checkColumns(nest, schedule, where);
   for (const AxisSchedule &axis : ArrayRef(schedule.axes).drop_back(!schedule.axes.empty()))
     if (axis.factors.size() > 1)
       return refuse("expects only the factor 'block' on axis '" + axis.name +
@@ -403,6 +420,19 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
   return schedule;
 }
 
+NestSchedule moa::makeColumnSchedule(const GpuNest &nest) {
+  NestSchedule schedule = outerFactors(nest);
+  schedule.axes[nest.columns->rowAxis].factors.emplace_back(onf::Resource::lane, 32);
+  schedule.axes.back().factors.emplace_back(onf::Resource::warp, 4);
+  schedule.axes.back().factors.emplace_back(onf::Resource::register_, nest.columns->width);
+  return schedule;
+}
+
+bool moa::runsWithColumns(const NestSchedule &nest) {
+  return !nest.axes.empty() && hasFactor(nest.axes.back(), onf::Resource::warp) &&
+         hasFactor(nest.axes.back(), onf::Resource::register_) && !hasFactor(nest.axes.back(), onf::Resource::lane);
+}
+
 bool moa::runsWithLanes(const NestSchedule &nest) {
   return llvm::any_of(nest.axes, [](const AxisSchedule &axis) {
     return hasFactor(axis, onf::Resource::warp) && !hasFactor(axis, onf::Resource::register_) &&
@@ -425,6 +455,7 @@ Schedule moa::chooseGpuSchedule(StringRef kernel, ArrayRef<GpuNest> nests,
     schedule.nests.push_back(!shapes.empty()  ? makeTileSchedule(nest, shapes.front().first)
                              : nest.isProduct ? makeWarpSchedule(nest)
                              : nest.lanes     ? makeLaneSchedule(nest)
+                             : nest.columns   ? makeColumnSchedule(nest)
                                               : makeRowSchedule(nest, chooseThreads(nest, machine)));
   }
   return schedule;

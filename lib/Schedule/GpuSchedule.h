@@ -100,6 +100,12 @@ struct LaneShape {
   int64_t runs = 0;
 };
 
+/// How lanes have runs of columns, the nest's last axis.
+struct ColumnShape {
+  size_t rowAxis = 0; ///< of which the lanes of a warp have one each
+  int64_t width = 8;  ///< columns of a run
+};
+
 struct GpuNest {
   std::vector<std::string> axes, folds;
   /// Of the axes, where constant.
@@ -113,6 +119,8 @@ struct GpuNest {
   bool isProduct = false;
   /// How it runs with lanes along its rows, if it can.
   std::optional<LaneShape> lanes;
+  /// How it runs with runs of columns, if it can.
+  std::optional<ColumnShape> columns;
 };
 
 /// What a kernel of tiles takes.
@@ -165,6 +173,8 @@ bool runsWithWarps(const NestSchedule &nest);
 /// The schedule of a nest that runs with lanes along its rows, and whether a schedule is one.
 NestSchedule makeLaneSchedule(const GpuNest &nest);
 bool runsWithLanes(const NestSchedule &nest);
+NestSchedule makeColumnSchedule(const GpuNest &nest);
+bool runsWithColumns(const NestSchedule &nest);
 
 /// The default: for every nest the cheapest shape, or one thread per row where
 /// there are no tiles. A function of the nests and the description only.

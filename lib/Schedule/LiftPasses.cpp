@@ -89,9 +89,9 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
-  // Four warps whose lanes share rows, or the columns that they share.
+  // Four warps whose lanes share rows, or the columns that they share, or with runs of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
-    return inner.size() == 1 || inner[1].first == Resource::lane;
+    return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;
   if (inner[0].first == Resource::sequential)
     inner.erase(inner.begin());
   if (!inner.empty() && inner.size() < 3 && inner[0].first == Resource::lane)
@@ -137,7 +137,12 @@ static LogicalResult verifyNest(onf::ForOp nest) {
              << name << "' has " << axis;
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
                          cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
-    if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns)
+    // A lane for each row, with a run of columns.
+    auto last = cast<onf::AxisAttr>(lift->getValue().back());
+    bool hasRuns = axis.getSizes().size() == 2 && axis.getResource(1) == onf::Resource::lane &&
+                   last.getSizes().size() == 3 && last.getResource(1) == onf::Resource::warp &&
+                   last.getResource(2) == onf::Resource::register_;
+    if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns && !hasRuns)
       return nest.emitOpError("expects tiles on the last axis only (C3), but axis '")
              << name << "' has a tile of " << axis.getTile();
   }

@@ -110,6 +110,8 @@ Value KernelEmitter::sharedAddress(int64_t byte) {
 //===----------------------------------------------------------------------===//
 
 Type KernelEmitter::scalarType(Type type) {
+  if (isa<Float8E4M3FNType>(type)) // a byte
+    return IntegerType::get(type.getContext(), 8);
   return type.isIndex() ? IntegerType::get(type.getContext(), 64) : type;
 }
 

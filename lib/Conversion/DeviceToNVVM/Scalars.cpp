@@ -130,8 +130,8 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.shuffle(in[0], exchange.getMask());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
-  if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type) && in[0].getType().isF32())
-    return to.toFloat8(in[0]);
+  if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type))
+    return to.toFloat8(in[0].getType().isF32() ? in[0] : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
   if (isa<arith::ExtFOp>(op) && type.isF32() && isa<Float8E4M3FNType>(op->getOperand(0).getType()))
     return to.fromFloat8(in[0]);
   if (isa<device::OpaqueOp>(op))
@@ -458,7 +458,7 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
     Value offset = to.mul(value(op.getStride()), k);
     when(exists, [&] {
       auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-      single(k, LLVM::GEPOp::create(b, to.loc, pointer, buffer.getElementType(), first, ValueRange(offset)));
+      single(k, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first, ValueRange(offset)));
     });
   }
 }
@@ -478,13 +478,13 @@ Value KernelEmitter::rowOf(Value buffer, ValueRange at, int64_t offset) {
   for (auto [k, index] : llvm::enumerate(at))
     number = to.mul(to.add(number, value(index)), type.getShape()[k + 1]);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  return LLVM::GEPOp::create(b, to.loc, pointer, type.getElementType(), value(buffer),
+  return LLVM::GEPOp::create(b, to.loc, pointer, storageType(type.getElementType()), value(buffer),
                              ValueRange(to.add(number, offset)));
 }
 
 void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  Type element = buffer.getElementType();
+  Type element = storageType(buffer.getElementType());
   auto [unit, bytes] = getUnit(b, buffer);
   int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = buffer.getShape().back();
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
@@ -505,7 +505,7 @@ void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
 
 void KernelEmitter::emitStoreRun(device::StoreRunOp op) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  Type element = buffer.getElementType();
+  Type element = storageType(buffer.getElementType());
   auto [unit, bytes] = getUnit(b, buffer);
   int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = buffer.getShape().back();
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);

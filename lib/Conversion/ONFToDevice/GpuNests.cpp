@@ -1,5 +1,6 @@
 //===- GpuNests.cpp - what the cost model sees of a nest ------------------===//
 #include "lib/Conversion/ONFToDevice/GpuNests.h"
+#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
@@ -281,7 +282,9 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.fold = describe(*plan);
     else // a product does not ask whether it is chosen
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
-    if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct)
+    if (auto turned = findColumnRuns(nest))
+      result.columns = {turned->rowAxis, turned->width};
+    else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct)
       result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0};
     nests.push_back(std::move(result));
   }

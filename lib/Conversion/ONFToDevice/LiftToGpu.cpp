@@ -35,7 +35,8 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
   auto ops = kernel.getBody().getOps<onf::ForOp>();
   for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
     // What a schedule asks for needs no explanation.
-    if (tileShapeOf(lifted) || runsWithWarps(lifted) || runsWithLanes(lifted) || (given && (nest.fold || nest.isProduct || nest.lanes)))
+    if (tileShapeOf(lifted) || runsWithWarps(lifted) || runsWithLanes(lifted) ||
+        (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
       continue;
     std::string why = nest.fold ? whyNoShape(nest, machine) : nest.why;
     // A user of the default expects the tensor cores here.

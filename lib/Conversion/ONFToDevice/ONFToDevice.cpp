@@ -1,6 +1,7 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
+#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
@@ -79,6 +80,8 @@ void RowKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](Value radix, unsigned left, StringRef name) -> Value {
     if (left == 0)
       return rest;
+    // No more than the blocks of the grid: divisions of 32 bits.
+    radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, left == 1 ? code.named(nameOf(0)) : code.loc, rest,
                                   radix);
@@ -174,6 +177,13 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
         return nest.emitOpError("is bound to lanes along its rows, but does not run along the last axis of "
                                 "what it reads or stores");
       return lowerRowLanes(*form, program, number);
+    }
+    if (isLiftedToColumnRuns(nest)) {
+      auto form = findColumnRuns(nest);
+      if (!form)
+        return nest.emitOpError("is bound to runs of columns, but does not store along its last axis what it reads "
+                                "along another");
+      return lowerColumnRuns(*form, program, number);
     }
     if (isLiftedToWarps(nest)) {
       auto product = findWarpProduct(nest);

@@ -78,6 +78,14 @@ static bool isAlwaysThere(LoadOp load) {
   return true;
 }
 
+/// Whether a value is computed from what is there whatever the conditions are under which it is needed.
+static bool isThere(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return load.getArray().getType().getRank() == 0 || isAlwaysThere(load);
+  return !op || (op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), isThere));
+}
+
 /// The guard of a scope that is the same for all of its columns, and reads no memory: elements are
 /// there if it holds, so that a run has none elsewhere. Null: there is none.
 static GuardOp findRowGuard(Block &scope, Value index) {
@@ -140,7 +148,12 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
   return runs;
 }
 
-static bool isRunStore(StoreOp store, Value index) {
+bool moa::isAdjacentAlong(LoadOp load, Value index) {
+  rows::Dependence deps;
+  return findColumn(load, index, deps).has_value();
+}
+
+bool moa::isAdjacentAlong(StoreOp store, Value index) {
   rows::Dependence deps;
   return findColumn(store, index, deps).has_value();
 }
@@ -199,7 +212,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   for (LoadOp load : findRuns(scope, index))
     visit(load.getResult().getType());
   for (auto store : scope.getOps<StoreOp>())
-    if (isRunStore(store, index))
+    if (isAdjacentAlong(store, index))
       visit(store.getArray().getType().getElementType());
   auto columns = constantOf(extent);
   isKnown &= columns.has_value();
@@ -474,12 +487,12 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
   for (Operation &op : scope)
     for (Value operand : op.getOperands())
       if (!deps.on(operand, index) && isa<FloatType, IntegerType, IndexType>(operand.getType()) &&
-          !code.isCostly(operand))
+          (!code.isCostly(operand) || isThere(operand)))
         code.eval(operand);
   SmallVector<std::pair<StoreOp, Value>> runs;
   SmallVector<StoreOp> others;
   for (auto store : scope.getOps<StoreOp>()) {
-    if (!isRunStore(store, index) || isInterleaved(store.getArray())) {
+    if (!isAdjacentAlong(store, index) || isInterleaved(store.getArray())) {
       others.push_back(store);
       continue;
     }
@@ -585,6 +598,8 @@ void LaneKernel::bindIndices(ScalarCode &code) {
   auto digit = [&](Value radix, bool isFirst, StringRef name) -> Value {
     if (isFirst)
       return rest;
+    // No more than the blocks of the grid: divisions of 32 bits.
+    radix = code.narrow(radix);
     Value result = arith::RemUIOp::create(b, code.named(name), rest, radix);
     rest = arith::DivUIOp::create(b, code.loc, rest, radix);
     return result;

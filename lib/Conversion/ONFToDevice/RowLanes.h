@@ -35,6 +35,10 @@ struct RowLanes {
 std::optional<RowLanes> findRowLanes(onf::ForOp nest);
 /// Whether a nest is lifted to lanes along its rows.
 bool isLiftedToLanes(onf::ForOp nest);
+/// Whether what is read or written at neighbours of an index is adjacent: the index is the subscript of the
+/// array's last axis and of no other.
+bool isAdjacentAlong(onf::LoadOp load, mlir::Value index);
+bool isAdjacentAlong(onf::StoreOp store, mlir::Value index);
 /// Writes the kernel.
 mlir::LogicalResult lowerRowLanes(const RowLanes &form, device::ProgramOp program, unsigned number);
 

@@ -100,6 +100,14 @@ Value ScalarCode::differs(Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, x, y);
 }
 
+Value ScalarCode::narrow(Value number) {
+  if (getConstantIntValue(number))
+    return number;
+  Value word = arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
+  Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
+  return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
+}
+
 Value ScalarCode::combine(Monoid monoid, Value x, Value y) {
   return buildMonoid(b, loc, monoid, x, y);
 }

@@ -65,6 +65,8 @@ public:
   mlir::Value constant(mlir::TypedAttr value);
   mlir::Value both(mlir::Value x, mlir::Value y); // null: true
   mlir::Value differs(mlir::Value x, mlir::Value y);
+  /// An index below 2^32, so that a compiler sees that it is one.
+  mlir::Value narrow(mlir::Value number);
 
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());

@@ -75,6 +75,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
     device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
   }
+  passTurn(code);
   if (!overlapped && !isFirst) {
     startCarriers(code, last, current);
     finishCarriers(code, last, current);
@@ -261,7 +262,8 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
   Values inputs = inputsOf(finals, carriers);
   int64_t extent = plan.folded.carriers[carriers[0]].extents[0], columns = padded(extent);
   Type element = store.getArray().getType().getElementType();
-  bool reads = readsOutside(plan, store.getValue());
+  bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
+  bool clamped = code.clampsLoads;
   code.reciprocals = true;
   Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
@@ -270,7 +272,18 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
     for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
       code.bind(resultOf(plan.folded.carriers[number].acc), value);
     auto result = [&] { return Values{code.eval(store.getValue())}; };
-    if (!reads)
+    // Without branches, so that all elements' loads are in flight at once.
+    if (isEager) {
+      BlockArgument row = plan.nest.getBody().getArguments().back();
+      Value last = arith::SubIOp::create(b, code.loc, code.symbol(this->extent(row.getArgNumber())), code.index(1));
+      code.bind(row, arith::MinSIOp::create(b, code.loc, code.eval(row), last));
+      if (columns != extent)
+        code.bind(loopIndex, arith::MinSIOp::create(b, code.loc, at[1], code.index(extent - 1)));
+      clampLoads(code);
+      code.indices[loopIndex] = SymExpr(extent);
+      code.eager = true;
+    }
+    if (!reads || isEager)
       return result();
     Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
                                          code.eval(plan.nest.getBody().getArguments().back()),
@@ -282,7 +295,8 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
       return Values{code.constant(b.getF32FloatAttr(0))};
     });
   })[0];
-  code.reciprocals = false;
+  code.reciprocals = code.eager = false;
+  code.clampsLoads = clamped;
   Value rounded = map(code, "packed", values, Over::tile(columns), {element},
                       [&](ValueRange in, ValueRange) {
     return Values{code.convert(in[0], element)};

@@ -211,6 +211,7 @@ private:
   void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
+  bool isReadOnce(mlir::Value value);
   void findProducts(ScalarCode &code);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
   mlir::Value asFloat(ScalarCode &code, mlir::Value element);

@@ -160,11 +160,11 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
   return guard.rest.empty() ? presence : readPresence(code, presence, first);
 }
 
-/// Whether a condition can be evaluated where the guard does not ask for it, with loads
-/// of the nearest elements.
+/// Whether a condition can be evaluated where the guard does not ask for it, or a value of the fold's
+/// results where there is no row, with loads of the nearest elements.
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
-  if (!op || !plan.nest->isProperAncestor(op))
+  if (!op || !plan.nest->isProperAncestor(op) || op == plan.fold.getOperation())
     return true;
   auto load = dyn_cast<LoadOp>(op);
   if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))

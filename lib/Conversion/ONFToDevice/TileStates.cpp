@@ -208,8 +208,16 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
 // States
 //===----------------------------------------------------------------------===//
 
+/// Whether a value is computed from what a block reads once, numbers and other such values.
+bool TileKernel::isReadOnce(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return load.getArray().getType().getRank() == 0 || llvm::is_contained(readOnce, load);
+  return op && !isa<FoldOp>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
+}
+
 /// Finds scores s whose only use is a product s·u, u the same for the whole block,
-/// over which some maximum or minimum runs.
+/// over which some maximum or minimum runs. That of integers may be read from memory, as their steps are.
 void TileKernel::findProducts(ScalarCode &code) {
   Value row = plan.nest.getBody().getArguments().back();
   Value key = plan.fold.getBody().getArgument(0);
@@ -226,7 +234,8 @@ void TileKernel::findProducts(ScalarCode &code) {
     });
     if (reduced && op.getType().isF32()) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
-      if (!deps.on(other, row) && !deps.on(other, key) && !code.isCostly(other))
+      bool isKnown = !code.isCostly(other) || (score.type.isIndex() && isReadOnce(other));
+      if (!deps.on(other, row) && !deps.on(other, key) && isKnown)
         product = {op.getResult(), other};
     }
     products.push_back(product);
@@ -659,8 +668,6 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       updateReferences(code, pass, news);
     else if (pass == 0)
       repairWhereNeeded(code, olds, step);
-    if (pass == 0) // exponentials and the like, of units that all warps share, are behind it
-      passTurn(code);
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;

@@ -99,13 +99,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
 /// What stands in front of the roles, numbers of tiles and indices of the block, is below
 /// 2^32: a grid has fewer blocks, and the copy engine takes no longer axis of rows or keys.
 /// A compiler that sees it keeps one register of each instead of two.
-Value TileKernel::narrow(ScalarCode &code, Value number) {
-  if (getConstantIntValue(number))
-    return number;
-  Value word = arith::IndexCastOp::create(b, code.loc, b.getI32Type(), number);
-  Value wide = arith::ExtUIOp::create(b, code.loc, b.getI64Type(), word);
-  return arith::IndexCastOp::create(b, number.getLoc(), b.getIndexType(), wide);
-}
+Value TileKernel::narrow(ScalarCode &code, Value number) { return code.narrow(number); }
 
 /// What is behind the tiles finds the numbers of the block in shared memory and its
 /// warpgroup's again, so that none of them takes a register while the tiles run.

@@ -319,8 +319,9 @@ std::optional<Expr> OperationPrinter::print() const {
       .Case<arith::TruncFOp>([&](auto) { return truncate(); })
       .Case<arith::SIToFPOp, arith::UIToFPOp>([&](auto) { return cast(); })
       .Case<arith::FPToSIOp>([&](auto) {
-        std::string name = "to_int<" + getValueType(type()).str() + ">";
-        helpers.insert("to_int");
+        bool isByte = type().isInteger(8) && op->getOperand(0).getType().isF32();
+        std::string name = isByte ? "to_byte" : "to_int<" + getValueType(type()).str() + ">";
+        helpers.insert(isByte ? "to_byte" : "to_int");
         return call(name);
       })
       .Case<arith::IndexCastOp>([&](auto) {

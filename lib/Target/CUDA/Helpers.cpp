@@ -127,6 +127,13 @@ template <class T> DEVICE T trunc_mod(T a, T b) { return b == 0 || b == -1 ? 0 :
 )"},
     {"min_int", R"(template <class T> DEVICE T min_int(T a, T b) { return a < b ? a : b; }
 )"},
+    {"to_byte", R"(// Truncated towards 0 and limited to 8 bits; 0 for NaN.
+DEVICE int8_t to_byte(float x) {
+  int32_t y;
+  asm("cvt.rzi.sat.s8.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return int8_t(y);
+}
+)"},
     {"to_int", R"(// Truncated towards 0 and limited to T; 0 for NaN.
 template <class T, class F> DEVICE T to_int(F x) {
   constexpr int bits = 8 * sizeof(T) - 1;

@@ -15,12 +15,27 @@
 // The weights are at most 2^5, so that what they refer to may lag by 2^3 below 448.
 // SCHEDULE: "lazy": 3, "turns": true
 
-// The place of a key: bits 2 and 1 move up, bit 3 down.
-// CHECK: %[[MIDDLE:.*]] = arith.andi %[[J:.*]], %c6
-// CHECK: arith.muli %[[MIDDLE]], %c2
-// CHECK: %[[HIGH:.*]] = arith.andi %[[J]], %c8
-// CHECK: arith.divui %[[HIGH]], %c4
-// CHECK: device.store %{{.*}} : f8E4M3FN
+// A lane has 16 keys of one column, its neighbours the next columns: what is read is adjacent along these, what is
+// written along the keys. Where all keys exist nothing is asked of any; the last of them tells.
+// CHECK: %[[BUFFER:.*]] = memref.alloca() : memref<16xf8E4M3FN>
+// CHECK: %[[LAST:.*]] = arith.addi %[[FIRST:.*]], %c15 : index
+// CHECK: %[[PLAIN:.*]] = arith.cmpi sgt, %{{.*}}, %[[LAST]] : index
+// CHECK: scf.if %[[PLAIN]] {
+// A place of the run has the key that stands there: bits 3 and 2 are those of twice as much, bit 1 that of 8.
+// CHECK: scf.for %[[E:.*]] = %c0 to %c16
+// CHECK: %[[ODD:.*]] = arith.remui %[[E]], %c2
+// CHECK: %[[UPPER:.*]] = arith.divui %[[E]], %c4
+// CHECK: %[[FOURS:.*]] = arith.remui %[[UPPER]], %c4
+// CHECK: %[[EVEN:.*]] = arith.muli %[[FOURS]], %c2
+// CHECK: arith.muli %{{.*}}, %c8
+// CHECK: arith.addi %[[ODD]], %[[EVEN]]
+// CHECK-NOT: scf.if
+// CHECK: memref.store %{{.*}}, %[[BUFFER]][%[[E]]]
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: memref.store %{{.*}}, %[[BUFFER]]
+// CHECK: device.store_run %[[BUFFER]][] to %V_8[%{{.*}}] stride %c1 count %c16
 // CHECK-DAG: device.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] columns %{{.*}} rows 2 to
 // CHECK-DAG: device.clear_unseen %{{.*}}[%{{.*}}] interleaved unless
 // CHECK-DAG: device.contract %{{.*}} by %{{.*}} transposed plus %{{.*}} : !device.fragment<[64, 128], f8E4M3FN,
@@ -29,6 +44,8 @@
 // CUDA-DAG: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {
 // CUDA-DAG: cvt.rn.satfinite.e4m3x2.f32 low
 // CUDA-DAG: to_e4m3(
+// A warpgroup's turn passes when its scores are there.
+// CUDA-DAG: arrive(&K_empty[stage]), arrive(&turns[next_warpgroup]);
 // CUDA-DAG: clear_unseen_columns<128, 2>(
 // CUDA-DAG: const Array V_8 = in_workspace("V_8", 4, 2, 1, (char *)
 // CUDA-DAG: describe_tiles(m, &V_8_tiles, V_8, 2, 128)

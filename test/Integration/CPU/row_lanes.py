@@ -166,6 +166,36 @@ kernel k[N; T : float = bf16, D = 128](x : T[N, D]) -> O : f32[N]
                        ({"x": (2, 13, d), "r": r}, {"y": (2, 7, d), "z": (2, 13, d), "t": (2, d, 13)}),
                        kinds=("bf16", "f32"), bound=4e-3, D=d)
 
+    def test_turned(self):
+        """Results along another axis than that of what they read: whole runs, the rest of a row behind them, rows
+        that do not fill a warp, conditions on the column and on what selections protect, results of other types."""
+        spec = """kernel k[B, N, M; T : float = bf16, D = 40](x : T[B, M, D], y : T[B, D, M], r : i32[M])
+    -> (t : T[B, D, M], u : f32[D, B, M], v : T[B, D, N], w : i8[D, M], z : T[B, D, M])
+  require B >= 1
+{
+  t = [b, d, j] x[b, j, d]
+  u = [d, b, j] x[b, j, d] * 2.0
+  v = [b < B, d < D, j < N] select(j < M and j >= 2, x[b, j, d], 0.5)
+  w = [d, j] i8(x[0, j, d] * 10.0)
+  z = [b, d, j] select(r[j] >= 0 and r[j] < M, x[b, r[j], d], y[b, d, j])
+}
+"""
+        sizes = ((1, 3), (37, 50)) if mt.TARGET == "device" else ((1, 3), (16, 16), (37, 50), (200, 130))
+        for m, n in sizes:
+            for d in (16, 40, 64):
+                chosen = np.random.default_rng(m).integers(-1, m, m)
+
+                def meaning(x, y, r):
+                    t = x.swapaxes(1, 2)
+                    v = np.full((2, d, n), 0.5)
+                    v[:, :, 2:min(m, n)] = t[:, :, 2:n]
+                    z = np.where(r >= 0, t[:, :, np.maximum(r, 0)], y)
+                    return {"t": t, "u": 2 * t.swapaxes(0, 1), "v": v, "w": np.trunc(10 * t[0]), "z": z}
+
+                outs = {"t": (2, d, m), "u": (d, 2, m), "v": (2, d, n), "w": (d, m), "z": (2, d, m)}
+                x = np.round(array((2, m, d), m) * 8) / 8
+                self.check(spec, meaning, ({"x": x, "y": (2, d, m), "r": chosen}, outs), bound=1e-12, D=d)
+
     def test_columns_of_any_number(self):
         spec = "kernel k[N, M; T : float = bf16](x : T[N, M]) -> y : T[N, M]\n{\n  y = x * x\n}\n"
         for m in (1, 40, 1100):

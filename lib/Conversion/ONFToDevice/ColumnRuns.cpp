@@ -1,0 +1,285 @@
+//===- ColumnRuns.cpp - a nest that turns what it reads -------------------===//
+#include "lib/Conversion/ONFToDevice/ColumnRuns.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+static constexpr int64_t kLanes = 32, kWarps = 4;
+
+//===----------------------------------------------------------------------===//
+// The form
+//===----------------------------------------------------------------------===//
+
+/// Whether some load is adjacent along this index and reads other elements for other columns.
+static bool isTurnedAlong(Block &body, Value row, Value column) {
+  rows::Dependence deps;
+  auto isTurned = [&](LoadOp load) {
+    return isAdjacentAlong(load, row) && llvm::any_of(load.getTerms(), [&](Value term) { return deps.on(term, column); });
+  };
+  return llvm::any_of(body.getOps<LoadOp>(), isTurned);
+}
+
+/// Whether a value is computed without reading memory.
+static bool readsNothing(Value value) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::none_of(slice, [](Operation *op) { return isa<LoadOp>(op); });
+}
+
+std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
+  Block &body = nest.getBody().front();
+  unsigned rank = body.getNumArguments();
+  bool isFlat = llvm::none_of(body, [](Operation &op) { return isa<FoldOp, ForOp, GuardOp>(op); });
+  if (rank < 2 || !isFlat)
+    return std::nullopt;
+  ColumnRuns form{nest};
+  Value column = body.getArgument(rank - 1);
+  int64_t leastBits = 64;
+  for (auto store : body.getOps<StoreOp>()) {
+    if (!isAdjacentAlong(store, column))
+      return std::nullopt;
+    leastBits = std::min<int64_t>(leastBits, store.getArray().getType().getElementType().getIntOrFloatBitWidth());
+  }
+  form.width = 128 / leastBits;
+  std::optional<unsigned> axis;
+  for (unsigned k = rank - 1; k-- > 0 && !axis;)
+    if (isTurnedAlong(body, body.getArgument(k), column))
+      axis = k;
+  if (!axis)
+    return std::nullopt;
+  form.rowAxis = *axis;
+  // With fewer rows than half of the lanes, columns are better neighbours.
+  auto extent = SymExpr::parse(cast<StringAttr>(nest.getExtents()[*axis]).getValue());
+  if (auto size = extent->getConstant(); size && *size < kLanes / 2)
+    return std::nullopt;
+  // A choice must be one of the whole block.
+  if (llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
+                   [&](int64_t k) { return k == int64_t(*axis) || k == int64_t(rank) - 1; }))
+    return std::nullopt;
+  rows::Dependence deps;
+  for (auto select : body.getOps<arith::SelectOp>()) {
+    Value condition = select.getCondition();
+    if (deps.on(condition, column) && !deps.on(condition, body.getArgument(*axis)) && readsNothing(condition) &&
+        !llvm::is_contained(form.conditions, condition))
+      form.conditions.push_back(condition);
+  }
+  return form;
+}
+
+bool moa::isLiftedToColumnRuns(ForOp nest) {
+  auto lift = nest.getLift();
+  if (!lift || lift->empty())
+    return false;
+  auto resources = cast<AxisAttr>(lift->getValue().back()).getResources();
+  auto has = [&](Resource r) { return llvm::is_contained(resources, static_cast<int64_t>(r)); };
+  return has(Resource::warp) && has(Resource::register_) && !has(Resource::lane);
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ColumnKernel {
+  using Values = ScalarCode::Values;
+
+public:
+  ColumnKernel(const ColumnRuns &form, device::ProgramOp program, unsigned number)
+      : form(form), program(program), number(number), b(program.getContext()),
+        body(form.nest.getBody().front()), column(body.getArgument(form.columnAxis())) {}
+  LogicalResult run();
+
+private:
+  SymExpr extent(unsigned axis) { return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue()); }
+  StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
+  SymExpr tiles(unsigned axis) {
+    SymExpr size(axis == form.rowAxis ? kLanes : kWarps * form.width);
+    return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
+  }
+  /// Whether all runs are of columns that exist.
+  bool isWhole() {
+    SymExpr count = extent(form.columnAxis()), width(form.width);
+    return SymExpr::floorDiv(count, width) * width == count;
+  }
+  Value less(ScalarCode &code, Value x, Value y) {
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
+  }
+  Value behind(ScalarCode &code, Value number, int64_t count) {
+    return b.createOrFold<arith::AddIOp>(code.loc, number, code.index(count));
+  }
+  void bindIndices(ScalarCode &code);
+  Value holdsForRun(ScalarCode &code, Value condition);
+  Value isPlain(ScalarCode &code);
+  Value columnAt(ScalarCode &code, Value place);
+  void fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain);
+  void storeRuns(ScalarCode &code);
+
+  const ColumnRuns &form;
+  device::ProgramOp program;
+  unsigned number;
+  OpBuilder b;
+  Block &body;
+  Value column, first, inside; // the index, a lane's first column, whether it has any
+};
+} // namespace
+
+/// block = ((i0 · n1 + i1) · … · column tiles + column tile) · row tiles + row tile.
+void ColumnKernel::bindIndices(ScalarCode &code) {
+  Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
+  Value lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(kLanes));
+  Value warp = arith::DivUIOp::create(b, code.named("warp"), thread, code.index(kLanes));
+  Value rest = device::BlockOp::create(b, code.loc, b.getIndexType());
+  unsigned left = body.getNumArguments();
+  auto digit = [&](const SymExpr &radix, StringRef name) -> Value {
+    if (--left == 0)
+      return rest;
+    Value size = code.narrow(code.symbol(radix.str()));
+    Value result = arith::RemUIOp::create(b, code.named(name), rest, size);
+    rest = arith::DivUIOp::create(b, code.loc, rest, size);
+    return result;
+  };
+  unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
+  Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
+  Value row = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
+                                    arith::MulIOp::create(b, code.loc, rowTile, code.index(kLanes)), lane);
+  Value run = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), warp);
+  first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
+  code.bind(body.getArgument(rowAxis), row);
+  for (unsigned axis = columnAxis; axis-- > 0;)
+    if (axis != rowAxis)
+      code.bind(body.getArgument(axis), digit(extent(axis), nameOf(axis)));
+  inside = less(code, first, code.symbol(extent(columnAxis).str()));
+  auto rows = extent(rowAxis).getConstant();
+  if (!rows || *rows % kLanes != 0)
+    inside = code.both(less(code, row, code.symbol(extent(rowAxis).str())), inside);
+}
+
+/// Whether a condition holds for all columns of a run: a bound of the column for the last, or
+/// the first of them.
+Value ColumnKernel::holdsForRun(ScalarCode &code, Value condition) {
+  using Predicate = arith::CmpIPredicate;
+  auto evalAt = [&](Value index) {
+    code.open();
+    code.bind(column, index);
+    Value result = code.eval(condition);
+    code.close();
+    return result;
+  };
+  rows::Dependence deps;
+  if (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
+    bool isLeft = compare.getLhs() == column, isRight = compare.getRhs() == column;
+    bool isBound = isLeft != isRight && !deps.on(isLeft ? compare.getRhs() : compare.getLhs(), column);
+    Predicate predicate = compare.getPredicate();
+    bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
+    if (isBound && (isLess || predicate == Predicate::sgt || predicate == Predicate::sge))
+      return evalAt(isLess == isLeft ? behind(code, first, form.width - 1) : first);
+  }
+  return code.loop(code.index(0), code.index(form.width), {code.constant(b.getBoolAttr(true))}, {"element", "all"},
+                   [&](Value element, ValueRange all) {
+    Value index = arith::AddIOp::create(b, code.loc, first, element);
+    return Values{arith::AndIOp::create(b, code.loc, all[0], evalAt(index)).getResult()};
+  })[0];
+}
+
+/// Whether all columns of a run exist, and selections take their first side for all of them. Null: always.
+Value ColumnKernel::isPlain(ScalarCode &code) {
+  Value result;
+  if (!isWhole())
+    result = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, behind(code, first, form.width),
+                                   code.symbol(extent(form.columnAxis()).str()));
+  for (Value condition : form.conditions)
+    result = code.both(result, holdsForRun(code, condition));
+  return result;
+}
+
+/// The column that stands at a place of a run in memory: of interleaved ones place p3 p2 p1 p0 has
+/// column p1 p3 p2 p0.
+Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
+  bool isTurned = llvm::any_of(body.getOps<StoreOp>(), [](StoreOp store) { return isInterleaved(store.getArray()); });
+  if (!isTurned)
+    return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, place);
+  auto digit = [&](int64_t divisor, int64_t radix, int64_t weight) -> Value {
+    Value value = arith::DivUIOp::create(b, code.loc, place, code.index(divisor));
+    value = arith::RemUIOp::create(b, code.loc, value, code.index(radix));
+    return arith::MulIOp::create(b, code.loc, value, code.index(weight));
+  };
+  Value lowest = arith::RemUIOp::create(b, code.loc, place, code.index(2));
+  Value middle = digit(4, 4, 2), highest = digit(2, 2, 8);
+  Value sum = arith::AddIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, lowest, middle), highest);
+  return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
+}
+
+/// The values of a run. Where it is plain, selections take their first side.
+void ColumnKernel::fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain) {
+  if (plain)
+    for (Value condition : form.conditions)
+      code.bind(condition, code.constant(b.getBoolAttr(true)));
+  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
+    Value index = columnAt(code, element);
+    code.bind(column, index);
+    auto body = [&] {
+      for (auto [store, buffer] : buffers)
+        memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
+    };
+    plain ? body() : code.when(less(code, index, code.symbol(extent(form.columnAxis()).str())), body);
+  });
+}
+
+void ColumnKernel::storeRuns(ScalarCode &code) {
+  SmallVector<std::pair<StoreOp, Value>> buffers;
+  for (auto store : body.getOps<StoreOp>())
+    buffers.emplace_back(store, memref::AllocaOp::create(
+        b, code.named("run"), MemRefType::get({form.width}, store.getArray().getType().getElementType())));
+  Value plain = isPlain(code);
+  auto fillPlain = [&] { return fill(code, buffers, true), Values(); };
+  auto fillOthers = [&] { return fill(code, buffers, false), Values(); };
+  plain ? code.branch(plain, {}, fillPlain, fillOthers) : fillPlain();
+  SymExpr columns = extent(form.columnAxis());
+  Value count = isWhole() ? code.index(form.width)
+                          : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first).getResult();
+  for (auto [store, buffer] : buffers) {
+    code.open();
+    code.bind(column, first);
+    unsigned term = llvm::find(store.getTerms(), column) - store.getTerms().begin();
+    Value offset = code.addressOf(store), stride = code.coefficientOf(store, term);
+    code.close();
+    device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride, count);
+  }
+}
+
+LogicalResult ColumnKernel::run() {
+  b.setInsertionPointToEnd(&program.getBody().front());
+  SymExpr blocks = tiles(form.columnAxis()) * tiles(form.rowAxis);
+  for (unsigned axis = 0; axis < form.columnAxis(); ++axis)
+    if (axis != form.rowAxis)
+      blocks = extent(axis) * blocks;
+  std::string name = program.getSymName().str() + "_" + std::to_string(number);
+  auto kernel = device::KernelOp::create(b, form.nest.getLoc(), name, blocks.str(), kWarps * kLanes);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  auto source = form.nest->getParentOfType<onf::KernelOp>();
+  IRMapping arrays;
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), program.getBody().getArguments()))
+    arrays.map(from, to);
+  ScalarCode code(b, arrays);
+  code.loc = form.nest.getLoc();
+  Value chosen = onf::ForOp(form.nest).buildChoice();
+  bindIndices(code);
+  if (chosen)
+    inside = code.both(code.eval(chosen), inside);
+  code.when(inside, [&] { storeRuns(code); });
+  return failure(code.failed);
+}
+
+LogicalResult moa::lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number) {
+  return ColumnKernel(form, program, number).run();
+}

@@ -1,0 +1,36 @@
+//===- ColumnRuns.h - a nest that turns what it reads -----------*- C++ -*-===//
+//
+// A nest without folds that stores along its last axis, the columns, what it reads along
+// another one, the rows, as a transposition does. The lanes of a warp are neighbouring rows,
+// so that what they read is adjacent, and each has a run of columns, which it writes by
+// accesses of 16 bytes. What selections ask of the column alone is asked once per run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
+#define MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
+
+#include "dialects/Device/IR/Device.h"
+#include "dialects/ONF/IR/ONF.h"
+
+namespace moa {
+
+/// How such a nest runs, 32 rows and four warps of `width` columns per block.
+struct ColumnRuns {
+  mutable onf::ForOp nest;
+  unsigned rowAxis = 0;
+  int64_t width = 8; ///< columns of a lane
+  /// Conditions of selections on the column, but not on the row, that read no memory.
+  llvm::SmallVector<mlir::Value> conditions;
+  unsigned columnAxis() const { return nest.getExtents().size() - 1; }
+};
+
+/// The form of a nest, or nothing.
+std::optional<ColumnRuns> findColumnRuns(onf::ForOp nest);
+/// Whether a nest is lifted to runs of columns.
+bool isLiftedToColumnRuns(onf::ForOp nest);
+/// Writes the kernel.
+mlir::LogicalResult lowerColumnRuns(const ColumnRuns &form, device::ProgramOp program, unsigned number);
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
