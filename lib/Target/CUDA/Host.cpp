@@ -133,7 +133,7 @@ private:
           checks.push_back("check_tiles(m, " + names.of(map.array) + ")");
     returnUnless(checks);
     if (!workspace.empty()) {
-      line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
+      printSize();
       os << "  if (!is_known(m, \"the workspace\", size)) return m.code;\n"
          << "  if (needed) *needed = size.value;\n";
     }
@@ -224,6 +224,19 @@ private:
     auto found = llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.number == number; });
     return found == workspace.end() ? nullptr : &*found;
   }
+  /// The bytes of the workspace, and where its arrays start if only a call knows that.
+  void printSize() {
+    if (!gpu::hasRuntimePlaces(workspace))
+      return line("  const Checked size = " + argument(gpu::getWorkspaceBytes(workspace)) + ";");
+    std::vector<std::string> list;
+    for (const gpu::WorkspaceArray &array : workspace)
+      list.push_back(argument(array.bytes));
+    std::string count = std::to_string(list.size()), start = workspace[0].isAligned ? "64 * floor_div(size + 63, 64)" : "size";
+    os << "  const Checked bytes_of[] = { // the arrays of the workspace, one behind the other\n      "
+       << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
+       << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
+       << ";\n    places[k] = place.value, size = place + bytes_of[k];\n  }\n";
+  }
   /// What describes an array of the workspace as the caller's are described.
   void printPlaced(const gpu::WorkspaceArray &array) {
     std::vector<std::string> extents;
@@ -244,7 +257,7 @@ private:
         if (auto offset = array.offset.getConstant())
           place = *offset ? "(workspace + " + std::to_string(*offset) + ")" : place;
         else
-          place = "(workspace + (" + expression(array.offset) + ").value)";
+          place = "(workspace + places[" + std::to_string(&array - workspace.data()) + "])";
         return "(" + getStorageType(array.element).str() + " *)" + place;
       }
     const Parameter &parameter = signature.parameters[number];

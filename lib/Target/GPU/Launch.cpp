@@ -138,10 +138,14 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     if (copies)
       offset = SymExpr::floorDiv(offset + SymExpr(63), SymExpr(64)) * SymExpr(64);
     list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
-                    std::move(extents)});
+                    std::move(extents), copies});
     offset = offset + bytes;
   }
   return list;
+}
+
+bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays) {
+  return llvm::any_of(arrays, [](const WorkspaceArray &array) { return !array.offset.getConstant(); });
 }
 
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays) {

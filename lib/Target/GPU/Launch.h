@@ -67,7 +67,12 @@ struct WorkspaceArray {
   mlir::Type element;
   SymExpr offset, bytes;
   std::vector<SymExpr> extents;
+  bool isAligned = false; ///< to 64 bytes
 };
+
+/// Whether an array starts where only a call knows: a launcher then adds up bytes once for all of them, as
+/// what stands behind many has a long expression.
+bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// The arrays of the workspace one behind the other, those of wider elements first, so that
 /// all of them are aligned: to 64 bytes where tiles of one are copied.

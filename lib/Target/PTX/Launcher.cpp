@@ -94,7 +94,7 @@ class ProgramPrinter {
 public:
   explicit ProgramPrinter(const Program &program)
       : signature(program.signature), launches(program.launches), workspace(program.workspace),
-        names(signature), os(text) {}
+        hasPlaces(gpu::hasRuntimePlaces(workspace)), names(signature), os(text) {}
   std::string print() {
     printCall();
     printExamine();
@@ -246,7 +246,11 @@ private:
   /// Where an array of the workspace starts: the name of a variable that says so.
   std::string printPlace(const gpu::WorkspaceArray &array) {
     std::string place = "moa_place_" + std::to_string(array.number);
-    os << wrapped("    char *" + place + " = (char *)workspace + " + expression(array.offset) + ".value;") << "\n";
+    os << wrapped("    char *" + place + " = (char *)workspace + " +
+                  (array.offset.getConstant() ? expression(array.offset) + ".value"
+                                              : "moa_places[" + std::to_string(&array - workspace.data()) + "]") +
+                  ";")
+       << "\n";
     return place;
   }
   /// What describes an array of the workspace as the caller's are described.
@@ -329,15 +333,40 @@ private:
     for (const Parameter *scalar : signature.getScalars())
       os << "  (void)" << names.of(*scalar) << ";\n";
   }
+  /// The bytes of the workspace, as a call; it says where its arrays start if only a call knows that.
+  std::string size() const {
+    return hasPlaces ? "moa_layout_of_" + signature.name + "(c, moa_places)"
+                     : expression(gpu::getWorkspaceBytes(workspace));
+  }
+  void printLayout() {
+    std::string list;
+    for (const gpu::WorkspaceArray &array : workspace)
+      list += (list.empty() ? "" : ", ") + expression(array.bytes);
+    printHead("static moa_checked", "moa_layout_of_" + signature.name, {"const " + structName() + " *c", "int64_t *places"});
+    std::string count = std::to_string(workspace.size());
+    std::string start = workspace[0].isAligned
+        ? "moa_multiply(moa_number(64), moa_floor_div(moa_add(size, moa_number(63)), moa_number(64)))" : "size";
+    os << "  /* the arrays of the workspace, one behind the other */\n"
+       << wrapped("  const moa_checked bytes_of[] = {" + list + "};") << "\n  moa_checked size = moa_number(0);\n"
+       << "  int k;\n  for (k = 0; k < " << count << "; ++k) {\n    size = " << start
+       << ";\n    places[k] = size.value;\n    size = moa_add(size, bytes_of[k]);\n  }\n  return size;\n}\n\n";
+  }
+  void declarePlaces() {
+    if (hasPlaces)
+      os << "  int64_t moa_places[" << workspace.size() << "];\n";
+  }
   void printLaunches() {
+    if (hasPlaces)
+      printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
     os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n";
+    declarePlaces();
     if (workspace.empty())
       os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
     ignoreScalars();
     check(callOfExamine());
     if (!workspace.empty())
-      check("moa_check_workspace(workspace, bytes, " + expression(gpu::getWorkspaceBytes(workspace)) + ")");
+      check("moa_check_workspace(workspace, bytes, " + size() + ")");
     for (const gpu::Launch &launch : launches)
       printLaunch(launch);
     if (launches.empty())
@@ -350,9 +379,11 @@ private:
     if (workspace.empty()) {
       os << "  return -(int64_t)" << callOfExamine() << ";\n}\n\n";
     } else {
-      os << "  int32_t code = MOA_OK;\n  moa_checked size;\n" << wrapped("  code = " + callOfExamine() + ";")
+      os << "  int32_t code = MOA_OK;\n  moa_checked size;\n";
+      declarePlaces();
+      os << wrapped("  code = " + callOfExamine() + ";")
          << "\n  if (code)\n    return -(int64_t)code;\n"
-         << wrapped("  size = " + expression(gpu::getWorkspaceBytes(workspace)) + ";")
+         << wrapped("  size = " + size() + ";")
          << "\n  return size.code ? -(int64_t)size.code : size.value;\n}\n\n";
     }
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
@@ -384,6 +415,7 @@ private:
   const KernelSignature &signature;
   const std::vector<gpu::Launch> &launches;
   const std::vector<gpu::WorkspaceArray> &workspace;
+  const bool hasPlaces;
   HostNames names;
   std::string text;
   raw_string_ostream os;
