@@ -21,8 +21,7 @@ static constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
 /// Their number is a multiple of so many where it is not the largest.
 static constexpr int64_t kRoundedClasses = 256;
-/// Of the pilot's keys, how many may be far from all classes: at four times the radius squared.
-static constexpr int64_t kMostFar = 4;
+/// None of the pilot's keys may be as far from all classes: so many times the radius squared.
 static constexpr double kFar = 4;
 /// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
 static constexpr double kFarthest = 16;
@@ -486,7 +485,7 @@ void KeyClasses::addClasses() {
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, counts, runs);
-    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, near, code.real(kPilotKeys - kMostFar));
+    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, near, code.real(kPilotKeys));
     Value is = code.make<arith::AndIOp>(runs, enough);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
