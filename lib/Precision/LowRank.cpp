@@ -21,8 +21,10 @@ static constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
 /// Their number is a multiple of so many where it is not the largest.
 static constexpr int64_t kRoundedClasses = 256;
-/// None of the pilot's keys may be as far from all classes: so many times the radius squared.
+/// No key may be as far from all classes: so many times the radius squared.
 static constexpr double kFar = 4;
+/// Parts of the keys, which are asked for such ones at once.
+static constexpr int64_t kLostParts = 512;
 /// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
 static constexpr double kFarthest = 16;
 /// One class of so many is one of the first, which a hash picks.
@@ -456,6 +458,39 @@ Value KeyClasses::addDrawn(Value nearest) {
   return drawn;
 }
 
+/// Where no key is without a share, the rest is tried.
+void KeyClasses::addLost(Value shares, const Choice &likely) {
+  SymExpr parts(kLostParts);
+  Value lost = addArray("lost", {parts}, Builder(kernel.getContext()).getF32Type());
+  auto [names, extents] = headed("p", parts);
+  editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value count = code.extent(numKeys()), last = code.make<arith::SubIOp>(count, code.index(1));
+    SymExpr longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
+    Value sum = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      // Neighbours read neighbours.
+      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kLostParts)), indices.back());
+      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
+      Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
+      Value isLost = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, share, in.real(0));
+      return SmallVector<Code::Term>{
+          {Monoid::add, "lost", in.make<arith::SelectOp>(isLost, in.real(1), in.real(0))}};
+    })[0];
+    code.store(sum, lost, indices);
+  });
+  sampled = addChoiceOf("try");
+  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, likely, head);
+    Value number = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
+      present = runs;
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.load(lost, at(head, {p}))}};
+    })[0];
+    Value none = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, number, code.real(0));
+    Value is = code.make<arith::AndIOp>(runs, none);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+  });
+}
+
 /// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
 /// e^{−s·d²/2} / Σ_c′ e^{−s·d′²/2}, so that equal ones share it.
 void KeyClasses::addClasses() {
@@ -481,13 +516,13 @@ void KeyClasses::addClasses() {
   Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising,
                             &KeyClasses::numClasses);
   Value counts = addNearCounts(nearer, kFar, promising);
-  sampled = addChoiceOf("try");
+  Choice likely = addChoiceOf("likely");
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, counts, runs);
     Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, near, code.real(kPilotKeys));
     Value is = code.make<arith::AndIOp>(runs, enough);
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), likely.array, head);
   });
   auto part = [&](Code &in, ValueRange head, Value c, Value j, bool seedFirst) {
     Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
@@ -497,7 +532,7 @@ void KeyClasses::addClasses() {
   };
   Value inverse = addArray("share", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
-  editor.addNest(keyNames, keyExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addNest(keyNames, keyExtents, &likely, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value end = numClasses(code, head);
     Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
@@ -505,12 +540,13 @@ void KeyClasses::addClasses() {
       return SmallVector<Code::Term>{
           {Monoid::add, "total", part(in, head, c, indices.back(), /*seedFirst=*/false)}};
     })[0];
-    // A key that is near none is lost, which the sample shows.
-    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(0x1p-100));
+    // A key that is near none, or no number, has no share in any.
+    Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
     Value one = code.real(1);
     Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
   });
+  addLost(inverse, likely);
   members = addArray("members", {mostClasses()}, b.getF32Type());
   SmallVector<SymExpr> widths;
   for (WeightedSum &sum : sums) {

@@ -76,6 +76,7 @@ private:
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value addDrawn(mlir::Value nearest);
+  void addLost(mlir::Value shares, const Choice &likely);
   void addClasses();
 
   int64_t fewest;
