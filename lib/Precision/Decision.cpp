@@ -163,7 +163,10 @@ void Chooser::addDecision() {
         Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
         Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
         Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
-        Value estimate = code.make<math::SqrtOp>(ratio);
+        // NaN is what stands where nothing was estimated.
+        Value root = code.make<math::SqrtOp>(ratio);
+        Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, root, root);
+        Value estimate = code.make<arith::SelectOp>(isNaN, code.real(INFINITY), root);
         estimates.back().push_back(estimate);
         Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, estimate, limit);
         allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;

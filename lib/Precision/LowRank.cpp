@@ -89,6 +89,9 @@ bool KeyClasses::findSums(std::string &why) {
     }
     if (keys != 1 || !isFree)
       return refuse(acc, "reads an array at an index that is none of its own");
+    // A weight counts as often as its class has members, in the type of the other factor.
+    if (load.getResult().getType().isF16())
+      return refuse(acc, "multiplies elements of f16, whose range is too small for weights times members");
     sums.push_back({acc, load, along});
   }
   return true;
@@ -627,7 +630,8 @@ void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
     Value &known = copy.weights[weight];
     if (known)
       return known;
-    Code code(kernel, OpBuilder(isInside ? yield : acc.getOperation()), acc.getLoc());
+    // In front of all states that may read it.
+    Code code(kernel, isInside ? OpBuilder(yield) : OpBuilder(*outer.getBody().getOps<onf::AccOp>().begin()), acc.getLoc());
     if (Operation *op = weight.getDefiningOp(); op && op->getBlock() == &outer.getBody().front())
       code.b.setInsertionPointAfter(op);
     Value product = code.make<arith::MulFOp>(weight, code.load(members, at(head, {index})));

@@ -53,26 +53,26 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     In a nest whose results all have a tolerance that is relative and sampled [Def 25], and whose
     one fold over keys j has terms g(i, Σ_k q(i, k)·v(j, k)), or the products of such with elements of inputs along j,
     the fold may run over classes c of keys that are near each other: with a key κ_c of each in place of the keys,
-    its number of members n_c as a factor of sums without an axis, and the sums W_c of what stands along j
-    in place of that (law F2 of docs/LowRank.md). Extremes are those over the κ_c. The nest is written
-    once more for each of two numbers of classes, 1024 and a sixteenth of the keys,
+    the number of its members n_c as a factor of the weights in all sums, and the means of what stands along j
+    in place of that (laws F2 and F9 of docs/LowRank.md). Extremes are those over the κ_c. The nest is written
+    once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
-          onf.fold "j" in "1024" … }
+          onf.fold "j" in "M/16 + 64" { onf.guard j < %O_classes[h] … } … }
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … as it was … }
 
-    and each index of the axes in front of the rows takes a plan if the sample of 64 rows says that its
-    results are near enough to those of the nest as it was. In front of them stand the nests that
-    compare all keys with 128 of them, which says how many classes there are; where a number of classes is enough, they choose
-    the κ_c (half of them by a hash, half with a probability proportional to the fourth power of the distance to
-    those), share keys out among the near ones, sum up, and compute the sample. They run where rows and
-    keys are `fewest` or more; where no number of classes is enough, nothing is done behind the comparison.
+    and each index of the axes in front of the rows takes it if the sample of 64 rows says that its
+    results are near enough to those of the nest as it was. In front of both stand the nests that
+    compare 4,096 keys with 128, which says how many classes there are; where that is few enough, they choose
+    the κ_c (a third of them by a hash, the others with a probability that grows with the fourth power of the distance to
+    those, up to a distance), share keys out among the near ones, sum up, and compute the sample. They run where rows and
+    keys are `fewest` or more, and at an index only as long as it is promising: enough classes, no key far from all of them.
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
     `moa.decisions` as onf-adapt-precision. Masks and biases tell keys apart by more than their
     products: such nests do not change, nor do kernels without a tolerance; a remark says
     why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
-    the size of a nest; its code is in the result six times.
+    the size of a nest; its code is in the result four times.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",
