@@ -19,6 +19,7 @@ import statistics
 
 import torch
 
+from eight_bits import attention
 from run import Kernel, measure
 
 SHAPES = ((1, 16, 32768, 128), (1, 16, 32768, 64), (1, 16, 131072, 128), (1, 16, 131072, 64))
@@ -87,15 +88,6 @@ def normal(h, n, d):
 def make(name, b, h, n, d):
     keys = FAMILIES[name](b * h, n, d).reshape(b, h, n, d)
     return [x.bfloat16().contiguous() for x in (normal_of(b, h, n, d), keys, normal_of(b, h, n, d))]
-
-
-def attention(q, k, v, rows, scale):
-    """Rows of the result in float64, head by head."""
-    results = []
-    for head in range(q.shape[0] * q.shape[1]):
-        x, y, z = (t.flatten(0, 1)[head].double() for t in (q, k, v))
-        results.append(torch.softmax(x[rows] @ y.T * scale, -1) @ z)
-    return torch.stack(results)
 
 
 def compare(directory, shape, name, rounds, kernels=False):

@@ -110,9 +110,9 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   // The plans of a table are the same on all targets.
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true};
-  // It is slower than what is written: on a CPU, as sums of 8-bit integers are than those of f32, and on
-  // a GPU by the time that rounding and the sample take.
   result.lowRankFrom = options.lowRankFrom;
+  // Fewer bits are not faster everywhere: sums of 8-bit integers are slower on a CPU than those of f32, and on a
+  // GPU rounding and the sample take time. A table is for classes of keys where these are asked for.
   bool isAsked = options.decisions || !options.plans.empty();
   result.spends = options.spendsAnywhere || (isAsked && options.lowRankFrom <= 0);
   if (options.explain) {

@@ -166,23 +166,9 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
 
   void runOnOperation() final {
     Options options{decisions, check, sums, table};
-    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
-      if (!kernel.getWithin())
-        continue;
-      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
-        if (nest.getLift() || nest.getChoices())
-          continue;
-        std::string why;
-        Adapter adapter(kernel, nest, options);
-        if (!adapter.plan(why)) {
-          nest.emitRemark("computes nothing in fewer bits: ") << why;
-          continue;
-        }
-        if (failed(adapter.readTable()))
-          return signalPassFailure();
-        adapter.run();
-      }
-    }
+    auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
+    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
+      signalPassFailure();
   }
 };
 } // namespace

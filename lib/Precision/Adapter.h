@@ -187,6 +187,30 @@ private:
   llvm::SmallVector<Rounded> gatheredRounded;
 };
 
+/// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its plans; `make` gives the
+/// chooser of a nest of a kernel. A remark that begins so says why one has none.
+template <typename Make>
+mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, Make make) {
+  for (auto kernel : module.getOps<onf::KernelOp>()) {
+    if (!kernel.getWithin())
+      continue;
+    for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
+      if (nest.getLift() || nest.getChoices())
+        continue;
+      std::string why;
+      auto chooser = make(kernel, nest);
+      if (!chooser.plan(why)) {
+        nest.emitRemark(refusal) << why;
+        continue;
+      }
+      if (mlir::failed(chooser.readTable()))
+        return mlir::failure();
+      chooser.run();
+    }
+  }
+  return mlir::success();
+}
+
 /// Makes one nest of those that run over the same and do not need one another, where contractions are apart:
 /// fewer are launched.
 void fuseNests(llvm::SmallVector<onf::ForOp> nests);

@@ -672,23 +672,9 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
 
   void runOnOperation() final {
     Options options{decisions, check, false, table};
-    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
-      if (!kernel.getWithin())
-        continue;
-      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
-        if (nest.getLift() || nest.getChoices())
-          continue;
-        std::string why;
-        KeyClasses classes(kernel, nest, options, fewest);
-        if (!classes.plan(why)) {
-          nest.emitRemark("no keys stand for others: ") << why;
-          continue;
-        }
-        if (failed(classes.readTable()))
-          return signalPassFailure();
-        classes.run();
-      }
-    }
+    auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
+    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", condense)))
+      signalPassFailure();
   }
 };
 } // namespace
