@@ -18,6 +18,11 @@ struct AccuracyOptions {
                    llvm::cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
                                   "specification says"),
                    llvm::cl::cat(category)),
+        spend("spend", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
+              llvm::cl::desc("Compute in fewer bits where results allow the error (within), from so many rows and keys "
+                             "on (default: where it pays on a GPU); otherwise that is done where --decisions or "
+                             "--plans is given"),
+              llvm::cl::cat(category)),
         lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
                 llvm::cl::desc("Let few keys stand for many where results allow the error (within), from so many "
                                "rows and keys on (default 32768)"),
@@ -36,22 +41,30 @@ struct AccuracyOptions {
     options.settings.assign(settings.begin(), settings.end());
     options.tolerances.assign(tolerances.begin(), tolerances.end());
     options.checksPlans = checkPlans;
-    if (lowRank.getNumOccurrences()) {
-      llvm::StringRef text = lowRank;
-      options.lowRankFrom = CompilerOptions::kLowRankFrom;
-      if (!text.empty() && (text.getAsInteger(10, options.lowRankFrom) || options.lowRankFrom < 256))
-        return llvm::createStringError("--low-rank expects a number of keys from 256 on, but got '" + text + "'");
-    }
+    options.spendsAnywhere |= spend.getNumOccurrences() > 0;
+    if (llvm::Error error = readKeys(spend, 0, options.spendFrom))
+      return error;
+    if (llvm::Error error = readKeys(lowRank, CompilerOptions::kLowRankFrom, options.lowRankFrom))
+      return error;
     if (checkPlans && plans.empty())
       return llvm::createStringError("--check-plans goes with --plans");
     return plans.empty() ? llvm::Error::success() : readPlans(options);
   }
 
   llvm::cl::list<std::string> settings, tolerances;
-  llvm::cl::opt<std::string> lowRank, plans;
+  llvm::cl::opt<std::string> spend, lowRank, plans;
   llvm::cl::opt<bool> checkPlans;
 
 private:
+  /// From how many keys on an option applies, if it is given.
+  static llvm::Error readKeys(const llvm::cl::opt<std::string> &option, int64_t otherwise, int64_t &keys) {
+    llvm::StringRef text = option.getValue();
+    if (option.getNumOccurrences() && text.empty())
+      keys = otherwise;
+    else if (option.getNumOccurrences() && (text.getAsInteger(10, keys) || keys < 256))
+      return llvm::createStringError("--" + option.ArgStr + " expects a number of keys from 256 on, but got '" + text + "'");
+    return llvm::Error::success();
+  }
   llvm::Error readPlans(CompilerOptions &options) const {
     auto text = llvm::MemoryBuffer::getFile(plans);
     if (!text)

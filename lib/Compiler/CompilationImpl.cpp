@@ -109,7 +109,7 @@ bool Compilation::Impl::checkOptions() {
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   // The plans of a table are the same on all targets.
-  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true};
+  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true, options.spendFrom};
   result.lowRankFrom = options.lowRankFrom;
   // Fewer bits are not faster everywhere: sums of 8-bit integers are slower on a CPU than those of f32, and on a
   // GPU rounding and the sample take time. A table is for classes of keys where these are asked for.

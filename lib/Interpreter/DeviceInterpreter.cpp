@@ -1,5 +1,6 @@
 //===- DeviceInterpreter.cpp - launches, blocks, roles --------------------===//
 #include "lib/Interpreter/DeviceInterpreter.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Interpreter/DeviceAgent.h"
 #include <random>
 
@@ -85,6 +86,16 @@ Error ProgramRunner::runKernel(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
     return blocks.takeError();
+  // As a host does, so that what is read behind it is there all the same.
+  if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr))
+    for (size_t k = 0; k + 1 < runs.size(); k += 2) {
+      auto x = evaluate(cast<StringAttr>(runs[k]).getValue(), launch.symbols);
+      auto y = evaluate(cast<StringAttr>(runs[k + 1]).getValue(), launch.symbols);
+      if (!x || !y)
+        return joinErrors(x.takeError(), y.takeError());
+      if (*x <= *y)
+        return Error::success();
+    }
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
                      " blocks, the value of '" + op.getBlocks() + "'");

@@ -29,6 +29,8 @@ struct PrecisionOptions {
   bool check = false;
   /// Sums of 8 bits too, and scales for all rows: what tensor cores take.
   bool sums = false;
+  /// With fewer rows and keys nothing is tried; 0: where it pays.
+  int64_t fewest = 256;
 };
 
 struct PipelineOptions {

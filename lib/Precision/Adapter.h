@@ -30,6 +30,7 @@ inline constexpr int64_t kFewest = 256;
 struct Options {
   bool decisions = false, check = false, sums = false;
   std::string table;
+  int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
 };
 
 /// An array in 8 bits, and what a row of it along the contraction's axis is a multiple of: one for
@@ -112,7 +113,8 @@ protected:
   void addChoice();
 
   //===--- The nests in front ---------------------------------------------===//
-  void addCondition(int64_t fewest);
+  /// Rows and keys are `fewest` or more, and x > y for sizes that are not negative, if that is given.
+  void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt);
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
@@ -134,6 +136,7 @@ protected:
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
   llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
+  llvm::SmallVector<mlir::Attribute> runs;       // onf::kRunsAttr
   Choice tried, sampled, chosen;       // where anything is tried, where a sample is taken, what is chosen
   mlir::Value sampledRows;             // the number of each row of the sample
   llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
@@ -168,6 +171,7 @@ private:
   /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
   bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
+  std::pair<SymExpr, SymExpr> weigh();
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
   bool hasRowsOfNest(const Operand &operand);

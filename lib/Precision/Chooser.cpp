@@ -1,4 +1,5 @@
 //===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Precision/Adapter.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -134,6 +135,10 @@ void Chooser::addChoice() {
     chosen.value = plan;
     setChoice(copy.nest, chosen);
   }
+  // Of these nests no index is chosen where the condition does not hold.
+  for (auto other : kernel.getBody().getOps<onf::ForOp>())
+    if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
+      other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
   chosen.value = 0;
   setChoice(nest, chosen);
 }
@@ -143,20 +148,22 @@ void Chooser::addChoice() {
 //===----------------------------------------------------------------------===//
 
 /// Whether there are rows and indices enough for a sample to be worth its time.
-void Chooser::addCondition(int64_t fewest) {
+void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger) {
   tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
-    auto require = [&](const SymExpr &extent) {
-      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.extent(extent),
-                                          code.index(fewest));
+    auto require = [&](const SymExpr &x, const SymExpr &y) {
+      Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));
       enough = enough ? code.make<arith::AndIOp>(enough, is) : is;
+      runs.append({editor.text(x), editor.text(y)});
     };
-    require(rows());
+    require(rows(), SymExpr(fewest - 1));
     std::set<std::string> known;
     for (Score &score : scores)
       if (known.insert(score.outer.getExtent().str()).second)
-        require(*SymExpr::parse(score.outer.getExtent()));
+        require(*SymExpr::parse(score.outer.getExtent()), SymExpr(fewest - 1));
+    if (larger)
+      require(larger->first, larger->second);
     code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
   });
   sampled = tried;

@@ -23,8 +23,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     the other indices, or of one row where rows are no axis of their own; keys less a vector near
     their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md), pick the
     rows of the sample, compute it by every plan in parts of 2,048 indices of the fold, compare, and decide; those that run over
-    the same and do not need one another are one. They run where there are 256 rows and
-    indices of the fold or more; elsewhere the results are those of the nest as it was.
+    the same and do not need one another are one. They run where there are `fewest` rows and
+    indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
+    else is launched but what says so (the hint `moa.runs` on nests).
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
     on the kernel says per result what may be computed how, and `moa.decisions` which
@@ -41,7 +42,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"sums", "sums", "bool", "false",
            "Weights and values of sums in e4m3 too, in the same plan">,
     Option<"table", "table", "std::string", "\"\"",
-           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">
+           "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
+    Option<"fewest", "fewest", "int64_t", "256",
+           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved on a GPU">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -75,10 +75,6 @@ static cl::opt<std::string>
     dumpDirectory("dump-dir", cl::value_desc("directory"),
                   cl::desc("Write every level into a directory"),
                   cl::cat(category));
-static cl::opt<bool> spend("spend",
-                           cl::desc("Spend the accuracy that results allow (within); otherwise it is spent where "
-                                    "--decisions or --plans is given"),
-                           cl::cat(category));
 static cl::opt<bool> decisions("decisions",
                                cl::desc("Give kernels that may spend accuracy further results: what "
                                         "they decide, and what they estimate for that"),
@@ -248,7 +244,6 @@ int main(int argc, char **argv) {
   options.dumpDirectory = dumpDirectory;
   options.explain = explain;
   options.decisions = decisions;
-  options.spendsAnywhere = spend;
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
   if (!schedule.empty() && schedule != "print")

@@ -187,6 +187,8 @@ void Instructions::initBarrier(Value address, int64_t arrivals) {
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
 
+void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
+
 void Instructions::wait(Value barrier, Value parity) {
   assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
            "mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n\t"

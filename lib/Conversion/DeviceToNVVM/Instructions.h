@@ -90,6 +90,8 @@ public:
   /// Makes initialised barriers known to the copy engine.
   void publishBarriers();
   void wait(mlir::Value barrier, mlir::Value parity);
+  /// Until every block of the launches before has ended, and what they wrote is seen.
+  void awaitEarlierLaunches();
   /// One arrival, by lane 0.
   void arrive(mlir::Value barrier, mlir::Value lane);
   void expectBytes(mlir::Value barrier, int64_t bytes);

@@ -43,12 +43,14 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
-    // No output overlaps another array: the host has checked it.
-    function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     Value argument = program.getBody().getArgument(array);
     bool isStored = llvm::any_of(argument.getUsers(), [&](Operation *user) {
       return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
     });
+    // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
+    // Else no output overlaps another array: the host has checked it.
+    if (!launch.follows || isStored || program.isInput(argument))
+      function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!isStored)
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
   }
@@ -92,6 +94,8 @@ LogicalResult KernelEmitter::run() {
   to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
+  if (launch.follows)
+    to.awaitEarlierLaunches();
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());

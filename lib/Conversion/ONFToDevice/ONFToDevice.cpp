@@ -1,6 +1,7 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
@@ -225,9 +226,13 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       DictionaryAttr choice = describeChoice(kernel, nest);
       if (failed(lower(nest, program, number++)))
         return failure();
+      Attribute runs = nest->getAttr(onf::kRunsAttr);
       for (Operation *made = last ? last->getNextNode() : &block.front(); choice && made;
-           made = made->getNextNode())
+           made = made->getNextNode()) {
         made->setAttr(device::kChosenAttr, choice);
+        if (runs)
+          made->setAttr(onf::kRunsAttr, runs);
+      }
     }
     kernel.erase();
     return success();

@@ -46,6 +46,9 @@ DEVICE uint8_t to_e4m3(float x) {
   return x;
 }
 )"},
+    {"await_earlier_launches", R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
+DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+)"},
     {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
 DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
 )"},

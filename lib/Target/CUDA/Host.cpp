@@ -140,6 +140,9 @@ private:
     os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
       os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
+    if (kernels.size() > 1)
+      os << "  bool follows = false; // another launch of this call\n";
+    printConditions();
     for (const KernelText &kernel : kernels) {
       os << (kernels.size() > 1 ? "  {\n" : "");
       printLaunch(kernel);
@@ -276,10 +279,28 @@ private:
       return "__float2half_rn(" + name + ")";
     return name;
   }
+  /// Where a kernel must be launched, if that is not everywhere.
+  std::string conditionOf(const KernelText &kernel) const {
+    std::string text;
+    for (const auto &[x, y] : kernel.launch.condition)
+      text += (text.empty() ? "" : ", ") + argument(x) + ", " + argument(y);
+    return text;
+  }
+  void printConditions() {
+    std::vector<std::string> calls;
+    for (const KernelText &kernel : kernels) {
+      std::string text = conditionOf(kernel);
+      if (!text.empty() && conditions.insert({text, "is_needed[" + std::to_string(calls.size()) + "]"}).second)
+        calls.push_back("all_larger({" + text + "})");
+    }
+    if (!calls.empty())
+      line("  const bool is_needed[] = {" + llvm::join(calls, ", ") + "};", 6);
+  }
   void printLaunch(const KernelText &kernel) {
     line("  const Checked blocks = " + expression(kernel.launch.blocks) + ";");
-    os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n"
-       << "  if (blocks.value) {\n";
+    auto condition = conditions.find(conditionOf(kernel));
+    os << "  if (blocks.code || blocks.value > INT32_MAX) return MOA_OVERFLOW;\n  if (blocks.value"
+       << (condition == conditions.end() ? "" : " && " + condition->second) << ") {\n";
     std::string described;
     std::vector<std::string> maps;
     for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
@@ -308,9 +329,14 @@ private:
       arguments.push_back(argument(number));
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
-    line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + std::to_string(kernel.launch.threads) + ", " +
-         std::to_string(kernel.launch.sharedBytes) + ", cudaStream_t(*stream)>>>(" +
-         llvm::join(arguments, ", ") + ");", 8);
+    std::string size = std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
+    std::string list = llvm::join(arguments, ", ");
+    if (kernels.size() > 1)
+      line("    launch_kernel(" + kernel.launch.name + ", follows, blocks.value, " + size + ", *stream" +
+           (list.empty() ? "" : ", ") + list + ");", 8);
+    else
+      line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
+           ");", 8);
     os << "  }\n";
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
@@ -352,6 +378,7 @@ private:
   const std::vector<KernelText> &kernels;
   const std::vector<gpu::WorkspaceArray> &workspace;
   std::map<const Parameter *, unsigned> numbers;
+  std::map<std::string, std::string> conditions; // their names
   std::map<std::string, std::string> extents; // the symbols that an extent binds
   std::string text;
   llvm::raw_string_ostream os;

@@ -217,6 +217,26 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
+    {"all_larger", R"moa(// Whether x > y for each x, y, one behind the other, that are known.
+bool all_larger(std::initializer_list<Checked> pairs) {
+  for (const Checked *x = pairs.begin(); x != pairs.end(); x += 2)
+    if (!x[0].code && !x[1].code && x[0].value <= x[1].value) return false;
+  return true;
+}
+)moa"},
+    {"launch_kernel", R"moa(// Behind another launch of its call, a kernel may start blocks while the last ones of that end.
+template <class... Parameters, class... Arguments>
+void launch_kernel(void (*kernel)(Parameters...), bool &follows, int64_t blocks, int threads, size_t shared_bytes,
+                   void *stream, const Arguments &...arguments) {
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(unsigned(blocks)), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared_bytes;
+  config.stream = cudaStream_t(stream), config.attrs = &overlap, config.numAttrs = follows;
+  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), follows = true;
+}
+)moa"},
     {"", R"moa(// Loads kernels onto a device, which is made current for that time.
 template <class... Kernels> int32_t prepare_device(int32_t device, Kernels... kernels) {
   int before = 0;

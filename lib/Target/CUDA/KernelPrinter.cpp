@@ -27,6 +27,10 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     write("// All that this kernel writes is empty, and no block of it starts.");
     return KernelText{launch, printSignature() + body + "}\n"};
   }
+  if (launch.follows) {
+    helpers.insert("await_earlier_launches");
+    write("await_earlier_launches();");
+  }
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());
@@ -411,9 +415,13 @@ std::string KernelPrinter::printSignature() {
       return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
     });
   };
+  // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
+  auto changes = [&](unsigned number) {
+    return launch.follows && isRead(number) && !program.isInput(program.getBody().getArgument(number));
+  };
   for (unsigned number : launch.parameters.arrays)
     words.push_back((isRead(number) ? "const " : "") + getStorageType(typeOf(number)).str() +
-                    " *__restrict__ " + names.of(number));
+                    (changes(number) ? " *" : " *__restrict__ ") + names.of(number));
   for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);
   for (unsigned number : launch.parameters.scalars)

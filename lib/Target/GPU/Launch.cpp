@@ -1,5 +1,6 @@
 //===- Launch.cpp - how a device kernel is launched -----------------------===//
 #include "lib/Target/GPU/Launch.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
@@ -89,6 +90,13 @@ Launch Collector::run() {
   launch.name = kernel.getSymName().str();
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
   launch.threads = kernel.getThreads();
+  auto program = cast<device::ProgramOp>(kernel->getParentOp());
+  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+    SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
+    for (size_t k = 0; k + 1 < texts.size(); k += 2)
+      launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
+  }
+  launch.follows = *program.getBody().getOps<device::KernelOp>().begin() != kernel;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
   if (clears) {
     launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);

@@ -38,6 +38,12 @@ struct Launch {
   std::string name;
   SymExpr blocks;
   int64_t threads = 0, sharedBytes = 0;
+  /// Whether it stands behind another launch of its program. The host then allows the device to start its blocks
+  /// while the last blocks of that one end, and the kernel begins by waiting until all of them have, and what they
+  /// wrote is seen: programmatic dependent launch, CUDA Programming Guide.
+  bool follows = false;
+  /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
+  std::vector<std::pair<SymExpr, SymExpr>> condition;
   KernelParameters parameters;
 
   /// The first byte of a ring, of barriers or of a list in shared memory.

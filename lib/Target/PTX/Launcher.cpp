@@ -268,10 +268,26 @@ private:
        << "\n";
   }
 
+  /// Where a kernel must be launched, if that is not everywhere.
+  std::string conditionOf(const gpu::Launch &launch) const {
+    std::string pairs;
+    for (const auto &[x, y] : launch.condition)
+      pairs += (pairs.empty() ? "" : ", ") + expression(x) + ", " + expression(y);
+    return pairs;
+  }
+  void printConditions() {
+    for (const gpu::Launch &launch : launches) {
+      std::string number = "_" + std::to_string(conditions.size() + 1), pairs = conditionOf(launch);
+      if (!pairs.empty() && conditions.insert({pairs, "moa_is_needed" + number}).second)
+        os << wrapped("  const moa_checked moa_sizes" + number + "[] = {" + pairs + "};") << "\n  const int moa_is_needed"
+           << number << " = moa_all_larger(moa_sizes" << number << ", " << 2 * launch.condition.size() << ");\n";
+    }
+  }
   void printLaunch(const gpu::Launch &launch) {
     os << wrapped("  grid = " + expression(launch.blocks) + ";") << "\n";
     check("moa_check_blocks(grid)");
-    os << "  if (grid.value) { /* " << launch.name << " */\n";
+    auto condition = conditions.find(conditionOf(launch));
+    os << "  if (grid.value" << (condition == conditions.end() ? "" : " && " + condition->second) << ") { /* " << launch.name << " */\n";
     std::vector<std::string> pointers;
     for (unsigned number : launch.parameters.arrays) {
       const gpu::WorkspaceArray *array = findWorkspace(number);
@@ -319,7 +335,7 @@ private:
       width += pointer.size() + 2;
     }
     os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
-       << quoted(launch.name) << ", grid.value, " << launch.threads << ", " << launch.sharedBytes
+       << quoted(launch.name) << ", &moa_follows, grid.value, " << launch.threads << ", " << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }\n";
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
@@ -359,7 +375,7 @@ private:
     if (hasPlaces)
       printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_follows = 0; /* another launch of this call */\n";
     declarePlaces();
     if (workspace.empty())
       os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
@@ -367,10 +383,11 @@ private:
     check(callOfExamine());
     if (!workspace.empty())
       check("moa_check_workspace(workspace, bytes, " + size() + ")");
+    printConditions();
     for (const gpu::Launch &launch : launches)
       printLaunch(launch);
     if (launches.empty())
-      os << "  (void)grid;\n";
+      os << "  (void)grid, (void)moa_follows;\n";
     os << "  return MOA_OK;\n}\n\n";
   }
   void printOthers() {
@@ -414,6 +431,7 @@ public:
 private:
   const KernelSignature &signature;
   const std::vector<gpu::Launch> &launches;
+  std::map<std::string, std::string> conditions; // names of whether they hold
   const std::vector<gpu::WorkspaceArray> &workspace;
   const bool hasPlaces;
   HostNames names;

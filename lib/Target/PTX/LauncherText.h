@@ -386,16 +386,34 @@ MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int share
   return MOA_OK;
 }
 
-MOA_SHARED int32_t moa_launch(const char *name, int64_t blocks, int threads, int shared_bytes, void **parameters,
-                              void *stream) {
+/* Behind another launch of its call, a kernel may start blocks while the last ones of that end. */
+MOA_SHARED int32_t moa_launch(const char *name, int *follows, int64_t blocks, int threads, int shared_bytes,
+                              void **parameters, void *stream) {
   CUkernel kernel;
   const int32_t code = moa_open_kernel(&kernel, name, shared_bytes);
   if (code)
     return code;
-  const CUresult launched =
-      cuLaunchKernel((CUfunction)kernel, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, (unsigned)shared_bytes,
-                     (CUstream)stream, parameters, NULL);
+  CUlaunchAttribute overlap;
+  memset(&overlap, 0, sizeof overlap);
+  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlap.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config;
+  memset(&config, 0, sizeof config);
+  config.gridDimX = (unsigned)blocks, config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = (unsigned)threads, config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = (unsigned)shared_bytes, config.hStream = (CUstream)stream;
+  config.attrs = &overlap, config.numAttrs = *follows ? 1 : 0;
+  const CUresult launched = cuLaunchKernelEx(&config, (CUfunction)kernel, parameters, NULL);
+  *follows = 1;
   return launched == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
+}
+
+/* Whether x > y for each x, y, one behind the other, that are known. */
+MOA_SHARED int moa_all_larger(const moa_checked *pairs, int count) {
+  for (int k = 0; k < count; k += 2)
+    if (!pairs[k].code && !pairs[k + 1].code && pairs[k].value <= pairs[k + 1].value)
+      return 0;
+  return 1;
 }
 
 /* Loads kernels onto a device. */

@@ -77,11 +77,18 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                                       {"type", getName(signature.parameters[number].type)}});
   for (const std::string &symbol : launch.parameters.symbols)
     parameters.push_back(json::Object{{"kind", "symbol"}, {"name", symbol}, {"type", "i64"}});
-  return json::Object{{"kernel", launch.name},
+  json::Object object{{"kernel", launch.name},
                       {"grid", getReadable(launch.blocks.str())},
                       {"block", launch.threads},
                       {"shared_bytes", launch.sharedBytes},
                       {"parameters", std::move(parameters)}};
+  // Elsewhere it does nothing.
+  json::Array conditions;
+  for (const auto &[x, y] : launch.condition)
+    conditions.push_back(getReadable(x.str()) + " > " + getReadable(y.str()));
+  if (!conditions.empty())
+    object["needed_where"] = std::move(conditions);
+  return object;
 }
 
 /// A number, or an expression over the symbols.

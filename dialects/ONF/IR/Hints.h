@@ -1,0 +1,19 @@
+//===- Hints.h - what lowerings may know and need not -----------*- C++ -*-===//
+//
+// Discardable attributes of onf. A program means the same without them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_DIALECTS_ONF_IR_HINTS_H
+#define MOA_DIALECTS_ONF_IR_HINTS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace moa::onf {
+
+/// On a nest with a choice and on the kernels of a GPU that it becomes, expressions over symbols x₁, y₁, x₂, y₂, …:
+/// but where each xₖ > yₖ, no index is chosen, so that a host that knows the symbols need not start it.
+inline constexpr llvm::StringLiteral kRunsAttr = "moa.runs";
+
+} // namespace moa::onf
+
+#endif // MOA_DIALECTS_ONF_IR_HINTS_H
