@@ -21,10 +21,10 @@ static constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
 /// Their number is a multiple of so many where it is not the largest.
 static constexpr int64_t kRoundedClasses = 256;
-/// No key may be as far from all classes: so many times the radius squared.
+/// A key that is as far from all classes is odd: so many times the radius squared.
 static constexpr double kFar = 4;
-/// Parts of the keys, which are asked for such ones at once.
-static constexpr int64_t kLostParts = 512;
+/// Parts of the keys, in which odd ones are counted at once.
+static constexpr int64_t kLostParts = 2048;
 /// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
 static constexpr double kFarthest = 16;
 /// One class of so many is one of the first, which a hash picks.
@@ -145,7 +145,8 @@ std::string KeyClasses::describe(unsigned) {
   std::string text = kernel.getArrayName(score().key.array().getArgNumber()).str();
   for (WeightedSum &sum : sums)
     text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
-  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other";
+  return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
+         (mostClasses() + mostOdd()).str() + " with keys that are near none";
 }
 
 //===----------------------------------------------------------------------===//
@@ -461,37 +462,103 @@ Value KeyClasses::addDrawn(Value nearest) {
   return drawn;
 }
 
-/// Where no key is without a share, the rest is tried.
-void KeyClasses::addLost(Value shares, const Choice &likely) {
-  SymExpr parts(kLostParts);
-  Value lost = addArray("lost", {parts}, Builder(kernel.getContext()).getF32Type());
+/// Whether a key of this number is there and near no class.
+Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value shares) {
+  Value last = in.make<arith::SubIOp>(count, in.index(1));
+  Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
+  Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, share, in.real(0));
+  return in.make<arith::AndIOp>(in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count), is);
+}
+
+/// How many odd keys there may be.
+Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
+  return code.make<arith::SubIOp>(code.extent(mostClasses() + mostOdd()), numClasses(code, head));
+}
+
+/// Keys without a share in any class become classes of their own, where there is room for them; there the rest is
+/// tried. Part p has the keys p, p + kLostParts, …, so that neighbours read neighbours.
+void KeyClasses::addOdd(Value shares, const Choice &likely) {
+  Builder b(kernel.getContext());
+  SymExpr parts(kLostParts), longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
+  Value lost = addArray("lost", {parts}, b.getI32Type());
+  Value before = addArray("lost_before", {parts}, b.getI32Type());
+  auto keyOf = [](Code &in, Value t, Value part) {
+    return in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kLostParts)), part);
+  };
   auto [names, extents] = headed("p", parts);
   editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
-    ValueRange head = indices.drop_back();
-    Value count = code.extent(numKeys()), last = code.make<arith::SubIOp>(count, code.index(1));
-    SymExpr longest = SymExpr::floorDiv(numKeys(), parts) + SymExpr(1);
+    Value count = code.extent(numKeys());
     Value sum = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-      // Neighbours read neighbours.
-      Value key = in.make<arith::AddIOp>(in.make<arith::MulIOp>(t, in.index(kLostParts)), indices.back());
-      present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
-      Value share = in.load(shares, at(head, {in.make<arith::MinSIOp>(key, last)}));
-      Value isLost = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, share, in.real(0));
-      return SmallVector<Code::Term>{
-          {Monoid::add, "lost", in.make<arith::SelectOp>(isLost, in.real(1), in.real(0))}};
+      present = isOdd(in, indices.drop_back(), keyOf(in, t, indices.back()), count, shares);
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.index(1)}};
     })[0];
     code.store(sum, lost, indices);
   });
+  using Where = llvm::function_ref<Value(Code &, Value)>;
+  auto sumOver = [&](Code &code, ValueRange head, Where where) {
+    return code.fold("q", parts, [&](Code &in, Value q, Value &present) {
+      present = where(in, q);
+      return SmallVector<Code::Term>{{Monoid::add, "lost", in.toIndex(in.load(lost, at(head, {q})))}};
+    })[0];
+  };
+  editor.addNest(names, extents, &likely, [&](Code &code, ValueRange indices) {
+    Value sum = sumOver(code, indices.drop_back(), [&](Code &in, Value q) {
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, q, indices.back());
+    });
+    code.store(sum, before, indices);
+  });
   sampled = addChoiceOf("try");
+  all = addArray("all", {}, b.getI32Type());
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, likely, head);
-    Value number = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
-      present = runs;
-      return SmallVector<Code::Term>{{Monoid::add, "lost", in.load(lost, at(head, {p}))}};
-    })[0];
-    Value none = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, number, code.real(0));
-    Value is = code.make<arith::AndIOp>(runs, none);
+    Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
+    // What was not chosen has no number of classes.
+    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
+    Value classesHere = code.make<arith::SelectOp>(runs, numClasses(code, head), code.index(0));
+    Value fits = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, number, room);
+    code.store(code.make<arith::AddIOp>(classesHere, number), all, head);
+    Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
+  // The one of number s: the last part that has no more in front of it, and there the one with as many in front
+  // of it as are left.
+  SymExpr most = mostClasses() + mostOdd();
+  oddKeys = addArray("odd", {most}, b.getI32Type());
+  auto [oddNames, oddExtents] = headed("s", most);
+  editor.addNest(oddNames, oddExtents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value count = code.extent(numKeys()), number = indices.back();
+    Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
+    Value part = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
+      Value start = in.toIndex(in.load(before, at(head, {p})));
+      present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+      return SmallVector<Code::Term>{{Monoid::max, "part", p}};
+    })[0];
+    part = code.make<arith::MaxSIOp>(part, code.index(0)); // of none
+    Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
+    Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+      Value key = keyOf(in, t, part);
+      Value earlier = in.fold("u", longest, [&](Code &deep, Value u, Value &counts) {
+        Value isEarlier = deep.make<arith::CmpIOp>(arith::CmpIPredicate::slt, u, t);
+        Value other = isOdd(deep, head, keyOf(deep, u, part), count, shares);
+        counts = deep.make<arith::AndIOp>(deep.make<arith::AndIOp>(isThere, isEarlier), other);
+        return SmallVector<Code::Term>{{Monoid::add, "earlier", deep.index(1)}};
+      })[0];
+      Value isIt = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, earlier, rank);
+      present = in.make<arith::AndIOp>(in.make<arith::AndIOp>(isThere, isIt), isOdd(in, head, key, count, shares));
+      return SmallVector<Code::Term>{{Monoid::max, "key", key}};
+    })[0];
+    code.store(code.make<arith::MaxSIOp>(found, code.index(0)), oddKeys, indices);
+  });
+}
+
+/// e^{−s·d²/2} of a key and κ_c.
+Value KeyClasses::nearness(Code &in, ValueRange head, Value c, Value j, Value halves, bool seedFirst) {
+  Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
+  Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
+                                      in.load(keyHalves, at(head, {j})));
+  return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
 }
 
 /// The keys of classes, and what belongs to each: a key belongs to κ_c to the part
@@ -515,7 +582,8 @@ void KeyClasses::addClasses() {
     return code.make<arith::SelectOp>(isFirst, early, late);
   });
   Value halves = addHalfSquares(classKeys, mostClasses(), promising);
-  // A second look: where keys of the pilot are far from all classes, there were too few.
+  // A second look: where so many keys of the pilot are far from all classes that there is no room for all such
+  // keys, there were too few.
   Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising,
                             &KeyClasses::numClasses);
   Value counts = addNearCounts(nearer, kFar, promising);
@@ -523,16 +591,15 @@ void KeyClasses::addClasses() {
   editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, counts, runs);
-    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, near, code.real(kPilotKeys));
+    // Of a part of the keys as large as that room, with what a sample of 4,096 may miss it by.
+    Value room = code.make<arith::SelectOp>(runs, roomForOdd(code, head), code.index(0));
+    Value part = code.make<arith::DivFOp>(code.toReal(room), code.toReal(code.extent(numKeys())));
+    Value most = code.make<arith::MulFOp>(part, code.real(kPilotKeys));
+    Value far = code.make<arith::SubFOp>(code.real(kPilotKeys), near);
+    Value enough = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, far, most);
     Value is = code.make<arith::AndIOp>(runs, enough);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), likely.array, head);
   });
-  auto part = [&](Code &in, ValueRange head, Value c, Value j, bool seedFirst) {
-    Value like = likeness(in, head, classKeys, c, Value(), j, seedFirst);
-    Value less = in.make<arith::SubFOp>(in.make<arith::SubFOp>(like, in.load(halves, at(head, {c}))),
-                                        in.load(keyHalves, at(head, {j})));
-    return in.make<math::ExpOp>(in.make<arith::MulFOp>(less, in.load(sharpness, head)));
-  };
   Value inverse = addArray("share", {numKeys()}, b.getF32Type());
   auto [keyNames, keyExtents] = headed("j", numKeys());
   editor.addNest(keyNames, keyExtents, &likely, [&](Code &code, ValueRange indices) {
@@ -541,7 +608,7 @@ void KeyClasses::addClasses() {
     Value total = code.fold("c", mostClasses(), [&](Code &in, Value c, Value &present) {
       present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, c, end);
       return SmallVector<Code::Term>{
-          {Monoid::add, "total", part(in, head, c, indices.back(), /*seedFirst=*/false)}};
+          {Monoid::add, "total", nearness(in, head, c, indices.back(), halves, /*seedFirst=*/false)}};
     })[0];
     // A key that is near none, or no number, has no share in any.
     Value isAny = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, total, code.real(std::exp(-kSharpness * kFar / 2)));
@@ -549,12 +616,25 @@ void KeyClasses::addClasses() {
     Value divided = code.make<arith::DivFOp>(one, code.make<arith::SelectOp>(isAny, total, one));
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
   });
-  addLost(inverse, likely);
-  members = addArray("members", {mostClasses()}, b.getF32Type());
+  addOdd(inverse, likely);
+  addSums(halves, inverse);
+}
+
+/// The members of classes, the means of their values, and behind them odd keys, each the one member of its class.
+void KeyClasses::addSums(Value halves, Value shares) {
+  Builder b(kernel.getContext());
+  Value counts = addArray("class_members", {mostClasses()}, b.getF32Type());
+  SmallVector<Value> means;
   SmallVector<SymExpr> widths;
+  auto elementAt = [&](Code &term, const WeightedSum &sum, ValueRange head, Value key, Value column) {
+    IRMapping map = headMap(head, Value());
+    map.map(score().outer.getBody().getArgument(0), key);
+    map.map(sum.acc.getValue().getArgument(0), column);
+    return loadAs(term, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
+  };
   for (WeightedSum &sum : sums) {
     widths.push_back(*SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue()));
-    classValues.push_back(addArray("values", {mostClasses(), widths.back()}, sum.load.getResult().getType()));
+    means.push_back(addArray("means", {mostClasses(), widths.back()}, sum.load.getResult().getType()));
   }
   auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
@@ -566,8 +646,8 @@ void KeyClasses::addClasses() {
         [&](Code &in, Value j, Value &present) {
           present = isClass;
           key = j;
-          Value share = part(in, head, indices.back(), j, /*seedFirst=*/true);
-          weight = in.make<arith::MulFOp>(share, in.load(inverse, at(head, {j})));
+          Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
+          weight = in.make<arith::MulFOp>(share, in.load(shares, at(head, {j})));
           return SmallVector<Code::Term>{{Monoid::add, "members", weight}};
         },
         [&](Code &) {
@@ -576,27 +656,51 @@ void KeyClasses::addClasses() {
             Type type = sum.load.getResult().getType();
             bool isHalf = type.isBF16() || type.isF16();
             auto along = [&, k](Code &term, Value column) {
-              WeightedSum &sum = sums[k];
-              IRMapping map = headMap(head, Value());
-              map.map(score().outer.getBody().getArgument(0), key);
-              map.map(sum.acc.getValue().getArgument(0), column);
-              unsigned rank = sum.load.getArray().getType().getRank();
-              return term.widen(loadAs(term, sum.load, sum.load.getArray(), placesWithout(rank, {}), map));
+              return term.widen(elementAt(term, sums[k], head, key, column));
             };
             terms.push_back({"values", editor.text("d"), editor.text(widths[k]), weight, along, isHalf ? type : Type()});
           }
           return terms;
         });
-    code.store(found[0], members, indices);
+    code.store(found[0], counts, indices);
     Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, found[0], code.real(0));
     Value divisor = code.make<arith::SelectOp>(isNone, code.real(1), found[0]);
-    for (auto [k, array] : llvm::enumerate(classValues))
+    for (auto [k, array] : llvm::enumerate(means))
       code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
         Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
         in.store(in.make<arith::DivFOp>(sum, divisor), array, at(indices, {d[0]}));
       });
   });
+  SymExpr most = mostClasses() + mostOdd();
+  Value keys = addArray("all_keys", {most, depth()}, score().key.load.getResult().getType());
+  members = addArray("members", {most}, b.getF32Type());
+  for (auto [k, sum] : llvm::enumerate(sums))
+    classValues.push_back(addArray("values", {most, widths[k]}, sum.load.getResult().getType()));
+  auto [allNames, allExtents] = headed("c", most);
+  editor.addNest(allNames, allExtents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value number = indices.back(), end = numClasses(code, head);
+    Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, end);
+    Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, code.toIndex(code.load(all, head)));
+    Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(number, end), code.index(0));
+    Value odd = code.toIndex(code.load(oddKeys, at(head, {place})));
+    Value last = code.make<arith::SubIOp>(code.extent(mostClasses()), code.index(1));
+    Value c = code.make<arith::MinSIOp>(number, last);
+    Value one = code.make<arith::SelectOp>(isThere, code.real(1), code.real(0));
+    code.store(code.make<arith::SelectOp>(isClass, code.load(counts, at(head, {c})), one), members, indices);
+    code.loops({editor.text("k")}, {editor.text(depth())}, [&](Code &in, ValueRange k) {
+      Value found = in.make<arith::SelectOp>(isClass, in.load(classKeys, at(head, {c, k[0]})), loadKey(in, head, odd, k[0]));
+      in.store(found, keys, at(indices, {k[0]}));
+    });
+    for (auto [k, sum] : llvm::enumerate(sums))
+      code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
+        Value mean = in.load(means[k], at(head, {c, d[0]})), own = elementAt(in, sum, head, odd, d[0]);
+        in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
+      });
+  });
+  classKeys = keys;
 }
+
 
 //===----------------------------------------------------------------------===//
 // The whole
@@ -608,12 +712,12 @@ void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
   if (!rowIndices.empty())
     readSampledRows(copy, score(), gathered[0]);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  outer.setExtentAttr(editor.text(mostClasses()));
+  outer.setExtentAttr(editor.text(mostClasses() + mostOdd()));
   Value index = outer.getBody().getArgument(0);
   ValueRange head = copy.nest.getBody().getArguments().drop_back();
   Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
   Code before(kernel, OpBuilder(outer), outer.getLoc());
-  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, numClasses(before, head));
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, before.toIndex(before.load(all, head)));
   onf::GuardOp::create(front.b, outer.getLoc(), isClass);
   auto replace = [&](onf::LoadOp old, Value array, Value along) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));

@@ -14,8 +14,9 @@
 
 namespace moa::precision {
 
-/// There are at most a multiple of so many classes, and one for so many keys.
-inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16;
+/// There are at most a multiple of so many classes, and one for so many keys. Behind them stand odd keys, which are
+/// near none of them: at most one of so many.
+inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
 
 /// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
 struct WeightedSum {
@@ -46,6 +47,7 @@ private:
   const Score &score() { return scores[0]; }
   SymExpr numKeys() { return *SymExpr::parse(scores[0].outer.getExtent()); }
   SymExpr mostClasses() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerClass)) + SymExpr(kClassUnit); }
+  SymExpr mostOdd() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerOdd)); }
   SymExpr depth() { return *SymExpr::parse(scores[0].fold.getExtent()); }
 
   //===--- Arrays over the axes in front of the rows -----------------------===//
@@ -76,7 +78,12 @@ private:
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value addDrawn(mlir::Value nearest);
-  void addLost(mlir::Value shares, const Choice &likely);
+  mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
+  void addOdd(mlir::Value shares, const Choice &likely);
+  mlir::Value roomForOdd(Code &code, mlir::ValueRange head);
+  mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j, mlir::Value halves,
+                       bool seedFirst);
+  void addSums(mlir::Value halves, mlir::Value shares);
   void addClasses();
 
   int64_t fewest;
@@ -87,6 +94,7 @@ private:
   mlir::Value classes;                          // how many there are
   mlir::Value keyHalves;                        // half of the square of each key
   mlir::Value classKeys, members;               // κ and n
+  mlir::Value oddKeys, all;                     // which are near no class; and how many there are with the classes
   llvm::SmallVector<mlir::Value> classValues;   // means, by weighted sum
   mlir::Value rowMagnitudes;
 };

@@ -31,7 +31,7 @@ SPECS = {
         "row_and_key", "  S = [b, h, i, j] f32(A[b, h, i, j]) * (sq[b, h, i] * sk[b, h, j] * scale)\n"
         "  O = softmax(S) +.* V", parameters=", sq : f32[B, H, N], sk : f32[B, H, M]"),
     "blocks": attention(
-        "blocks", "  S = [b, h, i, j] A[b, h, i, j] * (sq[b, h, i/64] * sk[b, h, j/64] * scale)\n"
+        "of_blocks", "  S = [b, h, i, j] A[b, h, i, j] * (sq[b, h, i/64] * sk[b, h, j/64] * scale)\n"
         "  O = softmax(S) +.* V", axes="B, H, N, M, R, C; D = 128",
         parameters=", sq : f32[B, H, R], sk : f32[B, H, C]",
         require="  require N <= 64*R\n  require M <= 64*C\n"),

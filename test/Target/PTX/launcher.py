@@ -22,7 +22,7 @@ DRIVER = r"""
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
-int sizes[64], count, launches, loads, fails;
+int sizes[64], count, launches, loads, fails, overlaps;
 unsigned grid[3], block[3], shared, attribute;
 char kernel_name[128];
 unsigned char values[64][128];
@@ -74,11 +74,14 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                        unsigned bz, unsigned bytes, CUstream stream, void **p, void **extra) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
   (void)f, (void)extra;
-  grid[0] = gx, grid[1] = gy, grid[2] = gz, block[0] = bx, block[1] = by, block[2] = bz;
-  shared = bytes, stream_of_launch = stream;
+  grid[0] = c->gridDimX, grid[1] = c->gridDimY, grid[2] = c->gridDimZ;
+  block[0] = c->blockDimX, block[1] = c->blockDimY, block[2] = c->blockDimZ;
+  shared = c->sharedMemBytes, stream_of_launch = c->hStream;
+  overlaps = 2 * overlaps;
+  if (c->numAttrs == 1 && c->attrs[0].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+    overlaps += c->attrs[0].value.programmaticStreamSerializationAllowed;
   for (int k = 0; k < count; ++k)
     memcpy(values[k], p[k], sizes[k]);
   ++launches;
@@ -90,6 +93,12 @@ MIXED = """kernel mixed[N](x : f32[N], a : bf16, b : f16, flag : bool, k : i8, d
   y = [i < N] select(flag, x[i] * a + b, x[i] + k) + d
 }
 """
+TWO = """kernel two[N, M](x : f32[N], y : f32[M]) -> (a : f32[N], b : f32[M]) { a = 2.0 * x  b = 3.0 * y }
+"""
+TOLERANT = """kernel tolerant[N, M](x : f32[N, 16], y : f32[M, 16], v : f32[M, 16])
+    -> z : f32[N, 16] within 5e-2 relative sampled
+{ z = softmax(x +.* transpose(y)) +.* v }
+"""
 SIZES = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
 OK, RANK, DTYPE, SHAPE, CONSTRAINT, STRIDES, ALIGNMENT = 0, 2, 3, 4, 5, 6, 7
 DEVICE, NULL_DATA, OVERLAP, OVERFLOW, LAUNCH = 8, 9, 10, 12, 14
@@ -97,14 +106,14 @@ DEVICE, NULL_DATA, OVERLAP, OVERFLOW, LAUNCH = 8, 9, 10, 12, 14
 
 class Launcher(mt.Kernel):
 
-    def __init__(self, directory, spec, **settings):
+    def __init__(self, directory, spec, flags=(), **settings):
         base = os.path.join(directory, "kernel")
         if "\n" in spec:
             with open(base + ".moa", "w", encoding="utf-8") as file:
                 file.write(spec)
             spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
-        made = mt.tool("moa-codegen", spec, *sets, "--target=ptx", "-o", base + ".ptx")
+        made = mt.tool("moa-codegen", spec, *sets, *flags, "--target=ptx", "-o", base + ".ptx")
         if made.returncode:
             raise RuntimeError(made.stderr)
         with open(base + ".json", encoding="utf-8") as file:
@@ -119,7 +128,7 @@ class Launcher(mt.Kernel):
         self.parameters = [mt.Parameter("out" if a["role"] == "output" else "in", a["name"],
                                         a["type"], ", ".join(a["shape"]))
                            for a in program["arguments"]]
-        kinds = {"pointer": 8, "symbol": 8, "tensor_map": 128}
+        kinds = {"pointer": 8, "workspace": 8, "symbol": 8, "tensor_map": 128}
         sizes = [kinds.get(p["kind"]) or SIZES[p["type"]] for p in self.launch_facts[0]["parameters"]]
         (ctypes.c_int * 64).in_dll(self.loaded, "sizes")[:len(sizes)] = sizes
         self.number("count").value = len(sizes)
@@ -252,6 +261,31 @@ class Launches(unittest.TestCase):
         self.assertEqual(self.kernel.workspace_bytes(self.values()), 0)
         prepare = getattr(self.kernel.loaded, "gqa_causal_prepare")
         self.assertEqual((prepare(0), prepare(1)), (OK, DEVICE))
+
+    def test_several(self):
+        """A launch behind another of the call may overlap with its end; the first one may not."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            kernel = Launcher(directory, TWO)
+            kernel.number("count").value = 0
+            for n, m, launched, overlap in ((5, 7, 2, 0b01), (0, 7, 1, 0), (5, 0, 1, 0)):
+                kernel.number("launches").value = kernel.number("overlaps").value = 0
+                values = tensors(x=((n,), "f32"), y=((m,), "f32"), a=((n,), "f32"), b=((m,), "f32"))
+                self.assertEqual(kernel.launch(values), OK)
+                self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap))
+
+    def test_what_is_not_needed(self):
+        """Where too little is there for fewer bits to be tried, only what says so and the kernel as written start."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            kernel = Launcher(directory, TOLERANT, flags=("--spend=300",))
+            kernel.number("count").value = 0
+            conditions = [launch.get("needed_where") for launch in kernel.launch_facts]
+            self.assertEqual(conditions.count(None), 3)
+            self.assertTrue(all(c in (None, ["N > 299", "M > 299"]) for c in conditions), conditions)
+            for n, m, launched in ((299, 400, 3), (400, 299, 3), (300, 300, len(conditions))):
+                kernel.number("launches").value = 0
+                values = tensors(x=((n, 16), "f32"), y=((m, 16), "f32"), v=((m, 16), "f32"), z=((n, 16), "f32"))
+                self.assertEqual(kernel.launch(values), OK)
+                self.assertEqual(kernel.number("launches").value, launched, (n, m))
 
     def test_scalars(self):
         """Scalars arrive in their own types, those of 16 bits rounded to nearest."""
