@@ -51,8 +51,13 @@ def keys_of(kind, rng, m, d=D):
         return rng.standard_normal((m // 64, d))[rng.integers(0, m // 64, m)] + 0.002 * rng.standard_normal((m, d))
     if kind == "uniform":
         return np.repeat(rng.standard_normal((1, d)), m, 0)
+    if kind in ("odd", "strange"):  # with some that are like no others, and with too many such
+        keys = keys_of("repeated", rng, m, d)
+        others = rng.choice(m, m // (80 if kind == "odd" else 8), replace=False)
+        keys[others] = 2 * rng.standard_normal((len(others), d))
+        return keys
     if kind == "rare":
-        weight = 30.0 ** (-np.arange(m // 64) / (m // 64 - 1))
+        weight = 1000.0 ** (-np.arange(m // 64) / (m // 64 - 1))
         return rng.standard_normal((m // 64, d))[rng.choice(m // 64, m, p=weight / weight.sum())]
     assert kind == "normal"
     return rng.standard_normal((m, d))
@@ -108,12 +113,12 @@ class LowRank(unittest.TestCase):
 
     def test_kinds(self):
         """Heads of several kinds in one run; the sizes are multiples of nothing."""
-        kinds = ["repeated", "normal", "near", "uniform", "rare", "normal"]
+        kinds = ["repeated", "normal", "near", "uniform", "rare", "odd", "strange"]
         for n, m in ((515, 4103), (600, 2900)):
             arrays = inputs(kinds, n, m)
             run = self.run_kernel(PLAIN % 1e-2, arrays, {"O": arrays[0].shape})
             self.check(f"{n}x{m}", kinds, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 1e-2)
-            self.assertEqual([int(p > 0) for p in run["O_plan"]], [1, 0, 1, 1, 1, 0], m)
+            self.assertEqual([int(p > 0) for p in run["O_plan"]], [1, 0, 1, 1, 1, 1, 0], m)
 
     def test_few(self):
         """Below the number of rows or keys nothing is tried, and the bits are those without the pass."""
@@ -188,6 +193,7 @@ class LowRank(unittest.TestCase):
         exact = softmax(scores(q, k), v)[0]
         run = self.run_kernel(PLAIN % 1e-2, (q, k, v), {"O": q.shape})
         self.check("hidden", ["repeated", "strangers"], run, "O", exact, 1e-2)
+        self.assertEqual(list(run["O_plan"]), [1, 1])  # each of those is a class of its own
 
     def test_nan(self):
         """A key that is no number makes its head's results what they are without the pass."""
