@@ -85,6 +85,7 @@ def main():
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--keys", type=int, default=3200)
+    parser.add_argument("--only", choices=("bits", "keys"), help="one of the passes")
     options = parser.parse_args()
     n, m = options.rows, options.keys
 
@@ -95,8 +96,10 @@ def main():
         return KINDS[kind](np.random.default_rng((seed, list(KINDS).index(kind))), n, m)
 
     print("## What kernels deliver")
-    for epsilon in (3e-2, 6e-2):
+    for epsilon in () if options.only == "keys" else (3e-2, 6e-2):
         run("8 bits", epsilon, (), STUDIED, family, options.runs)
+    if options.only == "bits":
+        return
     run("few keys", 1e-2, (f"--low-rank={min(n, m)}",), tuple(KINDS), keys, options.runs)
 
 

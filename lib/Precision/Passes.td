@@ -61,15 +61,16 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
-          onf.fold "j" in "M/16 + 64" { onf.guard j < %O_classes[h] … } … }
+          onf.fold "j" in "M/16 + M/32 + 64" { onf.guard j < %O_all[h] … } … }
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 0 { … as it was … }
 
     and each index of the axes in front of the rows takes it if the sample of 64 rows says that its
     results are near enough to those of the nest as it was. In front of both stand the nests that
     compare 4,096 keys with 128, which says how many classes there are; where that is few enough, they choose
     the κ_c (a third of them by a hash, the others with a probability that grows with the fourth power of the distance to
-    those, up to a distance), share keys out among the near ones, sum up, and compute the sample. They run where rows and
-    keys are `fewest` or more, and at an index only as long as it is promising: enough classes, no key far from all of them.
+    those, up to a distance), share keys out among the near ones, sum up, and compute the sample. Keys far from all
+    classes stand behind these, each as its own. All of it runs where rows and
+    keys are `fewest` or more, and at an index only as long as it is promising: enough classes, few keys far from all of them.
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
     `moa.decisions` as onf-adapt-precision. Masks and biases tell keys apart by more than their
