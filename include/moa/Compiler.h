@@ -71,6 +71,8 @@ struct CompilerOptions {
   bool spendsAnywhere = false;
   /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays on a GPU, by a model of it.
   int64_t spendFrom = 256;
+  /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
+  bool plansForGpu = false;
   /// With so many rows and keys or more, few keys may stand for many that are near them, where a sample
   /// says that a result's tolerance is met; 0: never. What pays on a GPU is kLowRankFrom.
   int64_t lowRankFrom = 0;

@@ -36,8 +36,8 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   if (options.lowRankFrom > 0)
     pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom}));
   if (options.spends)
-    pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.table,
-                                             precision.fewest}));
+    pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.halves,
+                                          precision.table, precision.fewest}));
   if (options.lowRankFrom <= 0 && !options.spends)
     return;
   pm.addPass(onf::createONFVerify());

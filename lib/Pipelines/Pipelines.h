@@ -29,6 +29,8 @@ struct PrecisionOptions {
   bool check = false;
   /// Sums of 8 bits too, and scales for all rows: what tensor cores take.
   bool sums = false;
+  /// Operands of f32 in 16 bits, which pays on a GPU alone.
+  bool halves = false;
   /// With fewer rows and keys nothing is tried; 0: where it pays.
   int64_t fewest = 256;
 };

@@ -26,6 +26,9 @@ static constexpr int64_t kMostTerms = 256;
 /// 2.3 bytes per ps: 700, where all heads take 8 bits. Where some do not, what is lost must be won by the others.
 static constexpr int64_t kWorkPerByte = 2 * 700;
 
+/// The same of f32, of which an H200 has 33 multiply-adds per ps and 16 bits save most.
+static constexpr int64_t kSingleWorkPerByte = 2 * 14;
+
 /// The multiply-adds of the nest, and those that would take as long as what stands in front of its plans.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes;
@@ -41,9 +44,15 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     add(score.outer, width, score.key.load);
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(1));
   }
-  for (const Carrier &carrier : carriers)
+  for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
     add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
-  return {work, bytes * SymExpr(kWorkPerByte)};
+  bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
+  return {work, bytes * SymExpr(isSingle ? kSingleWorkPerByte : kWorkPerByte)};
+}
+
+/// Where anything is tried.
+void Adapter::addSizeCondition() {
+  options.fewest ? addCondition(std::max(options.fewest, kFewest)) : addCondition(kFewest, weigh());
 }
 
 bool Adapter::plan(std::string &why) {
@@ -63,6 +72,18 @@ bool Adapter::plan(std::string &why) {
     why = "rows or the indices of a fold are known to be few";
     return false;
   }
+  // Fewer bits first, as they are faster.
+  std::string whyNot;
+  bool hasBytes = addBytesPlan(why);
+  bool hasHalves = options.halves && addHalvesPlan(hasBytes ? whyNot : why);
+  if (!hasBytes && !hasHalves)
+    return false;
+  findHead();
+  return true;
+}
+
+/// The plan of 8 bits.
+bool Adapter::addBytesPlan(std::string &why) {
   for (auto [k, score] : llvm::enumerate(scores))
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() ||
@@ -85,7 +106,6 @@ bool Adapter::plan(std::string &why) {
   // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
   all.sums = !carriers.empty();
   plans.push_back(all);
-  findHead();
   return true;
 }
 
@@ -93,12 +113,19 @@ std::string Adapter::describe(unsigned number) {
   const Plan &plan = plans[number - 1];
   SmallVector<std::string> sums;
   bool isCommon = true;
+  auto textOf = [](Type type) { return type.isF16() ? "f16 with powers of 2 as scales" : "bf16"; };
   for (unsigned k : plan.scores) {
     auto nameOf = [&](const Operand &operand) {
       return kernel.getArrayName(operand.array().getArgNumber()).str();
     };
     sums.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
     isCommon &= hasCommonScales(scores[k]);
+  }
+  if (plan.half) {
+    std::string text = "sums of products of " + llvm::join(sums, ", ") + " in " + textOf(plan.half) + "; weights and ";
+    for (const Carrier &carrier : anyCarriers)
+      text += kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() + " ";
+    return text + "of sums in " + textOf(plan.sumHalf);
   }
   std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
                      (isCommon ? "for all rows" : "per row");
@@ -112,27 +139,30 @@ std::string Adapter::describe(unsigned number) {
 
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   const Score &first = scores[plans[0].scores[0]];
-  return loadLargest(at, first.row, rounded(first.row), map);
+  Type type = plans[0].half;
+  return loadLargest(at, first.row, type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type)
+                                         : rounded(first.row), map);
 }
 
 void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
   const Plan &plan = plans[number - 1];
   for (auto [k, score] : llvm::enumerate(scores)) {
-    if (llvm::is_contained(plan.scores, k))
+    if (plan.half)
+      halveScore(copy, k, plan, rowIndices);
+    else if (llvm::is_contained(plan.scores, k))
       roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
                  rounded(score.key));
     else if (!rowIndices.empty())
       readSampledRows(copy, score, gathered[k]);
   }
-  if (plan.sums)
+  for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
+    halveCarrier(copy, carrier, plan.sumHalf);
+  if (plan.sums && !plan.half)
     for (const Carrier &carrier : carriers)
       roundCarrier(copy, carrier);
 }
 
-void Adapter::run() {
-  note();
-  addDecisionResults();
-  options.fewest ? addCondition(std::max(options.fewest, kFewest)) : addCondition(kFewest, weigh());
+void Adapter::addBytes() {
   DenseMap<Value, Mean> means;
   for (Score &score : scores) {
     Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
@@ -164,10 +194,29 @@ void Adapter::run() {
     for (Carrier &carrier : carriers)
       if (RoundedValues &values = roundedValues[carrier.load.getArray()]; !values.data)
         values = addRoundedValues(carrier);
+}
+
+void Adapter::run() {
+  note();
+  addDecisionResults();
+  addSizeCondition();
+  bool hasBytes = !plans[0].half;
+  if (hasBytes)
+    addBytes();
+  for (const Plan &plan : plans)
+    if (plan.half)
+      addHalves(plan);
   if (needsEstimates()) {
     addSampleRows();
-    for (Score &score : scores) {
+    for (auto [k, score] : llvm::enumerate(scores)) {
       gathered.push_back(addGathered(score, score.row.array()));
+      for (const Plan &plan : plans)
+        if (plan.half) {
+          Value data = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half).data;
+          gatheredHalves[{data, k}] = addGathered(score, data);
+        }
+      if (!hasBytes)
+        continue;
       Rounded rows = rounded(score.row);
       if (rows.across)
         rows.data = addGathered(score, rows.data);
@@ -190,7 +239,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, table, fewest};
+    Options options{decisions, check, sums, halves, table, fewest};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
       signalPassFailure();

@@ -28,12 +28,12 @@ inline constexpr int64_t kFewest = 256;
 
 /// What the pass is asked for.
 struct Options {
-  bool decisions = false, check = false, sums = false;
+  bool decisions = false, check = false, sums = false, halves = false;
   std::string table;
   int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
 };
 
-/// An array in 8 bits, and what a row of it along the contraction's axis is a multiple of: one for
+/// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
 /// each, or for all that the axis `across` tells apart, as tensor cores want it. `largest` are the
 /// magnitudes of the rows then, that axis last.
 struct Rounded {
@@ -67,6 +67,8 @@ struct Result {
 struct Plan {
   llvm::SmallVector<unsigned> scores;
   bool sums = false; // and what sums with an axis add up
+  /// The floats of 16 bits that operands of scores, and of sums, are; otherwise they have 8.
+  mlir::Type half, sumHalf;
 };
 
 /// One nest of a kernel, the plans that compute it, and the choice between them.
@@ -162,16 +164,30 @@ private:
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
 
   //===--- The nests in front ---------------------------------------------===//
+  bool addBytesPlan(std::string &why);
+  void addBytes();
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents);
   std::optional<unsigned> rowAxisOf(const Score &score);
+  //===--- 16 bits (Halves.cpp) --------------------------------------------===//
+  bool addHalvesPlan(std::string &why);
+  void addHalves(const Plan &plan);
+  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element);
+  Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
+    return halves[{array, axis, across, element}];
+  }
+  unsigned halfRowAxis(const Score &score);
+  void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
+  void halveCarrier(Copy &copy, const Carrier &carrier, mlir::Type element);
+
   /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
   bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   std::pair<SymExpr, SymExpr> weigh();
+  void addSizeCondition();
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
   bool hasRowsOfNest(const Operand &operand);
@@ -189,6 +205,9 @@ private:
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
   llvm::SmallVector<Rounded> gatheredRounded;
+  llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
+  llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };
 
 /// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its plans; `make` gives the

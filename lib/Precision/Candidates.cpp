@@ -159,7 +159,8 @@ static bool isNormalised(Value weight, onf::FoldOp outer) {
          getTerm(most) == difference.getLhs();
 }
 
-static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand) {
+static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Value row, OnDemand &onDemand,
+                                          bool anyWeights) {
   auto array = dyn_cast<ArrayType>(acc.getResult().getType());
   if (!array || array.getRank() != 1 || !array.getElementType().isF32() || acc.getMonoid() != Monoid::add ||
       acc.getCombine() != ScalarFn::mul || !acc.getOthers().empty())
@@ -170,10 +171,19 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   Value weight = product.getLhs(), value = product.getRhs();
   if (!isNormalised(weight, outer))
     std::swap(weight, value);
+  bool isShare = isNormalised(weight, outer);
+  // Of any weights the value is the element along the axis.
+  auto isAlong = [&](Value factor) {
+    onf::LoadOp element = getElement(factor);
+    return element && llvm::is_contained(element.getTerms(), acc.getValue().getArgument(0));
+  };
+  if (!isShare && !isAlong(value))
+    std::swap(weight, value);
   onf::LoadOp load = getElement(value);
   auto source = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
   auto kernel = acc->getParentOfType<onf::KernelOp>();
-  if (!isNormalised(weight, outer) || !source || !kernel.isInput(source.getArgNumber()) ||
+  bool isWeight = isShare || (anyWeights && !getElement(weight) && weight.getParentRegion() == &outer.getBody());
+  if (!isWeight || !source || !kernel.isInput(source.getArgNumber()) ||
       !isa<FloatType>(load.getResult().getType()) || !onDemand.isInBounds(load))
     return std::nullopt;
   // Every other index of the values stands in front of the fold, and is none of a row.
@@ -190,7 +200,7 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   auto axis = findAxis(load, column, cast<StringAttr>(acc.getExtents()[0]));
   if (!keyAxis || !axis)
     return std::nullopt;
-  Carrier carrier{outer, acc, load, *keyAxis, *axis, weight, {}, 0};
+  Carrier carrier{outer, acc, load, *keyAxis, *axis, weight, isShare, {}, 0};
   for (auto [k, state] : llvm::enumerate(outer.getBody().front().getTerminator()->getOperands())) {
     auto other = state.getDefiningOp<onf::AccOp>();
     if (other == acc)
@@ -203,14 +213,14 @@ static std::optional<Carrier> findCarrier(onf::AccOp acc, onf::FoldOp outer, Val
   return isRead ? std::optional(carrier) : std::nullopt;
 }
 
-SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand) {
+SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights) {
   SmallVector<Carrier> carriers;
   if (nest.getExtents().empty())
     return carriers;
   Value row = nest.getBody().front().getArguments().back();
   for (auto outer : nest.getBody().getOps<onf::FoldOp>())
     for (auto acc : outer.getBody().getOps<onf::AccOp>())
-      if (auto carrier = findCarrier(acc, outer, row, onDemand))
+      if (auto carrier = findCarrier(acc, outer, row, onDemand, anyWeights))
         carriers.push_back(*carrier);
   return carriers;
 }

@@ -31,14 +31,14 @@ struct Score {
   std::optional<llvm::SmallVector<unsigned>> moved;
 };
 
-/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of a fold over j that carries an axis, with
-/// 0 ≤ w ≤ 1.
+/// t(i, d) = Σ_j w(i, j) · v(j, d), a state of a fold over j that carries an axis.
 struct Carrier {
   mutable onf::FoldOp outer;
   mutable onf::AccOp acc;
   mutable onf::LoadOp load; // of v
   unsigned keyAxis = 0, axis = 0; // of v, for j and d
   mlir::Value weight;
+  bool isNormalised = false; // 0 ≤ w ≤ 1
   /// The result of the fold that is Σ_j w(i, j), if there is one.
   std::optional<unsigned> total;
   unsigned result = 0; // of the fold, which onf.at reads
@@ -47,8 +47,9 @@ struct Carrier {
 /// What a state takes in at each index.
 mlir::Value getTerm(onf::AccOp acc);
 
-/// The sums of values with an axis of a nest whose last axis is i.
-llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand);
+/// The sums of values with an axis of a nest whose last axis is i, with 0 ≤ w ≤ 1, or `anyWeights` that
+/// are computed.
+llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, bool anyWeights = false);
 
 /// The loop indices that a value is computed from; false where it is not computed from
 /// indices and loads alone.

@@ -10,7 +10,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
     axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
     elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
-    option `sums` what weighs elements of inputs by a softmax of them in e4m3.
+    option `sums` what weighs elements of inputs by a softmax of them in e4m3. With `halves` there
+    is a second plan for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
+    each head (law B4), or bf16 where weights are no shares or rows have no axis of their own.
     The nest is written once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
@@ -41,6 +43,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"sums", "sums", "bool", "false",
            "Weights and values of sums in e4m3 too, in the same plan">,
+    Option<"halves", "halves", "bool", "false",
+           "Of inputs in f32 a further plan, whose contractions multiply floats of 16 bits">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
     Option<"fewest", "fewest", "int64_t", "256",

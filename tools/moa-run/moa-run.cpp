@@ -471,6 +471,8 @@ int main(int argc, char **argv) {
   moa::CompilerOptions options;
   options.disabledRules.assign(disabled.begin(), disabled.end());
   options.decisions = decisions || !calibrate.empty();
+  // Plans of a file are for a GPU.
+  options.plansForGpu = target == "device" || !calibrate.empty();
   options.spendsAnywhere = target == "device"; // it is what a GPU runs
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));

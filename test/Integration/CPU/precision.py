@@ -19,6 +19,9 @@ import families  # noqa: E402
 LIMIT = 6e-2
 D = 16
 SCALE = D ** -0.5
+# Where 8 bits are too few, a GPU takes 16 (halves.py), of which 6e-2 allows any.
+ON_GPU = mt.TARGET in ("device", "cuda")
+LEFT = 2 if ON_GPU else 0
 
 PLAIN = """
 kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
@@ -82,8 +85,9 @@ class Precision(unittest.TestCase):
     def run_kernel(self, specification, arrays, *flags):
         kernel = self.kernel(specification, *flags)
         q, k, v = arrays
+        plans = 2 if ON_GPU or "--plans" in flags else 1
         shapes = {"O": q.shape, "lse": q.shape[:2], "O_plan": q.shape[:1],
-                  "O_estimate": (len(q), 1), "lse_estimate": (len(q), 1)}
+                  "O_estimate": (len(q), plans), "lse_estimate": (len(q), plans)}
         return kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, shapes)
 
     def check(self, title, names, run, exact, epsilon, output="O"):
@@ -101,7 +105,7 @@ class Precision(unittest.TestCase):
         arrays = heads(names, 512, 512)
         run = self.run_kernel(PLAIN % LIMIT, arrays, "--decisions")
         self.check("plain", names, run, attention(*arrays)[0], LIMIT)
-        self.assertEqual(list(run["O_plan"]), [1, 1, 0, 1, 0, 0])
+        self.assertEqual(list(run["O_plan"]), [1, 1, LEFT, 1, LEFT, LEFT])
 
     def test_grouped_causal(self):
         """Heads that share keys, rows without keys, sizes that no tile divides, two results."""
@@ -148,7 +152,7 @@ class Precision(unittest.TestCase):
         self.assertTrue((errors(run["O"], attention(*arrays)[0]) < 1e-4).all())
 
     def test_one_array(self):
-        """Rows that are the keys are left alone: they would be rounded less the keys' mean."""
+        """Rows that are the keys are left alone: they would be rounded less the keys' mean. 16 bits take them."""
         specification = """
 kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : f32)
     -> O : T[H, N, D] within 6e-2 relative sampled
@@ -156,14 +160,14 @@ kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : 
 """
         x, _, v = heads(["offset_channels"] * 2, 300, 300)
         run = self.kernel(specification).run({"X": x, "V": v, "scale": SCALE}, {"O": x.shape})
-        self.assertTrue((errors(run["O"], attention(x, x, v)[0]) < 1e-4).all())
+        self.assertTrue((errors(run["O"], attention(x, x, v)[0]) < (LIMIT if ON_GPU else 1e-4)).all())
 
     def test_tables(self):
         """A table gives the bits of decisions that are the same. One that is wrong is kept to, unless it is checked."""
         arrays = heads(["normal", "small_signal", "diffuse"], 300, 320)
         exact = attention(*arrays)[0]
         first = self.run_kernel(PLAIN % LIMIT, arrays, "--decisions")
-        self.assertEqual(list(first["O_plan"]), [1, 0, 1])
+        self.assertEqual(list(first["O_plan"]), [1, LEFT, 1])
         with tempfile.TemporaryDirectory() as directory:
             table = os.path.join(directory, "plans.json")
             with open(table, "w") as file:
@@ -175,8 +179,9 @@ kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : 
         self.assertEqual(first["O"][0].tobytes(), wrong["O"][0].tobytes())
         self.assertGreater(delivered[1], LIMIT)
         self.assertLessEqual(delivered[2], 1e-5)
-        self.assertEqual(list(found["O_plan"]), [1, 0, 0])
-        self.assertEqual(first["O"][:2].tobytes(), found["O"][:2].tobytes())
+        # Of a table the plans are a GPU's.
+        self.assertEqual(list(found["O_plan"]), [1, 2, 0])
+        self.assertEqual(first["O"][:2 if ON_GPU else 1].tobytes(), found["O"][:2 if ON_GPU else 1].tobytes())
         self.assertEqual(wrong["O"][2].tobytes(), found["O"][2].tobytes())
 
     def test_not_finite(self):

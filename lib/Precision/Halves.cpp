@@ -1,0 +1,261 @@
+//===- Halves.cpp - operands in floats of 16 bits -------------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// The largest magnitude of an array in f16 is made at least 2^kTop and less than twice that, by a power of 2
+/// of at most 2^kMost in size.
+static constexpr int kTop = 14, kMost = 63;
+
+//===----------------------------------------------------------------------===//
+// What there is
+//===----------------------------------------------------------------------===//
+
+static bool isF32(Value array) { return cast<ArrayType>(array.getType()).getElementType().isF32(); }
+
+/// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one fold whose states
+/// with an axis are sums of computed weights times elements of inputs, all of f32.
+bool Adapter::addHalvesPlan(std::string &why) {
+  auto refuse = [&](const Twine &reason) {
+    why = reason.str();
+    return false;
+  };
+  onf::FoldOp outer = scores.front().outer;
+  for (const Score &score : scores)
+    if (score.outer != outer || !isF32(score.row.array()) || !isF32(score.key.array()))
+      return refuse("operands of scores are not of f32, or of several folds");
+  anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  unsigned carried = 0;
+  nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
+  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && isF32(carrier.load.getArray()); };
+  if (anyCarriers.empty() || anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
+    return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+  // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own have; weights are at
+  // most 1. bf16 has the range of f32.
+  Builder b(kernel.getContext());
+  Plan plan;
+  for (unsigned k = 0; k < scores.size(); ++k)
+    plan.scores.push_back(k);
+  bool isScaled = llvm::all_of(scores, [&](const Score &score) { return score.keyAxis && rowAxisOf(score); });
+  bool areShares = llvm::all_of(anyCarriers, [](const Carrier &carrier) { return carrier.isNormalised; });
+  plan.sums = true;
+  plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  plans.push_back(plan);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Rounding
+//===----------------------------------------------------------------------===//
+
+/// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none, so that nothing
+/// is taken there.
+static std::pair<Value, Value> powerOf(Code &code, Value largest) {
+  Value x = largest, power = code.real(1), inverse = code.real(1);
+  auto step = [&](arith::CmpFPredicate predicate, double limit, int exponent) {
+    Value is = code.make<arith::CmpFOp>(predicate, x, code.real(limit));
+    auto times = [&](Value value, int by) {
+      Value product = code.make<arith::MulFOp>(value, code.real(std::ldexp(1.0, by)));
+      return code.make<arith::SelectOp>(is, product, value);
+    };
+    x = times(x, exponent);
+    power = times(power, exponent);
+    inverse = times(inverse, -exponent);
+  };
+  for (int e = (kMost + 1) / 2; e > 0; e /= 2)
+    step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTop + 1 - e), e);
+  for (int e = (kMost + 1) / 2; e > 0; e /= 2)
+    step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTop + e), -e);
+  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTop + 1)));
+  auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
+  return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
+}
+
+/// A copy of an array in 16 bits. Of f16 x·2^e, with one e for all that `axis` and `across` tell apart, and `scale`
+/// is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes.
+Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element) {
+  auto type = cast<ArrayType>(array.getType());
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> names, extents, all(type.getShape().begin(), type.getShape().end());
+  for (auto [k, extent] : llvm::enumerate(all))
+    if (k != axis) {
+      names.push_back(editor.text("i" + Twine(k)));
+      extents.push_back(extent);
+    }
+  auto indicesOf = [&](ValueRange row, Value k) {
+    SmallVector<Value> indices(row);
+    indices.insert(indices.begin() + axis, k);
+    return indices;
+  };
+  auto largestOf = [&](Code &code, ValueRange row) {
+    return code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+      Value size = at.make<math::AbsFOp>(at.loadFloat(array, indicesOf(row, k)));
+      return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
+    })[0];
+  };
+  auto storeRow = [&](Code &code, ValueRange row, Value data, Value power) {
+    code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
+      Value x = at.loadFloat(array, indicesOf(row, k[0]));
+      at.store(power ? at.make<arith::MulFOp>(x, power) : x, data, indicesOf(row, k[0]));
+    });
+  };
+  Rounded result;
+  result.data = editor.addTemporary(name + (element.isF16() ? "_f16" : "_bf16"), all, element);
+  if (element.isBF16()) {
+    const Score &first = scores[plans[0].scores[0]];
+    bool isMeasured = needsEstimates() && plans[0].half && array == first.row.array() && axis == first.row.axis;
+    if (isMeasured)
+      result.scale = editor.addTemporary(name + "_largest", extents, b.getF32Type());
+    editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+      if (isMeasured)
+        code.store(largestOf(code, row), result.scale, row);
+      storeRow(code, row, result.data, Value());
+    });
+    return result;
+  }
+  result.across = across;
+  unsigned place = across - (across > axis);
+  SmallVector<Attribute> otherNames(names), otherExtents(extents);
+  for (auto *list : {&otherNames, &otherExtents})
+    list->erase(list->begin() + place);
+  auto lastOf = [&](auto list) {
+    auto moved = list[place];
+    list.erase(list.begin() + place);
+    list.push_back(moved);
+    return list;
+  };
+  result.largest = editor.addTemporary(name + "_largest", lastOf(extents), b.getF32Type());
+  result.scale = editor.addTemporary(name + "_unit", otherExtents, b.getF32Type());
+  Value power = editor.addTemporary(name + "_power", otherExtents, b.getF32Type());
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+  });
+  Value parts = addPartsOf(result.largest, otherNames, otherExtents);
+  editor.addNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+    auto partsType = cast<ArrayType>(parts.getType());
+    Value most = code.fold("p", partsType.getExtent(partsType.getRank() - 1), [&](Code &at, Value p, Value &) {
+      SmallVector<Value> indices(others);
+      indices.push_back(p);
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
+    })[0];
+    auto [up, down] = powerOf(code, most);
+    code.store(up, power, others);
+    code.store(down, result.scale, others);
+  });
+  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place);
+    storeRow(code, row, result.data, code.load(power, others));
+  });
+  return result;
+}
+
+/// Rows without an axis of their own have the first other one, as bf16 has no scale.
+unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).value_or(score.row.axis == 0); }
+
+/// The copies that a plan reads, each once, and the rows of the sample among them.
+void Adapter::addHalves(const Plan &plan) {
+  auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
+    Rounded &known = half(array, axis, across, element);
+    if (!known.data)
+      known = addHalf(array, axis, across, element);
+  };
+  for (unsigned k : plan.scores) {
+    const Score &score = scores[k];
+    add(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+    add(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  }
+  for (const Carrier &carrier : anyCarriers)
+    add(carrier.load.getArray(), carrier.axis, carrier.keyAxis, plan.sumHalf);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of the nest
+//===----------------------------------------------------------------------===//
+
+/// Whether what a load's address has besides these indices stands in front of the fold.
+static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp outer, IRMapping &map) {
+  return llvm::all_of(load.getTerms(), [&](Value term) {
+    Operation *op = map.lookupOrDefault(term).getDefiningOp();
+    return llvm::is_contained(indices, term) || !op || !outer->isAncestor(op);
+  });
+}
+
+/// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the operands.
+void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
+  const Score &score = scores[number];
+  Rounded row = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+  Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
+  auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
+  auto outer = cast<onf::FoldOp>(fold->getParentOp());
+  auto replace = [&](onf::LoadOp old, Value data, bool isGathered) {
+    auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
+    Code code(kernel, OpBuilder(load), load.getLoc());
+    Value x;
+    if (isGathered) {
+      SmallVector<Value> indices(rowIndices);
+      indices.push_back(fold.getBody().getArgument(0));
+      x = code.load(data, indices);
+    } else {
+      x = loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
+    }
+    load.getResult().replaceAllUsesWith(code.widen(x));
+    load.erase();
+  };
+  bool isSample = !rowIndices.empty();
+  // The scales' indices are those of the loads, which may go.
+  Value index = score.fold.getBody().getArgument(0), j = score.outer.getBody().getArgument(0);
+  bool isFree = isFreeOf(score.row.load, index, outer, copy.map) &&
+                isFreeOf(score.key.load, {index, j}, outer, copy.map);
+  if (plan.half.isF16()) {
+    Operation *scaled = score.scaled ? copy.map.lookup(score.scaled.getOperation()) : nullptr;
+    Code behind(kernel, OpBuilder(fold), fold.getLoc());
+    scaled ? behind.b.setInsertionPoint(scaled) : behind.b.setInsertionPointAfter(fold);
+    Code front(kernel, isFree ? OpBuilder(outer) : behind.b, fold.getLoc());
+    Value rowUnit = loadScale(front, score.row, row, copy.map), keyUnit = loadScale(front, score.key, key, copy.map);
+    Value unit = front.make<arith::MulFOp>(rowUnit, keyUnit);
+    Value sum = fold.getResult(0);
+    if (scaled) {
+      unsigned place = scaled->getOperand(0) == sum;
+      scaled->setOperand(place, front.make<arith::MulFOp>(scaled->getOperand(place), unit));
+    } else {
+      Value product = behind.make<arith::MulFOp>(sum, unit);
+      sum.replaceAllUsesExcept(product, product.getDefiningOp());
+    }
+  }
+  replace(score.row.load, isSample ? gatheredHalves.lookup({row.data, number}) : row.data, isSample);
+  replace(score.key.load, key.data, false);
+}
+
+/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is.
+void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, Type element) {
+  Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
+  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  auto outer = cast<onf::FoldOp>(acc->getParentOp());
+  auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
+  unsigned rank = carrier.load.getArray().getType().getRank();
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  Value x = loadAs(code, carrier.load, values.data, placesWithout(rank, {}), copy.map);
+  load.getResult().replaceAllUsesWith(code.widen(x));
+  load.erase();
+  acc.setOperandTypeAttr(TypeAttr::get(element));
+  if (!element.isF16())
+    return;
+  Code front(kernel, OpBuilder(outer), acc.getLoc());
+  Value unit = loadAs(front, carrier.load, values.scale, placesWithout(rank, {carrier.keyAxis, carrier.axis}), copy.map);
+  for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
+    auto at = cast<onf::AtOp>(user);
+    Code behind(kernel, OpBuilder(at), at.getLoc());
+    behind.b.setInsertionPointAfter(at);
+    Value sum = behind.make<arith::MulFOp>(at.getResult(), unit);
+    at.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
+  }
+}
+
+} // namespace moa::precision

@@ -1,0 +1,182 @@
+# RUN: %python %s
+# RUN: env MOA_TEST_TARGET=device %python %s
+"""Contractions of f32 inputs that multiply floats of 16 bits where a sample allows it, against NumPy in float64.
+
+The families are those of benchmarks/accuracy. On a CPU these plans are taken where a table asks for them."""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
+import families  # noqa: E402
+
+ROWS, D = (600, 16) if mt.TARGET != "device" else (260, 16)
+SCALE = D ** -0.5
+LIMIT = 1e-2
+
+PLAIN = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s relative sampled
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+GROUPED = """
+kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
+    -> (O : f32[H, N, D] within %s relative sampled, lse : f32[H, N] within 1e-2 relative sampled)
+  require H %% G == 0
+{
+  Kh  = [h < H] K[h / (H/G)]
+  Vh  = [h < H] V[h / (H/G)]
+  S   = mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)
+  O   = softmax(S) +.* Vh
+  lse = logsumexp(S)
+}
+"""
+# Weights that are no shares: of any size.
+LINEAR = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s relative sampled
+{
+  S = (Q +.* transpose(K)) * scale
+  O = (S * S) +.* V
+}
+"""
+# Rows that are the keys, which 8 bits do not take.
+ONE = """
+kernel k[H, N; D = 16](Q : f32[H, N, D], V : f32[H, N, D], scale : f32) -> O : f32[H, N, D] within %s relative sampled
+{ O = softmax((Q +.* transpose(Q)) * scale) +.* V }
+"""
+
+
+def heads(names, n=ROWS, m=ROWS):
+    made = [families.make(name, n, m, D, seed=3, head=h).arrays() for h, name in enumerate(names)]
+    return [np.stack(arrays) for arrays in zip(*made)]
+
+
+def softmax(s):
+    with np.errstate(invalid="ignore"):
+        p = np.exp(s - s.max(-1, keepdims=True, initial=-1e300))
+    return p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
+
+
+def attention(q, k, v, visible=True, weights=softmax):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
+    return weights(np.where(visible, SCALE * q @ k.transpose(0, 2, 1), -np.inf)) @ v
+
+
+def errors(found, exact):
+    axes = tuple(range(1, exact.ndim))
+    return np.sqrt(((found - exact) ** 2).sum(axes) / (exact ** 2).sum(axes))
+
+
+class Halves(unittest.TestCase):
+
+    kernels = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.table = os.path.join(cls.directory.name, "plans.json")
+        with open(cls.table, "w") as file:
+            json.dump({"plans": {"k.O": [1] * 16}}, file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def run_kernel(self, specification, arrays, plans=2, epsilon=LIMIT):
+        """What a kernel gives where any plan may be taken."""
+        text = specification % epsilon
+        if text not in self.kernels:
+            self.kernels[text] = mt.make_kernel(text, flags=("--plans", self.table, "--check-plans", "--decisions"))
+        kernel = self.kernels[text]
+        shapes = {"O": arrays["Q"].shape, "lse": arrays["Q"].shape[:2], "O_plan": arrays["Q"].shape[:1],
+                  "O_estimate": (len(arrays["Q"]), plans), "lse_estimate": (len(arrays["Q"]), plans)}
+        return kernel.run({**arrays, "scale": SCALE}, shapes)
+
+    def check(self, run, exact, plans, epsilon=LIMIT):
+        found = errors(run["O"], exact)
+        print(list(run["O_plan"]), found, run["O_estimate"])
+        self.assertEqual(list(run["O_plan"]), plans)
+        self.assertTrue((found <= epsilon).all(), found)
+        for error, plan in zip(found, plans):
+            if plan:
+                self.assertGreater(error, 1e-5)
+            else:
+                self.assertLess(error, 1e-5)
+
+    def test_families(self):
+        names = ["normal", "offset_channels", "coherent_values", "small_signal", "peaked"]
+        q, k, v = heads(names)
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v})
+        self.check(run, attention(q, k, v), [2, 2, 1, 2, 2])
+
+    def test_too_small_a_tolerance(self):
+        q, k, v = heads(["normal", "large_scores"])
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, epsilon=2e-4)
+        self.check(run, attention(q, k, v), [0, 0], 2e-4)
+
+    def test_range(self):
+        """A power of 2 brings operands of any size into the range of f16, up to 2^78; what is beyond is left alone."""
+        q, k, v = heads(["normal"] * 4)
+        scales = np.array([1e-18, 1e12, 1.0, 1.0], np.float32)[:, None, None]
+        q, k, v = q * scales, k / scales, v.copy()
+        v[0] *= np.float32(1e8)
+        v[2] *= np.float32(1e25)
+        v[3, 5] = 0
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v})
+        self.check(run, attention(q, k, v), [2, 2, 0, 2])
+
+    def test_not_finite(self):
+        """An infinity or a NaN leaves a head as it is written."""
+        q, k, v = heads(["normal"] * 3)
+        k[0, 7, 3], v[1, 2, 2] = np.nan, np.inf
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v})
+        self.assertEqual(list(run["O_plan"]), [0, 0, 2])
+        self.assertLess(errors(run["O"][2:], attention(q, k, v)[2:])[0], LIMIT)
+
+    def test_grouped_causal(self):
+        """Heads that share keys, rows without keys, sizes that no tile divides, two results."""
+        for n, m in ((300, 517), (401, 257)) if mt.TARGET != "device" else ((280, 261),):
+            q = heads(["normal", "diffuse", "peaked", "normal"], n, m)[0]
+            k, v = heads(["normal", "peaked"], n, m)[1:]
+            visible = np.arange(m) <= np.arange(n)[:, None] + (m - n)
+            run = self.run_kernel(GROUPED, {"Q": q, "K": k, "V": v})
+            found = errors(run["O"], attention(q, k, v, visible))
+            print(list(run["O_plan"]), found)
+            self.assertTrue((found <= LIMIT).all(), found)
+            self.assertIn(2, run["O_plan"])
+            self.assertTrue(np.isneginf(run["lse"][:, :max(n - m, 0)]).all())
+
+    def test_any_weights(self):
+        """Weights of any size are bf16, which has the range of f32."""
+        q, k, v = heads(["normal", "normal"])
+        q[1] *= 1e4
+        exact = attention(q, k, v, weights=np.square)
+        self.assertGreater(np.abs(SCALE * q @ k.transpose(0, 2, 1)).max() ** 2, 65504)
+        run = self.run_kernel(LINEAR, {"Q": q, "K": k, "V": v})
+        self.check(run, exact, [2, 2])
+
+    def test_one_array(self):
+        q, _, v = heads(["normal", "normal"])
+        run = self.run_kernel(ONE, {"Q": q, "V": v}, plans=1)
+        self.check(run, attention(q, q, v), [1, 1])
+
+    def test_not_offered(self):
+        """On a CPU they are no faster, and no plans of what is decided there without a table."""
+        if mt.TARGET != "cpu":
+            self.skipTest("of a CPU")
+        q, k, v = heads(["normal"])
+        kernel = mt.make_kernel(PLAIN % LIMIT, flags=("--decisions",))
+        run = kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, {"O": q.shape, "O_plan": (1,), "O_estimate": (1, 1)})
+        self.assertEqual(list(run["O_plan"]), [0])
+
+
+if __name__ == "__main__":
+    mt.main()
