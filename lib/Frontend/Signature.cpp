@@ -2,6 +2,7 @@
 #include "lib/Frontend/Signature.h"
 #include "lib/Frontend/Assumption.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Support/ToleranceLimit.h"
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/ADT/StringExtras.h"
@@ -285,6 +286,9 @@ LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signatur
     return reporter.error(decl.within->loc)
            << "'within' bounds the error of floats, but '" << decl.name << "' is of type "
            << getTypeText(array.elementType) << ", which is exact";
+  auto type = cast<FloatType>(array.elementType);
+  if (auto why = whyNotKept(decl.within->value, type.getFPMantissaWidth(), getTypeText(type)))
+    return reporter.error(decl.within->loc) << *why;
   array.within = decl.within->value;
   return success();
 }

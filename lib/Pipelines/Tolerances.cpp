@@ -3,6 +3,7 @@
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Support/ToleranceLimit.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>
 
@@ -49,6 +50,10 @@ static llvm::Error setTolerances(Operation *kernel, const Tolerances &tolerances
       return llvm::createStringError("a tolerance bounds the error of floats, but the result '" +
                                      name + "' of '" + SymbolTable::getSymbolName(kernel).str() +
                                      "' is exact");
+    std::string element;
+    llvm::raw_string_ostream(element) << type.getElementType();
+    if (auto why = whyNotKept(given->second, cast<FloatType>(type.getElementType()).getFPMantissaWidth(), element))
+      return llvm::createStringError("the tolerance of '" + name + "': " + *why);
     entries.back() = WithinAttr::get(kernel->getContext(), given->second);
     isNew = true;
   }

@@ -161,6 +161,9 @@ CASES = [
     (RUN[:-2] + ("--within", "z=1e-2"), "moa-run: error: no kernel has a result 'z'; there are y"),
     (("moa-codegen", "counts.moa", "--within", "n=1e-2", "-o", "out"),
      "moa-codegen: error: a tolerance bounds the error of floats, but the result 'n' of 'c' is exact"),
+    (CODE + ("--within", "y=1e-9"),
+     "moa-codegen: error: the tolerance of 'y': no result of f32 is within 1e-9 for every input, as rounding to f32 alone "
+     "is off by up to 6e-8"),
     (("moa-codegen", "program.mlir", "--target=cuda", "--within", "y=1e-2", "-o", "out"),
      "tolerances are of kernels of the levels moa, dnf and onf, and there is none of them here"),
     (("moa-opt", "spec.moa", "--within", "z=1"), "moa-opt: error: no kernel has a result 'z'; there are y"),

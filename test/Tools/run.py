@@ -135,7 +135,7 @@ class Run(unittest.TestCase):
         self.assertIn(" allowed (relative L2 per index of [B], of the rows compared, worst at [", done.stdout)
         self.assertIn(" allowed (component-wise, worst at [", done.stdout)
         done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check=all", "--within",
-                       "z=2e-3,relative", "--within", "y=1e-20")
+                       "z=2e-3,relative", "--within", "y=6e-8")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"within   z: .*\(relative L2\)\n")
         self.assertRegex(done.stdout, r"within   y: .*\(component-wise, worst at \[.*\]\): FAILED\n")
