@@ -54,7 +54,7 @@ def PrintErrorsPass : Pass<"dnf-print-errors"> {
         O: E = expm1(0.0156 + …)
 
     `formats` assigns formats to operands, as in `S.lhs:int8,O.lhs:e4m3`; the formats are
-    f64, f32, tf32x3, tf32, bf16, fp16, int8 (a scale per row) and e4m3 (a scale per row).
+    f64, f32, tf32x3, tf32, bf16, fp16, fp16p (with a power of 2), int8 (a scale per row) and e4m3 (a scale per row).
     Without it an operand has the format that every lowering gives it.
 
     **Requires** the dnf contract. **Establishes** nothing; changes nothing.
@@ -66,6 +66,19 @@ def PrintErrorsPass : Pass<"dnf-print-errors"> {
            "Formats of operands, as in S.lhs:int8;O.lhs:e4m3">,
     Option<"json", "json", "bool", /*default=*/"false", "Write JSON">,
   ];
+}
+
+def BoundErrorsPass : Pass<"dnf-bound-errors"> {
+  let summary = "Write bounds on rounding errors to kernels that are to keep them";
+  let description = [{
+    A kernel of the dnf level with a result that has a component-wise tolerance for every input
+    (`within ε`, without `relative` and `sampled`) gets the attribute `moa.bounds`: as JSON, for each
+    result, the bound of dnf-print-errors with the kernel's own formats, with products of inputs in
+    fp16 and weighted sums in bf16, and with all contractions in bf16. onf-adapt-precision reads it.
+
+    **Requires** the dnf contract. **Establishes** the attribute; kernels in f64 have none.
+    **Numerics**: exact. **Cost**: as dnf-print-errors.
+  }];
 }
 
 #endif // MOA_ANALYSIS_PASSES_TD

@@ -106,10 +106,12 @@ static Type getTypeAsItIs(Value value) {
 
 static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, Value value,
                                       const std::string &name) {
-  ContractionOperand operand{name, value.getLoc(), !isTakenAsItIs(value), Type()};
-  if (!operand.isComputed)
+  ContractionOperand operand{name, value.getLoc(), !isTakenAsItIs(value), {}, Type()};
+  if (!operand.isComputed) {
     operand.type = getTypeAsItIs(value);
-  else
+    if (auto psi = resolve({value, nullptr}).value.getDefiningOp<dnf::PsiOp>())
+      operand.array = cast<StringAttr>(context.kernel.getArgNames()[cast<BlockArgument>(psi.getArray()).getArgNumber()]).str();
+  } else
     operand.type = op.getOperandType().value_or(value.getType());
   operand.standard = getFormatOf(operand.type);
   operand.parameter = context.parameters.size();

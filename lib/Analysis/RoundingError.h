@@ -32,6 +32,7 @@ struct ContractionOperand {
   std::string name; ///< "S.lhs": the definition that the contraction stands in, and a side
   mlir::Location place;
   bool isComputed = false; ///< otherwise a parameter or a selection of parameters
+  std::string array;       ///< the parameter, if it is one
   mlir::Type type;         ///< of a parameter its own, else what it is rounded to
   unsigned parameter = 0;  ///< the first of its parameters
   const OperandFormat *standard = nullptr; ///< the format without an assignment
@@ -82,6 +83,8 @@ public:
 
   void print(llvm::raw_ostream &os, const FormatAssignment &formats = {}) const;
   llvm::json::Value toJSON(const FormatAssignment &formats = {}) const;
+  /// What kBoundsAttr holds.
+  llvm::json::Value boundsToJSON() const;
 
   struct Impl;
 

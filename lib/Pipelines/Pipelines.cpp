@@ -25,6 +25,8 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
+  if (options.spends)
+    pm.addPass(createBoundErrorsPass());
   pm.addPass(createConvertDNFToONFPass(options.disabledRules, options.foldObserver));
   pm.addPass(createOrderRowsPass());
   pm.addPass(onf::createONFVerify());

@@ -1,4 +1,5 @@
 //===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
+#include "lib/Analysis/RoundingErrorBounds.h"
 #include "lib/Precision/Adapter.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -57,11 +58,14 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
+  bool fits = findResults(why, /*takesBounds=*/true);
+  if (fits && isBound)
+    return planBound(why);
   if (scores.empty()) {
     why = "no fold sums up products of rows of two inputs";
     return false;
   }
-  if (!findResults(why))
+  if (!fits)
     return false;
   auto isShort = [](StringRef extent) {
     auto size = SymExpr::parse(extent)->getConstant();
@@ -197,6 +201,8 @@ void Adapter::addBytes() {
 }
 
 void Adapter::run() {
+  if (isBound)
+    return runBound();
   note();
   addDecisionResults();
   addSizeCondition();
@@ -243,6 +249,8 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
       signalPassFailure();
+    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+      kernel->removeAttr(kBoundsAttr);
   }
 };
 } // namespace

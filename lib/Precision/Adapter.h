@@ -13,6 +13,7 @@
 #ifndef MOA_PRECISION_ADAPTER_H
 #define MOA_PRECISION_ADAPTER_H
 
+#include "lib/Precision/Bounds.h"
 #include "lib/Precision/Candidates.h"
 #include "lib/Precision/KernelEditor.h"
 #include "mlir/IR/IRMapping.h"
@@ -25,6 +26,9 @@ inline constexpr int64_t kParts = 32, kSample = 2 * kParts;
 
 /// With fewer rows, or a fold over fewer indices, nothing is tried.
 inline constexpr int64_t kFewest = 256;
+
+/// The decision where nothing shows that the nest as it is written keeps a tolerance that holds for every input.
+inline constexpr int64_t kNotShown = -1;
 
 /// What the pass is asked for.
 struct Options {
@@ -99,7 +103,8 @@ protected:
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
 
   //===--- What there is --------------------------------------------------===//
-  bool findResults(std::string &why);
+  /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input.
+  bool findResults(std::string &why, bool takesBounds = false);
   void findHead();
   std::string base() { return kernel.getArrayName(numberOf(results[0].store)).str(); }
   static unsigned numberOf(onf::StoreOp store) {
@@ -113,6 +118,7 @@ protected:
   void addDecisionResults();
   /// Samples, their errors and the decision, or the table; then the copies of all plans.
   void addChoice();
+  void addCopies();
 
   //===--- The nests in front ---------------------------------------------===//
   /// Rows and keys are `fewest` or more, and x > y for sizes that are not negative, if that is given.
@@ -135,6 +141,7 @@ protected:
   OnDemand onDemand;
   llvm::SmallVector<Score> scores;
   llvm::SmallVector<Result, 2> results;
+  bool isBound = false; // plans are taken where a bound on their errors allows it, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
   llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
@@ -172,6 +179,10 @@ private:
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents);
   std::optional<unsigned> rowAxisOf(const Score &score);
+  //===--- Errors bounded for every input (BoundPlans.cpp) -----------------===//
+  bool planBound(std::string &why);
+  void runBound();
+
   //===--- 16 bits (Halves.cpp) --------------------------------------------===//
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
@@ -205,6 +216,7 @@ private:
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
   llvm::SmallVector<Rounded> gatheredRounded;
+  std::optional<Bounds> bounds;
   llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score

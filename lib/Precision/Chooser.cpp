@@ -14,7 +14,7 @@ namespace moa::precision {
 
 /// The results of the nest. Each may have an error, measured over rows: on a sample of
 /// them, in the norm over axes that the rows are one of.
-bool Chooser::findResults(std::string &why) {
+bool Chooser::findResults(std::string &why, bool takesBounds) {
   bool fits = true;
   Value row = nest.getBody().front().getArguments().back();
   nest.walk([&](onf::StoreOp store) {
@@ -30,6 +30,15 @@ bool Chooser::findResults(std::string &why) {
     if (!within)
       return refuse("may have no error");
     Result result{store, within.getTolerance(), {}, {}, {}, {}};
+    bool isShown = takesBounds && !result.allowed.isSampled;
+    if (isShown && result.allowed.isRelative)
+      return refuse("has a relative tolerance that is not sampled: how large a result is, no bound knows before it runs");
+    if (isShown && (results.empty() || isBound)) {
+      isBound = true;
+      return void(results.push_back(result));
+    }
+    if (isShown || isBound)
+      return refuse("has a tolerance of another mode than other results of the nest");
     if (!result.allowed.isSampled || !result.allowed.isRelative)
       return refuse("has a tolerance that is not relative and sampled");
     for (auto [term, text] : llvm::zip_equal(
@@ -109,10 +118,10 @@ void Chooser::addDecisionResults() {
     return editor.addResult(of + suffix, extents, element);
   };
   planArray = add(base(), "_plan", b.getI32Type());
-  extents.push_back(editor.text(Twine(numPlans())));
-  if (needsEstimates())
+  extents.push_back(editor.text(Twine(numPlans() + isBound)));
+  if (needsEstimates() || isBound)
     for (Result &result : results)
-      estimateArrays.push_back(add(kernel.getArrayName(numberOf(result.store)), "_estimate", b.getF32Type()));
+      estimateArrays.push_back(add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type()));
   kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
 }
 
@@ -129,6 +138,11 @@ void Chooser::addChoice() {
   for (unsigned axis = 0; axis < headExtents.size(); ++axis)
     chosen.axes.push_back(axis);
   needsEstimates() ? addDecision() : addTable();
+  addCopies();
+}
+
+/// The nest once for each plan, and itself where none is chosen.
+void Chooser::addCopies() {
   for (unsigned plan = 1; plan <= numPlans(); ++plan) {
     Copy copy = copyNest();
     rewrite(copy, plan, {});

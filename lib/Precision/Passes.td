@@ -29,11 +29,17 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
     else is launched but what says so (the hint `moa.runs` on nests).
 
+    Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
+    sampled. With `halves` there is one plan, of f16 or bf16, and an index takes it where a bound on its
+    errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
+    dnf-bound-errors, never below their value (law B5). The decision is −1 where the bound of the nest as
+    it was is not, which then runs: nothing shows that its results are near enough.
+
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
     on the kernel says per result what may be computed how, and `moa.decisions` which
-    results are decisions and estimates. Kernels without a tolerance do not change, nor do
+    results are decisions and estimates, or bounds. Kernels without a tolerance do not change, nor do
     nests of which a remark says why not. **Numerics**: within the tolerances, with
-    the confidence of Def 31 of docs/Errors.md. **Cost**: linear in the size of a nest, times
+    the confidence of Def 31 of docs/Errors.md or for every input. **Cost**: linear in the size of a nest, times
     the plans; the code of a nest is in the result four times for one plan.
   }];
   let options = [

@@ -129,7 +129,8 @@ public:
     error.tolerance = getTolerance(info, output.getInfo());
     error.allRows = width ? output.getNumElements() / width : 0;
     error.allowed = output.getInfo().within;
-    if (error.allowed && error.allowed->isRelative && !unit.spent(info.name, error.name).empty())
+    isSpent = error.allowed && !unit.spent(info.name, error.name).empty();
+    if (isSpent && error.allowed->isRelative)
       error.spendable = error.allowed->epsilon;
   }
 
@@ -156,7 +157,7 @@ private:
   const Value &output;
   unsigned position;
   int64_t width;
-  bool isWhole = false;
+  bool isWhole = false, isSpent = false;
   std::vector<int64_t> elements; // that are compared, by their position in the array
   std::vector<double> expected;
   std::vector<bool> isTie; // of elements; empty where none was looked for
@@ -353,8 +354,20 @@ bool OutputCheck::measureDelivered() {
       unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
   if (!magnitudes)
     return false;
-  error.delivered = getComponentwiseError(compared, *magnitudes,
-                                          getLeastPositive(output.getInfo().elementType));
+  // Where accuracy is spent, what underflows is another error [Def 25].
+  double least = getLeastPositive(output.getInfo().elementType);
+  error.delivered = getComponentwiseError(compared, *magnitudes, isSpent ? std::max(least, 0x1p-80) : least);
+  if (!isSpent)
+    return true;
+  // An error of ε·|P|·|V| in every element, relative to all of them.
+  double largest = 0, size = 0;
+  for (auto [magnitude, value] : llvm::zip_equal(*magnitudes, expected))
+    if (std::isfinite(magnitude) && std::isfinite(value)) {
+      largest = std::hypot(largest, magnitude);
+      size = std::hypot(size, value);
+    }
+  if (size > 0)
+    error.spendable = error.allowed->epsilon * largest / size;
   return true;
 }
 

@@ -18,7 +18,11 @@ static std::string indexText(const std::vector<int64_t> &index) {
   return "[" + join(map_range(index, [](int64_t i) { return std::to_string(i); }), ", ") + "]";
 }
 
-/// "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": what was estimated of each plan at one index.
+/// "plan 1", or that a tolerance for every input is kept by nothing that is known beforehand.
+static std::string planText(int64_t plan) { return plan < 0 ? "not shown" : "plan " + std::to_string(plan); }
+
+/// "7.9e-3, 2.1e-4 of 3e-2 (lse: …)": what was estimated of each plan at one index, or what bounds it, that of the kernel
+/// as it is written in front.
 static std::string estimateText(const KernelInfo &info, const std::vector<Value> &outputs,
                                 size_t plan, int64_t element) {
   std::string text;
@@ -34,6 +38,8 @@ static std::string estimateText(const KernelInfo &info, const std::vector<Value>
       numbers.push_back(std::isnan(value) ? "none" : std::isinf(value) ? "inf" : getNumberText(value, 3));
     }
     auto result = find_if(info.parameters, [&](const ParameterInfo &p) { return p.isOutput && p.name == of; });
+    if (!result->within->isSampled)
+      numbers.front() = "as written " + numbers.front();
     text += "; " + of + ": " + join(numbers, ", ") + " of " + getNumberText(result->within->epsilon);
   }
   return text;
@@ -51,10 +57,10 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
     os << "plans    " << output.getInfo().decisionOf << ":";
     const char *before = " ";
     for (auto [plan, count] : counts)
-      os << std::exchange(before, ", ") << "plan " << plan << " at " << count;
+      os << std::exchange(before, ", ") << planText(plan) << " at " << count;
     os << " of " << output.getNumElements() << " indices of [" << join(output.getInfo().extents, ", ") << "]\n";
     for (int64_t e = 0; e < std::min(output.getNumElements(), shown); ++e)
-      os << "  " << indexText(output.getIndex(e)) << " plan " << int64_t(output.get(e))
+      os << "  " << indexText(output.getIndex(e)) << " " << planText(int64_t(output.get(e)))
          << estimateText(info, outputs, k, e) << "\n";
     if (output.getNumElements() > shown)
       os << "  and " << output.getNumElements() - shown << " more\n";
@@ -67,7 +73,7 @@ std::string getPlans(const KernelInfo &info, const std::vector<Value> &outputs) 
     if (isPlan(output)) {
       json::Array list;
       for (int64_t e = 0; e < output.getNumElements(); ++e)
-        list.push_back(int64_t(output.get(e)));
+        list.push_back(std::max<int64_t>(0, int64_t(output.get(e))));
       lists[info.name + "." + output.getInfo().decisionOf] = std::move(list);
     }
   return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}}));

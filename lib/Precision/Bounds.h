@@ -1,0 +1,87 @@
+//===- Bounds.h - bounds on errors, computed by a kernel --------*- C++ -*-===//
+//
+// What is shown of rounding errors before a kernel runs is an expression over magnitudes of its inputs
+// (docs/Errors.md). Here a kernel evaluates it: nests find the magnitudes, and a scalar at each index of the axes in
+// front of the rows is the bound there, in f32 and never below the value of the expression.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_PRECISION_BOUNDS_H
+#define MOA_PRECISION_BOUNDS_H
+
+#include "lib/Precision/KernelEditor.h"
+#include "llvm/Support/JSON.h"
+#include <map>
+
+namespace moa::precision {
+
+/// Whatever an element of a result may be off besides, as what is small may underflow [Def 25].
+inline constexpr double kUnderflow = 0x1p-80;
+
+/// The bounds of a kernel, from kBoundsAttr.
+class Bounds {
+public:
+  /// Nothing where the kernel has none.
+  static std::optional<Bounds> read(onf::KernelOp kernel);
+
+  bool hasResult(llvm::StringRef result) const { return findResult(result); }
+  bool hasBound(llvm::StringRef result, llvm::StringRef formats) const;
+  /// Whether an input is an operand of contractions of two inputs, or of those of one.
+  bool isOf(llvm::StringRef list, llvm::StringRef input) const;
+
+  const llvm::json::Object *findResult(llvm::StringRef result) const;
+  const llvm::json::Object *findAtom(int64_t number) const;
+
+private:
+  explicit Bounds(llvm::json::Object whole) : whole(std::move(whole)) {}
+  llvm::json::Object whole;
+};
+
+/// Computes the bounds of one result at indices of the axes in front of a nest's rows.
+class BoundNests {
+public:
+  /// `axes` says for each axis of the result which of the nest's axes it is at, if one in front of the rows.
+  BoundNests(KernelEditor &editor, const Bounds &bounds, llvm::StringRef result,
+             llvm::ArrayRef<std::optional<unsigned>> axes, llvm::ArrayRef<mlir::Attribute> headExtents);
+
+  /// Adds the nests that find the magnitudes of a bound, each once.
+  void addStatistics(llvm::StringRef formats);
+  /// The bound at an index: ∞ where a condition fails or something is not known. Statistics must be there.
+  mlir::Value write(Code &code, mlir::ValueRange head, llvm::StringRef formats);
+
+  llvm::SmallVector<onf::ForOp> nests; // that were added
+
+private:
+  /// Of each axis of an array the axis of the nest that it is at, or what is taken over it.
+  static constexpr int kExtreme = -1, kNorm = -2;
+  struct Statistic {
+    mlir::Value array;
+    std::string kind;
+    llvm::SmallVector<int> axes;
+  };
+  /// What atoms are worth in one scalar code, from above and from below.
+  struct Known {
+    std::map<int64_t, mlir::Value> upper, lower;
+  };
+  using Json = llvm::json::Object;
+  const Json *boundOf(llvm::StringRef formats) const;
+  void collect(const Json &sum, llvm::function_ref<void(const Json &)> visit);
+  std::optional<Statistic> readStatistic(const Json &atom) const;
+  mlir::Value addStatistic(Statistic statistic);
+  mlir::Value reduce(mlir::Value array, unsigned axis, bool isMax);
+
+  mlir::Value sum(Code &code, mlir::ValueRange head, const Json &sum, bool isUpper, Known &known);
+  mlir::Value atom(Code &code, mlir::ValueRange head, int64_t number, bool isUpper, Known &known);
+  mlir::Value function(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper, Known &known);
+  mlir::Value statistic(Code &code, mlir::ValueRange head, const Json &atom, bool isUpper);
+
+  KernelEditor &editor;
+  const Bounds &bounds;
+  const Json *result;
+  llvm::SmallVector<std::optional<unsigned>> axes;
+  llvm::SmallVector<mlir::Attribute> headExtents;
+  std::map<std::string, mlir::Value> arrays; // by array, kind and axes
+};
+
+} // namespace moa::precision
+
+#endif // MOA_PRECISION_BOUNDS_H

@@ -1,0 +1,237 @@
+# RUN: %python %s
+# RUN: env MOA_TEST_TARGET=device %python %s
+"""Tolerances that hold for every input: plans are taken where a bound on their errors, computed by the kernel from
+magnitudes of its inputs, allows it. Against NumPy in float64, on the families of benchmarks/accuracy.
+
+Plans are a GPU's; on a CPU a table asks for them."""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
+import families  # noqa: E402
+
+ROWS, D = 260, 16
+SCALE = D ** -0.5
+UNDERFLOW = 2.0 ** -80
+NOT_SHOWN = -1
+
+PLAIN = """
+kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+GROUPED = """
+kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s
+  require H %% G == 0
+{
+  Kh  = [h < H] K[h / (H/G)]
+  Vh  = [h < H] V[h / (H/G)]
+  O   = softmax(mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)) +.* Vh
+}
+"""
+# The analysis cannot tell what K is rounded for: all is bf16.
+SHARED = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], scale : f32) -> O : f32[H, N, D] within %s
+{ O = softmax((Q +.* transpose(K)) * scale) +.* K }
+"""
+# Log-sum-exp may be 0, so that no bound is relative to it.
+TWO = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> (O : f32[H, N, D] within %s, lse : f32[H, N] within 1)
+{
+  S   = (Q +.* transpose(K)) * scale
+  O   = softmax(S) +.* V
+  lse = logsumexp(S)
+}
+"""
+
+
+def attention(q, k, v, scale=SCALE, visible=True):
+    """O, and P·|V|, which errors are relative to."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
+    s = np.where(visible, scale * q @ k.transpose(0, 2, 1), -np.inf)
+    p = np.exp(s - np.maximum(s.max(-1, keepdims=True), -1e300))
+    p = p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
+    return p @ v, p @ np.abs(v)
+
+
+def errors(found, exact, magnitude):
+    """The largest error of an element by head, relative to its magnitude."""
+    off = np.maximum(np.abs(found - exact) - UNDERFLOW, 0)
+    return np.where(off > 0, off / np.maximum(magnitude, 1e-300), 0).max((1, 2))
+
+
+def arrays_of(names, n=ROWS, m=ROWS):
+    made = [families.make(name, n, m, D, seed=11, head=h).arrays() for h, name in enumerate(names)]
+    return [np.stack(arrays) for arrays in zip(*made)]
+
+
+class Bound(unittest.TestCase):
+
+    kernels = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.table = os.path.join(cls.directory.name, "plans.json")
+        with open(cls.table, "w") as file:
+            json.dump({"plans": {"k.O": [1] * 64}}, file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def run_kernel(self, text, inputs, table=True, scale=SCALE, plans=1, **settings):
+        flags = ("--decisions",) + (("--plans", self.table) if table else ())
+        key = (text, flags, *settings.items())
+        if key not in self.kernels:
+            self.kernels[key] = mt.make_kernel(text, flags=flags, **settings)
+        heads = inputs["Q"].shape[0]
+        shapes = {"O": inputs["Q"].shape, "lse": inputs["Q"].shape[:2], "O_plan": (heads,),
+                  "O_bound": (heads, 1 + plans), "lse_bound": (heads, 1 + plans)}
+        return self.kernels[key].run({**inputs, "scale": scale}, shapes)
+
+    def check(self, names, run, exact, magnitude, epsilon):
+        """What is delivered is within what is allowed, and within the bound, and decisions are what bounds say."""
+        found = errors(run["O"], exact, magnitude)
+        for h, name in enumerate(names):
+            bounds, plan = run["O_bound"][h], run["O_plan"][h]
+            print(f"{name:20} plan {plan:2}  error {found[h]:.1e} of {epsilon:.0e}, bounds {bounds}")
+            taken = 1 if len(bounds) > 1 and bounds[1] <= epsilon else 0 if bounds[0] <= epsilon else NOT_SHOWN
+            self.assertEqual(plan, taken, name)
+            self.assertLessEqual(found[h], bounds[max(plan, 0)], name)
+            if plan != NOT_SHOWN:
+                self.assertLessEqual(found[h], epsilon, name)
+            self.assertGreater(bounds[0], 2.0 ** -24)
+        return found
+
+    def test_families(self):
+        """Every family; some take the plan, some have no bound at all."""
+        names = sorted(cls.name() for cls in families.Family.__subclasses__())
+        names = [name for name in names if families.make(name, 4, 4, D).arrays()[0].shape == (4, D)]
+        q, k, v = arrays_of(names)
+        for epsilon in (6e-2, 2e-2):
+            run = self.run_kernel(PLAIN % epsilon, {"Q": q, "K": k, "V": v})
+            self.check(names, run, *attention(q, k, v), epsilon)
+            self.assertIn(1, run["O_plan"])
+            self.assertNotIn(1, run["O_plan"][np.isinf(run["O_bound"][:, 1])])
+            self.assertIn(0, run["O_plan"])
+
+    def test_adversarial(self):
+        """Inputs whose roundings all have one sign and whose weights are as far off as weights can be."""
+        rng = np.random.default_rng(5)
+        q = np.full((4, ROWS, D), 1 + 2.0 ** -11 - 2.0 ** -20, np.float32)
+        k = np.full((4, ROWS, D), -(1 + 2.0 ** -11 - 2.0 ** -20), np.float32)
+        k[:, 7] *= -1
+        v = np.full((4, ROWS, D), 1 + 2.0 ** -8 - 2.0 ** -20, np.float32)
+        v[1] *= rng.choice([-1, 1], (ROWS, D)).astype(np.float32)
+        v[2, :, 3] = 0
+        v[2, 9, 3] = 1e-30  # one element alone is what the error is relative to
+        v[3] *= np.float32(2.0) ** rng.integers(-60, 15, (ROWS, D)).astype(np.float32)
+        q[3] *= rng.choice([-1, 1], (ROWS, D)).astype(np.float32)
+        for scale in (0.01, 0.1, 1.0):
+            run = self.run_kernel(PLAIN % 6e-2, {"Q": q, "K": k, "V": v}, scale=scale)
+            found = self.check(["alike", "signs", "single", "spread"], run, *attention(q, k, v, scale), 6e-2)
+            if scale == 0.1:
+                self.assertEqual(list(run["O_plan"]), [1, 1, 1, 1])
+                self.assertGreater(found[0], 2.0 ** -9)
+
+    def test_grouped(self):
+        """Heads that share keys, masks, sizes that no tile divides."""
+        q = arrays_of(["diffuse", "uniform", "diffuse", "normal"], 280, 261)[0]
+        k, v = arrays_of(["diffuse", "normal"], 280, 261)[1:]
+        visible = np.arange(261) <= np.arange(280)[:, None] + (261 - 280)
+        run = self.run_kernel(GROUPED % 6e-2, {"Q": q, "K": k, "V": v})
+        self.check(["a", "b", "c", "d"], run, *attention(q, k, v, visible=visible), 6e-2)
+        self.assertIn(1, run["O_plan"])
+
+    def test_shared(self):
+        """One input in contractions of both kinds: bf16 throughout."""
+        q, k, _ = arrays_of(["diffuse", "normal"])
+        run = self.run_kernel(SHARED % 6e-2, {"Q": q * np.float32(0.2), "K": k})
+        self.check(["diffuse", "normal"], run, *attention(q * np.float32(0.2), k, k), 6e-2)
+        self.assertIn(1, run["O_plan"])
+
+    def test_not_finite(self):
+        """Nothing is shown of a head with an infinity or a NaN; it has the bits without the pass. A condition of
+        another head's may fail too: magnitudes that may overflow are those of all."""
+        q, k, v = arrays_of(["diffuse"] * 3)
+        k[0, 7, 3], v[1, 2, 2] = np.nan, np.inf
+        run = self.run_kernel(PLAIN % 6e-2, {"Q": q, "K": k, "V": v})
+        self.assertEqual(list(run["O_plan"]), [NOT_SHOWN] * 3)
+        self.assertTrue(np.isinf(run["O_bound"]).all())
+        plain = mt.make_kernel(PLAIN % 6e-2, flags=("--disable-rule=precision",))
+        plain = plain.run({"Q": q, "K": k, "V": v, "scale": SCALE}, {"O": q.shape})
+        self.assertEqual(run["O"].tobytes(), plain["O"].tobytes())
+
+    def test_range(self):
+        """Operands of any size that f32 has squares of; of others nothing is shown."""
+        q, k, v = arrays_of(["diffuse"])
+        for size, plan in ((1e15, 1), (1e25, NOT_SHOWN)):
+            inputs = {"Q": q * np.float32(size), "K": k / np.float32(size), "V": v}
+            run = self.run_kernel(PLAIN % 6e-2, inputs)
+            self.check(["diffuse"], run, *attention(inputs["Q"], inputs["K"], v), 6e-2)
+            self.assertEqual(list(run["O_plan"]), [plan])
+
+    def test_table(self):
+        """No table takes a plan whose bound is too large, nor one where it says that there is none."""
+        q, k, v = arrays_of(["diffuse", "large_scores", "diffuse"])
+        inputs = {"Q": q, "K": k, "V": v}
+        with open(self.table) as file:
+            whole = file.read()
+        try:
+            with open(self.table, "w") as file:
+                json.dump({"plans": {"k.O": [1, 1, 0]}}, file)
+            run = mt.make_kernel(PLAIN % 5e-2, flags=("--decisions", "--plans", self.table)).run(
+                {**inputs, "scale": SCALE}, {"O": q.shape, "O_plan": (3,), "O_bound": (3, 2)})
+        finally:
+            with open(self.table, "w") as file:
+                file.write(whole)
+        self.assertEqual(list(run["O_plan"]), [1, 0 if run["O_bound"][1, 0] <= 5e-2 else NOT_SHOWN, 0])
+        exact, magnitude = attention(q, k, v)
+        self.assertTrue((errors(run["O"], exact, magnitude)[[0, 2]] <= 5e-2).all())
+        self.assertGreater(run["O_bound"][1, 1], 5e-2)
+
+    def test_a_result_without_bound(self):
+        q, k, v = arrays_of(["diffuse"] * 2)
+        run = self.run_kernel(TWO % 6e-2, {"Q": q, "K": k, "V": v})
+        self.assertTrue((run["O_bound"][:, 1] < 6e-2).all())
+        self.assertTrue(np.isinf(run["lse_bound"]).all())
+        self.assertEqual(list(run["O_plan"]), [NOT_SHOWN] * 2)
+
+    def test_few(self):
+        """Few rows or keys, or none: as written, and what is shown of that."""
+        for n, m in ((255, 300), (300, 20), (0, 300), (5, 0)):
+            arrays = [x[:, :size] for x, size in zip(arrays_of(["diffuse"] * 2, 300, 300), (n, m, m))]
+            run = self.run_kernel(PLAIN % 6e-2, dict(zip("QKV", arrays)))
+            self.assertEqual(list(run["O_plan"]), [0, 0], (n, m))
+            self.assertTrue((run["O_bound"][:, 0] < 6e-2).all())
+
+    def test_sixteen_bits(self):
+        """Inputs of 16 bits have no plan; the decision is whether the kernel as it is written is within the tolerance."""
+        q, k, v = (mt.from_bf16(mt.to_bf16(x)) for x in arrays_of(["diffuse", "normal"]))
+        for epsilon, plan in ((6e-2, 0), (4e-3, NOT_SHOWN)):
+            run = self.run_kernel(PLAIN % epsilon, {"Q": q, "K": k, "V": v}, table=False, plans=0, T="bf16")
+            self.check(["diffuse", "normal"], run, *attention(q, k, v), epsilon)
+            self.assertEqual(list(run["O_plan"]), [plan] * 2)
+
+    def test_without_a_table(self):
+        """On a CPU there are no plans without one."""
+        q, k, v = arrays_of(["diffuse", "large_scores"])
+        plans = 0 if mt.TARGET == "cpu" else 1
+        run = self.run_kernel(PLAIN % 2e-2, {"Q": q, "K": k, "V": v}, table=False, plans=plans)
+        self.check(["diffuse", "large_scores"], run, *attention(q, k, v), 2e-2)
+        self.assertEqual(run["O_plan"][0], plans)
+
+
+if __name__ == "__main__":
+    mt.main()
