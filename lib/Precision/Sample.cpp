@@ -10,6 +10,8 @@ namespace moa::precision {
 
 /// Indices of the fold that a part of the sample runs over.
 static constexpr int64_t kPartLength = 2048;
+/// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and part.
+static constexpr int64_t kShortPart = 256;
 
 /// Reads what the load reads, so far behind it along the axis that `index` is a term of.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
@@ -151,8 +153,11 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
   }
   // 64 rows are few: the range falls into parts, which run at once.
   auto folds = llvm::to_vector(body.getOps<onf::FoldOp>());
+  bool isSingle = options.halves && llvm::any_of(scores, [](const Score &score) {
+    return score.row.load.getResult().getType().isF32();
+  });
   if (folds.size() == 1 && onf::canSplitFold(copy.nest))
-    onf::splitFold(copy.nest, kPartLength);
+    onf::splitFold(copy.nest, !plan && isSingle ? kShortPart : kPartLength);
   return samples;
 }
 

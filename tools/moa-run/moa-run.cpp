@@ -351,7 +351,7 @@ Error Run::checkResults(bool &good) {
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.spendable > 0)
-      outs() << ", and " << moa::getNumberText(error.spendable) << " that may be spent";
+      outs() << ", and " << moa::getNumberText(error.spendable, error.allowed->isRelative ? 17 : 3) << " that may be spent";
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
