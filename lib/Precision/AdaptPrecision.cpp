@@ -58,7 +58,7 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
-  bool fits = findResults(why, /*takesBounds=*/true);
+  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
   if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {

@@ -108,7 +108,7 @@ class Within(unittest.TestCase):
 
     def test_too_small(self):
         """Rounding the result to bf16 alone makes more than this."""
-        for within in ("within 1e-5", "within 1e-5 relative", "within 1e-5 relative sampled"):
+        for within in ("within 1e-5 sampled", "within 1e-5 relative sampled"):
             for rows in ("--check", "--check=all"):
                 with self.subTest(within=within, rows=rows):
                     done, lines, _ = self.attention(within, rows)
@@ -118,12 +118,25 @@ class Within(unittest.TestCase):
                     self.assertIn("the result is not within the bound", done.stderr)
                     # What the types allow is another line, which holds.
                     self.assertNotRegex(done.stdout, "check    O: .*FAILED")
+        done, lines, _ = self.attention("within 4e-3", "--check=all")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"within   O: .* of 4e-3 allowed \(.*\): FAILED")
+
+    def test_below_rounding(self):
+        """What no result keeps for every input is refused."""
+        for within in ("within 1e-5", "within 1e-5 relative", "within 3.8e-3"):
+            with open(self.path("a.moa"), "w", encoding="utf-8") as file:
+                file.write(ATTENTION % within)
+            done = mt.tool("moa-codegen", self.path("a.moa"), "-o", self.path("a.o"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("a.moa:4:27: error: no result of bf16 is within", done.stderr)
+            self.assertFalse(os.path.exists(self.path("a.o")))
 
     def test_from_outside(self):
-        done, lines, _ = self.attention("within 1e-5", "--check", "--within", "O=2e-2,relative")
+        done, lines, _ = self.attention("within 1e-5 sampled", "--check", "--within", "O=2e-2,relative")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(lines[0][2], "2e-2")
-        done, lines, _ = self.attention("", "--check", "--within", "lse=1e-9", "--within=O=1e-2")
+        done, lines, _ = self.attention("", "--check", "--within", "lse=1e-9,sampled", "--within=O=1e-2")
         self.assertEqual(done.returncode, 1)
         self.assertEqual([line[0] for line in lines], ["O", "lse"])
         self.assertRegex(done.stdout, "within   lse: .*: FAILED")
