@@ -74,7 +74,7 @@ void Adapter::runBound() {
     note();
   addDecisionResults();
   if (!plans.empty()) {
-    addCondition(kFewest);
+    addSizeCondition();
     for (const Plan &plan : plans)
       addHalves(plan);
   }
