@@ -18,4 +18,5 @@ echo
 "$python" "$here/formats.py"
 "$python" "$here/estimate.py" --seeds "${SEEDS:-1000}" --minutes "${MINUTES:-120}"
 "$python" "$here/sampled.py"
+"$python" "$here/laws_of_plan.py"
 "$python" "$here/earlier_rules.py"
