@@ -406,6 +406,10 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!options.architecture.empty() && pipeline.ranges && !runPasses(*module, "adapted", split))
     return {};
   adapted = std::move(module);
+  if (!checkPlanTexts()) {
+    adapted.reset();
+    return {};
+  }
   return *adapted;
 }
 

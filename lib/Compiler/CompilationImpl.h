@@ -123,7 +123,11 @@ private:
   bool readSignatures();
   bool readPlans();
   bool addDecisions();
+  /// Whether plans that were given are what they were where they were found.
+  bool checkPlanTexts();
   std::string planTable; ///< as the pass takes it
+  /// What the plans of `f.O` were where they were found, if that is said.
+  std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
   /// The onf level with what is computed in fewer bits, or null.

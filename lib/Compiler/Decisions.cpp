@@ -16,7 +16,7 @@ static std::string aboutPlans(const CompilerOptions &options, const llvm::Twine 
   return ((options.plansFile.empty() ? "" : options.plansFile + ": ") + "plans: " + message).str();
 }
 
-/// {"plans": {"f.O": [1, 0]}} as the pass takes it.
+/// {"plans": {"f.O": [1, 0]}} as the pass takes it, and what plan 1 is by {"meaning": {"f.O": ["plan 1: …"]}}.
 bool Compilation::Impl::readPlans() {
   if (options.plans.empty())
     return true;
@@ -40,6 +40,29 @@ bool Compilation::Impl::readPlans() {
     if (!entries || numbers.size() != entries->size())
       return refuse("'" + llvm::StringRef(key) + "' expects a list of integers");
     planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
+  }
+  if (const llvm::json::Object *meaning = whole->getObject("meaning"))
+    for (const auto &[key, list] : *meaning)
+      if (const llvm::json::Array *texts = list.getAsArray())
+        for (const llvm::json::Value &text : *texts)
+          planTexts[llvm::StringRef(key).str()].push_back(text.getAsString().value_or("").str());
+  return true;
+}
+
+bool Compilation::Impl::checkPlanTexts() {
+  for (unsigned k = 0; k < infos.size(); ++k) {
+    unsigned number = 0;
+    for (const ParameterInfo &parameter : infos[k].parameters) {
+      auto known = parameter.isOutput ? planTexts.find(infos[k].name + "." + parameter.name) : planTexts.end();
+      std::vector<std::string> here = known == planTexts.end() ? std::vector<std::string>() : getSpent(k, number);
+      number += parameter.isOutput;
+      if (known == planTexts.end() || known->second == here)
+        continue;
+      log.addError(aboutPlans(options, "those of '" + known->first + "' were found for '" + llvm::join(known->second, "; ") +
+                                           "', but here there is '" + (here.empty() ? "no plan" : llvm::join(here, "; ")) +
+                                           "'; compile with the options they were found with, or calibrate again"));
+      return false;
+    }
   }
   return true;
 }

@@ -67,16 +67,18 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
   }
 }
 
-std::string getPlans(const KernelInfo &info, const std::vector<Value> &outputs) {
-  json::Object lists;
+std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs) {
+  json::Object lists, meaning;
   for (const Value &output : outputs)
     if (isPlan(output)) {
       json::Array list;
       for (int64_t e = 0; e < output.getNumElements(); ++e)
         list.push_back(std::max<int64_t>(0, int64_t(output.get(e))));
-      lists[info.name + "." + output.getInfo().decisionOf] = std::move(list);
+      const std::string key = info.name + "." + output.getInfo().decisionOf;
+      lists[key] = std::move(list);
+      meaning[key] = json::Array(unit.spent(info.name, output.getInfo().decisionOf));
     }
-  return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}}));
+  return formatv("{0:2}\n", json::Value(json::Object{{"plans", std::move(lists)}, {"meaning", std::move(meaning)}}));
 }
 
 } // namespace moa

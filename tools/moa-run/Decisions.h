@@ -11,8 +11,8 @@ namespace moa {
 /// tell of decisions; of many indices the first.
 void printDecisions(llvm::raw_ostream &os, const KernelInfo &info, const std::vector<Value> &outputs);
 
-/// The plans as CompilerOptions::plans takes them.
-std::string getPlans(const KernelInfo &info, const std::vector<Value> &outputs);
+/// The plans as CompilerOptions::plans takes them, with what they are.
+std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs);
 
 } // namespace moa
 

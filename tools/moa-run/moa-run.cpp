@@ -382,7 +382,7 @@ Error Run::addOutputs(moa::OutputFiles &out, bool exist) {
       return error;
   }
   if (!calibrate.empty())
-    return out.add(calibrate, exist ? moa::getPlans(info, arguments.outputs) : "");
+    return out.add(calibrate, exist ? moa::getPlans(unit, info, arguments.outputs) : "");
   return Error::success();
 }
 
