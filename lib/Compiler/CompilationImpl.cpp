@@ -407,7 +407,7 @@ ModuleOp Compilation::Impl::getAdapted() {
     return {};
   adapted = std::move(module);
   if (!checkPlanTexts()) {
-    adapted.reset();
+    adapted = {};
     return {};
   }
   return *adapted;
