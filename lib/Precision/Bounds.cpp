@@ -167,7 +167,8 @@ Value BoundNests::addStatistic(Statistic statistic) {
   for (unsigned k = 0; k < rank; ++k)
     left[k] = k; // as if every axis were left
   auto known = [&]() -> Value & { return arrays[keyOf(statistic.array, statistic.kind, left)]; };
-  left[rank - 1] = statistic.axes[rank - 1] == kNorm ? kNorm : kExtreme;
+  if (statistic.axes[rank - 1] < 0)
+    left[rank - 1] = statistic.axes[rank - 1];
   Value current = known();
   Builder b(editor.kernel.getContext());
   std::string name =
@@ -239,10 +240,10 @@ void BoundNests::addStatistics(StringRef formats) {
 Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool isUpper) {
   bool isLeast = atom.getString("statistic") == "minabs";
   auto statistic = readStatistic(atom);
+  if (statistic && statistic->axes.empty()) // a scalar, which is known from both sides
+    return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
   if (!statistic || isLeast == isUpper)
     return code.real(isUpper ? INFINITY : 0);
-  if (statistic->axes.empty()) // a scalar
-    return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
   Value array = arrays.at("of " + std::to_string(*atom.getInteger("atom")));
   SmallVector<Value> indices;
   SymExpr length(1);
