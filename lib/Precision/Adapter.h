@@ -176,6 +176,8 @@ private:
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+  /// The largest of all parts, at indices of the other axes.
+  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents);
   std::optional<unsigned> rowAxisOf(const Score &score);

@@ -138,12 +138,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   });
   Value parts = addPartsOf(result.largest, otherNames, otherExtents);
   editor.addNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
-    auto partsType = cast<ArrayType>(parts.getType());
-    Value most = code.fold("p", partsType.getExtent(partsType.getRank() - 1), [&](Code &at, Value p, Value &) {
-      SmallVector<Value> indices(others);
-      indices.push_back(p);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
-    })[0];
+    Value most = largestOfParts(code, parts, others);
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);
     code.store(down, result.scale, others);

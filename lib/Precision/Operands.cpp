@@ -146,6 +146,15 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   return parts;
 }
 
+Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others) {
+  auto type = cast<ArrayType>(parts.getType());
+  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &) {
+    SmallVector<Value> indices(others);
+    indices.push_back(p);
+    return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
+  })[0];
+}
+
 /// The step of a magnitude and its inverse; a NaN remains one.
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
@@ -232,12 +241,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     return result;
   Value parts = addPartsOf(result.largest, scaleNames, scaleExtents);
   editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    auto partsType = cast<ArrayType>(parts.getType());
-    Value largest = code.fold("p", partsType.getExtent(partsType.getRank() - 1), [&](Code &at, Value p, Value &) {
-      SmallVector<Value> indices(others);
-      indices.push_back(p);
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
-    })[0];
+    Value largest = largestOfParts(code, parts, others);
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
     code.store(back, inverse, others);
