@@ -5,6 +5,7 @@
 #include "lib/Analysis/DataMovement.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/PTX/PTX.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,10 +17,9 @@ using namespace mlir;
 
 namespace moa {
 
-/// R4 where rows are few, for a GPU; what it makes of a normal form is checked as that was.
+/// R4 where rows are few, and nests that are one, for a GPU; what becomes of a normal form is checked as that was.
 bool Compilation::Impl::splitFolds(ModuleOp module) {
-  if (!getPipelineOptions().ranges)
-    return true;
+  bool splits = getPipelineOptions().ranges;
   auto countNests = [&] {
     size_t count = 0;
     for (auto kernel : module.getOps<onf::KernelOp>())
@@ -27,8 +27,10 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
     return count;
   };
   size_t nests = countNests();
-  if (!runPasses(module, "onf", [](OpPassManager &pm) {
-        pm.addPass(onf::createONFSplitFolds());
+  if (!runPasses(module, "onf", [&](OpPassManager &pm) {
+        if (splits)
+          pm.addPass(onf::createONFSplitFolds());
+        pm.addPass(createFuseNestsPass());
         pm.addPass(onf::createONFVerify());
       }))
     return false;

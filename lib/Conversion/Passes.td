@@ -173,6 +173,34 @@ def ExpandMath : Pass<"moa-expand-math"> {
                            "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
+def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
+  let summary = "Compute in the row what it would load from a temporary";
+  let description = [{
+    A temporary that one load reads is computed where it is loaded, if the nest of the load can then run by tiles with
+    the folds of the other nest, which contract the same rows, in front of its own (docs/Architecture.md).
+
+        for b < B, block < (N + 63)/64, n < 64:
+          fold k < 64 where N > block·64 + n:
+            t[d<64] ← t + Q·T[⌊block/2⌋]
+          T_rows[block, n, d] = t[d]
+        for b < B, n < N:
+          fold m < M where m ≥ ⌊n/128⌋·128 and m ≤ n: o[d<64] ← o + (Σ Q·K)·V
+          O[n, d] = T_rows[⌊n/64⌋, n - ⌊n/64⌋·64, d] + o[d]
+
+    becomes
+
+        for b < B, n < N:
+          fold k < 64: t[d<64] ← t + Q·T[⌊n/128⌋]
+          fold m < M where m ≥ ⌊n/128⌋·128 and m ≤ n: o[d<64] ← o + (Σ Q·K)·V
+          O[n, d] = t[d] + o[d]
+
+    **Requires** the onf contract, no lifts. **Establishes** nothing further: other kernels stay as they are.
+    **Numerics**: exact; what was stored had the type in which it is used. **Cost**: a copy of the kernel for each
+    temporary.
+  }];
+  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
   let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
   let description = [{

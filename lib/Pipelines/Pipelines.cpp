@@ -67,6 +67,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   buildAdapted(pm, options);
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());
+  pm.addPass(createFuseNestsPass());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

@@ -141,11 +141,63 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   return cost;
 }
 
+/// Blocks that visit few tiles wait more than they compute: for their start, a copy and each tile's chain.
+/// As many share a multiprocessor as registers and shared memory allow, and what they take is the longer of
+/// that time divided by their number, and of what the units and the copies take.
+static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
+  const TileFold &fold = *nest.fold;
+  TileCost cost = tileCost(nest, shape, machine);
+  double indices = fold.isProduct ? *fold.visited : 0.5 * (*fold.visited + shape.rows());
+  double tiles = std::ceil(indices / shape.keys);
+  TileNeeds needs = tileNeeds(fold, shape);
+  double bytes = needs.rowBytes + tiles * needs.stageBytes;
+  cost.copy = bytes * machine.multiprocessors / machine.l2Bandwidth;
+  cost.exposed = machine.copyLatency * std::ceil(tiles / shape.stages);
+  cost.chain *= tiles;
+  double busy = tiles * std::max({cost.tensor, cost.special, cost.issue, cost.shared});
+  cost.period = std::max({busy, cost.copy, (blockStart + cost.exposed + cost.chain) / residents});
+  cost.perPair = cost.period / (shape.rows() * indices);
+  return cost;
+}
+
+/// Whether a thread has registers for one contraction before those of the producer become its own: its sums, operands
+/// and addresses, by what ptxas asks for.
+static bool hasLaunchRegisters(const TileFold &fold, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
+  int64_t columns = fold.isProduct ? 0 : shape.keys;
+  for (const TileColumns &width : fold.widths)
+    columns = std::max(columns, width.padded());
+  return machine.getLaunchRegisters(shape.threads() * residents) >= columns / 2 + 32;
+}
+
+static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
+                           std::vector<std::pair<TileShape, TileCost>> &shapes) {
+  TileShape shape;
+  shape.warpgroups = 1;
+  for (shape.keys = 64; shape.keys <= 128; shape.keys *= 2)
+    for (shape.stages = 1; shape.stages <= 4; ++shape.stages)
+      for (int64_t residents = 2; residents <= 8; ++residents) {
+        shape.overlap = shape.stages > 1;
+        assignRegisters(shape, machine, residents);
+        bool fits = residentBlocks(shape, machine) == residents &&
+                    hasLaunchRegisters(*nest.fold, shape, residents, machine) &&
+                    residents * (tileNeeds(*nest.fold, shape).bytes() + 1024) <= machine.shared;
+        if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
+          llvm::consumeError(std::move(error));
+          continue;
+        }
+        if (fits)
+          shapes.emplace_back(shape, shortCost(nest, shape, residents, machine));
+      }
+}
+
 std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &nest,
                                                                 const GpuMachine &machine) {
   std::vector<std::pair<TileShape, TileCost>> shapes;
   if (!nest.fold)
     return shapes;
+  if (nest.fold->visited)
+    addShortShapes(nest, machine, shapes);
+  bool isShort = !shapes.empty();
   TileShape shape;
   // Later rows of a domain with edges often see more keys; the longest blocks of as
   // many outer indices go first as leave the second-level cache room for rows.
@@ -157,7 +209,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
   // them at the same time would wait for the same units.
   bool isNarrow = llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
                                [](const TileColumns &c) { return c.bytes == 1; });
-  for (shape.warpgroups = 1; shape.rows() <= machine.copyRows; ++shape.warpgroups)
+  for (shape.warpgroups = 1; !isShort && shape.rows() <= machine.copyRows; ++shape.warpgroups)
     // Powers of two divide the extents that occur.
     for (shape.keys = 16; shape.keys <= machine.tensorColumns; shape.keys *= 2)
       for (shape.stages = 2; shape.stages <= 4; ++shape.stages) {

@@ -30,6 +30,7 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
                     shortExpression = 24;
   for (const TileColumns &width : fold.widths)
     needs.sums += width.padded() / 2;
+  needs.sums += fold.priorSums;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   int64_t weightBytes = 0; // of the widest
   for (const TileColumns &width : fold.widths)
@@ -53,19 +54,27 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   TileNeeds needs;
   int64_t depth = paddedBytes(fold.depths), width = paddedBytes(fold.widths);
-  needs.rowBytes = shape.rows() * (depth + fold.resultBytes);
-  needs.stageBytes = shape.keys * (depth + width);
+  needs.rowBytes = shape.rows() * (depth + fold.resultBytes) + fold.priorBytes;
+  needs.stageBytes = shape.keys * (depth + width) + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
   needs.stages = shape.stages;
   // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
-  int64_t rings = 2 * fold.depths.size() + fold.widths.size();
+  int64_t rings = 2 * fold.depths.size() + fold.widths.size() + fold.isProduct + (fold.priorBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;
 }
 
-void moa::assignRegisters(TileShape &shape, const GpuMachine &machine) {
-  int64_t launch = machine.getLaunchRegisters(shape.threads());
+int64_t moa::residentBlocks(const TileShape &shape, const GpuMachine &machine) {
+  int64_t asked = shape.warpgroups * shape.consumerRegisters + shape.producerRegisters;
+  for (int64_t residents = machine.blocks; residents > 1; --residents)
+    if (machine.getLaunchRegisters(shape.threads() * residents) * (shape.warpgroups + 1) >= asked)
+      return residents;
+  return 1;
+}
+
+void moa::assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents) {
+  int64_t launch = machine.getLaunchRegisters(shape.threads() * residents);
   int64_t all = launch * (shape.warpgroups + 1), unit = machine.registerUnit;
   auto share = [&](int64_t registers) {
     return std::min(registers / unit * unit, machine.mostRegisters);
@@ -111,7 +120,7 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
 /// The registers that a block's threads start with move between its warpgroups.
 static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape,
                                   const GpuMachine &machine, const llvm::Twine &where) {
-  int64_t launch = machine.getLaunchRegisters(shape.threads());
+  int64_t launch = machine.getLaunchRegisters(shape.threads() * residentBlocks(shape, machine));
   for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
     if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
         count > machine.mostRegisters)
@@ -160,6 +169,13 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   llvm::Twine(machine.sharedPerBlock));
   if (llvm::Error error = checkRegisters(needs, shape, machine, place))
     return error;
+  if ((fold.isProduct || fold.priorBytes) && shape.warpgroups != 1)
+    return refuse(place + " asks for " + llvm::Twine(shape.warpgroups) +
+                  " consumer warpgroups, but products of tiles have one of 64 rows");
+  if (fold.isProduct && (shape.keys < 64 || shape.keys % 64 != 0 ||
+                         (*fold.extent % shape.keys != 0 && *fold.extent > 64)))
+    return refuse(place + " has tiles of " + llvm::Twine(shape.keys) + " indices, but a product over " +
+                  llvm::Twine(*fold.extent) + " takes multiples of 64 that divide it");
   if (shape.holdsRows && llvm::any_of(fold.depths, [](const TileColumns &c) { return c.bytes == 1; }))
     return refuse(place + " asks to hold rows in registers, but operands of 8 bits are read from "
                           "shared memory");
@@ -220,13 +236,13 @@ static llvm::Error checkTiles(const GpuNest &nest, const NestSchedule &schedule,
                   nest.why);
   if (!schedule.pipeline)
     return refuse(where + " has warpgroups and needs a 'pipeline'");
-  const AxisSchedule &rows = schedule.axes.back(), &keys = schedule.folds.front();
+  const AxisSchedule &rows = schedule.axes.back(), &keys = schedule.folds.back();
   auto expected = makeTileSchedule(nest, shape);
   if (!(rows == expected.axes.back()))
     return refuse("axis '" + rows.name + "' of " + where +
                   " has warpgroups, whose rows are \"warp\": 4, \"register\": 2, \"lane\": 8 and "
                   "nothing else");
-  if (!(keys == expected.folds.front()))
+  if (schedule.folds != expected.folds)
     return refuse("fold '" + keys.name + "' of " + where +
                   " needs its stages and the indices of a tile, \"stage\" and \"shared\"");
   return checkTileShape(*nest.fold, shape, machine, where);
@@ -343,13 +359,13 @@ static bool hasFactor(const AxisSchedule &axis, onf::Resource resource) {
 
 std::optional<TileShape> moa::tileShapeOf(const NestSchedule &nest) {
   if (nest.axes.empty() || !hasFactor(nest.axes.back(), onf::Resource::warpgroup) ||
-      nest.folds.size() != 1)
+      nest.folds.empty())
     return std::nullopt;
   TileShape shape;
   static_cast<PipelineSchedule &>(shape) = nest.pipeline.value_or(PipelineSchedule());
   shape.warpgroups = nest.axes.back().getSize(onf::Resource::warpgroup);
-  shape.stages = nest.folds.front().getSize(onf::Resource::stage);
-  shape.keys = nest.folds.front().getSize(onf::Resource::shared);
+  shape.stages = nest.folds.back().getSize(onf::Resource::stage);
+  shape.keys = nest.folds.back().getSize(onf::Resource::shared);
   return shape;
 }
 
@@ -374,7 +390,7 @@ NestSchedule moa::makeTileSchedule(const GpuNest &nest, const TileShape &shape) 
   rows.emplace_back(onf::Resource::warp, 4);
   rows.emplace_back(onf::Resource::register_, 2);
   rows.emplace_back(onf::Resource::lane, 8);
-  auto &keys = schedule.folds.front().factors;
+  auto &keys = schedule.folds.back().factors; // those in front are products that one tile holds
   keys.emplace_back(onf::Resource::stage, shape.stages);
   keys.emplace_back(onf::Resource::shared, shape.keys);
   schedule.pipeline = shape;

@@ -81,6 +81,13 @@ struct TileFold {
   /// Of a row of a tile of results that does not pass through the rows' tiles.
   int64_t resultBytes = 0;
   bool guarded = false;
+  /// Whether weights are elements of an array, of which a tile has rows by indices of the fold.
+  bool isProduct = false;
+  /// Of folds in front of the tiles: bytes that they read, and registers of their sums.
+  int64_t priorBytes = 0, priorSums = 0;
+  /// The most indices that 64 rows visit, where that is known and they are few: blocks are short then,
+  /// have 64 rows, and several of them share a multiprocessor.
+  std::optional<int64_t> visited;
   /// Bytes of shared memory beside rings and barriers.
   int64_t listBytes = 0;
   /// Whether there are outer indices to group.
@@ -136,7 +143,11 @@ TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 
 /// Registers of consumers and producer for a number of warpgroups: the consumers
 /// get what a producer of the fewest leaves, the producer the rest.
-void assignRegisters(TileShape &shape, const GpuMachine &machine);
+/// `residents` blocks share a multiprocessor.
+void assignRegisters(TileShape &shape, const GpuMachine &machine, int64_t residents = 1);
+
+/// Blocks of a shape that share a multiprocessor's registers.
+int64_t residentBlocks(const TileShape &shape, const GpuMachine &machine);
 
 /// Whether a machine can run a fold in a shape. The message holds the numbers.
 llvm::Error checkTileShape(const TileFold &fold, const TileShape &shape,

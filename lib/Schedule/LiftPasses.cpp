@@ -167,7 +167,8 @@ static LogicalResult verifyFold(onf::FoldOp fold) {
   bool isStaged = llvm::is_contained(axis->getResources(),
                                      static_cast<int64_t>(onf::Resource::shared));
   bool hasPipeline = cast<onf::ForOp>(fold->getParentOp()).getPipeline().has_value();
-  if (isStaged != hasPipeline)
+  bool isLast = fold == llvm::to_vector(nest.getBody().getOps<onf::FoldOp>()).back();
+  if (isStaged != (hasPipeline && isLast))
     return fold.emitOpError("expects tiles in shared memory where the nest has a pipeline "
                             "and nowhere else (C6)");
   // A range that is not split keeps its order.

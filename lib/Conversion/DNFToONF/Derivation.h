@@ -121,6 +121,7 @@ private:
     Expr term = nullptr;                    // right · …, at both
     Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
     int64_t row = 0;                        // the row that the last index grows with
+    int64_t block = 0;                      // indices of a part of such a range
   };
   /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
   struct AssociationCosts {
@@ -130,6 +131,7 @@ private:
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
   bool readsInside(Expr e, IndexExtents indices);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
+  void chooseBlocks(llvm::MutableArrayRef<Association> found, const IndexExtents &rows);
   void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
   Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);

@@ -15,14 +15,19 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace moa;
 
-/// Indices of a part of a stored sum, and of a range that ends at another index for every row.
-static constexpr int64_t kPart = 256, kBlock = 1024;
+/// Indices of a part of a stored sum, and the fewest and most of one of a range that ends at another index for
+/// every row.
+static constexpr int64_t kPart = 256, kLeastBlock = 64, kMostBlock = 1024;
 /// Rows that begin with the same part of it.
 static constexpr int64_t kRowBlock = 64;
+/// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is written,
+/// read and written again where parts are added up, and read by the rows.
+static constexpr int64_t kPerStored = 256;
 /// A size that is not known when the choice is made.
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
@@ -227,6 +232,21 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   return std::nullopt;
 }
 
+/// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index that rows sum
+/// up as it stands, half a part on average, x·y·w/L + (x + y)·L/2 is least at L = √(2·w·x·y/(x + y)). It is the same
+/// for all sums of a row, so that their last blocks are one fold.
+void Derivation::chooseBlocks(MutableArrayRef<Association> found, const IndexExtents &rows) {
+  double best = 0;
+  auto columns = rows.back().second.getConstant();
+  for (const Association &a : found) {
+    double x = knownExtent(a.inner).value_or(1);
+    double y = columns && a.sum->dependsOn(rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
+    best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
+  }
+  for (Association &a : found)
+    a.block = std::clamp<int64_t>(llvm::PowerOf2Ceil(uint64_t(best)), kLeastBlock, kMostBlock);
+}
+
 void Derivation::addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs) {
   SymExpr range = *SymExpr::parse(a.sum->extent), length = *SymExpr::parse(a.inner->extent);
   costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
@@ -246,7 +266,7 @@ void Derivation::addCosts(const Association &a, IndexExtents extents, Associatio
   if (!a.last)
     return;
   // Of a range that ends with the row, the last block is summed up as it stands.
-  SymExpr block(kBlock / 2);
+  SymExpr block(a.block / 2);
   costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
   if (isNew)
     costs.after = costs.after + scores(block);
@@ -286,8 +306,8 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
   int64_t before = exprs.freshIndex("before");
   Type index = exprs.index(a.j)->type, type = a.sum->type;
-  SymExpr range = *SymExpr::parse(a.sum->extent), length(kBlock);
-  SymExpr parts = SymExpr::floorDiv(range + SymExpr(kBlock - 1), length);
+  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
+  SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
   auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
   auto [loc, name] = placeAndName(a.sum);
   // The sums of parts.
@@ -376,9 +396,11 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
         isFloatSum(t) && !knownExtent(t) ? findAssociation(t, rows, isAlways) : std::nullopt;
     if (!association || (association->last && !enabled("R4")))
       continue;
-    addCosts(*association, rows, costs);
     found.push_back(std::move(*association));
   }
+  chooseBlocks(found, rows);
+  for (const Association &a : found)
+    addCosts(a, rows, costs);
   if (found.empty() || nominal(costs.after) >= nominal(costs.before))
     return value;
   llvm::DenseMap<Expr, Expr> after;

@@ -40,7 +40,8 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(launch.threads), 1, 1}));
   if (launch.sharedBytes)
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(static_cast<int32_t>(launch.residents)));
   auto program = cast<device::ProgramOp>(kernel->getParentOp());
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
     Value argument = program.getBody().getArgument(array);

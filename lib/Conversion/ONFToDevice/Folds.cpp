@@ -56,7 +56,6 @@ private:
   Value product(AccOp acc, bool &isProduct, Value &x, Value &y);
   Value append(AccOp acc, Value state);
   Value combined(AccOp acc, Value x, Value y);
-  std::pair<Value, Value> sumAndRest(Value x, Value y);
   void addCompensated(AccOp acc, const State &state, Values &next, ValueRange args, const Change &change);
   Value roundedOperand(AccOp acc, Value operand, bool isElement);
 
@@ -290,17 +289,6 @@ Value FoldWriter::advance(AccOp acc, Value old, const Change &change) {
   return change.ok ? arith::SelectOp::create(b, code.loc, change.ok, next, state) : next;
 }
 
-/// x + y as it is rounded, and what rounding took, exactly; what is not finite loses nothing
-/// (D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
-std::pair<Value, Value> FoldWriter::sumAndRest(Value x, Value y) {
-  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
-  auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
-  Value sum = add(x, y), added = subtract(sum, x);
-  Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
-  Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));
-  return {sum, arith::SelectOp::create(b, code.loc, code.differs(lost, lost), zero, lost)};
-}
-
 /// As advance, of a long sum: what the addition rounds off is added up beside it.
 void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, ValueRange args,
                                 const Change &change) {
@@ -312,7 +300,7 @@ void FoldWriter::addCompensated(AccOp acc, const State &state, Values &next, Val
   Value x, y, term = product(acc, isProduct, x, y);
   if (isProduct)
     term = arith::MulFOp::create(b, code.loc, x, y);
-  auto [sum, lost] = sumAndRest(old, term);
+  auto [sum, lost] = sumAndRest(code, old, term);
   next[state.value] = select(sum, old);
   next[state.rest] = select(arith::AddFOp::create(b, code.loc, rest, lost), rest);
   code.bind(acc.getResult(), next[state.value]);
@@ -398,7 +386,7 @@ Values FoldWriter::joined(ValueRange left, ValueRange right) {
     auto [first, second] = sides(state.value);
     if (state.rest >= 0) {
       auto [one, other] = sides(state.rest);
-      auto [sum, lost] = sumAndRest(first, second);
+      auto [sum, lost] = sumAndRest(code, first, second);
       next[state.value] = sum;
       next[state.rest] =
           arith::AddFOp::create(b, code.loc, arith::AddFOp::create(b, code.loc, one, other), lost);
@@ -470,5 +458,15 @@ void FoldWriter::run() {
 }
 
 } // namespace
+
+std::pair<Value, Value> moa::sumAndRest(ScalarCode &code, Value x, Value y) {
+  OpBuilder &b = code.b;
+  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, code.loc, u, v); };
+  auto subtract = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, code.loc, u, v); };
+  Value sum = add(x, y), added = subtract(sum, x);
+  Value lost = add(subtract(x, subtract(sum, added)), subtract(y, added));
+  Value zero = code.constant(cast<TypedAttr>(b.getZeroAttr(lost.getType())));
+  return {sum, arith::SelectOp::create(b, code.loc, code.differs(lost, lost), zero, lost)};
+}
 
 void moa::emitFold(ScalarCode &code, FoldOp fold) { FoldWriter(code, fold).run(); }

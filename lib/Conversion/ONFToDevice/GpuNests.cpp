@@ -212,6 +212,42 @@ int64_t getExponent(const rows::Factors &weights) {
   return exponent;
 }
 
+/// The most indices that 64 rows from a multiple of 64 on visit, found at samples of rows and symbols: none
+/// where they may be many. It decides about shapes, not about results.
+std::optional<int64_t> countVisited(const TilePlan &plan) {
+  auto pieces = onf::FoldOp(plan.fold).getPieces();
+  bool isPlain = llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
+    return acc.getMonoid() == Monoid::add && acc.getRefs().empty();
+  });
+  if (!pieces || pieces->size() != 1 || !isPlain)
+    return std::nullopt;
+  constexpr int64_t few = 512, rows = 64;
+  auto piece = cast<PieceAttr>((*pieces)[0]);
+  MLIRContext *context = piece.getContext();
+  auto extreme = [&](AffineMap map, int64_t row, int64_t symbol, bool isLower) -> std::optional<int64_t> {
+    SmallVector<Attribute> operands, values;
+    for (unsigned k = 0; k < map.getNumInputs(); ++k)
+      operands.push_back(IntegerAttr::get(IndexType::get(context), k >= map.getNumDims() ? symbol : row + k * (rows - 1)));
+    if (failed(map.constantFold(operands, values)) || values.empty())
+      return std::nullopt;
+    std::optional<int64_t> result;
+    for (Attribute value : values) {
+      int64_t number = cast<IntegerAttr>(value).getInt();
+      result = !result ? number : isLower ? std::max(*result, number) : std::min(*result, number);
+    }
+    return result;
+  };
+  int64_t most = 0;
+  for (int64_t symbol : {int64_t(1) << 20, (int64_t(1) << 20) + 37})
+    for (int64_t row = 0; row < 128 * rows; row += rows) {
+      auto low = extreme(piece.getVisitLower(), row, symbol, true), high = extreme(piece.getVisitUpper(), row, symbol, false);
+      if (!low || !high)
+        return std::nullopt;
+      most = std::max(most, *high - std::max<int64_t>(*low, 0));
+    }
+  return most <= few ? std::optional(most) : std::nullopt;
+}
+
 TileFold describe(TilePlan &plan) {
   TileFold fold;
   fold.extent = constantOf(plan.fold.getExtent());
@@ -228,6 +264,13 @@ TileFold describe(TilePlan &plan) {
       for (Value factor : factors)
         counter.add(factor);
   }
+  fold.isProduct = plan.product.has_value();
+  for (const TileProduct &prior : plan.priors) {
+    TileColumns columns(prior.right.columns);
+    fold.priorBytes += paddedColumns(prior.length) * columns.paddedBytes();
+    fold.priorSums += prior.joined ? 0 : columns.padded() / 2;
+  }
+  fold.visited = fold.isProduct ? fold.extent : countVisited(plan);
   fold.weights = plan.folded.carriers.size();
   fold.states = plan.folded.scalars.size();
   fold.terms = countTerms(plan);
@@ -255,7 +298,7 @@ TileFold describe(TilePlan &plan) {
   for (const rows::Score &score : plan.folded.scores)
     if (score.type.isIndex())
       fold.counts.integer += 1; // a sum of integers becomes a float
-  if (GuardOp guard = rows::getGuard(plan.fold)) {
+  if (GuardOp guard = rows::getGuard(plan.fold); guard && !fold.isProduct) {
     fold.guarded = true;
     fold.listBytes = tileListBytes(plan);
     counter.add(guard.getCondition());
@@ -280,7 +323,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     }
     if (auto plan = findTiles(nest, result.why))
       result.fold = describe(*plan);
-    else // a product does not ask whether it is chosen
+    if (!result.fold || result.fold->isProduct) // a product of warps does not ask whether it is chosen
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width};

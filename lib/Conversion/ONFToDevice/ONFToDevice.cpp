@@ -1,11 +1,14 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
+#include "dialects/MoA/IR/Monoid.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Conversion/ONFToVector/Running.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -29,13 +32,14 @@ class RowKernel {
 public:
   RowKernel(onf::ForOp nest, device::ProgramOp program, unsigned number, int64_t threads)
       : nest(nest), program(program), number(number), threads(threads),
-        b(program.getContext()) {}
+        b(program.getContext()), running(rows::findRunningFold(nest)) {}
   LogicalResult run();
 
 private:
   std::string blocks();
   void bindIndices(ScalarCode &code);
   void statements(ScalarCode &code, Block &block);
+  void runFold(ScalarCode &code);
   StringRef extent(unsigned axis) {
     return cast<StringAttr>(nest.getExtents()[axis]).getValue();
   }
@@ -49,6 +53,7 @@ private:
   unsigned number;
   int64_t threads;
   OpBuilder b;
+  std::optional<rows::RunningFold> running; // along an axis that blocks do not share
   Value inside; // whether this thread has a row; null: it has
 };
 } // namespace
@@ -59,7 +64,8 @@ std::string RowKernel::blocks() {
     return "1";
   SymExpr count = *SymExpr::parse(tiles());
   for (unsigned axis = 0; axis + 1 < rank; ++axis)
-    count = *SymExpr::parse(extent(axis)) * count;
+    if (!running || axis != running->axis)
+      count = *SymExpr::parse(extent(axis)) * count;
   return count.str();
 }
 
@@ -88,14 +94,15 @@ void RowKernel::bindIndices(ScalarCode &code) {
                                   radix);
     return result;
   };
-  Value tile = digit(code.symbol(tiles()), rank - 1, "tile");
+  Value tile = digit(code.symbol(tiles()), rank - 1 - running.has_value(), "tile");
   Value first = arith::MulIOp::create(b, code.loc, tile, code.index(threads));
   code.row = arith::AddIOp::create(b, code.named(nameOf(rank - 1)), first, thread);
   Block &body = nest.getBody().front();
   code.bind(body.getArgument(rank - 1), code.row);
   for (int64_t axis = rank - 2; axis >= 0; --axis)
-    code.bind(body.getArgument(axis),
-              digit(code.symbol(extent(axis)), axis, nameOf(axis)));
+    if (!running || axis != running->axis)
+      code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis - (running && running->axis < axis),
+                                              nameOf(axis)));
   inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.row,
                                  code.symbol(extent(rank - 1)));
 }
@@ -104,9 +111,10 @@ void RowKernel::bindIndices(ScalarCode &code) {
 void RowKernel::statements(ScalarCode &code, Block &block) {
   for (Operation &op : block) {
     code.loc = op.getLoc();
-    if (auto fold = dyn_cast<onf::FoldOp>(op))
-      emitFold(code, fold);
-    else if (auto store = dyn_cast<onf::StoreOp>(op))
+    if (auto fold = dyn_cast<onf::FoldOp>(op)) {
+      if (!running)
+        emitFold(code, fold);
+    } else if (auto store = dyn_cast<onf::StoreOp>(op))
       code.store(store);
     else if (auto loop = dyn_cast<onf::ForOp>(op)) {
       std::function<void(unsigned)> inner = [&](unsigned axis) {
@@ -124,6 +132,66 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
   }
 }
 
+/// The axis of a running fold in order, in steps of several indices whose terms are read together: what has
+/// been added up so far is stored, then one index is added.
+void RowKernel::runFold(ScalarCode &code) {
+  constexpr int64_t together = 8;
+  onf::FoldOp fold = running->fold;
+  SmallVector<onf::AccOp> accs = rows::getAccs(fold);
+  Value axis = nest.getBody().getArgument(running->axis), j = fold.getBody().getArgument(0);
+  Value end = code.symbol(fold.getExtent());
+  auto zeroOf = [&](onf::AccOp acc) {
+    return code.constant(cast<TypedAttr>(getIdentity(Monoid::add, acc.getResult().getType())));
+  };
+  ScalarCode::Values inits;
+  std::vector<std::string> names{"step"};
+  for (onf::AccOp acc : accs) {
+    inits.append(2, zeroOf(acc)); // the sum, and what additions have rounded off
+    names.insert(names.end(), {acc.getName().str(), acc.getName().str() + "_rest"});
+  }
+  SymExpr steps = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
+  code.loop(code.index(0), code.symbol(steps.str()), inits, names, [&](Value step, ValueRange olds) {
+    Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
+    SmallVector<ScalarCode::Values> terms(together);
+    ScalarCode::Values places;
+    for (int64_t k = 0; k < together; ++k) {
+      places.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
+      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, places[k], end);
+      SmallVector<Type> types;
+      for (onf::AccOp acc : accs)
+        types.push_back(acc.getResult().getType());
+      terms[k] = code.branch(exists, types, [&] {
+        code.bind(j, places[k]);
+        ScalarCode::Values values;
+        for (onf::AccOp acc : accs)
+          values.push_back(code.eval(rows::getYielded(acc.getValue())));
+        return values;
+      }, [&] {
+        ScalarCode::Values zeros;
+        for (onf::AccOp acc : accs)
+          zeros.push_back(zeroOf(acc));
+        return zeros;
+      });
+    }
+    ScalarCode::Values sums(olds);
+    for (int64_t k = 0; k < together; ++k) {
+      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, places[k], end);
+      code.when(isStored, [&] {
+        code.bind(axis, places[k]);
+        for (auto [number, result] : llvm::enumerate(fold.getResults()))
+          code.bind(result, arith::AddFOp::create(b, code.loc, sums[2 * number], sums[2 * number + 1]));
+        statements(code, nest.getBody().front());
+      });
+      for (size_t number = 0; number < accs.size(); ++number) {
+        auto [sum, lost] = sumAndRest(code, sums[2 * number], terms[k][number]);
+        sums[2 * number] = sum;
+        sums[2 * number + 1] = arith::AddFOp::create(b, code.loc, sums[2 * number + 1], lost);
+      }
+    }
+    return sums;
+  });
+}
+
 LogicalResult RowKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
@@ -139,7 +207,7 @@ LogicalResult RowKernel::run() {
   bindIndices(code);
   if (chosen)
     inside = code.both(code.eval(chosen), inside);
-  code.when(inside, [&] { statements(code, nest.getBody().front()); });
+  code.when(inside, [&] { running ? runFold(code) : statements(code, nest.getBody().front()); });
   return failure(code.failed);
 }
 

@@ -18,7 +18,8 @@ struct Schedule;
 llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
                                    const Schedule *given);
 
-/// `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td describes them.
+/// `onf-fuse-nests`, `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td describes them.
+std::unique_ptr<mlir::Pass> createFuseNestsPass();
 std::unique_ptr<mlir::Pass> createLiftGpuPass(std::string machine = "h200");
 std::unique_ptr<mlir::Pass> createConvertONFToDevicePass();
 

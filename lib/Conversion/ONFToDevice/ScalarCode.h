@@ -118,6 +118,9 @@ private:
 /// Writes a fold and binds its results: scalars to their values, states with
 /// axes to private arrays.
 void emitFold(ScalarCode &code, onf::FoldOp fold);
+/// x + y as it is rounded, and what rounding took, exactly; what is not finite loses nothing
+/// (D. E. Knuth, The Art of Computer Programming 2, 4.2.2).
+std::pair<mlir::Value, mlir::Value> sumAndRest(ScalarCode &code, mlir::Value x, mlir::Value y);
 
 } // namespace moa
 

@@ -38,12 +38,70 @@ void TileKernel::passTurn(ScalarCode &code) {
       arith::RemUIOp::create(b, code.named("next_warpgroup"), next, code.index(plan.shape.warpgroups)));
 }
 
+/// The same of a product, whose weights are there.
+TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds, bool isFirst) {
+  auto [stage, parity] = stageOf(code, n);
+  Running next = olds;
+  Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
+  if (isFirst)
+    next.sums[0].weights = Value();
+  else
+    startCarriers(code, last, next);
+  device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
+  auto ring = cast<RingType>(weightRing.tiles.getType());
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
+  bool isTransposed = plan.product->left.isTransposed;
+  Value weights = device::LoadFragmentOp::create(
+      b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
+      isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
+  device::ArriveOp::create(b, code.loc, weightRing.empty, stage);
+  if (!isFirst)
+    finishCarriers(code, last, next);
+  device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
+  next.sums[0].weights = weights;
+  return next;
+}
+
+/// The folds in front of the tiles, each of which is one contraction of the rows.
+void TileKernel::contractPriors(ScalarCode &code) {
+  Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
+  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings)) {
+    auto isOfRows = [&](unsigned k) {
+      return prior.length == plan.folded.scores[k].extent &&
+             isSameTile(prior.left, plan.rowOperands[k], prior.fold.getBody().getArgument(0),
+                        plan.folded.scores[k].fold.getBody().getArgument(0));
+    };
+    unsigned k = 0;
+    while (!isOfRows(k))
+      ++k;
+    device::WaitOp::create(b, code.loc, ring.full, zero, zero);
+    Value sum = device::ContractOp::create(
+        b, code.named(prior.acc.getName()), typeOver(Over::tile(padded(prior.right.columns)), b.getF32Type()),
+        rowRings[k].tiles, offset, ring.tiles, zero, Value(), /*transposed=*/false, IntegerAttr());
+    sum = device::AwaitOp::create(b, code.loc, sum.getType(), sum, 0);
+    if (prior.condition) {
+      code.open(); // the same for all rows of the block
+      code.bind(plan.nest.getBody().getArguments().back(), firstRow);
+      Value holds = code.eval(prior.condition);
+      code.close();
+      sum = map(code, "before", sum, Over::tile(padded(prior.right.columns)), {b.getF32Type()},
+                [&](ValueRange in, ValueRange) {
+        Value none = code.constant(b.getF32FloatAttr(0));
+        return Values{arith::SelectOp::create(b, code.loc, holds, in[0], none)};
+      })[0];
+    }
+    priorSums.push_back(sum);
+  }
+}
+
 /// The states after the tile at a position, and its weights. Those of the tile before
 /// are multiplied with their operand here, where `overlapped` while this tile's states
 /// are computed; the first tile has none before. It may be masked or not.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
+  if (plan.product)
+    return iterateProduct(code, n, olds, isFirst);
   int64_t carriers = plan.folded.carriers.size();
   auto [stage, parity] = stageOf(code, n);
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
@@ -152,7 +210,8 @@ static bool readsInFront(const TilePlan &plan) {
   Value choices = onf::ForOp(plan.nest).getChoices();
   return plan.nest.getBody()
       .walk([&](LoadOp load) {
-        bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices;
+        bool inFold = plan.fold->isProperAncestor(load) || load.getArray() == choices ||
+                      llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold->isProperAncestor(load); });
         return !inFold && load.getArray().getType().getRank() != 0 ? WalkResult::interrupt()
                                                                    : WalkResult::advance();
       })
@@ -168,8 +227,7 @@ std::optional<unsigned> TileKernel::findRowAxis(StoreOp store, Value loopIndex,
   Value row = plan.nest.getBody().getArguments().back();
   Value ring = ringFor(element);
   if (!ring || rank < 2 || rank > 5 ||
-      cast<RingType>(ring.getType()).getColumns() < padded(plan.folded.carriers[carrier].extents[0]) ||
-      plan.folded.carriers[carrier].extents[0] % 8 != 0 ||
+      cast<RingType>(ring.getType()).getColumns() < padded(columnsOf(carrier)) || columnsOf(carrier) % 8 != 0 ||
       store.getTerms().size() != rank || store.getConstant() != "0" ||
       store.getTerms().back() != loopIndex || !store.getValue().getType().isF32())
     return std::nullopt;
@@ -205,6 +263,14 @@ void TileKernel::bindFinals(ScalarCode &code, ValueRange in, ValueRange at) {
     code.bind(resultOf(scalar.acc), value);
 }
 
+/// An element of a carrier, which is what a fold in front has been joined with, or of such a fold.
+void TileKernel::bindSum(ScalarCode &code, unsigned number, Value value) {
+  code.bind(sumOf(number), value);
+  for (const TileProduct &prior : plan.priors)
+    if (prior.joined && prior.carrier == number)
+      code.bind(prior.joined, value);
+}
+
 /// The states without axes, then these carriers.
 Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   unsigned count = plan.folded.scalars.size();
@@ -219,7 +285,7 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
                                ArrayRef<unsigned> carriers, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   Values inputs = inputsOf(finals, carriers);
-  int64_t extent = carriers.empty() ? 0 : plan.folded.carriers[carriers[0]].extents[0];
+  int64_t extent = carriers.empty() ? 0 : columnsOf(carriers[0]);
   int64_t columns = padded(extent);
   map(code, "", inputs, carriers.empty() ? Over::rows() : Over::tile(columns), {},
       [&](ValueRange in, ValueRange at) {
@@ -231,7 +297,7 @@ void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block
     if (!carriers.empty()) {
       code.bind(loopIndex, at[1]);
       for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
-        code.bind(resultOf(plan.folded.carriers[number].acc), value);
+        bindSum(code, number, value);
       if (columns != extent)
         inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
                                                          at[1], code.index(extent)));
@@ -260,7 +326,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
                            ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
   Values inputs = inputsOf(finals, carriers);
-  int64_t extent = plan.folded.carriers[carriers[0]].extents[0], columns = padded(extent);
+  int64_t extent = columnsOf(carriers[0]), columns = padded(extent);
   Type element = store.getArray().getType().getElementType();
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
@@ -270,7 +336,7 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
     bindFinals(code, in, at);
     code.bind(loopIndex, at[1]);
     for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
-      code.bind(resultOf(plan.folded.carriers[number].acc), value);
+      bindSum(code, number, value);
     auto result = [&] { return Values{code.eval(store.getValue())}; };
     // Without branches, so that all elements' loads are in flight at once.
     if (isEager) {
@@ -324,6 +390,9 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
       for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
         if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
           which.push_back(k);
+      for (auto [k, prior] : llvm::enumerate(plan.priors))
+        if (!prior.joined && prior.fold.getResult(0) == at.getState() && !is_contained(which, plan.folded.carriers.size() + k))
+          which.push_back(plan.folded.carriers.size() + k);
     });
     StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
     for (unsigned k = 0; which.empty(); ++k)
@@ -357,8 +426,12 @@ void TileKernel::consume(ScalarCode &code) {
         b, code.named("rows"), typeOver(Over::tile(type.getColumns()), type.getElementType()),
         ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
   }
+  contractPriors(code);
   planRepairs();
   Running inits = initialise(code);
+  for (auto [prior, sum] : llvm::zip_equal(plan.priors, priorSums))
+    if (prior.joined)
+      inits.sums[prior.carrier].sum = sum;
   Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, numTiles,
                                      code.index(0));
   SmallVector<Type> types;
@@ -391,7 +464,9 @@ void TileKernel::consume(ScalarCode &code) {
     finishCarriers(code, last, running);
     return running.values();
   }, [&] { return inits.values(); });
-  finish(code, conclude(code, inits.with(finals)));
+  Values results = conclude(code, inits.with(finals));
+  results.append(priorSums);
+  finish(code, results);
 }
 
 } // namespace moa::tiles

@@ -80,7 +80,10 @@ private:
   mlir::Value hasAllRows(ScalarCode &code);
   void copy(ScalarCode &code, const TileOperand &operand, mlir::Value first,
             const Ring &ring, mlir::Value stage);
+  void copyAt(ScalarCode &code, const TileOperand &operand, mlir::Value first, mlir::Value column,
+              const Ring &ring, mlir::Value stage);
   std::pair<mlir::Value, mlir::Value> stageOf(ScalarCode &code, mlir::Value n);
+  void makeProductRings(ScalarCode &code);
   void produce(ScalarCode &code);
 
   //===--- Lists of tiles (TileLists.cpp) ---------------------------------===//
@@ -200,6 +203,8 @@ private:
     const Presence *presence; // null: every row sees every key
   };
   void consume(ScalarCode &code);
+  void contractPriors(ScalarCode &code);
+  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, bool isFirst);
   void planRepairs();
   llvm::SmallVector<std::string> namesOf(const Running &running);
   Running initialise(ScalarCode &code);
@@ -263,6 +268,17 @@ private:
   Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
                  llvm::ArrayRef<unsigned> carriers, unsigned rowAxis, mlir::Value loopIndex);
+  /// Of a carrier or, behind these, of a fold in front of the tiles.
+  int64_t columnsOf(unsigned number) {
+    size_t carriers = plan.folded.carriers.size();
+    return number < carriers ? plan.folded.carriers[number].extents[0] : plan.priors[number - carriers].right.columns;
+  }
+  void bindSum(ScalarCode &code, unsigned number, mlir::Value value);
+  mlir::Value sumOf(unsigned number) {
+    size_t carriers = plan.folded.carriers.size();
+    return number < carriers ? resultOf(plan.folded.carriers[number].acc)
+                             : plan.priors[number - carriers].fold.getResult(0);
+  }
   mlir::Value resultOf(onf::AccOp acc) {
     llvm::SmallVector<onf::AccOp> accs = rows::getAccs(plan.fold);
     return plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
@@ -339,7 +355,9 @@ private:
   device::ProgramOp program;
   unsigned number;
   mlir::OpBuilder b;
-  llvm::SmallVector<Ring> rowRings, keyRings, carriedRings;
+  llvm::SmallVector<Ring> rowRings, keyRings, carriedRings, priorRings;
+  Ring weightRing; // of a product
+  Values priorSums;
   mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
   mlir::Value choice;     // whether the nest runs, null where it always does; an onf value
   mlir::Value chosen;     // the same of the block

@@ -69,7 +69,10 @@ SmallVector<unsigned> axesOf(ArrayRef<Value> values, ForOp nest) {
   return axes;
 }
 
-void TileKernel::findPredicate() { predicate = readPredicate(plan); }
+void TileKernel::findPredicate() {
+  if (!plan.product)
+    predicate = readPredicate(plan);
+}
 
 /// A name for an array of the workspace that nothing else has.
 std::string TileKernel::freshName(StringRef wish) {
@@ -392,5 +395,5 @@ Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<boo
 
 int64_t moa::tileListBytes(const TilePlan &plan) {
   // Two lists of 16-bit numbers, and the counts of the warps.
-  return tiles::readPredicate(plan) ? 2 * 2 * tiles::kRoom + 32 * 4 : 0;
+  return !plan.product && tiles::readPredicate(plan) ? 2 * 2 * tiles::kRoom + 32 * 4 : 0;
 }

@@ -4,11 +4,17 @@
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Support/Shorten.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
+
+/// Products of integers are at most 2^14, so that sums of as many have 22 bits: exact in
+/// i32, and as floats.
+static constexpr int64_t kLongest = 256;
+static_assert(kLongest << 14 <= 1 << 22);
 
 namespace {
 
@@ -27,6 +33,10 @@ private:
   }
   bool refuseChain(const Twine &found);
   bool findFold();
+  bool findPriors(ArrayRef<FoldOp> folds);
+  std::optional<TilePlan> findProduct();
+  bool checkPriors();
+  void joinPriors();
   bool checkType(const rows::Factors &factors, Type &element);
   bool checkLength(Value inner, int64_t length, Type element, StringRef what);
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
@@ -66,15 +76,95 @@ static std::string describe(ArrayRef<FoldOp> folds) {
   return folds.size() > kShown ? text + " …" : text;
 }
 
+/// Folds in front of the one over tiles: products, all of which one tile holds.
+bool Planner::findPriors(ArrayRef<FoldOp> folds) {
+  for (FoldOp fold : folds) {
+    std::string ignored;
+    auto product = findTileProduct(fold, ignored);
+    if (!product || product->left.isTransposed || product->length > kLongest)
+      return false;
+    plan.priors.push_back(std::move(*product));
+  }
+  return true;
+}
+
+/// They contract the rows that the scores do, over all columns of these.
+bool Planner::checkPriors() {
+  return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
+    bool isOfRows = llvm::any_of(llvm::zip(plan.rowOperands, plan.folded.scores), [&](auto pair) {
+      auto &[rows, score] = pair;
+      return prior.length == score.extent && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
+                                                        score.fold.getBody().getArgument(0));
+    });
+    return isOfRows || refuse("a fold in front of the one over tiles contracts other rows than this");
+  });
+}
+
+/// x, or x where a condition holds and else 0, is added to an element of a carrier and used for nothing else.
+void Planner::joinPriors() {
+  for (TileProduct &prior : plan.priors) {
+    Value sum = prior.fold.getResult(0);
+    auto at = sum.hasOneUse() ? dyn_cast<AtOp>(*sum.getUsers().begin()) : AtOp();
+    if (!at || !at->hasOneUse())
+      continue;
+    Value part = at.getResult(), condition;
+    if (auto select = dyn_cast<arith::SelectOp>(*part.getUsers().begin())) {
+      if (select.getTrueValue() != part || !matchPattern(select.getFalseValue(), m_AnyZeroFloat()) ||
+          deps.on(select.getCondition(), at.getIndices()[0]) || !select->hasOneUse() ||
+          !isSameForRows(select.getCondition(), plan.nest.getBody().getArguments().back()))
+        continue;
+      condition = select.getCondition();
+      part = select.getResult();
+    }
+    auto added = dyn_cast<arith::AddFOp>(*part.getUsers().begin());
+    auto other = added ? (added.getLhs() == part ? added.getRhs() : added.getLhs()).getDefiningOp<AtOp>() : AtOp();
+    if (!other || other.getIndices() != at.getIndices() || !other->hasOneUse())
+      continue;
+    for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+      bool isTaken = llvm::any_of(plan.priors, [&, k = k](const TileProduct &p) { return p.joined && p.carrier == k; });
+      AccOp acc = carrier.acc;
+      auto accs = rows::getAccs(plan.fold);
+      Value result = plan.fold.getResult(llvm::find(accs, acc) - accs.begin());
+      if (other.getState() == result && acc.getRefs().empty() && carrier.extents[0] == prior.right.columns && !isTaken) {
+        prior.joined = added.getResult();
+        prior.condition = condition;
+        prior.carrier = k;
+        break;
+      }
+    }
+  }
+}
+
+/// A nest that is one product and nothing else.
+std::optional<TilePlan> Planner::findProduct() {
+  Block &body = plan.nest.getBody().front();
+  auto folds = llvm::to_vector(body.getOps<FoldOp>());
+  std::string ignored;
+  auto product = folds.size() == 1 && !plan.nest.getChoices() ? findTileProduct(folds[0], ignored) : std::nullopt;
+  if (!product)
+    return std::nullopt;
+  plan.fold = product->fold;
+  rows::Carrier carrier{product->acc, 0, Float32Type::get(body.getParentOp()->getContext()), {}, {}, {}};
+  carrier.extents.push_back(product->right.columns);
+  carrier.row.narrow = onf::LoadOp(product->left.load).getResult().getType();
+  plan.folded.carriers.push_back(carrier);
+  plan.folded.passes = plan.folded.operands = 1;
+  plan.carried.push_back(product->right);
+  plan.product = std::move(product);
+  if (!checkEpilogue())
+    return std::nullopt;
+  return plan;
+}
+
 bool Planner::findFold() {
   Block &body = plan.nest.getBody().front();
   if (body.getNumArguments() == 0)
     return refuse("the nest has no axes");
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
-  if (folds.size() != 1)
+  if (folds.empty() || !findPriors(ArrayRef(folds).drop_back()))
     return refuse("the nest has " + Twine(folds.size()) + " folds" + describe(folds) +
                   ", where tiles take one");
-  plan.fold = folds[0];
+  plan.fold = folds.back();
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
   auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found,
                                /*integers=*/true);
@@ -123,11 +213,6 @@ bool Planner::checkType(const rows::Factors &factors, Type &element) {
   element = type;
   return true;
 }
-
-/// Products of integers are at most 2^14, so that sums of as many have 22 bits: exact in
-/// i32, and as floats.
-static constexpr int64_t kLongest = 256;
-static_assert(kLongest << 14 <= 1 << 22);
 
 /// Whether tiles may have so many columns; `what` begins the sentence that says why not.
 bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef what) {
@@ -242,13 +327,16 @@ bool Planner::findOperands() {
 
 /// Loops behind the fold run over the axis of one carrier.
 bool Planner::checkEpilogue() {
+  auto isColumns = [](StringRef extent) {
+    return [=](const auto &product) { return extent == std::to_string(product.right.columns); };
+  };
   for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
     if (loop.getExtents().size() != 1)
       return refuse("an output loop has several axes");
     StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
     bool known = llvm::any_of(plan.folded.carriers, [&](const rows::Carrier &carrier) {
       return extent == std::to_string(carrier.extents[0]);
-    });
+    }) && llvm::all_of(plan.priors, isColumns(extent));
     WalkResult inner = loop.getBody().walk([](Operation *op) {
       return isa<ForOp, FoldOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
     });
@@ -260,8 +348,12 @@ bool Planner::checkEpilogue() {
 }
 
 std::optional<TilePlan> Planner::run() {
-  if (!findFold() || !findOperands() || !checkEpilogue())
+  if (auto product = findProduct())
+    return product;
+  plan = {.nest = plan.nest};
+  if (!findFold() || !findOperands() || !checkPriors() || !checkEpilogue())
     return std::nullopt;
+  joinPriors();
   return plan;
 }
 

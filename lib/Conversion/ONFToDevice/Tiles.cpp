@@ -182,6 +182,14 @@ void TileKernel::findRange(ScalarCode &code) {
 
 /// The tiles of keys that every row of the block sees, a stretch of the others.
 void TileKernel::findFullRange(ScalarCode &code) {
+  // Products have zeros where a guard keeps something out.
+  if (plan.product) {
+    firstFull = firstTile;
+    endFull = endTile;
+    numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);
+    numMasked = code.index(0);
+    return;
+  }
   bool isGuarded = !plan.fold.getBody().front().getOps<GuardOp>().empty();
   Value low = code.index(0), high = code.symbol(plan.fold.getExtent());
   if (isGuarded) {
@@ -273,8 +281,33 @@ std::pair<Value, Value> TileKernel::stageOf(ScalarCode &code, Value n) {
   return {stage, parity};
 }
 
+/// A tile of an operand of a product: from `first` on along its rows, and from `column`, if there is one.
+void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value first, Value column, const Ring &ring,
+                        Value stage) {
+  // What depends on the row is the same for all rows of the block.
+  code.open();
+  code.bind(plan.nest.getBody().getArguments().back(), firstRow);
+  Values coordinates;
+  for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back())) {
+    Value sum = axis == operand.rowAxis ? first : Value();
+    auto plus = [&](Value part) { sum = sum ? b.createOrFold<arith::AddIOp>(code.loc, sum, part) : part; };
+    for (auto &[term, factor] : subscript.terms)
+      if (term != operand.moving)
+        plus(b.createOrFold<arith::MulIOp>(code.loc, code.eval(term), code.symbol(factor.str())));
+    if (!sum || !subscript.constant.isZero())
+      plus(code.symbol(subscript.constant.str()));
+    coordinates.push_back(sum);
+  }
+  code.close();
+  Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
+  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), ring.tiles,
+                         stage, ring.full, stage);
+}
+
 void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
                       const Ring &ring, Value stage) {
+  if (operand.moving)
+    return copyAt(code, operand, first, Value(), ring, stage);
   Values coordinates;
   Value rows = operand.isTransposed ? code.index(0) : first;
   for (auto [axis, term] : llvm::enumerate(operand.load.getTerms().drop_back()))
@@ -286,9 +319,27 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
                          stage);
 }
 
+/// Rings of what products read beside the carried operand.
+void TileKernel::makeProductRings(ScalarCode &code) {
+  auto nameOf = [&](LoadOp load) { return program.getAllNames()[cast<BlockArgument>(load.getArray()).getArgNumber()]; };
+  auto typeOf = [](LoadOp load) { return load.getResult().getType(); };
+  for (const TileProduct &prior : plan.priors)
+    priorRings.push_back(makeRing(code, nameOf(prior.right.load), 1, padded(prior.length), prior.right.columns,
+                                  typeOf(prior.right.load), /*withEmpty=*/false));
+  if (!plan.product)
+    return;
+  const TileOperand &left = plan.product->left;
+  auto [across, along] = left.isTransposed ? std::pair(plan.shape.keys, plan.shape.rows())
+                                           : std::pair(plan.shape.rows(), plan.shape.keys);
+  weightRing = makeRing(code, nameOf(left.load), plan.shape.stages, across, along, typeOf(left.load),
+                        /*withEmpty=*/true);
+}
+
 void TileKernel::produce(ScalarCode &code) {
   for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
     copy(code, operand, firstRow, ring, code.index(0));
+  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
+    copy(code, prior.right, code.index(0), ring, code.index(0));
   code.loop(code.index(0), numTiles, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
@@ -301,6 +352,11 @@ void TileKernel::produce(ScalarCode &code) {
         copy(code, operand, first, ring, stage);
       }
     };
+    if (plan.product) {
+      const TileOperand &left = plan.product->left;
+      device::WaitOp::create(b, code.loc, weightRing.empty, stage, free);
+      copyAt(code, left, left.isTransposed ? first : firstRow, left.isTransposed ? firstRow : first, weightRing, stage);
+    }
     fill(plan.keyOperands, keyRings);
     fill(plan.carried, carriedRings);
   });
@@ -379,6 +435,7 @@ LogicalResult TileKernel::run() {
     for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
       for (const TileOperand &operand : *list)
         isOperand |= operand.load == load;
+    isOperand |= plan.product && plan.product->left.load == load;
     if (isOperand || load.getArray().getType().getRank() == 0)
       return;
     if (isSameForBlock(load))
@@ -409,6 +466,7 @@ LogicalResult TileKernel::run() {
   rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, depth);
   rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true,
         [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
+  makeProductRings(code);
   if (Type element = getResultElement(plan)) {
     auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);
     resultRing = device::SharedOp::create(b, code.named("result_ring"), type);

@@ -7,8 +7,17 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Schedule/GpuSchedule.h"
+#include "lib/Support/SymExpr.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace moa {
+
+/// constant + Σ factor · value, where sums and products with symbols are taken apart.
+struct LinearIndex {
+  SymExpr constant;
+  llvm::MapVector<mlir::Value, SymExpr> terms;
+  bool operator==(const LinearIndex &other) const;
+};
 
 /// An operand that is copied by tiles: an element X[…, r, …, k] with r the row or
 /// the key along `rowAxis` and k along the last axis.
@@ -18,7 +27,24 @@ struct TileOperand {
   int64_t columns = 0; ///< of the last axis
   /// Whether the fold's index runs along the last axis, and `columns` along `rowAxis`.
   bool isTransposed = false;
+  /// Of an operand of a `TileProduct`: its subscripts, and the index that runs along `rowAxis`.
+  std::vector<LinearIndex> subscripts;
+  mlir::Value moving;
   int64_t getBytes() const { return load.getResult().getType().getIntOrFloatBitWidth() / 8; }
+};
+
+/// A fold over a known range that sums up products of elements of arrays, x(i, j) · y(j, d), i the row
+/// and d the axis of its one state. Of x tiles of rows are copied or, where it is transposed, of
+/// indices of the fold with the rows along their columns.
+struct TileProduct {
+  mutable onf::FoldOp fold;
+  mutable onf::AccOp acc;
+  TileOperand left, right;
+  int64_t length = 0;
+  /// Of a fold in front of tiles whose sums are only added to those of a carrier: that sum, and the condition
+  /// under which they are (null: always). The carrier's sums start with them.
+  mlir::Value joined, condition;
+  unsigned carrier = 0;
 };
 
 /// What a nest must be for a kernel of tiles, and its operands.
@@ -28,9 +54,18 @@ struct TilePlan {
   rows::FoldPlan folded;
   llvm::SmallVector<TileOperand> rowOperands, keyOperands; // of the scores
   llvm::SmallVector<TileOperand> carried;                  // of the carriers
+  std::optional<TileProduct> product; // the fold, where it is one; its weights are elements of an array
+  /// Folds in front, of the rows that the scores have, over the whole of what they read.
+  std::vector<TileProduct> priors;
   TileShape shape;
 };
 
+/// Reads a fold of a nest as a product of tiles, or says why it is none.
+std::optional<TileProduct> findTileProduct(onf::FoldOp fold, std::string &why);
+/// Whether a value is the same for all of 64 rows from a multiple of 64 on.
+bool isSameForRows(mlir::Value value, mlir::Value row);
+/// Whether x, of a product, is the same tile as y, `xInner` and `yInner` being the indices of their columns.
+bool isSameTile(const TileOperand &x, const TileOperand &y, mlir::Value xInner, mlir::Value yInner);
 /// What a nest would be as a kernel of tiles, without a shape, or why it is none.
 std::optional<TilePlan> findTiles(onf::ForOp nest, std::string &why);
 /// The temporaries of a kernel whose last axis is interleaved in memory (`getInterleaved` of

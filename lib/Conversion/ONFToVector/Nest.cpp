@@ -41,7 +41,8 @@ NestEmitter::NestEmitter(onf::KernelOp kernel, ForOp nest, Value chosen, unsigne
   if (rank)
     tiles.back() = llvm::alignTo(tiles.back(), emitter.lanes);
   emitter.loc = nest.getLoc();
-  split = findSplit();
+  running = findRunningFold(nest);
+  split = running ? FoldOp() : findSplit();
   if (split)
     planTotals();
 }
@@ -85,6 +86,8 @@ void NestEmitter::countTasks(OpBuilder builder, StringRef suffix,
   counting.arguments = function.getArgument(0);
   Value count = counting.here().index(1);
   for (unsigned axis = 0; axis != tiles.size(); ++axis) {
+    if (running && axis == running->axis)
+      continue;
     Value size = counting.extent(extentOf(axis));
     Build b = counting.here();
     count = b.mul(count, b.max(b.ceilDiv(size, tileOf(axis)), b.index(0)));
@@ -143,12 +146,15 @@ void NestEmitter::emitTask(Value number) {
     group = b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, groups);
     rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, groups);
   }
+  unsigned first = running && running->axis == 0;
   for (unsigned axis = tiles.size(); axis-- > 0;) {
+    if (running && axis == running->axis)
+      continue;
     Value size = emitter.extent(extentOf(axis));
     Value count = emitter.at(0).max(emitter.at(0).ceilDiv(size, tileOf(axis)),
                                     emitter.at(0).index(1));
     Build b = emitter.here();
-    digits[axis] = axis == 0 ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
+    digits[axis] = axis == first ? rest : b.b.createOrFold<arith::RemUIOp>(emitter.loc, rest, count);
     rest = b.b.createOrFold<arith::DivUIOp>(emitter.loc, rest, count);
   }
   overFactors(0, digits);
@@ -158,6 +164,8 @@ void NestEmitter::emitTask(Value number) {
 void NestEmitter::overFactors(unsigned axis, ArrayRef<Value> digits) {
   if (axis == tiles.size())
     return emitTile(Value());
+  if (running && axis == running->axis)
+    return overFactors(axis + 1, digits);
   Value base = emitter.here().mul(digits[axis], tileOf(axis));
   if (axis + 1 == tiles.size())
     return emitTile(base);
@@ -205,6 +213,8 @@ void NestEmitter::emitRows(Value firstRow) {
     tile.lastRow = b.sub(size, b.index(1));
     tile.vectors = b.ceilDiv(tile.rows, emitter.lanes);
   }
+  if (running)
+    return emitRunning();
   if (!split)
     return finishTile();
   return merging ? emitMerge() : emitParts();
@@ -271,12 +281,53 @@ void NestEmitter::emitRowCode() {
     return emitStores(block, Value());
   emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
     bindRows(emitter, emitter.top(), laneIndex(), v);
-    Build b = emitter.here();
-    auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
-    Value lane = vector::StepOp::create(b.b, emitter.loc, type);
-    Value first = b.add(emitter.tile.base, b.mul(v, emitter.lanes));
-    Value left = b.sub(emitter.tile.extent, first);
-    emitStores(block, b.slt(lane, b.splat(left, emitter.lanes)));
+    emitStores(block, laneMask());
+  });
+}
+
+/// Which lanes of the vector that is bound have rows.
+Value NestEmitter::laneMask() {
+  Build b = emitter.here();
+  auto type = VectorType::get({emitter.lanes}, b.b.getIndexType());
+  Value lane = vector::StepOp::create(b.b, emitter.loc, type), number;
+  for (Scope *scope : llvm::reverse(emitter.stack))
+    if ((number = scope->vectorNumber))
+      break;
+  Value first = b.add(emitter.tile.base, b.mul(number, emitter.lanes));
+  Value left = b.sub(emitter.tile.extent, first);
+  return b.slt(lane, b.splat(left, emitter.lanes));
+}
+
+/// For each vector of rows the axis of a running fold in order: what has been added up so far is stored,
+/// then one index is added.
+void NestEmitter::emitRunning() {
+  SmallVector<AccOp> accs = getAccs(running->fold);
+  Value axis = nest.getBody().getArgument(running->axis), j = running->fold.getBody().getArgument(0);
+  emitter.loop(emitter.here().index(0), emitter.tile.vectors, 1, [&](Value v) {
+    bindRows(emitter, emitter.top(), laneIndex(), v);
+    Value mask = laneMask();
+    Emitter::Values inits;
+    for (AccOp acc : accs) // the sum, and what additions have rounded off
+      inits.append(2, emitter.here().identity(Monoid::add, emitter.rowType(acc.getResult().getType())));
+    Value end = emitter.extent(running->fold.getExtent());
+    emitter.loop(emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
+                 [&](Value t, ValueRange sums) {
+      emitter.top().values[axis] = t;
+      for (auto [k, result] : llvm::enumerate(running->fold.getResults()))
+        emitter.top().values[result] = emitter.here().combine(Monoid::add, sums[2 * k], sums[2 * k + 1]);
+      emitStores(nest.getBody().front(), mask);
+      return emitter.branch(emitter.here().slt(t, end), sums.getTypes(), [&] {
+        emitter.top().values[j] = t;
+        Emitter::Values next;
+        for (auto [k, acc] : llvm::enumerate(accs)) {
+          Value term = emitter.evalTerm(acc);
+          Build b = emitter.here();
+          auto [sum, rest] = b.addCompensated(sums[2 * k], sums[2 * k + 1], b.splat(term, emitter.lanes));
+          next.append({sum, rest});
+        }
+        return next;
+      }, [&] { return Emitter::Values(sums); });
+    });
   });
 }
 

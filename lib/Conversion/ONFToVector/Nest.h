@@ -3,6 +3,7 @@
 #define MOA_CONVERSION_ONFTOVECTOR_NEST_H
 
 #include "lib/Conversion/ONFToVector/Emitter.h"
+#include "lib/Conversion/ONFToVector/Running.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 
 namespace moa::rows {
@@ -39,6 +40,8 @@ private:
   void emitTileFold(onf::FoldOp fold);
   bool isTileFold(onf::FoldOp fold);
   void emitRowCode();
+  void emitRunning();
+  mlir::Value laneMask();
   void emitStores(mlir::Block &block, mlir::Value laneMask);
   mlir::Value laneIndex();
   int64_t tileOf(unsigned axis) const { return tiles[axis]; }
@@ -69,6 +72,7 @@ private:
   llvm::SmallVector<int64_t> tiles; // rows per task, per axis
   Emitter emitter;
   bool merging;
+  std::optional<RunningFold> running; // along an axis that tasks do not share
   onf::FoldOp split; // or null
   llvm::SmallVector<StateBuffer> totals; // of a part, without storage
   llvm::SmallVector<int64_t> offsets;

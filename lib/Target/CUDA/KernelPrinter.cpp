@@ -429,7 +429,7 @@ std::string KernelPrinter::printSignature() {
   for (const std::string &symbol : launch.parameters.symbols)
     words.push_back("int64_t " + names.of(symbol));
   std::string line = "__global__ void __launch_bounds__(" + std::to_string(launch.threads) +
-                     (launch.sharedBytes ? ", 1) " : ") ") + launch.name + "(";
+                     (launch.sharedBytes ? ", " + std::to_string(launch.residents) + ") " : ") ") + launch.name + "(";
   return wrapLine(line + llvm::join(words, ", ") + ") {", 4) + "\n";
 }
 

@@ -83,6 +83,14 @@ void Collector::visit(Operation *op) {
         }
         launch.sharedBytes = llvm::alignTo(launch.sharedBytes, 8);
       })
+      .Case<device::SpecializeOp>([&](device::SpecializeOp roles) {
+        // Threads start with an equal share of what the roles have, in units of 8.
+        constexpr int64_t all = 65536; // of a multiprocessor, compute capability 9.0
+        int64_t groups = roles.getWarpgroups() + 1;
+        int64_t sum = roles.getWarpgroups() * roles.getConsumerRegisters() + roles.getProducerRegisters();
+        int64_t each = llvm::alignTo(llvm::divideCeil(sum, groups), 8);
+        launch.residents = std::max<int64_t>(all / (128 * groups * each), 1);
+      })
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
 }
 

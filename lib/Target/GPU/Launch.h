@@ -44,6 +44,8 @@ struct Launch {
   bool follows = false;
   /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
+  /// Blocks whose registers a multiprocessor has together, where roles divide them.
+  int64_t residents = 1;
   KernelParameters parameters;
 
   /// The first byte of a ring, of barriers or of a list in shared memory.

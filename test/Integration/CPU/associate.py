@@ -17,9 +17,9 @@ MASKS = {
     "bottom right": ("j <= i + (M - N)", lambda i, j, n, m: j <= i + m - n),
     "strict": ("i > j", lambda i, j, n, m: j < i),
 }
-# Queries and keys: beside parts of 256 and blocks of 1,024 keys, and of 64 rows.
-SIZES = [(1, 1), (3, 255), (65, 256), (64, 257), (130, 1023), (70, 1025), (2100, 2050), (1030, 70), (5, 0)]
-SMALL = [(1, 1), (66, 257), (70, 1030), (3, 0)]
+# Queries and keys: beside parts of 256, blocks of 64 keys, and of 64 rows.
+SIZES = [(1, 1), (3, 255), (65, 256), (64, 257), (130, 1023), (70, 1025), (2100, 2050), (1030, 70), (5, 0), (0, 5)]
+SMALL = [(1, 1), (66, 257), (129, 129), (200, 70), (70, 1030), (3, 0)]
 
 
 def specification(body, constants="D = 16, E = 24"):

@@ -1,0 +1,194 @@
+//===- FuseNests.cpp - what a row loads from a temporary, computed in it --===//
+//
+// A temporary that one load reads has no other use than that load's rows. Where the nest of the load
+// can run by tiles with the folds of the other one in front of its own, it computes the elements itself:
+// nothing is stored, and the rows that both nests read are read once.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/Subscripts.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace moa {
+#define GEN_PASS_DEF_FUSENESTS
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace {
+/// Moves the folds of the nest that stores a temporary into the nest of the one load of it.
+class Fusion {
+public:
+  Fusion(onf::KernelOp kernel, unsigned array) : kernel(kernel), array(array), b(kernel.getContext()) {}
+  /// The nest with both, or null where nothing has been done.
+  ForOp run();
+
+private:
+  bool findPlaces();
+  bool findIndices();
+  Value build(const Subscript &subscript, Location loc);
+  void remove();
+
+  onf::KernelOp kernel;
+  unsigned array;
+  OpBuilder b;
+  LoadOp load;
+  StoreOp store;
+  ForOp from, to, stores;
+  FoldOp fold; // of `to`
+  SmallVector<Subscript> subscripts; // of the load
+  llvm::DenseMap<Value, unsigned> axes; // of the array, that indices of the store run along
+};
+} // namespace
+
+static ForOp nestOf(Operation *op) {
+  ForOp nest;
+  for (; op; op = op->getParentOp())
+    if (auto loop = dyn_cast<ForOp>(op))
+      nest = loop;
+  return nest;
+}
+
+bool Fusion::findPlaces() {
+  for (Operation *user : kernel.getBody().getArgument(array).getUsers()) {
+    if (auto found = dyn_cast<LoadOp>(user); found && !load)
+      load = found;
+    else if (auto found = dyn_cast<StoreOp>(user); found && !store)
+      store = found;
+    else
+      return false;
+  }
+  if (!load || !store)
+    return false;
+  from = nestOf(store);
+  to = nestOf(load);
+  stores = dyn_cast<ForOp>(store->getParentOp());
+  auto loop = dyn_cast<ForOp>(load->getParentOp());
+  auto folds = llvm::to_vector(to.getBody().getOps<FoldOp>());
+  auto loops = llvm::to_vector(from.getBody().getOps<ForOp>());
+  if (from == to || !stores || !loop || stores == from || loop == to || loops.size() != 1 || folds.empty() ||
+      from.getChoices() || to.getChoices() || load.getResult().getType() != store.getValue().getType() ||
+      stores.getExtents().size() != 1 || llvm::range_size(stores.getBody().getOps<StoreOp>()) != 1 ||
+      loop.getExtents().size() != 1)
+    return false;
+  fold = folds.back();
+  return true;
+}
+
+/// What each index of the store is where the element is loaded: all but that of the inner loop known in
+/// front of the fold.
+bool Fusion::findIndices() {
+  auto found = getSubscripts(load);
+  if (!found)
+    return false;
+  subscripts = std::move(*found);
+  StringRef name = kernel.getArrayName(array);
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    for (unsigned axis = 0; axis < subscripts.size(); ++axis)
+      if (text == (name + ".s" + Twine(axis)).str())
+        axes[term] = axis;
+  Value inner = stores.getBody().getArgument(0), loaded = cast<ForOp>(load->getParentOp()).getBody().getArgument(0);
+  auto isKnown = [&](const Subscript &subscript) {
+    return llvm::all_of(subscript.terms, [&](const auto &term) {
+      Operation *op = term.first.getDefiningOp();
+      return op ? op->getBlock() == fold->getBlock() && op->isBeforeInBlock(fold)
+                : cast<BlockArgument>(term.first).getOwner() == fold->getBlock();
+    });
+  };
+  for (Value index : from.getBody().getArguments())
+    if (!axes.contains(index) || !isKnown(subscripts[axes[index]]))
+      return false;
+  if (!axes.contains(inner))
+    return false;
+  const Subscript &last = subscripts[axes[inner]];
+  return last.constant.isZero() && last.terms.size() == 1 && last.terms[0].first == loaded &&
+         last.terms[0].second == SymExpr(1);
+}
+
+Value Fusion::build(const Subscript &subscript, Location loc) {
+  Value sum;
+  auto extent = [&](const SymExpr &expr) -> Value {
+    if (auto number = expr.getConstant())
+      return arith::ConstantOp::create(b, loc, b.getIndexAttr(*number));
+    return onf::ExtentOp::create(b, loc, b.getIndexType(), expr.str());
+  };
+  for (auto &[term, factor] : subscript.terms) {
+    Value part = factor == SymExpr(1) ? term : arith::MulIOp::create(b, loc, term, extent(factor)).getResult();
+    sum = sum ? arith::AddIOp::create(b, loc, sum, part).getResult() : part;
+  }
+  if (!sum || !subscript.constant.isZero()) {
+    Value part = extent(subscript.constant);
+    sum = sum ? arith::AddIOp::create(b, loc, sum, part).getResult() : part;
+  }
+  return sum;
+}
+
+/// The nest that stored it, and the array.
+void Fusion::remove() {
+  load.erase();
+  from.erase();
+  unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
+  auto without = [&](ArrayAttr list) {
+    SmallVector<Attribute> rest(list.getValue());
+    rest.erase(rest.begin() + (array - first));
+    return rest.empty() ? ArrayAttr() : ArrayAttr::get(list.getContext(), rest);
+  };
+  ArrayAttr names = without(*kernel.getTemporaryNames()), types = without(*kernel.getTemporaryTypes());
+  names ? kernel.setTemporaryNamesAttr(names) : (void)kernel.removeTemporaryNamesAttr();
+  types ? kernel.setTemporaryTypesAttr(types) : (void)kernel.removeTemporaryTypesAttr();
+  kernel.getBody().front().eraseArgument(array);
+}
+
+ForOp Fusion::run() {
+  if (!findPlaces() || !findIndices())
+    return ForOp();
+  IRMapping map;
+  b.setInsertionPoint(fold);
+  for (Value index : from.getBody().getArguments())
+    map.map(index, build(subscripts[axes[index]], load.getLoc()));
+  for (Operation &op : from.getBody().front())
+    if (&op != stores.getOperation())
+      b.clone(op, map);
+  b.setInsertionPoint(load);
+  Value inner = stores.getBody().getArgument(0);
+  map.map(inner, subscripts[axes[inner]].terms[0].first);
+  for (Operation &op : stores.getBody().front())
+    if (!isa<StoreOp>(op))
+      b.clone(op, map);
+  load.getResult().replaceAllUsesWith(map.lookup(store.getValue()));
+  ForOp result = to;
+  remove();
+  return result;
+}
+
+namespace {
+struct FuseNests final : moa::impl::FuseNestsBase<FuseNests> {
+  /// Tries it on a copy, which takes the kernel's place where its nest runs by tiles.
+  static onf::KernelOp fuse(onf::KernelOp kernel, unsigned array) {
+    OpBuilder b(kernel);
+    auto copy = cast<onf::KernelOp>(b.clone(*kernel));
+    ForOp nest = Fusion(copy, array).run();
+    std::string why;
+    auto plan = nest ? findTiles(nest, why) : std::nullopt;
+    if (!plan || plan->priors.empty()) {
+      copy.erase();
+      return kernel;
+    }
+    kernel.erase();
+    return copy;
+  }
+  void runOnOperation() final {
+    for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>()))
+      for (unsigned array = kernel.getBody().getNumArguments(); kernel.isTemporary(--array);)
+        kernel = fuse(kernel, array);
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> moa::createFuseNestsPass() { return std::make_unique<FuseNests>(); }

@@ -1,0 +1,276 @@
+//===- TileProducts.cpp - products of two arrays, by tiles ----------------===//
+//
+// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. What the guard of the fold keeps
+// out must be outside of both arrays, where tiles have zeros: then no product needs the guard.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/Subscripts.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+/// Terms that are added up without compensation.
+static constexpr int64_t kMostTerms = 1024;
+/// Columns whose sums a thread has registers for.
+static constexpr int64_t kMostColumns = 256;
+/// Rows of a block.
+static constexpr int64_t kRows = 64;
+
+bool LinearIndex::operator==(const LinearIndex &other) const {
+  auto isIn = [](const auto &list, const LinearIndex &all) {
+    return llvm::all_of(list, [&](const auto &term) {
+      auto found = all.terms.find(term.first);
+      return found != all.terms.end() && found->second == term.second;
+    });
+  };
+  return constant == other.constant && isIn(terms, other) && isIn(other.terms, *this);
+}
+
+static std::optional<int64_t> constantOf(StringRef text) {
+  auto expression = SymExpr::parse(text);
+  return expression ? expression->getConstant() : std::nullopt;
+}
+
+/// A number or an expression over the symbols.
+static std::optional<SymExpr> symbolic(Value value) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return SymExpr(number.getSExtValue());
+  if (auto extent = value.getDefiningOp<onf::ExtentOp>())
+    return SymExpr::parse(extent.getExpr());
+  return std::nullopt;
+}
+
+/// Adds factor · value to an index.
+static void add(LinearIndex &to, Value value, const SymExpr &factor) {
+  if (auto number = symbolic(value)) {
+    to.constant = to.constant + *number * factor;
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+    add(to, op->getOperand(0), factor);
+    return add(to, op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor);
+  }
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    for (unsigned side : {0, 1})
+      if (auto number = symbolic(op->getOperand(side)))
+        return add(to, op->getOperand(1 - side), factor * *number);
+  SymExpr &sum = to.terms[value];
+  sum = sum + factor;
+  if (sum.isZero())
+    to.terms.erase(value);
+}
+
+static std::optional<std::vector<LinearIndex>> linearSubscripts(LoadOp load) {
+  auto found = getSubscripts(load);
+  if (!found)
+    return std::nullopt;
+  std::vector<LinearIndex> indices;
+  for (const Subscript &subscript : *found) {
+    LinearIndex &index = indices.emplace_back();
+    index.constant = subscript.constant;
+    for (auto &[term, factor] : subscript.terms)
+      add(index, term, factor);
+  }
+  return indices;
+}
+
+/// How many adjacent rows, from a multiple of as many on, have the same value: 0 for all.
+static int64_t rowsTogether(Value value, Value row) {
+  if (value == row)
+    return 1;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return 0;
+  if (op->getNumRegions() != 0)
+    return 1;
+  APInt divisor;
+  if (isa<arith::FloorDivSIOp>(op) && op->getOperand(0) == row &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&divisor)))
+    return divisor.getSExtValue();
+  int64_t rows = 0;
+  for (Value operand : op->getOperands())
+    rows = std::gcd(rows, rowsTogether(operand, row));
+  return rows;
+}
+
+bool moa::isSameForRows(Value value, Value row) { return rowsTogether(value, row) % kRows == 0; }
+
+namespace {
+class ProductFinder {
+public:
+  ProductFinder(FoldOp fold, std::string &why) : nest(fold->getParentOfType<ForOp>()), why(why) { product.fold = fold; }
+  std::optional<TileProduct> run();
+
+private:
+  bool refuse(const Twine &reason) {
+    why = reason.str();
+    return false;
+  }
+  bool findState();
+  bool findFactors();
+  bool isIndex(const LinearIndex &index, Value value) {
+    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == value &&
+           index.terms.begin()->second == SymExpr(1);
+  }
+  bool place(TileOperand &operand, Value along, Value columns);
+  bool placeLeft();
+  bool isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end);
+  bool checkGuard();
+
+  TileProduct product;
+  ForOp nest;
+  std::string &why;
+  Value row, key, carried;
+};
+} // namespace
+
+bool ProductFinder::findState() {
+  auto accs = rows::getAccs(product.fold);
+  auto length = constantOf(product.fold.getExtent());
+  if (nest.getBody().getNumArguments() == 0 || accs.size() != 1 || !length || *length < 1 || *length > kMostTerms)
+    return refuse("it has no axes, several states or a range that is not known or long");
+  AccOp acc = product.acc = accs[0];
+  if (acc.getMonoid() != Monoid::add || !acc.getRefs().empty() || acc.getExtents().size() != 1)
+    return refuse("its state is no sum with one axis");
+  auto columns = constantOf(cast<StringAttr>(acc.getExtents()[0]).getValue());
+  if (!columns || *columns < 8 || *columns % 8 != 0 || *columns > kMostColumns)
+    return refuse("the axis of its state is no multiple of 8 up to " + Twine(kMostColumns));
+  product.length = *length;
+  product.right.columns = *columns;
+  row = nest.getBody().getArguments().back();
+  key = product.fold.getBody().getArgument(0);
+  carried = acc.getValue().getArgument(0);
+  return true;
+}
+
+bool ProductFinder::findFactors() {
+  auto times = rows::getYielded(product.acc.getValue()).getDefiningOp<arith::MulFOp>();
+  LoadOp x = times && times.getType().isF32() ? rows::getReadElement(times.getLhs()) : LoadOp();
+  LoadOp y = x ? rows::getReadElement(times.getRhs()) : LoadOp();
+  if (!x || !y)
+    return refuse("it sums up no products of elements of arrays");
+  rows::Dependence deps;
+  if (deps.on(x.getResult(), carried))
+    std::swap(x, y);
+  Type type = x.getResult().getType();
+  if (type != y.getResult().getType() || !(type.isBF16() || type.isF16()))
+    return refuse("its operands are not both of one type of 16 bits");
+  product.left.load = x;
+  product.right.load = y;
+  for (TileOperand *operand : {&product.left, &product.right}) {
+    auto subscripts = linearSubscripts(operand->load);
+    ArrayType array = operand->load.getArray().getType();
+    auto last = array.getRank() ? array.getExtent(array.getRank() - 1).getConstant() : std::nullopt;
+    if (!last || *last % 8 != 0)
+      return refuse("an operand's last axis is no multiple of 8, which the copy engine needs");
+    if (!subscripts || subscripts->size() < 2 || subscripts->size() > 5)
+      return refuse("an operand has too few axes or too many, or is no array with strides");
+    operand->subscripts = std::move(*subscripts);
+  }
+  return true;
+}
+
+/// The last axis is that of `columns`, one other that of `along`, and what else subscripts have is the
+/// same for a block.
+bool ProductFinder::place(TileOperand &operand, Value along, Value columns) {
+  unsigned rank = operand.subscripts.size(), found = 0;
+  if (!isIndex(operand.subscripts.back(), columns))
+    return refuse("an operand's last axis is not that of a tile's columns");
+  rows::Dependence deps;
+  for (auto [axis, subscript] : llvm::enumerate(ArrayRef(operand.subscripts).drop_back()))
+    for (auto &[term, factor] : subscript.terms) {
+      if (term == along && factor == SymExpr(1)) {
+        operand.rowAxis = axis;
+        ++found;
+        continue;
+      }
+      if (deps.on(term, key) || deps.on(term, carried) || !isSameForRows(term, row))
+        return refuse("an operand's address depends on more than its row");
+    }
+  operand.moving = along;
+  return (found == 1 && operand.rowAxis + 1 < rank) || refuse("an operand has no axis of rows");
+}
+
+bool ProductFinder::placeLeft() {
+  TileOperand &left = product.left;
+  left.isTransposed = isIndex(left.subscripts.back(), row);
+  left.columns = left.isTransposed ? kRows : product.length;
+  return left.isTransposed ? place(left, key, row) : place(left, row, key);
+}
+
+/// Whether an array ends where the index does along one of its axes.
+bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end) {
+  ArrayType type = onf::LoadOp(operand.load).getArray().getType();
+  for (auto [axis, subscript] : llvm::enumerate(operand.subscripts))
+    if (subscript == index && type.getExtent(axis) == end)
+      return true;
+  return false;
+}
+
+/// Every condition keeps out only what is outside of both arrays.
+bool ProductFinder::checkGuard() {
+  GuardOp guard = rows::getGuard(product.fold);
+  SmallVector<Value> open;
+  if (guard)
+    open.push_back(guard.getCondition());
+  while (!open.empty()) {
+    Value part = open.pop_back_val();
+    if (auto both = part.getDefiningOp<arith::AndIOp>()) {
+      open.push_back(both.getLhs());
+      open.push_back(both.getRhs());
+      continue;
+    }
+    auto compare = part.getDefiningOp<arith::CmpIOp>();
+    bool isBelow = compare && compare.getPredicate() == arith::CmpIPredicate::slt;
+    if (!isBelow && !(compare && compare.getPredicate() == arith::CmpIPredicate::sgt))
+      return refuse("its guard is no end of arrays");
+    auto end = symbolic(compare->getOperand(isBelow ? 1 : 0));
+    LinearIndex index;
+    add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
+    auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
+    if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
+      continue;
+    if (!end || !isZeroOutside(product.left, index, *end) || !isZeroOutside(product.right, index, *end))
+      return refuse("its guard is no end of both arrays");
+  }
+  return true;
+}
+
+std::optional<TileProduct> ProductFinder::run() {
+  if (!findState() || !findFactors() || !placeLeft() || !place(product.right, key, carried) || !checkGuard())
+    return std::nullopt;
+  // Tiles that reach behind the range must find zeros there.
+  LinearIndex index;
+  add(index, key, SymExpr(1));
+  SymExpr end(product.length);
+  bool isWhole = product.length % kRows == 0 ||
+                 (isZeroOutside(product.left, index, end) && isZeroOutside(product.right, index, end));
+  if (!isWhole) {
+    refuse("its range is no multiple of " + Twine(kRows) + " and not the whole of its operands' axes");
+    return std::nullopt;
+  }
+  return product;
+}
+
+bool moa::isSameTile(const TileOperand &x, const TileOperand &y, Value xInner, Value yInner) {
+  auto of = linearSubscripts(y.load);
+  if (!of || LoadOp(x.load).getArray() != LoadOp(y.load).getArray() || of->size() != x.subscripts.size())
+    return false;
+  auto isLast = [](const LinearIndex &index, Value inner) {
+    return index.constant.isZero() && index.terms.size() == 1 && index.terms.begin()->first == inner &&
+           index.terms.begin()->second == SymExpr(1);
+  };
+  return ArrayRef(*of).drop_back() == ArrayRef(x.subscripts).drop_back() && isLast(x.subscripts.back(), xInner) &&
+         isLast(of->back(), yInner);
+}
+
+std::optional<TileProduct> moa::findTileProduct(FoldOp fold, std::string &why) {
+  return ProductFinder(fold, why).run();
+}

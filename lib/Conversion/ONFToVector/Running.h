@@ -1,0 +1,31 @@
+//===- Running.h - a fold that goes on along an axis of its nest -*- C++ -*-===//
+//
+// A nest whose one fold has the indices below t, t being one of its axes, computes for t + 1 what it
+// has computed for t, and one index more:
+//
+//   ⊕ over j < t + 1 of F(j) = (⊕ over j < t of F(j)) ⊕ F(t).
+//
+// So t runs in order inside of a row, and the fold goes on: work that grows with the range instead of its
+// square. The results are those of the fold by itself where terms are combined in order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_CONVERSION_ONFTOVECTOR_RUNNING_H
+#define MOA_CONVERSION_ONFTOVECTOR_RUNNING_H
+
+#include "dialects/ONF/IR/ONF.h"
+#include <optional>
+
+namespace moa::rows {
+
+struct RunningFold {
+  mutable onf::FoldOp fold;
+  unsigned axis = 0; ///< of the nest, not its last one, with one index more than the fold
+};
+
+/// The running fold that a nest is, if its body holds nothing else but stores: its states are sums that
+/// nothing repairs and that carry nothing, and their terms do not know t.
+std::optional<RunningFold> findRunningFold(onf::ForOp nest);
+
+} // namespace moa::rows
+
+#endif // MOA_CONVERSION_ONFTOVECTOR_RUNNING_H
