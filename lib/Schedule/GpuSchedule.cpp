@@ -35,7 +35,8 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   int64_t weightBytes = 0; // of the widest
   for (const TileColumns &width : fold.widths)
     weightBytes = std::max(weightBytes, width.bytes);
-  needs.weights = fold.weights * shape.keys * weightBytes / 8;
+  // A product reads those of a tile in front of the contraction of the tile before.
+  needs.weights = (fold.isProduct ? 2 : fold.weights) * shape.keys * weightBytes / 8;
   if (shape.holdsRows)
     needs.rows = paddedBytes(fold.depths) / 8;
   // Terms made of indices keep positions, and guards of more than one comparison,

@@ -38,15 +38,14 @@ void TileKernel::passTurn(ScalarCode &code) {
       arith::RemUIOp::create(b, code.named("next_warpgroup"), next, code.index(plan.shape.warpgroups)));
 }
 
-/// The same of a product, whose weights are there.
+/// The same of a product, whose weights are read in front of the contraction of those before: nothing defines the
+/// registers of one while it is in flight.
 TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds, bool isFirst) {
   auto [stage, parity] = stageOf(code, n);
   Running next = olds;
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (isFirst)
     next.sums[0].weights = Value();
-  else
-    startCarriers(code, last, next);
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   auto ring = cast<RingType>(weightRing.tiles.getType());
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
@@ -55,8 +54,10 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
       b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
       isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
   device::ArriveOp::create(b, code.loc, weightRing.empty, stage);
-  if (!isFirst)
+  if (!isFirst) {
+    startCarriers(code, last, next);
     finishCarriers(code, last, next);
+  }
   device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
   next.sums[0].weights = weights;
   return next;
