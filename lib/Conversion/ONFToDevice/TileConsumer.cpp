@@ -53,7 +53,6 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   Value weights = device::LoadFragmentOp::create(
       b, code.named("weights"), typeOver(Over::tile(plan.shape.keys), ring.getElementType()), weightRing.tiles, stage,
       isTransposed ? zero : offset, isTransposed ? offset : zero, isTransposed);
-  device::ArriveOp::create(b, code.loc, weightRing.empty, stage);
   if (!isFirst) {
     startCarriers(code, last, next);
     finishCarriers(code, last, next);
@@ -186,6 +185,9 @@ void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
                                       running.sums.size() - 1 - k);
     device::ArriveOp::create(b, code.loc, carriedRings[k].empty, stage);
   }
+  // An arrival does not await that a fragment is in its registers; products that have read them do.
+  if (plan.product)
+    device::ArriveOp::create(b, code.loc, weightRing.empty, stage);
 }
 
 /// Whether a value reads memory beside what the fold does.
