@@ -27,7 +27,7 @@ static constexpr int64_t kPart = 256, kLeastBlock = 64, kMostBlock = 1024;
 static constexpr int64_t kRowBlock = 64;
 /// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is written,
 /// read and written again where parts are added up, and read by the rows.
-static constexpr int64_t kPerStored = 256;
+static constexpr int64_t kPerStored = 1024;
 /// A size that is not known when the choice is made.
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.

@@ -135,7 +135,7 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
 /// The axis of a running fold in order, in steps of several indices whose terms are read together: what has
 /// been added up so far is stored, then one index is added.
 void RowKernel::runFold(ScalarCode &code) {
-  constexpr int64_t together = 8;
+  constexpr int64_t together = 16;
   onf::FoldOp fold = running->fold;
   SmallVector<onf::AccOp> accs = rows::getAccs(fold);
   Value axis = nest.getBody().getArgument(running->axis), j = fold.getBody().getArgument(0);
