@@ -488,7 +488,10 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
   SmallVector<Lanes> rows;
   for (Value index : op.getAt())
     rows.push_back(get(index, op));
-  int64_t length = array->shape.back();
+  int64_t length = array->shape.back(), runs = 1, step = length;
+  if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
+    if (op.getStep())
+      step = *op.getStep(), runs = array->shape[array->shape.size() - 2];
   for (size_t k = 0; k < width && !failed(); ++k) {
     if (!active[k])
       continue;
@@ -499,11 +502,13 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
                                  indexText(array->shape));
       row = row * extent + index[k].i;
     }
-    for (int64_t e = 0; e < std::min(length, count[k].i) && !failed(); ++e) {
-      int64_t address = first[k].i + e * stride[k].i;
+    for (int64_t e = 0; e < runs * length && !failed(); ++e) {
+      int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
+      if (column >= count[k].i)
+        continue;
       if (!memory.isElement(address))
         return failAt(op, k, "a run reaches outside of its array: " + outside(address, memory));
-      element(k, memory, address, (row * length + e) * width + k);
+      element(k, memory, address, (row * runs * length + e) * width + k);
     }
   }
 }
@@ -531,16 +536,20 @@ void Threads::store(device::StoreRunOp op) {
   });
 }
 
-/// Lanes of one warp; all of them are there.
+/// Lanes of one warp, or of one group of them; all of them are there.
 void Threads::exchange(device::ExchangeOp op) {
   Lanes x = get(op.getOperand(), op);
   if (failed())
     return;
-  for (size_t k = 0; k < width; ++k)
-    if (!active[k])
+  size_t group = op.getGroup().value_or(width);
+  for (size_t k = 0; k < width; ++k) {
+    auto others = llvm::seq(k - k % group, k - k % group + group);
+    if (!active[k] && llvm::any_of(others, [&](size_t other) { return active[other]; }))
       return failAt(op, k, "lanes exchange values, but this one is not there");
+  }
   Cells y(width);
   for (size_t k = 0; k < width; ++k)
-    y[k] = x[k ^ op.getMask()];
+    if (active[k])
+      y[k] = x[k ^ op.getMask()];
   define(op.getResult(), Lanes(std::move(y)));
 }

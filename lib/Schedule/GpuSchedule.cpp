@@ -429,7 +429,8 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
     add(columns, onf::Resource::register_, shape.width);
   };
   for (AxisSchedule &fold : schedule.folds)
-    share(fold);
+    if (!llvm::is_contained(shape.serial, fold.name))
+      share(fold);
   if (shape.runs) {
     add(schedule.axes.back(), onf::Resource::sequential, shape.runs);
     share(schedule.axes.back());

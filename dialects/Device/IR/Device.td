@@ -185,15 +185,20 @@ def Device_LoadRunOp : Device_Op<"load_run"> {
         device.load_run %x[%i] stride %s count %n to %buffer[%c]
           : <[N, 128], bf16>, memref<2x8xbf16>
 
+    With a `step` the buffer has a further axis in front of the last one: element e of row r is that at
+    offset + (r·step + e)·stride, for r·step + e < `count`. Whether the first one is aligned is asked once.
+
+        device.load_run %x[%i] stride %s count %n step 32 to %buffer[] : <[N, 128], f32>, memref<4x8xf32>
+
     Constraints: the array is a parameter of the program (C1), an input or of the workspace (C2), of the
     buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
-    extents, one more than there are indices `at` (C5), the last of them with 4 to 64 bytes, a power of
-    two (C6).
+    extents, one more than there are indices `at`, two with a `step` (C5), the last of them with 4 to 64 bytes,
+    a power of two (C6); a step is a multiple of as many elements as the last extent (C7).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset, Index:$stride, Index:$count,
-                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at);
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at, OptionalAttr<I64Attr>:$step);
   let assemblyFormat = [{
-    $array `[` $offset `]` `stride` $stride `count` $count `to` $buffer `[` $at `]` attr-dict
+    $array `[` $offset `]` `stride` $stride `count` $count (`step` $step^)? `to` $buffer `[` $at `]` attr-dict
     `:` type($array) `,` type($buffer)
   }];
   let hasVerifier = 1;
@@ -224,15 +229,17 @@ def Device_StoreRunOp : Device_Op<"store_run"> {
 def Device_ExchangeOp : Device_Op<"exchange", [AllTypesMatch<["operand", "result"]>]> {
   let summary = "The value of the lane whose number differs by some bits";
   let description = [{
-    Lane l of a warp gets the operand of lane l xor `mask`. All lanes of the warp execute this together.
+    Lane l of a warp gets the operand of lane l xor `mask`. All lanes of the warp execute this together, or those of
+    each group of adjacent lanes, where it has a `group`: others may be elsewhere.
 
         %y = device.exchange %x mask 4 : f32
+        %z = device.exchange %x mask 2 group 4 : f32
 
-    Constraint: 1 ≤ mask ≤ 31 (C1).
+    Constraint: 1 ≤ mask ≤ 31; a group is a power of two above the mask, 16 at most (C1).
   }];
-  let arguments = (ins AnyTypeOf<[Index, I32, I64, F32, F64]>:$operand, I64Attr:$mask);
+  let arguments = (ins AnyTypeOf<[Index, I32, I64, F32, F64]>:$operand, I64Attr:$mask, OptionalAttr<I64Attr>:$group);
   let results = (outs AnyTypeOf<[Index, I32, I64, F32, F64]>:$result);
-  let assemblyFormat = "$operand `mask` $mask attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `mask` $mask (`group` $group^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

@@ -146,7 +146,7 @@ LogicalResult StoreOp::verify() {
 }
 
 /// A run and the row of a private array that holds its elements.
-template <typename OpT> static LogicalResult verifyRun(OpT op, bool output) {
+template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool hasStep = false) {
   MemRefType buffer = cast<MemRefType>(op.getBuffer().getType());
   Type element = buffer.getElementType();
   if (failed(verifyParameter(op, op.getArray(), output, /*orWorkspace=*/true)) ||
@@ -155,8 +155,9 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output) {
   unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
   if (bits < 8 || bits > 64)
     return op.emitOpError("expects elements of 8 to 64 bits (C4), but got ") << element;
-  if (!buffer.hasStaticShape() || buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1)
-    return op.emitOpError("expects constant extents, one more than indices (C5), but got ")
+  if (!buffer.hasStaticShape() || buffer.getRank() != static_cast<int64_t>(op.getAt().size()) + 1 + hasStep)
+    return op.emitOpError("expects constant extents, ")
+           << (hasStep ? "two" : "one") << " more than indices (C5), but got "
            << op.getAt().size() << " for " << buffer;
   int64_t bytes = buffer.getShape().back() * (bits / 8);
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
@@ -164,13 +165,24 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output) {
   return success();
 }
 
-LogicalResult LoadRunOp::verify() { return verifyRun(*this, /*output=*/false); }
+LogicalResult LoadRunOp::verify() {
+  if (failed(verifyRun(*this, /*output=*/false, getStep().has_value())))
+    return failure();
+  int64_t width = cast<MemRefType>(getBuffer().getType()).getShape().back(), step = getStep().value_or(width);
+  if (step <= 0 || step % width != 0)
+    return emitOpError("expects a step of a multiple of ") << width << " elements (C7), but got " << step;
+  return success();
+}
 
 LogicalResult StoreRunOp::verify() { return verifyRun(*this, /*output=*/true); }
 
 LogicalResult ExchangeOp::verify() {
   if (getMask() < 1 || getMask() > 31)
     return emitOpError("expects a mask of 1 to 31 (C1), but got ") << getMask();
+  int64_t group = getGroup().value_or(32);
+  if (getGroup() && (group > 16 || !llvm::isPowerOf2_64(group) || int64_t(getMask()) >= group))
+    return emitOpError("expects a group of a power of two lanes, above the mask ")
+           << getMask() << " and 16 at most (C1), but got " << group;
   return success();
 }
 

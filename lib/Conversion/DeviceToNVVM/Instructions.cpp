@@ -118,10 +118,10 @@ Value Instructions::call(StringRef intrinsic, Type type, ValueRange operands) {
 Value Instructions::thread() { return NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()); }
 Value Instructions::block() { return NVVM::BlockIdXOp::create(b, loc, b.getI32Type()); }
 
-Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind) {
+Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind, Value lanes) {
   Type type = value.getType();
   auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, loc, word.getType(), i32(-1), word, operand, i32(31), kind,
+    return NVVM::ShflOp::create(b, loc, word.getType(), lanes ? lanes : i32(-1), word, operand, i32(31), kind,
                                 UnitAttr());
   };
   if (type.isF32() || type.isInteger(32))
@@ -138,8 +138,13 @@ Value Instructions::exchange(Value value, Value operand, NVVM::ShflKind kind) {
   return type.isF64() ? make<arith::BitcastOp>(type, bits) : bits;
 }
 
-Value Instructions::shuffle(Value value, int64_t mask) {
-  return exchange(value, i32(mask), NVVM::ShflKind::bfly);
+Value Instructions::shuffle(Value value, int64_t mask, std::optional<int64_t> group) {
+  Value lanes;
+  if (group) { // bits of the lanes of this group
+    Value first = make<arith::AndIOp>(thread(), i32(31 & -*group));
+    lanes = make<arith::ShLIOp>(i32((int64_t(1) << *group) - 1), first);
+  }
+  return exchange(value, i32(mask), NVVM::ShflKind::bfly, lanes);
 }
 
 Value Instructions::shuffleFrom(Value value, Value lane) {

@@ -72,7 +72,7 @@ public:
   mlir::Value thread();
   mlir::Value block();
   /// The value of the lane whose number differs by `mask`; of 1, 32 or 64 bits.
-  mlir::Value shuffle(mlir::Value value, int64_t mask);
+  mlir::Value shuffle(mlir::Value value, int64_t mask, std::optional<int64_t> group = std::nullopt);
   /// The value of the lane of that number.
   mlir::Value shuffleFrom(mlir::Value value, mlir::Value lane);
   /// Whether one of the conditions holds in some lane.
@@ -134,7 +134,7 @@ public:
   mlir::Value pack(mlir::Value low, mlir::Value high, bool isBF16);
 
 private:
-  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind);
+  mlir::Value exchange(mlir::Value value, mlir::Value operand, mlir::NVVM::ShflKind kind, mlir::Value lanes = {});
 
   mlir::Block *entry = nullptr;
   mlir::Operation *lastConstant = nullptr;

@@ -127,7 +127,7 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
   if (isa<device::BlockOp>(op))
     return to.widen(to.block());
   if (auto exchange = dyn_cast<device::ExchangeOp>(op))
-    return to.shuffle(in[0], exchange.getMask());
+    return to.shuffle(in[0], exchange.getMask(), exchange.getGroup());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
   if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type))
@@ -410,11 +410,17 @@ Value KernelEmitter::address(Value array, Value offset) {
                              ValueRange(value(offset)));
 }
 
+/// Whether an array has the same elements throughout a launch: inputs do. What an earlier launch writes changes until
+/// that is waited for.
+static bool isInvariant(Value array) {
+  return cast<device::ProgramOp>(array.getParentBlock()->getParentOp()).isInput(array);
+}
+
 void KernelEmitter::emitLoad(device::LoadOp load) {
   Type type = load.getResult().getType();
   Value where = address(load.getArray(), load.getOffset());
   auto read = LLVM::LoadOp::create(b, to.loc, storageType(type), where);
-  read.setInvariant(true); // inputs do not change during a program
+  read.setInvariant(isInvariant(load.getArray()));
   Value result = read;
   if (type.isInteger(1)) {
     Value zero = to.constant(b.getI8IntegerAttr(0));
@@ -434,13 +440,23 @@ void KernelEmitter::emitStore(device::StoreOp store) {
 // Runs
 //===----------------------------------------------------------------------===//
 
+/// The runs of an access, their elements, and how many of these are from one run to the next.
+template <typename OpT> static std::array<int64_t, 3> shapeOf(OpT op) {
+  ArrayRef<int64_t> shape = cast<MemRefType>(op.getBuffer().getType()).getShape();
+  if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
+    if (op.getStep())
+      return {shape.drop_back().back(), shape.back(), int64_t(*op.getStep())};
+  return {1, shape.back(), shape.back()};
+}
+
 /// `whole(pointer)` where the run is one of adjacent elements that all exist and are aligned,
 /// else `single(element, pointer)` for each that exists.
 template <typename OpT>
 void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(Value)> whole,
                             llvm::function_ref<void(int64_t, Value)> single) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  int64_t count = buffer.getShape().back();
+  auto [runs, width, step] = shapeOf(op);
+  int64_t count = (runs - 1) * step + width;
   Value first = address(op.getArray(), op.getOffset()), exist = value(op.getCount());
   Value bits = LLVM::PtrToIntOp::create(b, to.loc, b.getI64Type(), first);
   Value isAligned = to.equals(to.make<arith::AndIOp>(bits, to.i64(unitBytes - 1)), 0);
@@ -452,13 +468,14 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
   b.setInsertionPointToStart(branch.thenBlock());
   whole(first);
   b.setInsertionPointToStart(branch.elseBlock());
-  for (int64_t k = 0; k < count; ++k) {
+  for (int64_t e = 0; e < runs * width; ++e) {
+    int64_t k = e / width * step + e % width;
     b.setInsertionPoint(branch.elseBlock()->getTerminator());
     Value exists = to.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, exist, to.i64(k));
     Value offset = to.mul(value(op.getStride()), k);
     when(exists, [&] {
       auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-      single(k, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first, ValueRange(offset)));
+      single(e, LLVM::GEPOp::create(b, to.loc, pointer, storageType(buffer.getElementType()), first, ValueRange(offset)));
     });
   }
 }
@@ -477,6 +494,8 @@ Value KernelEmitter::rowOf(Value buffer, ValueRange at, int64_t offset) {
   Value number = to.i64(0);
   for (auto [k, index] : llvm::enumerate(at))
     number = to.mul(to.add(number, value(index)), type.getShape()[k + 1]);
+  for (int64_t extent : type.getShape().drop_front(at.size() + 1))
+    number = to.mul(number, extent);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   return LLVM::GEPOp::create(b, to.loc, pointer, storageType(type.getElementType()), value(buffer),
                              ValueRange(to.add(number, offset)));
@@ -486,19 +505,21 @@ void KernelEmitter::emitLoadRun(device::LoadRunOp op) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
   Type element = storageType(buffer.getElementType());
   auto [unit, bytes] = getUnit(b, buffer);
-  int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = buffer.getShape().back();
+  auto [runs, width, step] = shapeOf(op);
+  int64_t perUnit = bytes * 8 / buffer.getElementTypeBitWidth(), count = runs * width;
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-  auto whole = [&](Value first) {
+  auto whole = [&, width = width, step = step, unit = unit, bytes = bytes](Value first) {
     for (int64_t k = 0; k < count; k += perUnit) {
-      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(to.i64(k)));
+      Value place = to.i64(k / width * step + k % width);
+      Value from = LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(place));
       auto read = LLVM::LoadOp::create(b, to.loc, unit, from, bytes);
-      read.setInvariant(true); // inputs do not change during a program
+      read.setInvariant(isInvariant(op.getArray()));
       LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k), /*alignment=*/4);
     }
   };
   overRun(op, bytes, whole, [&](int64_t k, Value from) {
     auto read = LLVM::LoadOp::create(b, to.loc, element, from);
-    read.setInvariant(true);
+    read.setInvariant(isInvariant(op.getArray()));
     LLVM::StoreOp::create(b, to.loc, read, rowOf(op.getBuffer(), op.getAt(), k));
   });
 }

@@ -23,7 +23,7 @@ using Values = ScalarCode::Values;
 class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
-      : code(code), b(code.b), fold(fold),
+      : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
         accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {}
   void run();
 
@@ -62,6 +62,7 @@ private:
   ScalarCode &code;
   OpBuilder &b;
   FoldOp fold;
+  bool isShared; // lanes have its indices between them
   SmallVector<AccOp> accs;
   SmallVector<State> states;
   std::vector<std::string> names; // of the index and the values carried
@@ -84,6 +85,15 @@ Value yielded(Region &region) {
 }
 
 void FoldWriter::overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body) {
+  if (code.lanes) {
+    StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+    code.lanes->overColumns(acc.getValue().front(), cast<StringAttr>(acc.getNames()[0]).getValue(), extent,
+                            std::nullopt, {}, {}, [&](Value, ValueRange) {
+      body(code.lanes->getPlace());
+      return Values();
+    });
+    return;
+  }
   Values indices;
   std::function<void(unsigned)> nest = [&](unsigned axis) {
     if (axis == acc.getExtents().size())
@@ -119,11 +129,17 @@ Values FoldWriter::initialise() {
         shape.push_back(extent.value_or(1));
       }
       auto type = MemRefType::get(shape, array.getElementType());
-      state.memory = memref::AllocaOp::create(b, code.named(acc.getName()), type);
       Value zero = identity(acc, array.getElementType());
-      overAxes(acc, [&](ValueRange at) {
-        memref::StoreOp::create(b, code.loc, zero, state.memory, at);
-      });
+      auto clear = [&](ValueRange at) { memref::StoreOp::create(b, code.loc, zero, state.memory, at); };
+      if (code.lanes) {
+        StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+        type = code.lanes->stateType(extent, array.getElementType());
+        state.memory = memref::AllocaOp::create(b, code.named(acc.getName()), type);
+        code.lanes->overState(extent, cast<StringAttr>(acc.getNames()[0]).getValue(), clear);
+      } else {
+        state.memory = memref::AllocaOp::create(b, code.named(acc.getName()), type);
+        overAxes(acc, clear);
+      }
     } else {
       state.value = inits.size();
       names.push_back(acc.getName().str());
@@ -210,7 +226,7 @@ Value FoldWriter::roundedOperand(AccOp acc, Value operand, bool isElement) {
 bool FoldWriter::isLongSum(AccOp acc) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto count = extent ? extent->getConstant() : std::nullopt;
-  if (code.lanes)
+  if (isShared)
     count = code.lanes->termsOf(fold.getExtent());
   return rows::isPureSum(acc) && acc.getExtents().empty() && (!count || *count > 256);
 }
@@ -279,6 +295,8 @@ Value FoldWriter::repaired(AccOp acc, Value old, const Change &change) {
   Value moved = code.combine(combine, old, change.factor);
   if (change.added)
     moved = arith::AddFOp::create(b, code.loc, moved, change.added);
+  if (!change.apply)
+    return moved;
   return arith::SelectOp::create(b, code.loc, change.apply, moved, old);
 }
 
@@ -355,6 +373,12 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     if (operand.getParentRegion() != &acc.getValue() && !isa<ArrayType>(operand.getType()))
       code.eval(operand);
   change.added = Value();
+  // A product with 1 is what it was, so that one choice does for all elements.
+  if (change.factor && change.apply && acc.getCombine() == ScalarFn::mul) {
+    Value one = code.constant(cast<TypedAttr>(FloatAttr::get(change.factor.getType(), 1.0)));
+    change.factor = arith::SelectOp::create(b, code.loc, change.apply, change.factor, one);
+    change.apply = Value();
+  }
   overAxes(acc, [&](ValueRange at) {
     Value old = memref::LoadOp::create(b, code.loc, state.memory, at);
     Value value = advance(acc, old, change);
@@ -420,10 +444,15 @@ Values FoldWriter::joinLanes(ValueRange finals) {
 
 /// The steps of all states at the index that is bound.
 Values FoldWriter::iterate(ValueRange args) {
+  bool isSerial = code.lanes && !isShared;
   auto steps = [&] {
+    if (isSerial)
+      code.lanes->beginStep(fold);
     Values next(args);
     for (unsigned k = 0; k != accs.size(); ++k)
       step(k, next, args);
+    if (isSerial)
+      code.lanes->endStep();
     return next;
   };
   auto guards = fold.getBody().front().getOps<GuardOp>();
@@ -437,17 +466,21 @@ void FoldWriter::run() {
   names.push_back(fold.getName().str());
   Values inits = initialise();
   Values finals;
-  if (code.lanes) {
+  if (isShared) {
     finals = joinLanes(code.lanes->overColumns(fold.getBody().front(), fold.getName(), fold.getExtent(),
                                                fold.getPieces() ? std::optional(range()) : std::nullopt, inits,
                                                ArrayRef(names).drop_front(),
                                                [&](Value, ValueRange args) { return iterate(args); }));
   } else {
+    if (code.lanes)
+      code.lanes->enter(fold);
     auto [lower, upper] = range();
     finals = code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
       code.bind(fold.getBody().getArgument(0), j);
       return iterate(args);
     });
+    if (code.lanes)
+      code.lanes->leave();
   }
   for (auto [state, result] : llvm::zip_equal(states, fold.getResults())) {
     Value value = state.memory ? state.memory : finals[state.value];

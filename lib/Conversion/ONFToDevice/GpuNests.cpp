@@ -327,8 +327,11 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width};
-    else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct)
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0};
+    else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, {}};
+      for (FoldOp fold : form->serial)
+        result.lanes->serial.push_back(fold.getName().str());
+    }
     nests.push_back(std::move(result));
   }
   return nests;

@@ -35,15 +35,17 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
   auto ops = kernel.getBody().getOps<onf::ForOp>();
   for (auto [op, nest, lifted] : llvm::zip_equal(ops, nests, schedule.nests)) {
     // What a schedule asks for needs no explanation.
-    if (tileShapeOf(lifted) || runsWithWarps(lifted) || runsWithLanes(lifted) ||
+    bool isShared = runsWithLanes(lifted);
+    if (tileShapeOf(lifted) || (isShared ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
         (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
       continue;
     std::string why = nest.fold ? whyNoShape(nest, machine) : nest.why;
     // A user of the default expects the tensor cores here.
+    std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
-      op.emitWarning("runs with one thread per row, without tensor cores, which is slow: ") << why;
+      op.emitWarning("runs with ") << how << " per row, without tensor cores, which is slow: " << why;
     else
-      op.emitRemark("runs with one thread per row, without tensor cores: ") << why;
+      op.emitRemark("runs with ") << how << " per row, without tensor cores: " << why;
   }
   if (failed(lift(kernel, schedule)))
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

@@ -126,6 +126,8 @@ static SmallVector<LoadOp> findRuns(Block &scope, Value index) {
       open.emplace_back(store.getValue(), true);
     else if (auto acc = dyn_cast<AccOp>(op))
       open.emplace_back(rows::getYielded(acc.getValue()), !isGuarded || ofRow);
+    else if (auto yield = dyn_cast<YieldOp>(op); yield && isa<AccOp>(scope.getParentOp()))
+      open.emplace_back(yield.getValues()[0], true);
     else if (auto guard = dyn_cast<GuardOp>(op))
       open.emplace_back(guard.getCondition(), true);
   }
@@ -191,6 +193,8 @@ public:
 
 private:
   bool add(Block &scope, Value index, StringRef extent);
+  bool addSerial(FoldOp fold);
+  bool hasColumns(FoldOp fold);
   bool isFlat(Block &scope) {
     return llvm::none_of(scope, [](Operation &op) { return isa<FoldOp, ForOp>(op); });
   }
@@ -221,13 +225,68 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   return found && isFlat(scope);
 }
 
+/// A fold that is not over columns, but what is inside of it is: folds, and states with one axis.
+bool Finder::addSerial(FoldOp fold) {
+  bool found = false;
+  rows::Dependence deps;
+  for (Operation &op : fold.getBody().front()) {
+    if (isa<ForOp>(op))
+      return false;
+    if (auto inner = dyn_cast<FoldOp>(op)) {
+      Block &scope = inner.getBody().front();
+      Value index = scope.getArgument(0);
+      auto isAcross = [&](LoadOp load) { return deps.on(load.getResult(), index) && !findColumn(load, index, deps); };
+      bool hasAxes = llvm::any_of(rows::getAccs(inner), [](AccOp acc) { return !acc.getExtents().empty(); });
+      if (hasAxes || llvm::any_of(scope.getOps<LoadOp>(), isAcross) || !add(scope, index, inner.getExtent()))
+        return false;
+      found = true;
+    }
+    auto acc = dyn_cast<AccOp>(op);
+    if (!acc || acc.getExtents().empty())
+      continue;
+    StringRef extent = cast<StringAttr>(acc.getExtents()[0]).getValue();
+    Block &scope = acc.getValue().front();
+    if (acc.getExtents().size() != 1 || !add(scope, scope.getArgument(0), extent))
+      return false;
+    found = true;
+  }
+  form.serial.push_back(fold);
+  return found && isKnown;
+}
+
+/// Whether elements of states with an axis are used where that runs over the columns.
+bool Finder::hasColumns(FoldOp fold) {
+  for (auto [result, acc] : llvm::zip_equal(fold.getResults(), rows::getAccs(fold))) {
+    if (acc.getExtents().empty())
+      continue;
+    SymExpr extent = *SymExpr::parse(cast<StringAttr>(acc.getExtents()[0]).getValue());
+    for (Operation *user : result.getUsers()) {
+      auto at = dyn_cast<AtOp>(user);
+      auto index = at && at.getIndices().size() == 1 ? dyn_cast<BlockArgument>(at.getIndices()[0]) : BlockArgument();
+      Operation *scope = index ? index.getOwner()->getParentOp() : nullptr;
+      StringRef other;
+      if (auto loop = dyn_cast_or_null<ForOp>(scope); loop && loop != form.nest)
+        other = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+      else if (auto outer = dyn_cast_or_null<FoldOp>(scope); outer && !form.isSerial(outer))
+        other = outer.getExtent();
+      if (other.empty() || *SymExpr::parse(other) != extent)
+        return false;
+    }
+  }
+  return true;
+}
+
 void Finder::choose() {
   form.width = 128 / leastBits;
   form.lanes = 32;
-  if (isKnown) {
+  // Of a serial fold a lane has as many columns as it has registers for: what all lanes of a row compute alike is
+  // computed by few.
+  if (!form.serial.empty())
+    form.lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(llvm::divideCeil(most, kMostKept)), 4, 32);
+  else if (isKnown) {
     // Two runs of a lane are in flight together where a row has them.
     int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(most, form.width));
-    form.lanes = std::clamp<int64_t>(groups >= 16 ? groups / 2 : groups, 1, 32);
+    form.lanes = std::clamp<int64_t>(groups / 2, 1, 32);
   }
   if (form.columnsInNest)
     form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
@@ -247,9 +306,13 @@ std::optional<RowLanes> Finder::run() {
   for (Operation &op : body) {
     if (auto fold = dyn_cast<FoldOp>(op)) {
       bool hasAxes = llvm::any_of(rows::getAccs(fold), [](AccOp acc) { return !acc.getExtents().empty(); });
-      if (hasAxes || isContraction(fold) ||
-          !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent()))
+      if (hasAxes || !isFlat(fold.getBody().front())) {
+        if (!addSerial(fold))
+          return std::nullopt;
+      } else if (isContraction(fold) ||
+                 !add(fold.getBody().front(), fold.getBody().getArgument(0), fold.getExtent())) {
         return std::nullopt;
+      }
     } else if (auto loop = dyn_cast<ForOp>(op)) {
       if (loop.getExtents().size() != 1 || !add(loop.getBody().front(), loop.getBody().getArgument(0),
                                                 cast<StringAttr>(loop.getExtents()[0]).getValue()))
@@ -258,7 +321,11 @@ std::optional<RowLanes> Finder::run() {
   }
   if (!any || (isKnown && most < kLeastColumns))
     return std::nullopt;
+  if (!form.serial.empty() && (!isKnown || !llvm::all_of(form.serial, [&](FoldOp fold) { return hasColumns(fold); })))
+    return std::nullopt;
   choose();
+  if (!form.serial.empty() && llvm::divideCeil(most, form.step()) * form.width > 2 * kMostKept)
+    return std::nullopt;
   return form;
 }
 
@@ -320,8 +387,10 @@ LaneCode::LaneCode(ScalarCode &code, const RowLanes &form, Value lane)
         shared.insert(key);
   };
   for (Operation &op : form.nest.getBody().front()) {
-    if (auto fold = dyn_cast<FoldOp>(op))
-      visit(fold.getBody().front(), fold.getExtent());
+    if (auto fold = dyn_cast<FoldOp>(op)) {
+      if (!form.isSerial(fold))
+        visit(fold.getBody().front(), fold.getExtent());
+    }
     else if (auto loop = dyn_cast<ForOp>(op))
       visit(loop.getBody().front(), cast<StringAttr>(loop.getExtents()[0]).getValue());
   }
@@ -348,16 +417,17 @@ Value LaneCode::firstOf(Value number) {
   return arith::AddIOp::create(b, code.named("first"), first, firstColumn ? firstColumn : lane);
 }
 
-/// How many columns there are from the first one of a run on, at least `width` of them if
+/// How many columns there are from the first one of some runs on, at least those of the last one if
 /// that is certain.
-Value LaneCode::countFrom(const Columns &columns, Value first) {
+Value LaneCode::countFrom(const Columns &columns, Value first, int64_t runs) {
   auto extent = constantOf(columns.extent);
   if (extent && *extent % form.step() == 0)
-    return code.index(form.width);
+    return code.index((runs - 1) * form.step() + form.width);
   return arith::SubIOp::create(b, code.named("count"), code.symbol(columns.extent), first);
 }
 
-Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer, ValueRange at) {
+Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value buffer, ValueRange at,
+                     IntegerAttr step) {
   rows::Dependence deps;
   unsigned column = *findColumn(load, index, deps);
   code.open();
@@ -367,7 +437,8 @@ Value LaneCode::read(LoadOp load, Value index, Value first, Value count, Value b
   if (GuardOp guard = findRowGuard(*cast<BlockArgument>(index).getOwner(), index))
     count = arith::SelectOp::create(b, code.loc, code.eval(guard.getCondition()), count, code.index(0));
   code.close();
-  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at);
+  device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, count, buffer, at,
+                            step);
   return buffer;
 }
 
@@ -380,8 +451,8 @@ bool LaneCode::keep(const Columns &columns) {
     std::string key = keyOf(load, columns.index, columns.extent);
     if (findRowGuard(columns.scope, columns.index))
       continue;
-    any |= shared.count(key) != 0;
-    if (!shared.count(key) || kept.count(key))
+    any |= kept.count(key) != 0 || (shared.count(key) != 0 && !isInSerial);
+    if (!shared.count(key) || kept.count(key) || isInSerial)
       continue;
     runs = llvm::divideCeil(*constantOf(columns.extent), form.step());
     StringRef array = arrayName(load.getArray());
@@ -428,6 +499,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
     Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
     code.bind(columns.index, column);
+    place = {number, e};
     auto step = [&] {
       for (Run &run : runs) {
         Values at = run.isKept ? Values{number, e} : Values{e};
@@ -470,6 +542,88 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
   llvm::append_range(all, names);
   return code.loop(first, end, inits, all, [&](Value number, ValueRange olds) {
     return run(columns, number, olds, names, body, behind);
+  });
+}
+
+/// Scopes of columns inside of a serial fold.
+static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> body) {
+  for (Operation &op : fold.getBody().front()) {
+    if (auto inner = dyn_cast<FoldOp>(op))
+      body(inner.getBody().front(), inner.getExtent());
+    else if (auto acc = dyn_cast<AccOp>(op); acc && !acc.getExtents().empty())
+      body(acc.getValue().front(), cast<StringAttr>(acc.getExtents()[0]).getValue());
+  }
+}
+
+/// Whether every step of a fold needs a fold inside of it, so that what this reads is there.
+static bool isNeeded(FoldOp fold, FoldOp inner) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open;
+  for (AccOp acc : rows::getAccs(fold))
+    open.push_back(rows::getYielded(acc.getValue()));
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op == inner)
+      return true;
+    if (!op || op->getNumRegions() != 0)
+      continue;
+    bool chooses = isa<arith::SelectOp>(op) ||
+                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
+    for (Value operand : chooses ? op->getOperands().take_front() : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
+/// Reads runs of a scope that are there in every step, which know the fold's index or do not.
+void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep) {
+  rows::Dependence deps;
+  Value column = scope.getArgument(0), index = fold.getBody().getArgument(0);
+  int64_t runs = llvm::divideCeil(*constantOf(extent), form.step());
+  auto inner = dyn_cast<FoldOp>(scope.getParentOp());
+  bool needed = isOfStep && (!inner || isNeeded(fold, inner));
+  if (runs * form.width > kMostKept || findRowGuard(scope, column))
+    return;
+  for (LoadOp load : findRuns(scope, column)) {
+    std::string key = keyOf(load, column, extent);
+    if (kept.count(key) || deps.on(load.getResult(), index) != isOfStep || !(isAlwaysThere(load) || needed) ||
+        !isComputed(load))
+      continue;
+    Value buffer = memref::AllocaOp::create(b, code.named((arrayName(load.getArray()) + "_row").str()),
+                                            bufferType(load.getResult().getType(), runs));
+    kept[key] = buffer;
+    if (isOfStep)
+      ofStep.push_back(key);
+    Columns columns{scope, column, "k", extent};
+    Value first = firstOf(code.index(0));
+    read(load, column, first, countFrom(columns, first, runs), buffer, {}, b.getI64IntegerAttr(form.step()));
+  }
+}
+
+void LaneCode::enter(FoldOp fold) {
+  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/false); });
+  isInSerial = true;
+}
+
+void LaneCode::beginStep(FoldOp fold) {
+  forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
+}
+
+void LaneCode::endStep() {
+  for (const std::string &key : ofStep)
+    kept.erase(key);
+  ofStep.clear();
+}
+
+MemRefType LaneCode::stateType(StringRef extent, Type element) {
+  return bufferType(element, llvm::divideCeil(*constantOf(extent), form.step()));
+}
+
+void LaneCode::overState(StringRef extent, StringRef name, llvm::function_ref<void(ValueRange)> body) {
+  Value runs = code.index(llvm::divideCeil(*constantOf(extent), form.step()));
+  code.loop(code.index(0), runs, "run", [&](Value number) {
+    code.loop(code.index(0), code.index(form.width), name, [&](Value e) { body({number, e}); });
   });
 }
 
@@ -547,8 +701,9 @@ Value LaneCode::exchange(Value value, int64_t mask) {
   Type passed = type;
   if (!type.isIndex() && type.getIntOrFloatBitWidth() < 32)
     passed = isa<FloatType>(type) ? Type(b.getF32Type()) : Type(b.getI32Type());
-  Value result = device::ExchangeOp::create(b, code.loc, passed, code.convert(value, passed),
-                                            b.getI64IntegerAttr(mask));
+  bool isApart = !form.serial.empty() && form.lanes < 32;
+  Value result = device::ExchangeOp::create(b, code.loc, passed, code.convert(value, passed), b.getI64IntegerAttr(mask),
+                                            isApart ? b.getI64IntegerAttr(form.lanes) : IntegerAttr());
   if (type.isInteger(1))
     return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne, result,
                                  code.constant(b.getI32IntegerAttr(0)));

@@ -6,6 +6,10 @@
 // has folded is joined by exchanges between the lanes of the group, with the repairs of the
 // fold, in an order that the lanes' numbers give.
 //
+// A fold over something else than columns (keys, whose products with a row are folds over columns, and
+// whose values states with an axis of columns add up) is *serial*: all lanes of a row take its indices in
+// order, each has its columns of what folds and states inside of it run over, and its scalars are computed by all.
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
 #define MOA_CONVERSION_ONFTODEVICE_ROWLANES_H
@@ -26,6 +30,9 @@ struct RowLanes {
   /// a block has so many runs of it.
   bool columnsInNest = false;
   int64_t runs = 1;
+  /// Folds of the nest that are not over columns. Rows of a warp may take different indices of them.
+  llvm::SmallVector<onf::FoldOp, 1> serial;
+  bool isSerial(onf::FoldOp fold) const { return llvm::is_contained(serial, fold); }
   unsigned rowAxis() const { return nest.getExtents().size() - (columnsInNest ? 2 : 1); }
   int64_t step() const { return lanes * width; }
   int64_t rows() const { return 4 * (32 / lanes); } ///< of a block
@@ -65,6 +72,18 @@ public:
   /// Whether this lane is the lower one of such a pair.
   mlir::Value isLower(int64_t mask);
   const RowLanes &getForm() const { return form; }
+  /// Reads what columns need in every step of a serial fold, in front of it.
+  void enter(onf::FoldOp fold);
+  /// Reads what they need in the step whose index is bound, all of it before anything is computed.
+  void beginStep(onf::FoldOp fold);
+  void endStep();
+  void leave() { isInSerial = false; }
+  /// A state of a serial fold with an axis of columns: the elements that a lane has of it.
+  mlir::MemRefType stateType(llvm::StringRef extent, mlir::Type element);
+  /// `body` at the places of all elements of such a state.
+  void overState(llvm::StringRef extent, llvm::StringRef name, llvm::function_ref<void(mlir::ValueRange)> body);
+  /// The place, in states with an axis of columns, of the column that is bound.
+  Values getPlace() const { return place; }
   /// Terms that one lane adds up, if known.
   std::optional<int64_t> termsOf(llvm::StringRef extent) const;
 
@@ -86,10 +105,11 @@ private:
                   mlir::ValueRange inits, llvm::ArrayRef<std::string> names,
                   Body body, llvm::function_ref<void(mlir::Value, mlir::Value)> behind);
   mlir::Value read(onf::LoadOp load, mlir::Value index, mlir::Value first, mlir::Value count,
-                   mlir::Value buffer, mlir::ValueRange at);
+                   mlir::Value buffer, mlir::ValueRange at, mlir::IntegerAttr step = {});
   bool keep(const Columns &columns);
+  void keepOf(onf::FoldOp fold, mlir::Block &scope, llvm::StringRef extent, bool isOfStep);
   mlir::Value firstOf(mlir::Value number);
-  mlir::Value countFrom(const Columns &columns, mlir::Value first);
+  mlir::Value countFrom(const Columns &columns, mlir::Value first, int64_t runs = 1);
   mlir::MemRefType bufferType(mlir::Type element, std::optional<int64_t> runs = std::nullopt);
 
   ScalarCode &code;
@@ -98,6 +118,9 @@ private:
   mlir::Value lane, firstColumn;
   std::set<std::string> shared;             // runs that several scopes read
   std::map<std::string, mlir::Value> kept;  // and where they are
+  Values place;                             // run and element of the column that is bound
+  bool isInSerial = false;                  // in a loop, outside of which nothing that is read in it is there
+  std::vector<std::string> ofStep;          // what is kept for this step only
 };
 
 } // namespace moa

@@ -1,5 +1,6 @@
 //===- ScalarCode.cpp - onf's scalars as one thread computes them ---------===//
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
+#include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/Limits.h"
@@ -455,6 +456,8 @@ Value ScalarCode::evalAt(onf::AtOp at) {
   Value state = eval(at.getState());
   if (!isa<MemRefType>(state.getType()))
     return state;
+  if (lanes) // that have it by columns
+    return memref::LoadOp::create(b, loc, state, lanes->getPlace());
   Values indices;
   for (Value index : at.getIndices())
     indices.push_back(eval(index));

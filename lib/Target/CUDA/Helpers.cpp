@@ -72,6 +72,27 @@ template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_
   }
 }
 )"},
+    {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once.
+template <int STEP, class T, int R, int W>
+DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t count) {
+  constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
+  struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
+  if (stride == 1 && count >= (R - 1) * STEP + W && uintptr_t(from) % sizeof(Unit) == 0) {
+    UNROLL for (int r = 0; r < R; ++r)
+      UNROLL for (int u = 0; u < W / UNIT; ++u) {
+        const Unit unit = reinterpret_cast<const Unit *>(from + r * STEP)[u];
+        UNROLL for (int e = 0; e < UNIT; ++e) to[r][u * UNIT + e] = unit.x[e];
+      }
+  } else {
+    UNROLL for (int r = 0; r < R; ++r)
+      UNROLL for (int e = 0; e < W; ++e)
+        if (r * STEP + e < count) to[r][e] = from[(r * STEP + e) * stride];
+  }
+}
+)"},
+    {"group_of", R"(// Bits of this lane's group of adjacent lanes.
+template <int LANES> DEVICE uint32_t group_of() { return ((1u << LANES) - 1) << (threadIdx.x & (32 - LANES)); }
+)"},
     {"store_run", R"(// Writes elements of an array, as load_run reads them.
 template <class T, int W> DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);

@@ -258,15 +258,21 @@ void KernelPrinter::printStatement(Operation &op) {
               value(store.getValue()).text + ";");
       })
       .Case<device::LoadRunOp>([&](auto load) {
-        helpers.insert("load_run");
-        writeCall("load_run(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
+        helpers.insert(load.getStep() ? "load_runs" : "load_run");
+        std::string name = load.getStep() ? "load_runs<" + std::to_string(*load.getStep()) + ">(" : "load_run(";
+        writeCall(name + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
       })
       .Case<device::StoreRunOp>([&](auto store) {
         helpers.insert("store_run");
         writeCall("store_run(" + element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
       })
       .Case<device::ExchangeOp>([&](auto exchange) {
-        define(op, {"__shfl_xor_sync(0xffffffff, " + value(exchange.getOperand()).text + ", " +
+        std::string lanes = "0xffffffff";
+        if (exchange.getGroup()) {
+          helpers.insert("group_of");
+          lanes = "group_of<" + std::to_string(*exchange.getGroup()) + ">()";
+        }
+        define(op, {"__shfl_xor_sync(" + lanes + ", " + value(exchange.getOperand()).text + ", " +
                     std::to_string(exchange.getMask()) + ")"},
                /*mayInline=*/false);
       })

@@ -932,6 +932,18 @@ device.program @load_run_c6 attributes {symbols = ["N"], requires = [], arg_name
 
 // -----
 
+device.program @load_run_c7 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "N" threads 32 {
+    %c1 = arith.constant 1 : index
+    %run = memref.alloca() : memref<2x8xbf16>
+    // expected-error @below {{expects a step of a multiple of 8 elements (C7), but got 12}}
+    device.load_run %x[%c1] stride %c1 count %c1 step 12 to %run[] : !moa.array<[N, 64], bf16>, memref<2x8xbf16>
+  }
+}
+
+// -----
+
 func.func @store_run_c1(%x: !moa.array<[4], f32>, %i: index, %run: memref<8xf32>) {
   // expected-error @below {{'device.store_run' op expects a parameter of the program (C1)}}
   device.store_run %run[] to %x[%i] stride %i count %i : memref<8xf32>, !moa.array<[4], f32>
@@ -1007,5 +1019,16 @@ device.program @exchange_c1 attributes {symbols = ["N"], requires = [], arg_name
     %v = arith.constant 1.0 : f32
     // expected-error @below {{expects a mask of 1 to 31 (C1), but got 32}}
     %w = device.exchange %v mask 32 : f32
+  }
+}
+
+// -----
+
+device.program @exchange_group attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "N" threads 32 {
+    %v = arith.constant 1.0 : f32
+    // expected-error @below {{expects a group of a power of two lanes, above the mask 4 and 16 at most (C1), but got 4}}
+    %u = device.exchange %v mask 4 group 4 : f32
   }
 }

@@ -75,6 +75,11 @@ device.program @lanes attributes {symbols = ["N"], requires = [], arg_names = ["
     %wide = arith.extf %e : bf16 to f32
     // CHECK: device.exchange %{{.*}} mask 4 : f32
     %other = device.exchange %wide mask 4 : f32
+    // CHECK: device.exchange %{{.*}} mask 2 group 8 : f32
+    %near = device.exchange %wide mask 2 group 8 : f32
+    %rows = memref.alloca() : memref<2x8xbf16>
+    // CHECK: device.load_run %x[%{{.*}}] stride %{{.*}} count %{{.*}} step 32 to %{{.*}}[] : <[N, 64], bf16>, memref<2x8xbf16>
+    device.load_run %x[%at] stride %c1 count %c8 step 32 to %rows[] : !moa.array<[N, 64], bf16>, memref<2x8xbf16>
     %rounded = arith.truncf %other : f32 to bf16
     %run = memref.alloca() : memref<8xbf16>
     memref.store %rounded, %run[%c0] : memref<8xbf16>

@@ -45,7 +45,7 @@ CASES = {
         "later": {"lazy": 20},
         "registers": {"consumer": 232, "producer": 40},
     },
-    ("causal", (("D", 64), ("T", "f32"))): {
+    ("causal", (("D", 16), ("T", "f32"))): {
         "threads-32": {"thread": 32},
         "threads-512": {"thread": 512},
     },
