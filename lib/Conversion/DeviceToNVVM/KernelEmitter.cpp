@@ -50,7 +50,7 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
     });
     // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
     // Else no output overlaps another array: the host has checked it.
-    if (!launch.follows || isStored || program.isInput(argument))
+    if (!launch.awaits(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!isStored)
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
@@ -97,6 +97,10 @@ LogicalResult KernelEmitter::run() {
   bindParameters(function);
   if (launch.follows)
     to.awaitEarlierLaunches();
+  // What is constant from here on, at addresses that are known from here on: nothing there is read before.
+  for (unsigned array : launch.parameters.arrays)
+    if (launch.awaits(array))
+      parameters[array] = to.opaque(parameters[array]);
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());

@@ -77,6 +77,7 @@ private:
   void overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(mlir::Value)> whole,
                llvm::function_ref<void(int64_t, mlir::Value)> single);
   mlir::Value rowOf(mlir::Value buffer, mlir::ValueRange at, int64_t offset);
+  bool isInvariant(mlir::Value array);
   void emitLoadRun(device::LoadRunOp op);
   void emitStoreRun(device::StoreRunOp op);
 

@@ -410,10 +410,11 @@ Value KernelEmitter::address(Value array, Value offset) {
                              ValueRange(value(offset)));
 }
 
-/// Whether an array has the same elements throughout a launch: inputs do. What an earlier launch writes changes until
-/// that is waited for.
-static bool isInvariant(Value array) {
-  return cast<device::ProgramOp>(array.getParentBlock()->getParentOp()).isInput(array);
+/// Whether an array has the same elements wherever a kernel reads it: inputs do, and what earlier launches wrote behind
+/// the wait for them.
+bool KernelEmitter::isInvariant(Value array) {
+  auto program = cast<device::ProgramOp>(kernel->getParentOp());
+  return program.isInput(array) || launch.awaits(cast<BlockArgument>(array).getArgNumber());
 }
 
 void KernelEmitter::emitLoad(device::LoadOp load) {

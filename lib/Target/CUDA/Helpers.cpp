@@ -57,6 +57,9 @@ DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
+    {"opaque_pointer", R"(// The same address, which is known from here on: what is read there is not read before.
+template <class T> DEVICE const T *opaque(const T *x) { asm volatile("" : "+l"(x)); return x; }
+)"},
     {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes.
 template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);

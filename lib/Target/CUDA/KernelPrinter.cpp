@@ -30,6 +30,12 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   if (launch.follows) {
     helpers.insert("await_earlier_launches");
     write("await_earlier_launches();");
+    // Tiles need what is constant from here on to be known as such: loads of it wait for nothing else.
+    for (unsigned number : launch.parameters.arrays)
+      if (readsAsConstant(number)) {
+        helpers.insert("opaque_pointer");
+        write(names.of(number) + " = opaque(" + names.of(number) + ");");
+      }
   }
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
@@ -250,6 +256,8 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::LoadOp>([&](auto load) {
         std::string text = access(load.getArray(), load.getOffset());
+        if (readsAsConstant(cast<BlockArgument>(load.getArray()).getArgNumber()))
+          text = "__ldg(&" + text + ")";
         bool truth = load.getResult().getType().isInteger(1);
         define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
       })
@@ -421,13 +429,9 @@ std::string KernelPrinter::printSignature() {
       return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
     });
   };
-  // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
-  auto changes = [&](unsigned number) {
-    return launch.follows && isRead(number) && !program.isInput(program.getBody().getArgument(number));
-  };
   for (unsigned number : launch.parameters.arrays)
     words.push_back((isRead(number) ? "const " : "") + getStorageType(typeOf(number)).str() +
-                    (changes(number) ? " *" : " *__restrict__ ") + names.of(number));
+                    (launch.awaits(number) ? " *" : " *__restrict__ ") + names.of(number));
   for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);
   for (unsigned number : launch.parameters.scalars)

@@ -106,6 +106,13 @@ Launch Collector::run() {
   }
   launch.follows = *program.getBody().getOps<device::KernelOp>().begin() != kernel;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
+  for (BlockArgument array : program.getBody().getArguments()) {
+    bool isWritten = llvm::any_of(array.getUsers(), [&](Operation *user) {
+      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
+    });
+    if (launch.follows && !isWritten && !program.isInput(array))
+      launch.awaited.push_back(array.getArgNumber());
+  }
   if (clears) {
     launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);
     launch.sharedBytes = launch.clearWords + 16;

@@ -42,6 +42,10 @@ struct Launch {
   /// while the last blocks of that one end, and the kernel begins by waiting until all of them have, and what they
   /// wrote is seen: programmatic dependent launch, CUDA Programming Guide.
   bool follows = false;
+  /// Arrays that earlier launches write and this one only reads, by number: they change until that is waited for, and
+  /// are constant behind it.
+  llvm::SmallVector<unsigned> awaited;
+  bool awaits(unsigned array) const { return llvm::is_contained(awaited, array); }
   /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers a multiprocessor has together, where roles divide them.
