@@ -95,7 +95,8 @@ private:
   void addMergeNest(ForOp loop);
   SmallVector<Read> readsOf(ForOp loop);
   Value loadPart(unsigned acc, ValueRange rows, Value part, ValueRange indices);
-  Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states);
+  Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
+              const IRMapping &front);
   FoldOp mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &map);
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
@@ -287,7 +288,9 @@ static Value differs(OpBuilder &b, Location loc, Value x, Value y) {
 /// What a part adds to a state: its own state, repaired from the part's references to the merged ones.
 /// It stays as it is where these are the same, and where the part's were singular: it had no element
 /// then and is the identity. That is a choice of factors, so that reading the state waits for nothing.
-Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states) {
+/// `front` maps what stands in front of the fold, which repairs may read, to its copies.
+Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
+                      const IRMapping &front) {
   AccOp acc = accs[reads[k].acc];
   Value part = parts[k];
   if (acc.getRefs().empty())
@@ -296,7 +299,7 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, A
     unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
     return llvm::find_if(reads, [&](const Read &read) { return read.acc == number; }) - reads.begin();
   };
-  IRMapping map;
+  IRMapping map = front;
   Value stays, changed;
   auto either = [&](Value x, Value y) -> Value {
     return x ? arith::OrIOp::create(b, loc, x, y).getResult() : y;
@@ -352,7 +355,7 @@ FoldOp Splitter::mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &ma
   }
   for (auto [k, read] : llvm::enumerate(reads)) {
     AccOp acc = accs[read.acc];
-    Value value = merge(k, reads, parts, states);
+    Value value = merge(k, reads, parts, states, map);
     auto mapped = [&](ValueRange list) {
       return llvm::map_to_vector(list, [&](Value state) {
         unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
@@ -368,7 +371,7 @@ FoldOp Splitter::mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &ma
     b.createBlock(&copy.getValue());
     YieldOp::create(b, loc, value);
     if (!acc.getRepair().empty()) {
-      IRMapping clone;
+      IRMapping clone = map;
       acc.getRepair().cloneInto(&copy.getRepair(), clone);
     }
     states.push_back(copy.getResult());

@@ -103,6 +103,20 @@ class SplitFolds(mt.DirectoryTest, mt.KernelTest):
         self.check(spec, lambda x: {"m": x.mean(axis=-1), "v": x.var(axis=-1)}, {"x": (3, 333)},
                    {"m": (3,), "v": (3,)}, N=3)
 
+    def test_repairs_that_read(self):
+        """A reference that is no state alone: repairs read what stands in front of the fold, as sinks of a softmax."""
+        spec = """kernel k[N, M; T : float = f32](x : T[N, M], t : T[N]) -> (m : T[N], y : T[N])
+{
+  u = t * 4
+  m = max(max/ x, u)
+  y = (+/ exp(x -@(1,0) m)) + exp(u - m)
+}
+"""
+        def meaning(x, t):
+            m = np.maximum(x.max(axis=-1), t * 4)
+            return {"m": m, "y": np.exp(x - m[:, None]).sum(axis=-1) + np.exp(t * 4 - m)}
+        self.check(spec, meaning, {"x": (3, 401), "t": (3,)}, {"m": (3,), "y": (3,)}, kinds=("f32", "f64"), N=3)
+
     def test_states_that_start_again(self):
         spec = """kernel k[N, M; T : float = f32](x : T[N, M]) -> (m : T[N], a : T[N])
 {
