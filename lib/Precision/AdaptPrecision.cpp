@@ -1,6 +1,7 @@
 //===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -82,6 +83,16 @@ bool Adapter::plan(std::string &why) {
   bool hasHalves = options.halves && addHalvesPlan(hasBytes ? whyNot : why);
   if (!hasBytes && !hasHalves)
     return false;
+  SmallVector<Value> rounded;
+  for (const Score &score : scores)
+    rounded.push_back(score.fold.getResult(0));
+  for (ArrayRef<Carrier> list : {ArrayRef(carriers), ArrayRef(anyCarriers)})
+    for (const Carrier &carrier : list)
+      rounded.push_back(carrier.acc.getResult());
+  if (auto jump = findJump(rounded)) {
+    why = describeJump(*jump);
+    return false;
+  }
   findHead();
   return true;
 }

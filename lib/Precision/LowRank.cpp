@@ -1,5 +1,6 @@
 //===- LowRank.cpp - few keys for many ------------------------------------===//
 #include "lib/Precision/LowRank.h"
+#include "lib/Precision/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -135,6 +136,12 @@ bool KeyClasses::plan(std::string &why) {
   auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
   if (isShort(rows()) || isShort(numKeys())) {
     why = "rows or keys are known to be fewer than " + std::to_string(fewest);
+    return false;
+  }
+  SmallVector<Value> approximate(score().outer.getResults());
+  approximate.push_back(score().fold.getResult(0));
+  if (auto jump = findJump(approximate)) {
+    why = describeJump(*jump);
     return false;
   }
   findHead();

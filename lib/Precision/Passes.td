@@ -38,7 +38,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
     on the kernel says per result what may be computed how, and `moa.decisions` which
     results are decisions and estimates, or bounds. Kernels without a tolerance do not change, nor do
-    nests of which a remark says why not. **Numerics**: within the tolerances, with
+    nests of which a remark says why not: of which a sample says little, as their results jump where a sum passes a
+    number (Def 31), or whose form no plan has. **Numerics**: within the tolerances, with
     the confidence of Def 31 of docs/Errors.md or for every input. **Cost**: linear in the size of a nest, times
     the plans; the code of a nest is in the result four times for one plan.
   }];
@@ -84,8 +85,8 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
     `moa.decisions` as onf-adapt-precision. Masks and biases tell keys apart by more than their
-    products: such nests do not change, nor do kernels without a tolerance; a remark says
-    why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
+    products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
+    without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
     the size of a nest; its code is in the result four times.
   }];
   let options = [

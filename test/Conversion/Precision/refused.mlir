@@ -36,3 +36,35 @@ onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_na
     onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
   }
 }
+
+// Whatever is not known to be continuous.
+// CHECK: remark: computes nothing in fewer bits: 'y' jumps where sums of products pass a number, by an operation that may not be continuous in the fold over 'm',
+onf.kernel @signs attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["q", "k"], result_names = ["y"],
+    result_types = [!moa.array<[H, N], f32>], within = [#moa.within<0.01, relative, sampled>]} {
+^bb0(%q: !moa.array<[H, N, 32], f32>, %k: !moa.array<[H, M, 32], f32>, %y: !moa.array<[H, N], f32>):
+  onf.for ["h", "n"] in ["H", "N"] {
+  ^bb0(%h: index, %n: index):
+    %r = onf.fold "m" in "M" : f32 {
+    ^bb0(%m: index):
+      %s = onf.fold "d" in "32" : f32 {
+      ^bb0(%d: index):
+        %a = onf.load %q[%h, %n, %d] times ["q.s0", "q.s1", "q.s2"] plus "0" : <[H, N, 32], f32> -> f32
+        %b = onf.load %k[%h, %m, %d] times ["k.s0", "k.s1", "k.s2"] plus "0" : <[H, M, 32], f32> -> f32
+        %p = arith.mulf %a, %b : f32
+        %t = onf.acc add "s" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %p : f32
+        } repair {
+        }
+        onf.yield %t : f32
+      }
+      %one = arith.constant 1.0 : f32
+      %sign = math.copysign %one, %s : f32
+      %x = onf.acc add "x" carries [] in [] refs() mul [] : () -> f32 {
+        onf.yield %sign : f32
+      } repair {
+      }
+      onf.yield %x : f32
+    }
+    onf.store %r, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+}
