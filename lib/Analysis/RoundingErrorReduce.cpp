@@ -116,6 +116,7 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   result.tight = x.tight && x.nonnegative;
   result.least = ErrorExpr();
   result.constant.reset();
+  rules.limitMagnitude(result);
   return result;
 }
 
@@ -202,7 +203,11 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     result.magnitude = sumX * y.magnitude;
   result.least = ErrorExpr();
   result.tight = result.nonnegative && x.tight && y.tight;
+  // What bounds the sum bounds its products and its parts.
+  result.facts = x.facts;
+  result.facts.insert(y.facts.begin(), y.facts.end());
   ErrorRules::merge(result, rests);
+  rules.limitMagnitude(result);
   return result;
 }
 

@@ -142,9 +142,24 @@ ErrorValue ErrorRules::rounded(ErrorValue x, const ErrorExpr &rounding) {
   return x;
 }
 
+/// Whether extents, which are below 2^63, are at most that by themselves.
+static bool isSmall(const ErrorExpr &e, double limit) {
+  double sum = 0;
+  for (const auto &[factors, coefficient] : e.getTerms()) {
+    int power = 0;
+    for (auto [atom, exponent] : factors) {
+      if (atom->kind != Atom::Kind::Extent || exponent < 0)
+        return false;
+      power += exponent;
+    }
+    sum += std::ldexp(coefficient, 63 * power);
+  }
+  return sum <= limit;
+}
+
 /// Results are finite: a bound on their magnitude is checked where there is one.
 void ErrorRules::limitMagnitude(ErrorValue &x) {
-  if (auto constant = x.magnitude.getConstant(); constant && *constant <= overflow)
+  if (isSmall(x.magnitude, overflow))
     return;
   if (x.magnitude.isUnknown())
     x.facts.insert(fact({"no intermediate result overflows", std::nullopt, 0}));

@@ -101,6 +101,8 @@ public:
   /// Union of what two values rest on and depend on.
   static void merge(ErrorValue &into, const ErrorValue &from);
   unsigned fact(ErrorFact fact);
+  /// That x overflows nowhere is a condition, where it does not follow.
+  void limitMagnitude(ErrorValue &x);
 
   ErrorExpr arithmetic, exponentialRounding, tanhRounding, functionRounding;
   double tinyValue = 0x1p-126, overflow = 0x1p127;
@@ -115,7 +117,6 @@ private:
   ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
                      std::set<unsigned> &rests);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);
-  void limitMagnitude(ErrorValue &x);
 };
 
 } // namespace moa

@@ -59,7 +59,11 @@ const llvm::json::Object *Bounds::findAtom(int64_t number) const {
 
 BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef result,
                        ArrayRef<std::optional<unsigned>> axes, ArrayRef<Attribute> headExtents)
-    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {}
+    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {
+  Value array = editor.kernel.getBody().getArgument(*editor.kernel.findArray(result));
+  auto type = cast<FloatType>(cast<ArrayType>(array.getType()).getElementType());
+  least = std::max(kUnderflow, llvm::APFloat::getSmallest(type.getFloatSemantics()).convertToDouble());
+}
 
 const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
 
@@ -360,22 +364,27 @@ Value BoundNests::function(Code &code, ValueRange head, const Json &atom, bool i
   return code.real(isUpper ? INFINITY : 0); // what is not known
 }
 
+/// Where |δ| ≤ E·m + a and a < η, |δ| ≤ max(ε·m, η) for ε = E/(1 − a/η) whatever m is: the right side is least, as against
+/// the left, where ε·m = η (law B5).
 Value BoundNests::write(Code &code, ValueRange head, StringRef formats) {
   const Json &bound = *boundOf(formats);
   if (bound.getString("assumes"))
     return code.real(INFINITY);
   Known known;
   Value isGood;
-  auto require = [&](const Json &e, double limit) {
-    Value value = slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);
+  auto upper = [&](const Json &e) {
+    return slackened(code, sum(code, head, e, /*isUpper=*/true, known), /*isUpper=*/true);
+  };
+  auto require = [&](Value value, double limit) {
     Value holds = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, value, constant(code, limit, /*isUpper=*/false));
     isGood = isGood ? code.make<arith::AndIOp>(isGood, holds) : holds;
   };
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
-    require(*fact.getAsObject()->getObject("value"), *fact.getAsObject()->getNumber("limit"));
-  require(*bound.getObject("absolute"), kUnderflow);
-  Value relative = sum(code, head, *bound.getObject("relative"), /*isUpper=*/true, known);
-  relative = slackened(code, relative, /*isUpper=*/true);
+    require(upper(*fact.getAsObject()->getObject("value")), *fact.getAsObject()->getNumber("limit"));
+  Value part = code.make<arith::MulFOp>(upper(*bound.getObject("absolute")), code.real(1 / least));
+  require(part, 1);
+  Value rest = code.make<arith::SubFOp>(code.real(1), part);
+  Value relative = code.make<arith::DivFOp>(upper(*bound.getObject("relative")), rest);
   return code.make<arith::SelectOp>(isGood, relative, code.real(INFINITY));
 }
 

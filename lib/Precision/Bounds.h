@@ -14,7 +14,8 @@
 
 namespace moa::precision {
 
-/// Whatever an element of a result may be off besides, as what is small may underflow [Def 25].
+/// Elements that are off by no more are near enough, as what is small may underflow; of results with a larger least
+/// positive number, that [Def 25].
 inline constexpr double kUnderflow = 0x1p-80;
 
 /// The bounds of a kernel, from kBoundsAttr.
@@ -23,7 +24,6 @@ public:
   /// Nothing where the kernel has none.
   static std::optional<Bounds> read(onf::KernelOp kernel);
 
-  bool hasResult(llvm::StringRef result) const { return findResult(result); }
   bool hasBound(llvm::StringRef result, llvm::StringRef formats) const;
   /// Whether an input is an operand of contractions of two inputs, or of those of one.
   bool isOf(llvm::StringRef list, llvm::StringRef input) const;
@@ -45,7 +45,8 @@ public:
 
   /// Adds the nests that find the magnitudes of a bound, each once.
   void addStatistics(llvm::StringRef formats);
-  /// The bound at an index: ∞ where a condition fails or something is not known. Statistics must be there.
+  /// The least tolerance that is kept at an index: ∞ where a condition fails or something is not known. Statistics must
+  /// be there.
   mlir::Value write(Code &code, mlir::ValueRange head, llvm::StringRef formats);
 
   llvm::SmallVector<onf::ForOp> nests; // that were added
@@ -77,6 +78,7 @@ private:
   KernelEditor &editor;
   const Bounds &bounds;
   const Json *result;
+  double least; // what an element may be off in any case
   llvm::SmallVector<std::optional<unsigned>> axes;
   llvm::SmallVector<mlir::Attribute> headExtents;
   std::map<std::string, mlir::Value> arrays; // by array, kind and axes

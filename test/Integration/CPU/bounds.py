@@ -37,6 +37,7 @@ kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D
   O   = softmax(mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)) +.* Vh
 }
 """
+NARROW = PLAIN.replace("O : f32", "O : f16")
 # The analysis cannot tell what K is rounded for: all is bf16.
 SHARED = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], scale : f32) -> O : f32[H, N, D] within %s
@@ -64,10 +65,10 @@ def attention(q, k, v, scale=SCALE, visible=True):
     return p @ v, p @ np.abs(v)
 
 
-def errors(found, exact, magnitude):
-    """The largest error of an element by head, relative to its magnitude."""
-    off = np.maximum(np.abs(found - exact) - UNDERFLOW, 0)
-    return np.where(off > 0, off / np.maximum(magnitude, 1e-300), 0).max((1, 2))
+def errors(found, exact, magnitude, least=UNDERFLOW):
+    """The largest error of an element by head, relative to its magnitude, of those that are above the least number."""
+    off = np.abs(found.astype(np.float64) - exact)
+    return np.where(off > least, off / np.maximum(magnitude, 1e-300), 0).max((1, 2))
 
 
 def arrays_of(names, n=ROWS, m=ROWS):
@@ -100,9 +101,9 @@ class Bound(unittest.TestCase):
                   "O_bound": (heads, 1 + plans), "lse_bound": (heads, 1 + plans)}
         return self.kernels[key].run({**inputs, "scale": scale}, shapes)
 
-    def check(self, names, run, exact, magnitude, epsilon):
+    def check(self, names, run, exact, magnitude, epsilon, least=UNDERFLOW):
         """What is delivered is within what is allowed, and within the bound, and decisions are what bounds say."""
-        found = errors(run["O"], exact, magnitude)
+        found = errors(run["O"], exact, magnitude, least)
         for h, name in enumerate(names):
             bounds, plan = run["O_bound"][h], run["O_plan"][h]
             print(f"{name:20} plan {plan:2}  error {found[h]:.1e} of {epsilon:.0e}, bounds {bounds}")
@@ -125,6 +126,50 @@ class Bound(unittest.TestCase):
             self.assertIn(1, run["O_plan"])
             self.assertNotIn(1, run["O_plan"][np.isinf(run["O_bound"][:, 1])])
             self.assertIn(0, run["O_plan"])
+
+    def test_results_in_f16(self):
+        """Results whose least numbers are large: what may be below them is half of what a tolerance allows. Values of
+        all sizes, so that results are normal numbers, fall below these, and below the least."""
+        names = sorted(cls.name() for cls in families.Family.__subclasses__())
+        names = [name for name in names if families.make(name, 4, 4, D).arrays()[0].shape == (4, D)]
+        q, k, v = arrays_of(names)
+        rng = np.random.default_rng(7)
+        v = v / np.abs(v).max((1, 2), keepdims=True) * np.float32(2.0) ** rng.integers(-30, 6, (len(names), 1, D))
+        v = v.astype(np.float32)
+        exact, magnitude = attention(q, k, v)
+        self.assertTrue((magnitude < 2.0 ** -25).any() and (magnitude > 1).any())
+        for epsilon in (6e-2, 1e-3):
+            run = self.run_kernel(NARROW % epsilon, {"Q": q, "K": k, "V": v})
+            self.check(names, run, exact, magnitude, epsilon, least=2.0 ** -24)
+            self.assertEqual(run["O"].dtype, np.float16)
+            # Without the least number nothing would be shown: elements that are all error.
+            self.assertGreaterEqual(errors(run["O"], exact, magnitude, least=0).max(), 1)
+            if epsilon == 1e-3:  # the rounding of f16 twice
+                self.assertEqual(set(run["O_plan"]), {NOT_SHOWN})
+                continue
+            self.assertEqual(set(run["O_plan"]), {1, 0})
+            self.assertGreater(run["O_bound"].min(), 2 * 2.0 ** -11)
+            self.assertLess(run["O_bound"].min(), 2 * 2.0 ** -11 + 1e-3)
+
+    def test_weights_in_f16(self):
+        """Inputs of f16 round weights to it, where they underflow: an error that is relative to nothing but the sum of
+        |V|, and shown to be below the least number only where that is."""
+        q, k, v = (x.astype(np.float16).astype(np.float32) for x in arrays_of(["diffuse"]))
+        for size, plan in ((2.0 ** -13, 0), (1, NOT_SHOWN)):
+            values = (v * np.float32(size)).astype(np.float16).astype(np.float32)
+            run = self.run_kernel(NARROW % 6e-2, {"Q": q, "K": k, "V": values}, table=False, plans=0, T="f16")
+            self.check(["diffuse"], run, *attention(q, k, values), 6e-2, least=2.0 ** -24)
+            self.assertEqual(list(run["O_plan"]), [plan])
+
+    def test_f16_beyond_its_range(self):
+        """A head whose values f16 does not hold: of none anything is shown, as magnitudes of conditions are those of all."""
+        q, k, v = arrays_of(["diffuse"] * 2)
+        v /= np.abs(v).max()
+        for largest, plan in ((60000, 1), (66000, NOT_SHOWN)):
+            v[1, 7, 3] = largest
+            run = self.run_kernel(NARROW % 6e-2, {"Q": q, "K": k, "V": v})
+            self.assertEqual(list(run["O_plan"]), [plan] * 2)
+            self.assertEqual(list(np.isinf(run["O_bound"][:, 0])), [plan == NOT_SHOWN] * 2)
 
     def test_adversarial(self):
         """Inputs whose roundings all have one sign and whose weights are as far off as weights can be."""
