@@ -74,7 +74,8 @@ def BoundErrorsPass : Pass<"dnf-bound-errors"> {
     A kernel of the dnf level with a result that has a component-wise tolerance for every input
     (`within ε`, without `relative` and `sampled`) gets the attribute `moa.bounds`: as JSON, for each
     result, the bound of dnf-print-errors with the kernel's own formats, with products of inputs in
-    fp16 and weighted sums in bf16, and with all contractions in bf16. onf-adapt-precision reads it.
+    fp16p (f16 times a power of 2) and weighted sums in bf16, and with all contractions in bf16.
+    onf-adapt-precision reads it.
 
     **Requires** the dnf contract. **Establishes** the attribute; kernels in f64 have none.
     **Numerics**: exact. **Cost**: as dnf-print-errors.

@@ -170,17 +170,33 @@ private:
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
 
-  //===--- The nests in front ---------------------------------------------===//
-  bool addBytesPlan(std::string &why);
-  void addBytes();
-  Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
-                     std::optional<unsigned> across = std::nullopt,
-                     llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+  //===--- What plans share -----------------------------------------------===//
+  std::optional<unsigned> rowAxisOf(const Score &score);
+  bool hasRowsOfNest(const Operand &operand);
+  std::pair<SymExpr, SymExpr> weigh();
+  void addSizeCondition();
   /// The largest of all parts, at indices of the other axes.
   static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents);
-  std::optional<unsigned> rowAxisOf(const Score &score);
+
+  //===--- 8 bits (Operands.cpp, Copies.cpp, Carriers.cpp) ------------------===//
+  bool addBytesPlan(std::string &why);
+  void addBytes();
+  /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
+  bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
+  Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
+  Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
+  RoundedValues addRoundedValues(const Carrier &carrier);
+  mlir::Value addShiftArray(const Score &score);
+  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
+  void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
+                  const Rounded &key);
+  void roundCarrier(Copy &copy, const Carrier &carrier);
+  Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
+                     std::optional<unsigned> across = std::nullopt,
+                     llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
+
   //===--- Errors bounded for every input (BoundPlans.cpp) -----------------===//
   bool planBound(std::string &why);
   void runBound();
@@ -195,22 +211,6 @@ private:
   unsigned halfRowAxis(const Score &score);
   void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
   void halveCarrier(Copy &copy, const Carrier &carrier, mlir::Type element);
-
-  /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
-  bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
-  Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
-  std::pair<SymExpr, SymExpr> weigh();
-  void addSizeCondition();
-  Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
-  RoundedValues addRoundedValues(const Carrier &carrier);
-  bool hasRowsOfNest(const Operand &operand);
-  mlir::Value addShiftArray(const Score &score);
-  void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
-
-  //===--- Copies of the nest ---------------------------------------------===//
-  void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
-                  const Rounded &key);
-  void roundCarrier(Copy &copy, const Carrier &carrier);
 
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
