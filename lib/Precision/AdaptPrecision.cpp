@@ -240,6 +240,7 @@ void Adapter::run() {
       else
         rows = addRounded(gathered.back(), sampleExtents.size());
       gatheredRounded.push_back(rows);
+      reach.push_back(addReach(score, gathered.back()));
     }
   }
   addChoice();

@@ -101,6 +101,8 @@ protected:
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
   /// A measure of a row, of which the sample has the largest of each part.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
+  /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`; null: never.
+  virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) { return {}; }
 
   //===--- What there is --------------------------------------------------===//
   /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input.
@@ -169,6 +171,7 @@ private:
   std::string describe(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+  mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
   //===--- What plans share -----------------------------------------------===//
   std::optional<unsigned> rowAxisOf(const Score &score);
@@ -188,6 +191,7 @@ private:
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
+  mlir::Value addReach(const Score &score, mlir::Value rows);
   mlir::Value addShiftArray(const Score &score);
   void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
@@ -218,6 +222,7 @@ private:
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
   llvm::SmallVector<Rounded> gatheredRounded;
+  llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the rows of the sample, by score
   std::optional<Bounds> bounds;
   llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;

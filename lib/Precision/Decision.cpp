@@ -127,6 +127,9 @@ void Chooser::addDecision() {
       return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
     };
     SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
+    SmallVector<Value> unseen(numPlans());
+    for (unsigned p = 0; p < numPlans(); ++p)
+      unseen[p] = isUnseen(code, head, p + 1, runs);
     SmallVector<SmallVector<Value>> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
@@ -163,9 +166,11 @@ void Chooser::addDecision() {
         Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
         Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
         Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
-        // NaN is what stands where nothing was estimated.
+        // NaN is what stands where nothing was estimated; ∞ where the sample says nothing.
         Value root = code.make<math::SqrtOp>(ratio);
         Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, root, root);
+        if (unseen[p])
+          isNaN = code.make<arith::OrIOp>(isNaN, unseen[p]);
         Value estimate = code.make<arith::SelectOp>(isNaN, code.real(INFINITY), root);
         estimates.back().push_back(estimate);
         Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, estimate, limit);

@@ -254,4 +254,69 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   return result;
 }
 
+//===----------------------------------------------------------------------===//
+// What a sample does not show
+//===----------------------------------------------------------------------===//
+
+/// Standard deviation of the error of a score that changes weights by much.
+static constexpr double kMuch = 0.2;
+
+/// |factor · row|² of the rows of the sample.
+Value Adapter::addReach(const Score &score, Value rows) {
+  Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+    Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
+      SmallVector<Value> place(indices);
+      place.push_back(k);
+      Value x = in.loadFloat(rows, place);
+      return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
+    })[0];
+    if (score.factor) {
+      IRMapping map;
+      SmallVector<Value> arguments(indices.drop_back());
+      arguments.push_back(code.toIndex(code.load(sampledRows, indices)));
+      map.map(nest.getBody().getArguments(), arguments);
+      Value factor = copyOf(code, score.factor, map);
+      square = code.make<arith::MulFOp>(square, code.make<arith::MulFOp>(factor, factor));
+    }
+    code.store(square, array, indices);
+  });
+  return array;
+}
+
+/// Errors of scores that are not small against 1 change those rows by much in which keys are nearly as large as the
+/// largest, and where scores are so large, these rows are few.
+Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
+  if (plans[plan - 1].half)
+    return Value();
+  Value any;
+  for (auto [number, score] : llvm::enumerate(scores)) {
+    Rounded keys = rounded(score.key);
+    Value squares = reach[number];
+    Value square = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &there) {
+      there = present;
+      SmallVector<Value> indices(head);
+      indices.push_back(r);
+      return SmallVector<Code::Term>{{Monoid::max, "reach", in.load(squares, indices)}};
+    })[0];
+    // Keys may have one step.
+    SymExpr count = keys.across ? SymExpr(1) : *SymExpr::parse(score.outer.getExtent());
+    const Score &of = score;
+    Value step = code.fold("m", count, [&](Code &in, Value m, Value &there) {
+      there = present;
+      IRMapping map;
+      SmallVector<Value> indices(head);
+      indices.push_back(in.index(0));
+      map.map(nest.getBody().getArguments(), indices);
+      map.map(of.outer.getBody().getArgument(0), m);
+      return SmallVector<Code::Term>{{Monoid::max, "step", loadScale(in, of.key, keys, map)}};
+    })[0];
+    // Roundings are within half a step, evenly: its square / 12 is their mean square.
+    Value error = code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square);
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, error, code.real(kMuch * kMuch * 12));
+    any = any ? code.make<arith::OrIOp>(any, is) : is;
+  }
+  return any;
+}
+
 } // namespace moa::precision
