@@ -17,6 +17,7 @@
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
+#include "lib/Target/CPU/Features.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -503,8 +504,12 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   Unit &unit = units[kernel];
   if (!unit.vector) {
     OwningOpRef<ModuleOp> module = isolateKernel(kernel);
+    llvm::TargetMachine *target = module ? getMachine(/*host=*/false) : nullptr;
+    if (!target)
+      return {};
     PipelineOptions pipeline = getPipelineOptions();
-    if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) {
+    pipeline.byteDots = cpu::hasByteDots(*target);
+    if (!runPasses(*module, "vector", [&](OpPassManager &pm) {
           buildLiftedToVector(pm, pipeline);
         }))
       return {};

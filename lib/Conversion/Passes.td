@@ -142,7 +142,9 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     Option<"vectorBits", "vector-bits", "int64_t", "512",
            "Bits of a vector where a nest is not lifted">,
     Option<"blocks", "blocks", "bool", "true",
-           "Run folds in blocks where their form allows it">
+           "Run folds in blocks where their form allows it">,
+    Option<"byteDots", "byte-dots", "bool", "false",
+           "Sum up products of i8 by dot products of four bytes, which AVX512-VNNI and AVX-VNNI have">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

@@ -55,7 +55,9 @@ void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options) {
 
 void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options) {
-  pm.addPass(createConvertONFToVectorPass());
+  ONFToVectorOptions vector;
+  vector.byteDots = options.byteDots;
+  pm.addPass(createConvertONFToVectorPass(vector));
 }
 
 void buildVectorToLLVM(mlir::OpPassManager &pm,

@@ -48,6 +48,8 @@ struct PipelineOptions {
   /// With so many rows and keys or more, few keys may stand for many; 0: never.
   int64_t lowRankFrom = 0;
   PrecisionOptions precision;
+  /// The CPU has dot products of four bytes.
+  bool byteDots = false;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
   /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.

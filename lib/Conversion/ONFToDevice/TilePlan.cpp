@@ -167,7 +167,7 @@ bool Planner::findFold() {
   plan.fold = folds.back();
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
   auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found,
-                               /*integers=*/true);
+                               rows::kSumsAsFloats);
   bool isChain = folded && !folded->scores.empty() && !folded->carriers.empty();
   if (!isChain && !found.empty() && !(folded && !folded->scores.empty()))
     return refuseChain(found);

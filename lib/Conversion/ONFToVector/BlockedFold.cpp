@@ -7,20 +7,26 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
+/// Terms of a sum of products of i8 that i32 holds, and that f32 holds exactly: a product is 2¹⁴ or less.
+static constexpr int64_t kMostByteTerms = (int64_t(1) << 17) - 1, kMostFloatTerms = 1 << 10;
+
 bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                     int64_t vectorsPerTile) {
-  auto plan = planFold(fold, laneIndex, emitter.deps, emitter.onDemand);
+                     int64_t vectorsPerTile, bool byteDots) {
+  // Vectors of 128, 256 or 512 bits.
+  byteDots &= emitter.lanes == 4 || emitter.lanes == 8 || emitter.lanes == 16;
+  auto plan = planFold(fold, laneIndex, emitter.deps, emitter.onDemand, nullptr,
+                       {byteDots ? kMostByteTerms : kMostFloatTerms, /*asFloats=*/false});
   if (!plan)
     return false;
-  BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan)).emit();
+  BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan), byteDots).emit();
   return true;
 }
 
 BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                         int64_t vectors, FoldPlan plan)
+                         int64_t vectors, FoldPlan plan, bool byteDots)
     : e(emitter), fold(fold), laneIndex(laneIndex),
       key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
-      plan(std::move(plan)) {
+      plan(std::move(plan)), byteDots(byteDots) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
   chooseShape();
@@ -34,7 +40,7 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
 /// keys 79 % of the multiply-add peak, and 12 vectors per tile 84 to 86 %.
 void BlockedFold::chooseShape() {
   Type type = Float32Type::get(fold.getContext());
-  if (!plan.scores.empty())
+  if (!plan.scores.empty() && !plan.scores.front().isInteger())
     type = plan.scores.front().type;
   else if (!plan.carriers.empty())
     type = plan.carriers.front().type;
@@ -65,6 +71,24 @@ void BlockedFold::chooseShape() {
 // Scratch memory
 //===----------------------------------------------------------------------===//
 
+void BlockedFold::allocateScore(const Score &score) {
+  Builder b(fold.getContext());
+  int64_t width = shape.panelWidth();
+  ScoreBuffers buffers;
+  buffers.bytes = score.isInteger() && byteDots;
+  buffers.operand = buffers.bytes ? b.getI32Type() : score.isInteger() ? b.getF32Type() : score.type;
+  buffers.sum = score.value && score.isInteger() ? score.value.getType() : buffers.operand;
+  buffers.depth = buffers.bytes ? llvm::divideCeil(score.extent, 4) : score.extent;
+  buffers.keyStride = llvm::alignTo(score.extent, shape.lanes);
+  int64_t rows = shape.vectors * shape.lanes;
+  buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
+  buffers.keys = e.scratchFor(buffers.bytes ? b.getI8Type() : buffers.operand, shape.BN * buffers.keyStride);
+  buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
+  if (buffers.bytes)
+    buffers.bias = e.scratchFor(buffers.operand, rows);
+  scores.push_back(buffers);
+}
+
 void BlockedFold::allocateCarrier(const Carrier &carrier) {
   CarrierBuffers buffers;
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
@@ -87,14 +111,8 @@ void BlockedFold::allocateCarrier(const Carrier &carrier) {
 
 void BlockedFold::allocate() {
   int64_t rows = shape.vectors * shape.lanes, width = shape.panelWidth();
-  for (const Score &score : plan.scores) {
-    ScoreBuffers buffers;
-    buffers.keyStride = llvm::alignTo(score.extent, shape.lanes);
-    buffers.rows = e.scratchFor(score.type, rows * score.extent);
-    buffers.keys = e.scratchFor(score.type, shape.BN * buffers.keyStride);
-    buffers.scores = e.scratchFor(score.type, shape.BN * width);
-    scores.push_back(buffers);
-  }
+  for (const Score &score : plan.scores)
+    allocateScore(score);
   for (const Carrier &carrier : plan.carriers)
     allocateCarrier(carrier);
   for (Scalar &scalar : plan.scalars) {

@@ -36,14 +36,19 @@ struct BlockShape {
 class BlockedFold {
 public:
   BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
-              int64_t vectors, FoldPlan plan);
+              int64_t vectors, FoldPlan plan, bool byteDots);
   void emit();
 
 private:
   using Values = Emitter::Values;
+  /// Copies of a score's operands have `depth` elements of `operand` along k: as many as the score
+  /// has terms, of its type. Integers are copied as floats, whose sums are exact, or, as `bytes`, four in a
+  /// word: then keys are 128 larger, without sign, and `bias` is what that adds to a row's sums, negated.
   struct ScoreBuffers {
-    mlir::Value rows, keys, scores;
-    int64_t keyStride;
+    mlir::Type operand, sum; // `sum`: of the scores
+    bool bytes = false;
+    int64_t depth, keyStride;
+    mlir::Value rows, keys, scores, bias;
   };
   /// Where a microkernel reads key factors: element (j, k) of a score at
   /// j · stride + k, element (j, d) of a carrier at (d / RJ) · panel + j · stride +
@@ -70,6 +75,7 @@ private:
   //===--- Blocks (BlockedFold.cpp) ---------------------------------------===//
   void chooseShape();
   void allocate();
+  void allocateScore(const Score &score);
   void allocateCarrier(const Carrier &carrier);
   void initialise();
   void addRests();
@@ -96,6 +102,9 @@ private:
   void overKeys(llvm::function_ref<void(mlir::Value)> body,
                 llvm::function_ref<void(mlir::Value)> zero);
   mlir::Value product(const Factors &factors, mlir::Type type);
+  mlir::Value operand(unsigned score, const Factors &factors);
+  void stageRowBytes(unsigned score, mlir::Value number, mlir::Value base,
+                     llvm::function_ref<mlir::Value(mlir::Value)> element);
   void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type,
                    mlir::Value d, mlir::Value j);
 
@@ -105,6 +114,7 @@ private:
   void emitScore(unsigned score, Panel &panel);
   void emitPass(unsigned pass, Panel &panel);
   void skipKey(unsigned pass, mlir::Value j);
+  mlir::Value toIndex(mlir::Value sum);
   void bindPassValues(unsigned pass, Panel &panel, unsigned u, mlir::Value j);
   Values accumulate(unsigned pass, Panel &panel, unsigned u, mlir::Value j,
                     mlir::ValueRange partial);
@@ -121,8 +131,11 @@ private:
   mlir::Value updateStarted(onf::AccOp acc, Panel &panel, unsigned u,
                             mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
+  Values zeros(mlir::Type type);
   Values microKernel(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
-                     mlir::Value b, mlir::Value from, mlir::Value to);
+                     mlir::Value b, mlir::Value from, mlir::Value to, Values sums);
+  mlir::Value addDots(Build b, mlir::Value unsignedBytes, mlir::Value signedBytes, mlir::Value sum);
+  Values integerSums(unsigned score, Panel &panel, mlir::Value keys, mlir::Value rows);
   Values longSums(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
                   mlir::Value b, int64_t depth);
 
@@ -141,6 +154,7 @@ private:
   mlir::Value laneIndex, key;
   onf::GuardOp guard;
   FoldPlan plan;
+  bool byteDots;
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;
   llvm::SmallVector<CarrierBuffers> carriers;

@@ -15,7 +15,7 @@ namespace {
 class Planner {
 public:
   Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
-          std::string *why, bool integers)
+          std::string *why, IntegerSums integers)
       : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
         deps(deps), onDemand(onDemand), why(why), integers(integers) {}
   std::optional<FoldPlan> run();
@@ -46,7 +46,7 @@ private:
   Dependence &deps;
   OnDemand &onDemand;
   std::string *why;
-  bool integers;
+  IntegerSums integers;
   FoldPlan plan;
   llvm::DenseMap<Value, unsigned> firstPass;
   llvm::DenseSet<Value> seen; // in the pass being visited
@@ -138,9 +138,9 @@ static Value getFloat(Value integer) {
   return integer;
 }
 
-/// Sums of integers are scores where tensor cores make them: of i8, read as one float.
+/// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as one float.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
-  if (!score.value)
+  if (integers.asFloats && !score.value)
     return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
@@ -172,7 +172,7 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
-  bool isInteger = integers && type.isIndex();
+  bool isInteger = type.isIndex() && *expr->getConstant() <= integers.mostTerms;
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) ||
       !acc.getRefs().empty() || !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
@@ -371,7 +371,7 @@ std::optional<FoldPlan> Planner::run() {
 
 std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why, bool integers) {
+                                 std::string *why, IntegerSums integers) {
   return Planner(fold, laneIndex, deps, onDemand, why, integers).run();
 }
 

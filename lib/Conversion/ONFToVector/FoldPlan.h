@@ -17,6 +17,7 @@
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Analysis/OnDemand.h"
 #include "llvm/ADT/MapVector.h"
+#include <limits>
 #include <optional>
 
 namespace moa::rows {
@@ -35,6 +36,16 @@ struct Factors {
 
 // Ops are handles whose accessors are not const, hence `mutable`.
 
+/// Which sums of products of i8 are scores: of so many terms or fewer, all of them or those
+/// that are read as one float.
+struct IntegerSums {
+  int64_t mostTerms = 0;
+  bool asFloats = false;
+};
+
+/// What tensor cores take.
+inline constexpr IntegerSums kSumsAsFloats{std::numeric_limits<int64_t>::max(), true};
+
 /// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold.
 struct Score {
   mutable onf::FoldOp fold;
@@ -45,6 +56,7 @@ struct Score {
   int64_t extent;
   Factors row, key;
   llvm::SmallVector<onf::LoadOp, 1> rowLoads; // of (i, k), contiguous along k
+  bool isInteger() const { return type.isIndex(); }
 };
 
 /// A state with axes d: t(i, d) = ⊕_j row(i, j) · key(j, d).
@@ -81,10 +93,9 @@ struct FoldPlan {
 /// The plan of a fold over rows, or nothing where its form does not allow one. `why`
 /// receives what keeps the first inner fold from being a score or the first state with
 /// axes from being a carrier, and is left alone where nothing does.
-/// Sums of products of i8 that are read as one float are scores if `integers`.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why = nullptr, bool integers = false);
+                                 std::string *why = nullptr, IntegerSums integers = {});
 
 /// The user's name of a loop index, of a fold's, a nest's or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);

@@ -79,6 +79,7 @@ struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFTo
     options.vectorsPerTile = vectorsPerTile;
     options.vectorBits = vectorBits;
     options.blocks = blocks;
+    options.byteDots = byteDots;
     if (failed(convertONFToVector(getOperation(), options)))
       return signalPassFailure();
     // The functions of monoids stand where states are combined.
@@ -94,6 +95,7 @@ moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
   made.vectorsPerTile = options.vectorsPerTile;
   made.vectorBits = options.vectorBits;
   made.blocks = options.blocks;
+  made.byteDots = options.byteDots;
   return createConvertONFToVector(made);
 }
 

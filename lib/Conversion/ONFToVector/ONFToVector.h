@@ -34,6 +34,8 @@ struct ONFToVectorOptions {
   int64_t vectorBits = 512;
   /// False writes every fold index by index, without blocks of keys.
   bool blocks = true;
+  /// The machine has dot products of four bytes for vectors of i32 (`vpdpbusd`).
+  bool byteDots = false;
 };
 
 /// Replaces every onf.kernel of the module by its functions. What cannot be

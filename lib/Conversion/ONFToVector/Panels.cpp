@@ -60,14 +60,27 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum[r][u] = Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, from zero, in
-/// RJ × RI registers.
+/// sum + Σ of the products of the four bytes in each lane.
+Value BlockedFold::addDots(Build b, Value unsignedBytes, Value signedBytes, Value sum) {
+  auto bytes = VectorType::get({4 * shape.lanes}, b.b.getI8Type());
+  auto asBytes = [&](Value words) { return vector::BitCastOp::create(b.b, e.loc, bytes, words); };
+  std::string name = "llvm.x86.avx512.vpdpbusd." + std::to_string(32 * shape.lanes);
+  return LLVM::CallIntrinsicOp::create(b.b, e.loc, sum.getType(), b.b.getStringAttr(name),
+                                       ValueRange{sum, asBytes(unsignedBytes), asBytes(signedBytes)})
+      .getResult(0);
+}
+
+BlockedFold::Values BlockedFold::zeros(Type type) {
+  return Values(shape.RJ * shape.RI, e.here().identity(Monoid::add, e.rowType(type)));
+}
+
+/// sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers. Words
+/// are four bytes each, those of a without sign, and their products are dots.
 BlockedFold::Values BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Value b,
-                                             Value from, Value to) {
+                                             Value from, Value to, Values sums) {
   unsigned align = type.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
-  Values zeros(shape.RJ * shape.RI, e.here().identity(Monoid::add, vectorType));
-  return e.loop(from, to, 1, zeros, [&](Value k, ValueRange args) {
+  return e.loop(from, to, 1, sums, [&](Value k, ValueRange args) {
     Build at = e.here();
     Value rowPointer = at.address(type, b, at.mul(k, shape.panelWidth()));
     Value keyPointer = at.address(type, a, at.mul(k, aDepth));
@@ -79,9 +92,11 @@ BlockedFold::Values BlockedFold::microKernel(Type type, Value a, Value aRow, Val
     for (int64_t r = 0; r != shape.RJ; ++r) {
       Value where = at.address(type, keyPointer, at.mul(aRow, r));
       Value scalar = at.splat(at.load(type, where, align), shape.lanes);
-      for (int64_t u = 0; u != shape.RI; ++u)
-        next.push_back(math::FmaOp::create(at.b, e.loc, scalar, rows[u],
-                                           args[r * shape.RI + u]));
+      for (int64_t u = 0; u != shape.RI; ++u) {
+        Value sum = args[r * shape.RI + u];
+        next.push_back(type.isInteger() ? addDots(at, scalar, rows[u], sum)
+                                        : math::FmaOp::create(at.b, e.loc, scalar, rows[u], sum).getResult());
+      }
     }
     return next;
   });
@@ -93,13 +108,13 @@ BlockedFold::Values BlockedFold::longSums(Type type, Value a, Value aRow, Value 
                                           int64_t depth) {
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
   if (depth <= kSumBlock)
-    return microKernel(type, a, aRow, aDepth, b, zero, end);
+    return microKernel(type, a, aRow, aDepth, b, zero, end, zeros(type));
   size_t count = shape.RJ * shape.RI;
   Values inits(2 * count, e.here().identity(Monoid::add, e.rowType(type)));
   Values parts = e.loop(zero, end, kSumBlock, inits, [&](Value base, ValueRange args) {
     Values next(args);
     Value to = e.here().min(e.here().add(base, kSumBlock), end);
-    Values block = microKernel(type, a, aRow, aDepth, b, base, to);
+    Values block = microKernel(type, a, aRow, aDepth, b, base, to, zeros(type));
     for (size_t k = 0; k != count; ++k)
       std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
     return next;
@@ -110,17 +125,37 @@ BlockedFold::Values BlockedFold::longSums(Type type, Value a, Value aRow, Value 
   return sums;
 }
 
+/// As longSums of products of integers, which are exact, of the type of the scores.
+BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Value keys, Value rows) {
+  const ScoreBuffers &buffers = scores[number];
+  Values sums;
+  if (buffers.bytes)
+    for (int64_t k = 0; k != shape.RJ * shape.RI; ++k)
+      sums.push_back(k < shape.RI ? load(buffers.operand, buffers.bias, vectorOffset(panel, k)) : sums[k - shape.RI]);
+  else
+    sums = zeros(buffers.operand);
+  Build b = e.here();
+  sums = microKernel(buffers.operand, keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
+                     b.index(buffers.depth), sums);
+  if (buffers.bytes && isa<FloatType>(buffers.sum))
+    for (Value &sum : sums)
+      sum = arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(buffers.sum), sum);
+  return sums;
+}
+
 void BlockedFold::emitScore(unsigned number, Panel &panel) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
   Build b = e.here();
-  Value rows = b.address(score.type, buffers.rows,
-                         b.mul(panel.number, score.extent * shape.panelWidth()));
+  Value rows = b.address(buffers.operand, buffers.rows,
+                         b.mul(panel.number, buffers.depth * shape.panelWidth()));
   e.loop(b.index(0), count, shape.RJ, [&](Value j) {
     Build b = e.here();
     const KeySource &source = scoreKeys[number];
-    Value keys = b.address(score.type, source.pointer, b.mul(j, source.stride));
-    Values sums = longSums(score.type, keys, source.stride, b.index(1), rows, score.extent);
+    Value keys = b.address(buffers.operand, source.pointer, b.mul(j, source.stride));
+    Values sums = score.isInteger()
+                      ? integerSums(number, panel, keys, rows)
+                      : longSums(score.type, keys, source.stride, b.index(1), rows, score.extent);
     Value base = e.here().mul(j, shape.panelWidth());
     for (auto [k, sum] : llvm::enumerate(sums))
       store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
@@ -138,7 +173,7 @@ void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
     Value keys = b.address(carrier.type, source.pointer, b.mul(panel, source.panel));
     Values sums = microKernel(carrier.type, keys, b.index(1), source.stride,
-                              operands[carrier.operand], b.index(0), count);
+                              operands[carrier.operand], b.index(0), count, zeros(carrier.type));
     Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
     for (auto [k, sum] : llvm::enumerate(sums)) {
       Build b = e.here();
@@ -213,6 +248,14 @@ Value BlockedFold::updateStarted(AccOp acc, Panel &panel, unsigned u, Value poin
   return before;
 }
 
+/// A sum of integers as the index that it is read as.
+Value BlockedFold::toIndex(Value sum) {
+  Build b = e.here();
+  if (isa<FloatType>(getElementTypeOrSelf(sum)))
+    sum = arith::FPToSIOp::create(b.b, e.loc, e.rowType(b.b.getI32Type()), sum);
+  return arith::IndexCastOp::create(b.b, e.loc, e.rowType(b.b.getIndexType()), sum);
+}
+
 /// Binds key j of the block and everything known about it.
 void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value j) {
   Scope &scope = e.top();
@@ -220,8 +263,10 @@ void BlockedFold::bindPassValues(unsigned pass, Panel &panel, unsigned u, Value 
   scope.values[key] = b.add(first, j);
   Value offset = b.add(b.mul(j, shape.panelWidth()), u * shape.lanes);
   for (auto [score, buffers] : llvm::zip_equal(plan.scores, scores)) {
-    FoldOp inner = score.fold;
-    scope.values[inner.getResult(0)] = load(score.type, buffers.scores, offset);
+    Value sum = load(buffers.sum, buffers.scores, offset), read = score.value;
+    if (!read)
+      read = score.fold.getResult(0), sum = toIndex(sum);
+    scope.values[read] = sum;
   }
   for (auto [entry, pointer] : llvm::zip_equal(plan.kept, kept))
     if (entry.second < pass)

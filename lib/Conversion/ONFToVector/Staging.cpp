@@ -31,6 +31,50 @@ Value BlockedFold::product(const Factors &factors, Type type) {
   return result;
 }
 
+/// What a copy of a score's operand has at the current k, and j or row.
+Value BlockedFold::operand(unsigned number, const Factors &factors) {
+  const Score &score = plan.scores[number];
+  if (!score.isInteger())
+    return product(factors, score.type);
+  Value byte = e.rowValue(getReadElement(factors.values.front()).getResult());
+  if (scores[number].bytes)
+    return byte;
+  return arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(scores[number].operand), byte);
+}
+
+/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last, and its bias:
+/// Σ_k (key + 128)·row − 128·Σ_k row.
+void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
+                                llvm::function_ref<Value(Value)> element) {
+  const ScoreBuffers &buffers = scores[score];
+  Type words = e.rowType(buffers.operand);
+  Build b = e.here();
+  Value none = b.constant(words, b.b.getI32IntegerAttr(0));
+  auto pack = [&](Value word, int64_t count, Value sum) {
+    Value packed;
+    for (int64_t k = 0; k != count; ++k)
+      e.scoped([&](Scope &) {
+        Value byte = element(e.here().add(e.here().mul(word, 4), k));
+        Build b = e.here();
+        sum = b.add(sum, arith::ExtSIOp::create(b.b, e.loc, words, byte));
+        Value bits = arith::ExtUIOp::create(b.b, e.loc, words, byte);
+        if (k)
+          bits = arith::ShLIOp::create(b.b, e.loc, bits, b.constant(words, b.b.getI32IntegerAttr(8 * k)));
+        packed = b.either(packed, bits);
+      });
+    store(packed, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
+    return sum;
+  };
+  int64_t extent = plan.scores[score].extent, whole = extent / 4;
+  Value sum = e.loop(b.index(0), b.index(whole), 1, {none}, [&](Value word, ValueRange sums) {
+    return Values{pack(word, 4, sums[0])};
+  })[0];
+  if (extent % 4)
+    sum = pack(e.here().index(whole), extent % 4, sum);
+  Value factor = e.here().constant(words, e.here().b.getI32IntegerAttr(-128));
+  store(e.here().mul(sum, factor), buffers.bias, e.here().mul(number, shape.lanes));
+}
+
 /// rows[panel][k][vector of the panel] of one score.
 void BlockedFold::stageRows(unsigned number) {
   Score &score = plan.scores[number];
@@ -44,18 +88,23 @@ void BlockedFold::stageRows(unsigned number) {
     Value RI = b.index(shape.RI);
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, v, RI);
     Value u = b.b.createOrFold<arith::RemUIOp>(e.loc, v, RI);
-    Value base = b.add(b.mul(panel, score.extent * shape.panelWidth()),
+    Value base = b.add(b.mul(panel, scores[number].depth * shape.panelWidth()),
                        b.mul(u, shape.lanes));
     Value index = score.fold.getBody().getArgument(0);
     Value zero = b.index(0), extent = b.index(score.extent);
     for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
       e.stageLoad(read, index, zero, extent, buffer, shape.lanes);
-    e.loop(zero, extent, 1, [&](Value k) {
+    auto element = [&](Value k) {
       e.top().values[index] = k;
       for (auto [read, buffer] : llvm::zip_equal(score.rowLoads, buffers))
         e.top().values[read.getResult()] =
             load(read.getResult().getType(), buffer, e.here().mul(k, shape.lanes));
-      Value value = product(score.row, score.type);
+      return operand(number, score.row);
+    };
+    if (scores[number].bytes)
+      return stageRowBytes(number, v, base, element);
+    e.loop(zero, extent, 1, [&](Value k) {
+      Value value = element(k);
       Build b = e.here();
       store(value, scores[number].rows, b.add(base, b.mul(k, shape.panelWidth())));
     });
@@ -79,7 +128,7 @@ void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
   });
 }
 
-/// keys[j][k] of one score, with rows of zeros up to a whole register tile.
+/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger.
 void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
@@ -93,7 +142,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   };
   auto zero = [&](Value j) {
     overRow(j, [&](Value) {
-      return e.here().identity(Monoid::add, e.rowType(score.type));
+      Type type = buffers.bytes ? e.here().b.getI8Type() : buffers.operand;
+      return e.here().constant(e.rowType(type), e.here().b.getZeroAttr(type));
     });
   };
   FoldOp inner = score.fold;
@@ -103,7 +153,12 @@ void BlockedFold::stageScoreKeys(unsigned number) {
           Value last = e.here().index(score.extent - 1);
           e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last,
                       score.extent % shape.lanes == 0);
-          return product(score.key, score.type);
+          Value value = operand(number, score.key);
+          if (!buffers.bytes)
+            return value;
+          Build b = e.here();
+          Value sign = b.constant(value.getType(), b.b.getI8IntegerAttr(-128));
+          return arith::XOrIOp::create(b.b, e.loc, value, sign).getResult();
         });
       },
       zero);
@@ -221,8 +276,9 @@ void BlockedFold::stageKeys() {
   carrierKeys.clear();
   for (unsigned k = 0; k != scores.size(); ++k) {
     FoldOp inner = plan.scores[k].fold;
-    KeySource copies{scores[k].keys, e.here().index(scores[k].keyStride), nullptr};
-    scoreKeys.push_back(source(plan.scores[k].key, plan.scores[k].type,
+    int64_t stride = scores[k].bytes ? scores[k].keyStride / 4 : scores[k].keyStride;
+    KeySource copies{scores[k].keys, e.here().index(stride), nullptr};
+    scoreKeys.push_back(source(plan.scores[k].key, scores[k].operand,
                                inner.getBody().getArgument(0), copies,
                                /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
   }

@@ -51,4 +51,13 @@ Processor getProcessor(const TargetMachine &machine) {
   return processor;
 }
 
+bool hasByteDots(const TargetMachine &machine) {
+  const MCSubtargetInfo &subtarget = *machine.getMCSubtargetInfo();
+  if (machine.getTargetTriple().getArch() != Triple::x86_64)
+    return false;
+  if (subtarget.checkFeatures("+avx512vnni") && subtarget.checkFeatures("+avx512vl"))
+    return true;
+  return subtarget.checkFeatures("+avxvnni") && !subtarget.checkFeatures("+avx512f");
+}
+
 } // namespace moa::cpu

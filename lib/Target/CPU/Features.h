@@ -27,6 +27,9 @@ struct Processor {
 /// What the machine generates code for. Without features on other than x86.
 Processor getProcessor(const llvm::TargetMachine &machine);
 
+/// Whether it has dot products of four bytes (`vpdpbusd`) for all vectors it has.
+bool hasByteDots(const llvm::TargetMachine &machine);
+
 } // namespace moa::cpu
 
 #endif // MOA_TARGET_CPU_FEATURES_H
