@@ -20,7 +20,7 @@ struct AccuracyOptions {
                    llvm::cl::cat(category)),
         spend("spend", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
               llvm::cl::desc("Compute in fewer bits where results allow the error (within), from so many rows and keys "
-                             "on (default: where it pays on a GPU); otherwise that is done where --decisions or "
+                             "on (default: where it pays); otherwise that is done where --decisions or "
                              "--plans is given"),
               llvm::cl::cat(category)),
         lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),

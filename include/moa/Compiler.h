@@ -66,10 +66,10 @@ struct CompilerOptions {
   /// How hard LLVM works on code for a CPU, 0 to 3; less compiles sooner and means
   /// the same.
   unsigned optimization = 3;
-  /// Whether accuracy is spent where it pays on a GPU but not on a CPU; it is for a GPU, and
-  /// where decisions are asked for or given.
+  /// Whether accuracy is spent for speed; without, where decisions are asked for or given.
   bool spendsAnywhere = false;
-  /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays on a GPU, by a model of it.
+  /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of a GPU and of a
+  /// CPU, which must have dot products of four bytes for it.
   int64_t spendFrom = 256;
   /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
   bool plansForGpu = false;

@@ -107,18 +107,25 @@ bool Compilation::Impl::checkOptions() {
   return true;
 }
 
+/// Whether the CPU that code is for has dot products of four bytes.
+bool Compilation::Impl::hasByteDots() {
+  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  return target && cpu::hasByteDots(*target);
+}
+
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  // The plans of a table are the same on all targets. Products of floats of 16 bits are no faster than those of f32 on
-  // a CPU.
-  bool takesHalves = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
-  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/true, takesHalves,
-                      options.spendFrom};
+  // The plans of a table are the same on all targets. On a CPU products of floats of 16 and 8 bits are no faster than
+  // those of f32, so that where speed is asked for scores alone have 8 bits.
+  bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
+  result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
+                      /*halves=*/isForGpu, options.spendFrom};
   result.lowRankFrom = options.lowRankFrom;
-  // Fewer bits are not faster everywhere: sums of 8-bit integers are slower on a CPU than those of f32, and on a
-  // GPU rounding and the sample take time. A table is for classes of keys where these are asked for.
+  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys where
+  // these are asked for.
   bool isAsked = options.decisions || !options.plans.empty();
-  result.spends = options.spendsAnywhere || (isAsked && options.lowRankFrom <= 0);
+  bool pays = isForGpu || options.spendFrom > 0 || hasByteDots();
+  result.spends = (options.spendsAnywhere && pays) || (isAsked && options.lowRankFrom <= 0);
   if (options.explain) {
     result.psiObserver = &psiTrace;
     result.foldObserver = &foldTrace;
@@ -504,12 +511,9 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   Unit &unit = units[kernel];
   if (!unit.vector) {
     OwningOpRef<ModuleOp> module = isolateKernel(kernel);
-    llvm::TargetMachine *target = module ? getMachine(/*host=*/false) : nullptr;
-    if (!target)
-      return {};
     PipelineOptions pipeline = getPipelineOptions();
-    pipeline.byteDots = cpu::hasByteDots(*target);
-    if (!runPasses(*module, "vector", [&](OpPassManager &pm) {
+    pipeline.byteDots = hasByteDots();
+    if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) {
           buildLiftedToVector(pm, pipeline);
         }))
       return {};

@@ -116,6 +116,7 @@ struct Compilation::Impl {
 private:
   bool checkOptions();
   PipelineOptions getPipelineOptions();
+  bool hasByteDots();
   bool readSettings(std::map<std::string, std::string> &settings);
   bool applyTolerances(mlir::ModuleOp module);
   bool parse(const std::string &text, const std::string &name);

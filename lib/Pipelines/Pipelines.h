@@ -27,7 +27,7 @@ struct PrecisionOptions {
   /// `check` the estimates still may take others.
   std::string table;
   bool check = false;
-  /// Sums of 8 bits too, and scales for all rows: what tensor cores take.
+  /// Sums of 8 bits too, and scales for all rows: what tensor cores take. Without, what pays on a CPU.
   bool sums = false;
   /// Operands of f32 in 16 bits, which pays on a GPU alone.
   bool halves = false;

@@ -127,11 +127,14 @@ std::string Planner::describeFactors(const Factors &mixed) {
   return "reads " + getArrayName(load).str() + " along both " + names;
 }
 
-/// The value of f32 that an integer is converted to, if nothing else reads it.
+/// The value of f32 that an integer is converted to, if nothing else reads it and no type on the way is narrower
+/// than sums are.
 static Value getFloat(Value integer) {
   for (bool isFloat = false; !isFloat; isFloat = integer.getType().isF32()) {
     Operation *user = integer.hasOneUse() ? *integer.getUsers().begin() : nullptr;
     if (!isa_and_nonnull<arith::IndexCastOp, arith::SIToFPOp>(user))
+      return Value();
+    if (Type type = user->getResult(0).getType(); type.isInteger() && type.getIntOrFloatBitWidth() < 32)
       return Value();
     integer = user->getResult(0);
   }
