@@ -129,6 +129,11 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
     lists these bytes as polynomials.
 
+    Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as integers. With `byte-dots` a lane
+    holds four consecutive elements of a row and the key's four are broadcast, 128 larger and so without a sign, as
+    `vpdpbusd` wants it; sums start at −128·Σ_k x(i, k), up to 131,071 terms. Without, they are of f32, up to 1,024 terms, the most
+    that it holds exactly. Other sums of integers are added one by one.
+
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
     index, 256 or the cache tile; sums of blocks are compensated, except those of states

@@ -31,10 +31,10 @@ static constexpr int64_t kWorkPerByte = 2 * 700;
 /// The same of f32, of which an H200 has 33 multiply-adds per ps and 16 bits save most.
 static constexpr int64_t kSingleWorkPerByte = 2 * 14;
 
-/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds. Moving a byte takes
-/// as long as so many of f32, and the sample as long as so many rows of the nest: twice its 64, in panels of 48, once
-/// as written and once by the plan (benchmarks/cpu/NOTES.md).
-static constexpr int64_t kCpuWorkPerByte = 14, kCpuSampleRows = 160;
+/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a float
+/// of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long as so
+/// many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
+static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
 /// Elements that the states of a fold carry.
 static SymExpr carriedBy(onf::FoldOp fold) {
@@ -52,7 +52,7 @@ static SymExpr carriedBy(onf::FoldOp fold) {
 /// The multiply-adds of the nest, and those that would take as long as what stands in front of its plans. Where scores
 /// alone have fewer bits, on a CPU, half of the heads save three quarters of the scores' work; both times 8.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
-  SymExpr work, bytes, sample;
+  SymExpr work, bytes, sample, saved;
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
@@ -64,10 +64,12 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
     add(score.outer, width, score.key.load);
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(1));
-    sample = sample + *SymExpr::parse(score.outer.getExtent()) * (width + carriedBy(score.outer));
+    SymExpr keys = *SymExpr::parse(score.outer.getExtent());
+    sample = sample + keys * (width + carriedBy(score.outer));
+    saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
   }
   if (!options.sums && plans.size() == 1 && !plans[0].half)
-    return {work * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
+    return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
     add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });

@@ -1,0 +1,99 @@
+# RUN: %python %s
+"""Scores in 8 bits where speed is asked for on a CPU (--spend), head by head, against NumPy in float64."""
+import os
+import sys
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
+import families  # noqa: E402
+
+LIMIT, D = 3e-2, 64
+PLAIN = """kernel k[H, N, M; D = 64](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within 3e-2 relative sampled
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+GROUPED = """kernel k[H, G, N, M; D = 64](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
+    -> O : f32[H, N, D] within 3e-2 relative sampled
+  require H % G == 0
+{
+  Kh = [h < H] K[h / (H/G)]
+  Vh = [h < H] V[h / (H/G)]
+  O  = softmax(mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)) +.* Vh
+}
+"""
+
+
+def attention(q, k, v, visible=True):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
+    s = np.where(visible, D ** -0.5 * q @ k.transpose(0, 2, 1), -np.inf)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    return p @ v / p.sum(-1, keepdims=True)
+
+
+def heads(names, n, m):
+    made = [families.make(name, n, m, D, seed=0, head=h).arrays() for h, name in enumerate(names)]
+    return [np.stack(arrays).astype(np.float32) for arrays in zip(*made)]
+
+
+def errors(found, exact):
+    return np.linalg.norm((found - exact).reshape(len(exact), -1), axis=-1) / np.linalg.norm(
+        exact.reshape(len(exact), -1), axis=-1)
+
+
+def has_byte_dots():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        words = set(file.read().split())
+    return {"avx512_vnni", "avx512vl"} <= words or ("avx_vnni" in words and "avx512f" not in words)
+
+
+@unittest.skipIf(mt.TARGET != "cpu", "about plans for CPUs")
+class Spend(unittest.TestCase):
+
+    def run_kernel(self, specification, arrays, *flags):
+        q, k, v = arrays
+        kernel = mt.Kernel(specification, flags=flags)
+        return kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
+                          {"O": q.shape, "O_plan": q.shape[:1], "O_estimate": (len(q), 1)})
+
+    def test_heads(self):
+        """Heads that take 8 bits, and heads that do not, which have the bits of the kernel as written."""
+        names = ["normal", "offset_channels", "large_scores", "diffuse", "small_signal"]
+        arrays = heads(names, 300, 517)
+        run = self.run_kernel(PLAIN, arrays, "--spend=256", "--decisions")
+        found = errors(run["O"], attention(*arrays))
+        for name, plan, estimate, error in zip(names, run["O_plan"], run["O_estimate"][:, 0], found):
+            print(f"{name:18} plan {plan}  error {error:.2e} of {LIMIT:.0e} allowed, estimated {estimate:.2e}")
+        self.assertTrue((found <= LIMIT).all(), found)
+        self.assertEqual(list(run["O_plan"]), [1, 1, 0, 1, 0])
+        self.assertTrue((found[run["O_plan"] == 1] > 1e-4).all(), found)
+        plain = self.run_kernel(PLAIN, arrays)
+        for h in np.flatnonzero(run["O_plan"] == 0):
+            self.assertEqual(run["O"][h].tobytes(), plain["O"][h].tobytes(), names[h])
+
+    def test_grouped_causal(self):
+        q = heads(["normal"] * 4, 300, 320)[0]
+        k, v = heads(["normal", "diffuse"], 300, 320)[1:]
+        run = self.run_kernel(GROUPED, (q, k, v), "--spend=256", "--decisions")
+        exact = attention(q, k, v, np.arange(320) <= np.arange(300)[:, None] + 20)
+        self.assertTrue((errors(run["O"], exact) <= LIMIT).all())
+        self.assertIn(1, run["O_plan"])
+
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
+    def test_where_it_pays(self):
+        """A model says where it is tried: 180·N·M > 8·(14·(14·M + 9·N)·64 + 160·128·M), N > 1826 where N = M."""
+        kernel = mt.Kernel(PLAIN, flags=("--spend", "--decisions"))
+        for n, plan in ((1800, 0), (1850, 1)):
+            q, k, v = heads(["normal"], n, n)
+            run = kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
+                             {"O": q.shape, "O_plan": (1,), "O_estimate": (1, 1)})
+            self.assertEqual(list(run["O_plan"]), [plan], n)
+            self.assertLessEqual(errors(run["O"], attention(q, k, v))[0], LIMIT)
+
+
+if __name__ == "__main__":
+    mt.main()
