@@ -206,6 +206,12 @@ class IntegerScores(mt.KernelTest):
             np.testing.assert_array_equal(results["top"], sums.max(-1))
             np.testing.assert_array_equal(results["least"], sums.min(-1))
 
+    def test_narrower_type(self):
+        """Sums that are cast to a narrower integer before they are a float wrap."""
+        kernel = mt.make_kernel(attention("wraps", "  O = softmax(f32(i8(A)) * scale) +.* V"), D=64)
+        inputs = self.arrays(37, 80, 64)[1]
+        self.compare(kernel, inputs, lambda x: self.products(x).astype(np.int64).astype(np.int8) * x["scale"], "wraps")
+
     def test_heads_behind_rows(self):
         inputs = self.arrays(70, 150, 128)[1]
         kernel = mt.make_kernel(BEHIND)
