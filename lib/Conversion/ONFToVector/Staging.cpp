@@ -42,8 +42,8 @@ Value BlockedFold::operand(unsigned number, const Factors &factors) {
   return arith::SIToFPOp::create(e.here().b, e.loc, e.rowType(scores[number].operand), byte);
 }
 
-/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last, and its bias:
-/// Σ_k (key + 128)·row − 128·Σ_k row.
+/// Vector `number` of the rows, four bytes of consecutive k in a lane with zeros behind the last, and its bias
+/// −128·Σ_k row, to which Σ_k (key + 128)·row adds what the score is.
 void BlockedFold::stageRowBytes(unsigned score, Value number, Value base,
                                 llvm::function_ref<Value(Value)> element) {
   const ScoreBuffers &buffers = scores[score];

@@ -96,8 +96,8 @@ class ByteDots(unittest.TestCase):
             self.check_exact(d, 37, 101)
 
     def test_sizes(self):
-        """Tails of rows and keys."""
-        for n, m in ((1, 1), (5, 300), (113, 203), (290, 385)):
+        """Tails of rows and keys, and keys in parts."""
+        for n, m in ((1, 1), (5, 300), (113, 203), (290, 385), (3, 4500)):
             self.check_exact(64, n, m)
 
     def test_largest(self):
@@ -153,8 +153,8 @@ class ByteDots(unittest.TestCase):
         rng = np.random.default_rng(4)
         q, k = integers(rng, 45, 32), integers(rng, 77, 32)
         sums = products(q, k)
-        self.compare(NARROW, {"Q": q, "K": k}, {"top": sums.astype(np.int8).max(-1), "least": sums.astype(np.int16).min(-1)},
-                     "narrow")
+        self.compare(NARROW, {"Q": q, "K": k},
+                     {"top": sums.astype(np.int8).max(-1), "least": sums.astype(np.int16).min(-1)}, "narrow")
 
 
 if __name__ == "__main__":
