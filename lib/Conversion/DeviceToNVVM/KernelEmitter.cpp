@@ -97,10 +97,6 @@ LogicalResult KernelEmitter::run() {
   bindParameters(function);
   if (launch.follows)
     to.awaitEarlierLaunches();
-  // What is constant from here on, at addresses that are known from here on: nothing there is read before.
-  for (unsigned array : launch.parameters.arrays)
-    if (launch.awaits(array))
-      parameters[array] = to.opaque(parameters[array]);
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());

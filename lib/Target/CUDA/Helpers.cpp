@@ -57,8 +57,8 @@ DEVICE int32_t opaque(int32_t x) { asm volatile("" : "+r"(x)); return x; }
 DEVICE int64_t opaque(int64_t x) { asm volatile("" : "+l"(x)); return x; }
 DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
 )"},
-    {"opaque_pointer", R"(// The same address, which is known from here on: what is read there is not read before.
-template <class T> DEVICE const T *opaque(const T *x) { asm volatile("" : "+l"(x)); return x; }
+    {"read_awaited", R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
+template <class T> DEVICE auto read_awaited(const T *x, int64_t i) { asm volatile("" : "+l"(x)); return __ldg(x + i); }
 )"},
     {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes.
 template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {

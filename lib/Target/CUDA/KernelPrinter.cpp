@@ -30,12 +30,6 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   if (launch.follows) {
     helpers.insert("await_earlier_launches");
     write("await_earlier_launches();");
-    // Tiles need what is constant from here on to be known as such: loads of it wait for nothing else.
-    for (unsigned number : launch.parameters.arrays)
-      if (readsAsConstant(number)) {
-        helpers.insert("opaque_pointer");
-        write(names.of(number) + " = opaque(" + names.of(number) + ");");
-      }
   }
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
@@ -256,8 +250,12 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::LoadOp>([&](auto load) {
         std::string text = access(load.getArray(), load.getOffset());
-        if (readsAsConstant(cast<BlockArgument>(load.getArray()).getArgNumber()))
-          text = "__ldg(&" + text + ")";
+        // What earlier launches wrote is constant here. Tiles need that to be known: loads of it wait for nothing else.
+        unsigned number = cast<BlockArgument>(load.getArray()).getArgNumber();
+        if (launch.sharedBytes && launch.awaits(number)) {
+          helpers.insert("read_awaited");
+          text = "read_awaited(" + names.of(number) + ", " + value(load.getOffset()).text + ")";
+        }
         bool truth = load.getResult().getType().isInteger(1);
         define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
       })

@@ -94,7 +94,6 @@ private:
   void printStatement(mlir::Operation &op);
   void printScalar(mlir::Operation &op);
   std::string access(mlir::Value array, mlir::Value offset);
-  bool readsAsConstant(unsigned array) const { return launch.sharedBytes && launch.awaits(array); }
   template <typename OpT> std::string runAt(OpT op);
   std::string element(mlir::Value local, mlir::OperandRange indices);
   void printLocal(mlir::memref::AllocaOp local);
