@@ -97,6 +97,11 @@ LogicalResult KernelEmitter::run() {
   bindParameters(function);
   if (launch.follows)
     to.awaitEarlierLaunches();
+  // What is constant from here on, at addresses that are known from here on: nothing there is read before. One address
+  // for all loads, since one for each costs registers where they are loaded in tiles.
+  for (unsigned array : launch.parameters.arrays)
+    if (launch.awaits(array))
+      parameters[array] = to.opaque(parameters[array]);
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());

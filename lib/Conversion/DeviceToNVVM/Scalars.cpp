@@ -406,9 +406,8 @@ Value KernelEmitter::address(Value array, Value offset) {
   auto number = cast<BlockArgument>(array).getArgNumber();
   Type element = storageType(cast<ArrayType>(array.getType()).getElementType());
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-  // What an earlier launch wrote stands at an address that is known from here on, behind the wait for that launch.
-  Value first = launch.awaits(number) ? to.opaque(parameters[number]) : parameters[number];
-  return LLVM::GEPOp::create(b, to.loc, pointer, element, first, ValueRange(value(offset)));
+  return LLVM::GEPOp::create(b, to.loc, pointer, element, parameters[number],
+                             ValueRange(value(offset)));
 }
 
 /// Whether an array has the same elements wherever a kernel reads it: inputs do, and what earlier launches wrote behind

@@ -184,6 +184,91 @@ static bool isContraction(FoldOp fold) {
   });
 }
 
+/// Scopes of columns inside of a serial fold.
+static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> body) {
+  for (Operation &op : fold.getBody().front()) {
+    if (auto inner = dyn_cast<FoldOp>(op))
+      body(inner.getBody().front(), inner.getExtent());
+    else if (auto acc = dyn_cast<AccOp>(op); acc && !acc.getExtents().empty())
+      body(acc.getValue().front(), cast<StringAttr>(acc.getExtents()[0]).getValue());
+  }
+}
+
+/// Whether every step of a fold needs a fold inside of it, so that what this reads is there, and it can be computed
+/// in front of all columns.
+static bool isNeeded(FoldOp fold, FoldOp inner) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open;
+  auto pushTerms = [&](FoldOp of) {
+    for (AccOp acc : rows::getAccs(of))
+      open.push_back(rows::getYielded(acc.getValue()));
+  };
+  pushTerms(fold);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op == inner)
+      return true;
+    auto other = dyn_cast_or_null<FoldOp>(op);
+    if (other && other->getParentOp() == fold && !rows::getGuard(other))
+      pushTerms(other);
+    if (!op || op->getNumRegions() != 0)
+      continue;
+    bool chooses = isa<arith::SelectOp>(op) ||
+                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
+    for (Value operand : chooses ? op->getOperands().take_front() : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
+/// Whether a value may be computed from a fold.
+static bool reaches(Value value, FoldOp fold) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op)
+      continue;
+    if (op == fold)
+      return true;
+    auto push = [&](Operation *of) {
+      for (Value operand : of->getOperands())
+        if (seen.insert(operand).second)
+          open.push_back(operand);
+    };
+    push(op);
+    for (Region &region : op->getRegions())
+      region.walk(push);
+  }
+  return false;
+}
+
+/// Whether no fold inside of a serial one is computed for a column of another scope, where lanes are not together:
+/// each is needed in every step, or by no column but through factors that are computed in front of them.
+static bool areInFront(FoldOp fold) {
+  for (auto inner : fold.getBody().getOps<FoldOp>()) {
+    if (isNeeded(fold, inner))
+      continue;
+    bool isInside = false;
+    forScopes(fold, [&](Block &scope, StringRef) {
+      Operation *owner = scope.getParentOp();
+      Operation *term = isa<AccOp>(owner) ? rows::getYielded(cast<AccOp>(owner).getValue()).getDefiningOp() : nullptr;
+      if (owner == inner)
+        return;
+      scope.walk([&](Operation *op) {
+        for (Value operand : op->getOperands()) {
+          bool isOutside = operand.getParentBlock() != &scope;
+          isInside |= isOutside && op != term && reaches(operand, inner);
+        }
+      });
+    });
+    if (isInside)
+      return false;
+  }
+  return true;
+}
+
 namespace {
 /// The scopes of a nest whose index runs over columns.
 class Finder {
@@ -251,7 +336,7 @@ bool Finder::addSerial(FoldOp fold) {
     found = true;
   }
   form.serial.push_back(fold);
-  return found && isKnown;
+  return found && isKnown && areInFront(fold);
 }
 
 /// Whether elements of states with an axis are used where that runs over the columns.
@@ -545,37 +630,6 @@ LaneCode::Values LaneCode::overRuns(const Columns &columns, std::optional<std::p
   });
 }
 
-/// Scopes of columns inside of a serial fold.
-static void forScopes(FoldOp fold, llvm::function_ref<void(Block &, StringRef)> body) {
-  for (Operation &op : fold.getBody().front()) {
-    if (auto inner = dyn_cast<FoldOp>(op))
-      body(inner.getBody().front(), inner.getExtent());
-    else if (auto acc = dyn_cast<AccOp>(op); acc && !acc.getExtents().empty())
-      body(acc.getValue().front(), cast<StringAttr>(acc.getExtents()[0]).getValue());
-  }
-}
-
-/// Whether every step of a fold needs a fold inside of it, so that what this reads is there.
-static bool isNeeded(FoldOp fold, FoldOp inner) {
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> open;
-  for (AccOp acc : rows::getAccs(fold))
-    open.push_back(rows::getYielded(acc.getValue()));
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (op == inner)
-      return true;
-    if (!op || op->getNumRegions() != 0)
-      continue;
-    bool chooses = isa<arith::SelectOp>(op) ||
-                   (isa<arith::AndIOp, arith::OrIOp>(op) && op->getResult(0).getType().isInteger(1));
-    for (Value operand : chooses ? op->getOperands().take_front() : op->getOperands())
-      if (seen.insert(operand).second)
-        open.push_back(operand);
-  }
-  return false;
-}
-
 /// Reads runs of a scope that are there in every step, which know the fold's index or do not.
 void LaneCode::keepOf(FoldOp fold, Block &scope, StringRef extent, bool isOfStep) {
   rows::Dependence deps;
@@ -608,6 +662,10 @@ void LaneCode::enter(FoldOp fold) {
 
 void LaneCode::beginStep(FoldOp fold) {
   forScopes(fold, [&](Block &scope, StringRef extent) { keepOf(fold, scope, extent, /*isOfStep=*/true); });
+  // Lanes that exchange what they have folded must be together, which they are not for every column.
+  for (auto inner : fold.getBody().getOps<FoldOp>())
+    if (isNeeded(fold, inner))
+      code.eval(inner.getResult(0));
 }
 
 void LaneCode::endStep() {

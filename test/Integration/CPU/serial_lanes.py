@@ -122,6 +122,28 @@ class SerialLanes(mt.KernelTest):
         inputs = {"Q": array((35, 64), 1), "K": array((66, 64), 2), "V": array((66, 64), 3)}
         self.check(spec, meaning, inputs, {"O": (35, 64)})
 
+    def test_columns(self):
+        """Products of a row and a key that are used for every column, some of which lanes do not have."""
+        spec = """kernel k[N, M; T : float = f32, D = 66](Q : T[N, D], K : T[M, D], V : T[M, D], scale : f32) -> O : T[N, D]
+{
+  S = (Q +.* transpose(K)) * scale
+  U = (Q +.* transpose(V)) * scale
+  P = softmax(S)
+  O = [i, d] +/ [j < M] %s
+}
+"""
+        terms = {"(P[i, j] * (V[j, d] - U[i, j]) * (V[j, d] - U[i, j]))": lambda p, u, v, d: p * (v - u) ** 2,
+                 "(P[i, j] * tanh(U[i, j] + V[j, d]))": lambda p, u, v, d: p * np.tanh(u + v),
+                 "(P[i, j] * select(V[j, d] > 0.0, U[i, j], 1.0))": lambda p, u, v, d: p * np.where(v > 0, u, 1),
+                 "(P[i, j] * select(d < 20, U[i, j], 1.0) * V[j, d])": lambda p, u, v, d: p * np.where(d < 20, u, 1) * v}
+        for text, term in terms.items():
+            for depth in (64, 66):
+                def meaning(Q, K, V, scale):
+                    p, u = softmax(Q @ K.T * scale)[..., None], (Q @ V.T * scale)[..., None]
+                    return {"O": term(p, u, V[None], np.arange(V.shape[1])).sum(1)}
+                inputs = {"Q": array((37, depth), 1), "K": array((50, depth), 2), "V": array((50, depth), 3), "scale": 0.1}
+                self.check(spec % text, meaning, inputs, {"O": (37, depth)}, D=depth)
+
     def test_strides(self):
         """Rows that begin at no multiple of 16 bytes, and columns that are not adjacent."""
         def meaning(Q, K, V, scale):
