@@ -21,16 +21,7 @@ SPENDS = ("--within", "O=3e-2,relative,sampled", "--spend=256", "--decisions")
 
 def prepare(kernel, inputs, shapes):
     """What launches the kernel on these arrays, and its outputs."""
-    values, outputs = {}, {}
-    for parameter in kernel.parameters:
-        name, kind = parameter.name, parameter.kind
-        if parameter.is_scalar:
-            values[name] = inputs[name]
-            continue
-        array = np.empty(shapes[name], mt.STORAGE[kind][0]) if parameter.is_output else mt.encode(inputs[name], kind)
-        if parameter.is_output:
-            outputs[name] = array
-        values[name] = mt.describe(array, kind)
+    values, outputs = kernel.bind(inputs, shapes)
     workspace = mt.aligned(max(kernel.workspace_bytes(values), 0))
 
     def launch():

@@ -228,8 +228,8 @@ class Kernel:
         return self.entry("", ctypes.c_int32)(*self.arguments(values), pointer,
                                               ctypes.c_size_t(size), None)
 
-    def run(self, inputs, output_shapes, arrange=np.asarray):
-        """Values in, stored outputs out. Outputs start as a pattern of bytes; `arrange`
+    def bind(self, inputs, output_shapes, arrange=np.asarray):
+        """What `launch` takes, and the stored outputs, which start as a pattern of bytes; `arrange`
         puts an array elsewhere in memory, with strides of its own.
         """
         values, outputs = {}, {}
@@ -244,6 +244,11 @@ class Kernel:
                 values[name] = describe(outputs[name], kind)
             else:
                 values[name] = describe(arrange(encode(inputs[name], kind)), kind)
+        return values, outputs
+
+    def run(self, inputs, output_shapes, arrange=np.asarray):
+        """Values in, stored outputs out, as `bind` makes them."""
+        values, outputs = self.bind(inputs, output_shapes, arrange)
         code = self.launch(values)
         if code:
             raise RuntimeError(f"{self.name} refused: {self.check(values)}")
