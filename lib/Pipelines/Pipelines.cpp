@@ -84,6 +84,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::createCSEPass());
+  pm.addPass(device::createDeviceCombineKernels());
   pm.addPass(device::createDeviceVerify());
 }
 

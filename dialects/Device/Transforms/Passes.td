@@ -21,4 +21,30 @@ def DeviceVerify : Pass<"device-verify"> {
   }];
 }
 
+def DeviceCombineKernels : Pass<"device-combine-kernels"> {
+  let summary = "Launch kernels that do not need each other together";
+  let description = [{
+    Kernels of which none reads or writes what another one writes become one, whose first blocks do what the
+    first one's do, and so on: a launch and the wait for its last blocks are saved for each. Only kernels
+    without shared memory and roles, with as many threads, and that a host launches in the same cases.
+
+        device.kernel @f_0 blocks "N" threads 128 { A }
+        device.kernel @f_1 blocks "M" threads 128 { B }
+
+    becomes
+
+        device.kernel @f_0 blocks "M + N" threads 128 {
+          %b = device.block
+          scf.if %b < N { A } else { B for the block %b - N }
+        }
+
+    A kernel moves to the first launch that it may be in, which keeps the name of its first kernel. Kernels
+    without blocks stay by themselves.
+
+    **Requires** D1 to D5. **Establishes** that no two plain kernels that could be one launch of the same
+    conditions follow each other. **Numerics**: exact. **Cost**: quadratic in kernels.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
+}
+
 #endif // MOA_DIALECTS_DEVICE_TRANSFORMS_PASSES_TD

@@ -93,7 +93,8 @@ MIXED = """kernel mixed[N](x : f32[N], a : bf16, b : f16, flag : bool, k : i8, d
   y = [i < N] select(flag, x[i] * a + b, x[i] + k) + d
 }
 """
-TWO = """kernel two[N, M](x : f32[N], y : f32[M]) -> (a : f32[N], b : f32[M]) { a = 2.0 * x  b = 3.0 * y }
+# Parts of a sum beside b, then the sum.
+TWO = """kernel two[N, M](x : f32[N], y : f32[M]) -> (a : f32, b : f32[M]) { a = +/ x  b = 3.0 * y }
 """
 TOLERANT = """kernel tolerant[N, M](x : f32[N, 16], y : f32[M, 16], v : f32[M, 16])
     -> z : f32[N, 16] within 5e-2 relative sampled
@@ -267,9 +268,9 @@ class Launches(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
             kernel = Launcher(directory, TWO)
             kernel.number("count").value = 0
-            for n, m, launched, overlap in ((5, 7, 2, 0b01), (0, 7, 1, 0), (5, 0, 1, 0)):
+            for n, m, launched, overlap in ((5, 7, 2, 0b01), (0, 7, 2, 0b01), (5, 0, 2, 0b01), (0, 0, 1, 0)):
                 kernel.number("launches").value = kernel.number("overlaps").value = 0
-                values = tensors(x=((n,), "f32"), y=((m,), "f32"), a=((n,), "f32"), b=((m,), "f32"))
+                values = tensors(x=((n,), "f32"), y=((m,), "f32"), a=((), "f32"), b=((m,), "f32"))
                 self.assertEqual(kernel.launch(values), OK)
                 self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap))
 

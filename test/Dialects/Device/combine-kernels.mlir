@@ -1,0 +1,78 @@
+// RUN: moa-opt %s -device-combine-kernels -device-verify | FileCheck %s
+
+// The first and the third one need nothing of each other: blocks of both in one grid, in this order, with numbers of
+// 32 bits. The second one reads what the first one writes, the fourth has other threads, and the fifth, which a host
+// launches in other cases, stays too.
+// CHECK: device.kernel @a blocks "M + N" threads 128 {
+// CHECK: %[[B:.*]] = device.block
+// CHECK-NEXT: %[[N:.*]] = device.symbol "N"
+// CHECK-NEXT: %[[OWN:.*]] = arith.cmpi slt, %[[B]], %[[N]] : index
+// CHECK-NEXT: scf.if %[[OWN]] {
+// CHECK-NOT: device.block
+// CHECK: %[[X:.*]] = device.load %x[%[[B]]]
+// CHECK: device.store %[[X]], %t[%[[B]]]
+// CHECK: } else {
+// CHECK: %[[REST:.*]] = arith.subi %[[B]], %[[N]] : index
+// CHECK: %[[LOW:.*]] = arith.index_cast %[[REST]] : index to i32
+// CHECK: %[[WIDE:.*]] = arith.extui %[[LOW]] : i32 to i64
+// CHECK: %[[OTHER:.*]] = arith.index_cast %[[WIDE]] : i64 to index
+// CHECK: %[[Y:.*]] = device.load %y[%[[OTHER]]]
+// CHECK: device.store %[[Y]], %v[%[[OTHER]]]
+// CHECK: device.kernel @b blocks "N" threads 128 {
+// CHECK: device.store %{{.*}}, %u
+// CHECK: device.kernel @d blocks "M" threads 256 {
+// CHECK: device.kernel @e blocks "M" threads 128 attributes {moa.runs = ["M", "7"]} {
+// CHECK-NOT: device.kernel
+device.program @f attributes {symbols = ["N", "M"], requires = [], arg_names = ["x", "y"], result_names = ["u", "v", "w", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[M], f32>, !moa.array<[M], f32>, !moa.array<[M], f32>], workspace_names = ["t"], workspace_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[M], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[M], f32>, %w: !moa.array<[M], f32>, %z: !moa.array<[M], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "M" threads 128 {
+    %i = device.block
+    %e = device.load %y[%i] : !moa.array<[M], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[M], f32>
+  }
+  device.kernel @d blocks "M" threads 256 {
+    %i = device.block
+    %e = device.load %y[%i] : !moa.array<[M], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[M], f32>
+  }
+  device.kernel @e blocks "M" threads 128 attributes {moa.runs = ["M", "7"]} {
+    %i = device.block
+    %e = device.load %y[%i] : !moa.array<[M], f32> -> f32
+    device.store %e, %z[%i] : f32, !moa.array<[M], f32>
+  }
+}
+
+// Shared memory is a launch's, and kernels without blocks have no threads that could do anything.
+// CHECK-LABEL: device.program @g
+// CHECK: device.kernel @a blocks "N" threads 128 {
+// CHECK: device.kernel @b blocks "N" threads 128 {
+// CHECK: device.kernel @c blocks "0" threads 128 {
+device.program @g attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u", "v", "w"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %w: !moa.array<[N], f32>):
+  device.kernel @a blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "N" threads 128 {
+    %barriers = device.barriers : <1, 1>
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "0" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+}
