@@ -78,7 +78,14 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
 
 /// Where anything is tried.
 void Adapter::addSizeCondition() {
-  options.fewest ? addCondition(std::max(options.fewest, kFewest)) : addCondition(kFewest, weigh());
+  auto addOn = [&](Code &code, Value isLarge) { addPiloted(code, isLarge); };
+  llvm::function_ref<void(Code &, Value)> beside = nullptr;
+  if (canPilot())
+    beside = addOn;
+  options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
+                 : addCondition(kFewest, weigh(), beside);
+  if (beside)
+    addPilot();
 }
 
 bool Adapter::plan(std::string &why) {
@@ -281,7 +288,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, table, fewest};
+    Options options{decisions, check, sums, halves, table, fewest, pilot};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
       signalPassFailure();

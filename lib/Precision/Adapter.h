@@ -35,6 +35,9 @@ struct Options {
   bool decisions = false, check = false, sums = false, halves = false;
   std::string table;
   int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
+  /// Few rows and keys come first where the nest has more multiply-adds than that.
+  int64_t pilot = kPilotWherePays;
+  static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
 };
 
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
@@ -124,10 +127,13 @@ protected:
 
   //===--- The nests in front ---------------------------------------------===//
   /// Rows and keys are `fewest` or more, and x > y for sizes that are not negative, if that is given.
-  void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt);
+  void addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger = std::nullopt,
+                    llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
   llvm::SmallVector<mlir::Value> addSample(unsigned plan);
+  llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
+                                             llvm::ArrayRef<mlir::Attribute> rowExtents);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
   void addDecision();
@@ -201,6 +207,14 @@ private:
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
 
+  //===--- Few rows and keys first (Pilot.cpp) -----------------------------===//
+  bool canPilot();
+  llvm::SmallVector<std::pair<SymExpr, SymExpr>> pilotConditions();
+  void addPiloted(Code &code, mlir::Value isLarge);
+  mlir::Value addPart(mlir::Value array, unsigned axis, int64_t count, const Choice &where, onf::ForOp before);
+  Copy addPilotNest(Adapter &small, const Choice &where);
+  void addPilot();
+
   //===--- Errors bounded for every input (BoundPlans.cpp) -----------------===//
   bool planBound(std::string &why);
   void runBound();
@@ -216,6 +230,7 @@ private:
   void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
   void halveCarrier(Copy &copy, const Carrier &carrier, mlir::Type element);
 
+  Choice piloted; // where the pilot is computed
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;

@@ -35,7 +35,7 @@ static onf::LoadOp getElement(Value factor) {
 }
 
 /// The axis that an index of its own runs over in a load, if it is the whole of it.
-static std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr extent) {
+std::optional<unsigned> findAxis(onf::LoadOp load, Value index, StringAttr extent) {
   auto kernel = load->getParentOfType<onf::KernelOp>();
   StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
   std::optional<unsigned> axis;

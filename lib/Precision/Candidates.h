@@ -44,6 +44,9 @@ struct Carrier {
   unsigned result = 0; // of the fold, which onf.at reads
 };
 
+/// The axis of the array, of this extent, that the index alone runs along in the load's address, if there is one.
+std::optional<unsigned> findAxis(onf::LoadOp load, mlir::Value index, mlir::StringAttr extent);
+
 /// What a state takes in at each index.
 mlir::Value getTerm(onf::AccOp acc);
 

@@ -162,7 +162,8 @@ void Chooser::addCopies() {
 //===----------------------------------------------------------------------===//
 
 /// Whether there are rows and indices enough for a sample to be worth its time.
-void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger) {
+void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
+                           llvm::function_ref<void(Code &, Value)> beside) {
   tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
@@ -179,6 +180,8 @@ void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymE
     if (larger)
       require(larger->first, larger->second);
     code.store(code.make<arith::SelectOp>(enough, code.index(1), code.index(0)), tried.array, {});
+    if (beside)
+      beside(code, enough);
   });
   sampled = tried;
 }

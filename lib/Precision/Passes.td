@@ -29,6 +29,10 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
     else is launched but what says so (the hint `moa.runs` on nests).
 
+    Of a long nest a pilot comes first (`pilot`): 128 rows and 512 keys at equal distances, as it is written and by
+    the plan. Where fewer than half of the heads are within the tolerance there, nothing else is rounded or
+    sampled. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
+
     Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
     sampled. With `halves` there is one plan, of f16 or bf16, and an index takes it where a bound on its
     errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
@@ -55,7 +59,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
     Option<"fewest", "fewest", "int64_t", "256",
-           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums`, on a CPU with dot products of four bytes">
+           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums`, on a CPU with dot products of four bytes">,
+    Option<"pilot", "pilot", "int64_t", "-1",
+           "Few rows and keys are tried first where a nest has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the nest's time">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

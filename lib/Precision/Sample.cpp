@@ -111,17 +111,32 @@ Value Chooser::addGathered(const Score &score, Value from) {
   return array;
 }
 
+/// What a copy of the nest stores goes to temporaries for its rows.
+SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+  SmallVector<Value> samples;
+  std::string ending = suffix.str();
+  for (Result &result : results) {
+    SmallVector<Attribute> extents(rowExtents);
+    llvm::append_range(extents, result.extents);
+    Value sample = editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + ending, extents,
+                                       result.store.getValue().getType());
+    samples.push_back(sample);
+    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+    SmallVector<Value> inner, indices(copy.nest.getBody().getArguments());
+    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != copy.nest;
+         loop = loop->getParentOfType<onf::ForOp>())
+      inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
+    llvm::append_range(indices, inner);
+    Code at(kernel, OpBuilder(store), store.getLoc());
+    at.store(store.getValue(), sample, indices);
+    store.erase();
+  }
+  return samples;
+}
+
 /// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
 /// written: arrays of what it would store.
 SmallVector<Value> Chooser::addSample(unsigned plan) {
-  SmallVector<Value> samples;
-  for (Result &result : results) {
-    SmallVector<Attribute> extents(sampleExtents);
-    llvm::append_range(extents, result.extents);
-    samples.push_back(editor.addTemporary(
-        kernel.getArrayName(numberOf(result.store)) + "_sample" + Twine(plan), extents,
-        result.store.getValue().getType()));
-  }
   Copy copy = copyNest();
   Builder b(kernel.getContext());
   copy.nest.setNamesAttr(b.getArrayAttr(sampleNames));
@@ -140,17 +155,7 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
   else
     for (auto [score, rows] : llvm::zip_equal(scores, gathered))
       readSampledRows(copy, score, rows);
-  for (auto [result, sample] : llvm::zip_equal(results, samples)) {
-    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
-    SmallVector<Value> inner, indices(body.getArguments());
-    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != copy.nest;
-         loop = loop->getParentOfType<onf::ForOp>())
-      inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
-    llvm::append_range(indices, inner);
-    Code at(kernel, OpBuilder(store), store.getLoc());
-    at.store(store.getValue(), sample, indices);
-    store.erase();
-  }
+  SmallVector<Value> samples = storeSample(copy, "_sample" + Twine(plan), sampleExtents);
   // 64 rows are few: the range falls into parts, which run at once.
   auto folds = llvm::to_vector(body.getOps<onf::FoldOp>());
   bool isSingle = options.halves && llvm::any_of(scores, [](const Score &score) {

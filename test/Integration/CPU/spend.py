@@ -94,6 +94,25 @@ class Spend(unittest.TestCase):
             self.assertEqual(list(run["O_plan"]), [plan], n)
             self.assertLessEqual(errors(run["O"], attention(q, k, v))[0], LIMIT)
 
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
+    def test_pilot(self):
+        """Of long nests few rows and keys come first: where fewer than half of the heads are near enough there, none is
+        tried, else each of them takes what the sample allows, as without a pilot."""
+        n, m = 3000, 4400  # more than 200·128·512 pairs
+        tried = mt.Kernel(PLAIN, flags=("--spend",))
+        plain = mt.Kernel(PLAIN)
+        for names, taken in ((["large_scores"] * 3, [0, 0, 0]), (["normal", "large_scores", "small_signal"], [0, 0, 0]),
+                             (["normal", "large_scores"], [1, 0]), (["large_scores", "normal", "diffuse"], [0, 1, 1])):
+            with self.subTest(names=names):
+                arrays = heads(names, n, m)
+                values = dict(zip("QKV", arrays), scale=D ** -0.5)
+                found, written = (k.run(values, {"O": arrays[0].shape})["O"] for k in (tried, plain))
+                differs = [int((a != b).any()) for a, b in zip(found, written)]
+                self.assertEqual(differs, taken)
+                off = errors(found, attention(*arrays))
+                self.assertTrue((off <= LIMIT).all(), off)
+                self.assertTrue((off[np.array(taken) == 1] > 1e-4).all(), off)
+
 
 if __name__ == "__main__":
     mt.main()

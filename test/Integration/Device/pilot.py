@@ -1,0 +1,70 @@
+# RUN: %python %s
+"""Few rows and keys first, on the interpreter of GPU programs: which heads take fewer bits, against NumPy in float64 and
+the kernel as it is written. Sizes for which a GPU has a pilot are too long here, so that passes are called by name."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
+import families  # noqa: E402
+
+LIMIT, D, N, M = 6e-2, 64, 256, 1032
+SPECIFICATION = """kernel k[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D], V : bf16[H, M, D], scale : f32)
+    -> O : bf16[H, N, D] within 6e-2 relative sampled
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+FRONT = ["--convert-moa-to-dnf", "--convert-dnf-to-onf", "--onf-order-rows"]
+BACK = ["--onf-split-folds", "--onf-fuse-nests", "--onf-lift-gpu", "--convert-onf-to-device", "--canonicalize", "--cse",
+        "--device-combine-kernels", "--device-verify"]
+
+
+class Pilot(unittest.TestCase):
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="moa-test-")
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def run_program(self, name, passes, arrays):
+        with open(self.path("k.moa"), "w", encoding="utf-8") as file:
+            file.write(SPECIFICATION)
+        made = mt.tool("moa-opt", self.path("k.moa"), *FRONT, *passes, *BACK, "-o", self.path(name + ".mlir"))
+        self.assertEqual(made.returncode, 0, made.stderr)
+        for array, values in zip("QKV", arrays):
+            np.save(self.path(array + ".npy"), mt.to_bf16(values))
+        found = mt.tool("moa-run", self.path(name + ".mlir"), "--target=device", f"scale={D ** -0.5}", "-o",
+                        "O=" + self.path("O.npy"), *(f"{a}={self.path(a + '.npy')}" for a in "QKV"))
+        self.assertEqual(found.returncode, 0, found.stderr)
+        return np.load(self.path("O.npy"))
+
+    def test_heads(self):
+        for names, taken in ((["normal", "large_scores", "small_signal"], [0, 0, 0]), (["normal", "large_scores"], [1, 0])):
+            with self.subTest(names=names):
+                made = [families.make(name, N, M, D, seed=0, head=h).arrays() for h, name in enumerate(names)]
+                arrays = [np.stack(a).astype(np.float32) for a in zip(*made)]
+                arrays = [mt.from_bf16(mt.to_bf16(a)) for a in arrays]
+                chosen = self.run_program("chosen", ['--onf-adapt-precision=fewest=256 sums=1 pilot=0'], arrays)
+                plain = self.run_program("plain", [], arrays)
+                self.assertEqual([int((a != b).any()) for a, b in zip(chosen, plain)], taken)
+                q, k, v = (a.astype(np.float64) for a in arrays)
+                s = D ** -0.5 * q @ k.transpose(0, 2, 1)
+                p = np.exp(s - s.max(-1, keepdims=True))
+                exact = p @ v / p.sum(-1, keepdims=True)
+                found = mt.from_bf16(chosen.view(np.uint16))
+                errors = np.linalg.norm((found - exact).reshape(len(q), -1), axis=-1) / np.linalg.norm(
+                    exact.reshape(len(q), -1), axis=-1)
+                self.assertTrue((errors <= LIMIT).all(), errors)
+                for h in np.flatnonzero(taken):
+                    self.assertGreater(errors[h], 5e-3)
+
+
+if __name__ == "__main__":
+    mt.main()
