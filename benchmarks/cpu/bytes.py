@@ -1,5 +1,5 @@
 """Scores of 8 bits on this CPU beside f32: processor time and time on the clock of attention as written, with integer
-scores, and with the plan of --spend, interleaved.
+scores, with the plan of --spend from few rows on and its decisions, and with --spend alone, interleaved.
 
     PYTHONPATH=test/Integration/Support MOA_SOURCE_ROOT=$PWD MOA_BINARY_ROOT=$PWD/build \\
         python3 benchmarks/cpu/bytes.py --heads 1,4 --sizes 4096,8192 [--rounds 3] [--width 128] [--flags=--mcpu=NAME]
@@ -16,7 +16,8 @@ INTEGERS = """kernel bytes[B, H, N, M; D = 128](
     Q : i8[B, H, N, D], K : i8[B, H, M, D], V : f32[B, H, M, D], scale : f32) -> O : f32[B, H, N, D]
 { O = softmax(f32(Q +.* transpose(K)) * scale) +.* V }
 """
-SPENDS = ("--within", "O=3e-2,relative,sampled", "--spend=256", "--decisions")
+ALLOWED = ("--within", "O=3e-2,relative,sampled")
+SPENDS = ALLOWED + ("--spend=256", "--decisions")
 
 
 def prepare(kernel, inputs, shapes):
@@ -60,7 +61,8 @@ def main():
     width, flags = options.width, tuple(options.flags.split())
     sdpa = mt.example("sdpa")
     kernels = {"f32": mt.Kernel(sdpa, flags=flags, T="f32", D=width), "i8": mt.Kernel(INTEGERS, flags=flags, D=width),
-               "plan": mt.Kernel(sdpa, flags=SPENDS + flags, T="f32", D=width)}
+               "plan": mt.Kernel(sdpa, flags=SPENDS + flags, T="f32", D=width),
+               "spend": mt.Kernel(sdpa, flags=ALLOWED + ("--spend",) + flags, T="f32", D=width)}
     print("heads  rows  kernel  processors ms (median)     clock ms   f32 / this")
     for size in map(int, options.sizes.split(",")):
         for heads in map(int, options.heads.split(",")):
