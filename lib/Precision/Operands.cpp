@@ -261,21 +261,22 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
 /// Standard deviation of the error of a score that changes weights by much.
 static constexpr double kMuch = 0.2;
 
-/// |factor · row|² of the rows of the sample.
+/// |factor · row|² of the rows of the sample, which were gathered in `rows`, or if that is null are all of the nest.
 Value Adapter::addReach(const Score &score, Value rows) {
   Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
   editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+    IRMapping map;
+    SmallVector<Value> arguments(indices);
+    if (rows)
+      arguments.back() = code.toIndex(code.load(sampledRows, indices));
+    map.map(nest.getBody().getArguments(), arguments);
     Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
       SmallVector<Value> place(indices);
       place.push_back(k);
-      Value x = in.loadFloat(rows, place);
+      Value x = rows ? in.loadFloat(rows, place) : in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
     if (score.factor) {
-      IRMapping map;
-      SmallVector<Value> arguments(indices.drop_back());
-      arguments.push_back(code.toIndex(code.load(sampledRows, indices)));
-      map.map(nest.getBody().getArguments(), arguments);
       Value factor = copyOf(code, score.factor, map);
       square = code.make<arith::MulFOp>(square, code.make<arith::MulFOp>(factor, factor));
     }
@@ -293,16 +294,17 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
   for (auto [number, score] : llvm::enumerate(scores)) {
     Rounded keys = rounded(score.key);
     Value squares = reach[number];
-    Value square = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &there) {
+    SymExpr count = *SymExpr::parse(cast<StringAttr>(sampleExtents.back()).getValue());
+    Value square = code.fold("r", count, [&](Code &in, Value r, Value &there) {
       there = present;
       SmallVector<Value> indices(head);
       indices.push_back(r);
       return SmallVector<Code::Term>{{Monoid::max, "reach", in.load(squares, indices)}};
     })[0];
     // Keys may have one step.
-    SymExpr count = keys.across ? SymExpr(1) : *SymExpr::parse(score.outer.getExtent());
+    SymExpr steps = keys.across ? SymExpr(1) : *SymExpr::parse(score.outer.getExtent());
     const Score &of = score;
-    Value step = code.fold("m", count, [&](Code &in, Value m, Value &there) {
+    Value step = code.fold("m", steps, [&](Code &in, Value m, Value &there) {
       there = present;
       IRMapping map;
       SmallVector<Value> indices(head);

@@ -183,6 +183,8 @@ void Adapter::addPilot() {
   for (Result &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
   small.addBytes();
+  for (const Score &score : small.scores)
+    small.reach.push_back(small.addReach(score, {}));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
   SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.sampleExtents)};
@@ -194,7 +196,8 @@ void Adapter::addPilot() {
   // 1 for heads that may be near enough.
   Value hopes = editor.addTemporary(base() + "_hopes", headExtents, Builder(kernel.getContext()).getI32Type());
   editor.addNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
-    Value all;
+    Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
+    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, yes), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &) {
         SmallVector<Value> at(head);
@@ -205,7 +208,7 @@ void Adapter::addPilot() {
       double allowed = kHopeful * result.allowed.epsilon;
       Value most = code.make<arith::MulFOp>(sums[0], code.real(allowed * allowed));
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
-      all = all ? code.make<arith::AndIOp>(all, is) : is;
+      all = code.make<arith::AndIOp>(all, is);
     }
     code.store(code.make<arith::SelectOp>(all, code.index(1), code.index(0)), hopes, head);
   });
