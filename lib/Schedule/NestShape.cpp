@@ -1,14 +1,13 @@
 //===- NestShape.cpp - what the cost model sees of a nest -----------------===//
 #include "lib/Schedule/NestShape.h"
-#include "lib/Support/SymExpr.h"
+#include "lib/Support/Constant.h"
 
 using namespace mlir;
 using namespace moa;
 
-static std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  auto value = expression ? expression->getConstant() : std::nullopt;
-  // A negative extent is an empty range.
+/// A negative extent is an empty range.
+static std::optional<int64_t> sizeOf(StringRef extent) {
+  auto value = constantOf(extent);
   return value ? std::optional<int64_t>(std::max<int64_t>(*value, 0)) : std::nullopt;
 }
 
@@ -16,14 +15,14 @@ static std::optional<int64_t> constantOf(StringRef text) {
 static constexpr int64_t maxCount = int64_t(1) << 24;
 
 static int64_t countOf(StringRef text) {
-  return std::min(constantOf(text).value_or(assumedExtent), maxCount);
+  return std::min(sizeOf(text).value_or(assumedExtent), maxCount);
 }
 
 static FoldShape foldShape(onf::FoldOp fold) {
   FoldShape shape;
   shape.guarded = !fold.getBody().front().getOps<onf::GuardOp>().empty();
   shape.name = fold.getName().str();
-  shape.extent = constantOf(fold.getExtent());
+  shape.extent = sizeOf(fold.getExtent());
   for (Operation &op : fold.getBody().front()) {
     if (auto acc = dyn_cast<onf::AccOp>(op)) {
       if (acc.getExtents().empty())
@@ -66,7 +65,7 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
       shape.names.push_back(name.str());
     if (!nest.getExtents().empty())
       shape.laneExtent =
-          constantOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
+          sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
     shape.bits = computeBits(nest);
     for (auto fold : nest.getBody().getOps<onf::FoldOp>())
       shape.folds.push_back(foldShape(fold));

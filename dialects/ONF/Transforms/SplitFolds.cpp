@@ -2,6 +2,7 @@
 #include "dialects/ONF/Transforms/SplitFolds.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -16,11 +17,6 @@ namespace moa::onf {
 //===----------------------------------------------------------------------===//
 // What can be split
 //===----------------------------------------------------------------------===//
-
-static std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  return expression ? expression->getConstant() : std::nullopt;
-}
 
 static SmallVector<AccOp> accsOf(FoldOp fold) {
   return llvm::to_vector(fold.getBody().front().getOps<AccOp>());

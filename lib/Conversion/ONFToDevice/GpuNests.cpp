@@ -4,7 +4,7 @@
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
-#include "lib/Support/SymExpr.h"
+#include "lib/Support/Constant.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -187,11 +187,6 @@ int64_t countTerms(const TilePlan &plan) {
     count += ofScores && !isWeight && (!isExtreme || keepsScore);
   }
   return count;
-}
-
-std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  return expression ? expression->getConstant() : std::nullopt;
 }
 
 /// An exponent e for which a weight is at most 2^e, 64 if none is known.

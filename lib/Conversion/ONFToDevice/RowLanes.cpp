@@ -2,9 +2,11 @@
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace moa;
@@ -18,11 +20,6 @@ static constexpr int64_t kMostRuns = 4;
 //===----------------------------------------------------------------------===//
 // The form
 //===----------------------------------------------------------------------===//
-
-static std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  return expression ? expression->getConstant() : std::nullopt;
-}
 
 static bool canRun(Type element) {
   return element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 8;
@@ -584,7 +581,7 @@ LaneCode::Values LaneCode::run(const Columns &columns, Value number, ValueRange 
   Values next = code.loop(code.index(0), code.index(form.width), states, all, [&](Value e, ValueRange olds) {
     Value column = arith::AddIOp::create(b, code.named(columns.name), first, e);
     code.bind(columns.index, column);
-    place = {number, e};
+    llvm::SaveAndRestore restored(place, Values{number, e});
     auto step = [&] {
       for (Run &run : runs) {
         Values at = run.isKept ? Values{number, e} : Values{e};

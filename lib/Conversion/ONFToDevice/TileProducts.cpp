@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include <numeric>
@@ -29,11 +30,6 @@ bool LinearIndex::operator==(const LinearIndex &other) const {
     });
   };
   return constant == other.constant && isIn(terms, other) && isIn(other.terms, *this);
-}
-
-static std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  return expression ? expression->getConstant() : std::nullopt;
 }
 
 /// A number or an expression over the symbols.

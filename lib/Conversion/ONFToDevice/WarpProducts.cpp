@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -18,11 +19,6 @@ static constexpr int64_t kMostColumns = 128;
 //===----------------------------------------------------------------------===//
 // The form
 //===----------------------------------------------------------------------===//
-
-static std::optional<int64_t> constantOf(StringRef text) {
-  auto expression = SymExpr::parse(text);
-  return expression ? expression->getConstant() : std::nullopt;
-}
 
 static bool isHalf(Type type) { return type && (type.isBF16() || type.isF16()); }
 

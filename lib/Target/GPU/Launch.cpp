@@ -1,6 +1,7 @@
 //===- Launch.cpp - how a device kernel is launched -----------------------===//
 #include "lib/Target/GPU/Launch.h"
 #include "dialects/ONF/IR/Hints.h"
+#include "lib/Schedule/GpuMachine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
@@ -85,7 +86,7 @@ void Collector::visit(Operation *op) {
       })
       .Case<device::SpecializeOp>([&](device::SpecializeOp roles) {
         // Threads start with an equal share of what the roles have, in units of 8.
-        constexpr int64_t all = 65536; // of a multiprocessor, compute capability 9.0
+        static const int64_t all = llvm::cantFail(loadGpuMachine("sm_90a")).registers;
         int64_t groups = roles.getWarpgroups() + 1;
         int64_t sum = roles.getWarpgroups() * roles.getConsumerRegisters() + roles.getProducerRegisters();
         int64_t each = llvm::alignTo(llvm::divideCeil(sum, groups), 8);
