@@ -34,13 +34,18 @@ struct AccuracyOptions {
         checkPlans("check-plans",
                    llvm::cl::desc("Estimate with --plans too, and take more accurate plans where theirs are too far "
                                   "off"),
-                   llvm::cl::cat(category)) {}
+                   llvm::cl::cat(category)),
+        noToleranceCheck("no-tolerance-check",
+                         llvm::cl::desc("Leave out of code for a CPU what tells whether results are shown to be within "
+                                        "tolerances that hold for every input"),
+                         llvm::cl::cat(category)) {}
 
   /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a mistake.
   llvm::Error apply(CompilerOptions &options) const {
     options.settings.assign(settings.begin(), settings.end());
     options.tolerances.assign(tolerances.begin(), tolerances.end());
     options.checksPlans = checkPlans;
+    options.checksTolerances = !noToleranceCheck;
     options.spendsAnywhere |= spend.getNumOccurrences() > 0;
     if (llvm::Error error = readKeys(spend, 0, options.spendFrom))
       return error;
@@ -53,7 +58,7 @@ struct AccuracyOptions {
 
   llvm::cl::list<std::string> settings, tolerances;
   llvm::cl::opt<std::string> spend, lowRank, plans;
-  llvm::cl::opt<bool> checkPlans;
+  llvm::cl::opt<bool> checkPlans, noToleranceCheck;
 
 private:
   /// From how many keys on an option applies, if it is given.

@@ -87,6 +87,9 @@ struct CompilerOptions {
   std::string plansFile;
   /// Whether they are estimated too, and given up for others where they are too far off.
   bool checksPlans = false;
+  /// Whether entry points on a CPU say with a code of their own (Kernel::kNotShown) where nothing shows that results with a tolerance
+  /// for every input are within it.
+  bool checksTolerances = true;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// `intervals`, the analysis of masks, and `precision` and `low-rank`, the passes that spend
   /// accuracy. For tests.
@@ -175,10 +178,14 @@ class Kernel {
 public:
   const KernelInfo &info() const;
 
+  /// The code of a run with a result of which nothing shows that it is within its tolerance. It was computed
+  /// as it is written.
+  static constexpr int32_t kNotShown = 15;
+
   /// Runs the kernel. `arrays` are the descriptors of the array parameters,
   /// inputs then outputs; `scalars` the scalar parameters in order. Returns 0
-  /// or a code; then nothing was written and `message` says why. The workspace
-  /// is allocated here.
+  /// or a code, and `message` says why; then nothing was written, but where the code is
+  /// kNotShown. The workspace is allocated here.
   int32_t operator()(const std::vector<const DLTensor *> &arrays,
                      const std::vector<Scalar> &scalars,
                      std::string *message = nullptr) const;

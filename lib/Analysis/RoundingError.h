@@ -93,6 +93,9 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// Puts kBoundsAttr on a kernel of dnf, or on the one of onf that it becomes, if there are such bounds.
+void setBounds(dnf::KernelOp kernel, mlir::Operation *on);
+
 } // namespace moa
 
 #endif // MOA_ANALYSIS_ROUNDINGERROR_H

@@ -85,23 +85,25 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
                             {"results", std::move(results)}};
 }
 
+void moa::setBounds(dnf::KernelOp kernel, Operation *on) {
+  bool isAsked = false, isDouble = false;
+  for (unsigned k = 0; k < kernel.getResultNames().size(); ++k)
+    if (WithinAttr within = getWithin(kernel, k))
+      isAsked |= !within.getTolerance().isSampled && !within.getTolerance().isRelative;
+  kernel.walk([&](Operation *op) {
+    isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
+  });
+  if (!isAsked || isDouble)
+    return;
+  std::string text = llvm::formatv("{0}", RoundingErrorAnalysis::create(kernel).boundsToJSON());
+  on->setAttr(kBoundsAttr, StringAttr::get(kernel.getContext(), text));
+}
+
 namespace {
 struct BoundErrorsPass final : moa::impl::BoundErrorsPassBase<BoundErrorsPass> {
   using Base::Base;
   void runOnOperation() override {
-    getOperation()->walk([&](dnf::KernelOp kernel) {
-      bool isAsked = false, isDouble = false;
-      for (unsigned k = 0; k < kernel.getResultNames().size(); ++k)
-        if (WithinAttr within = getWithin(kernel, k))
-          isAsked |= !within.getTolerance().isSampled && !within.getTolerance().isRelative;
-      kernel.walk([&](Operation *op) {
-        isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
-      });
-      if (!isAsked || isDouble)
-        return;
-      std::string text = llvm::formatv("{0}", RoundingErrorAnalysis::create(kernel).boundsToJSON());
-      kernel->setAttr(kBoundsAttr, StringAttr::get(kernel.getContext(), text));
-    });
+    getOperation()->walk([](dnf::KernelOp kernel) { setBounds(kernel, kernel); });
   }
 };
 } // namespace

@@ -8,6 +8,7 @@
 #include "dialects/MoA/IR/MoA.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
@@ -373,7 +374,7 @@ ModuleOp Compilation::Impl::getModule(Level level) {
                       getLevelName(level) + ": it is at the level " + getLevelName(entry));
     return {};
   }
-  ModuleOp above = level == Level::Lifted ? getAdapted()
+  ModuleOp above = level == Level::Lifted ? getChecked()
                                           : getModule(static_cast<Level>(static_cast<int>(level) - 1));
   if (!above)
     return {};
@@ -419,6 +420,33 @@ ModuleOp Compilation::Impl::getAdapted() {
     return {};
   }
   return *adapted;
+}
+
+ModuleOp Compilation::Impl::getChecked() {
+  if (checked)
+    return *checked;
+  ModuleOp above = getAdapted();
+  auto isPromised = [](onf::KernelOp kernel) {
+    for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
+      if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
+        return true;
+    return false;
+  };
+  if (!above || !options.checksTolerances || !options.architecture.empty() ||
+      llvm::none_of(above.getOps<onf::KernelOp>(), isPromised))
+    return above;
+  OwningOpRef<ModuleOp> module = above.clone();
+  // Bounds are of the level dnf.
+  if (entry <= Level::DNF)
+    for (unsigned k = 0; k < infos.size(); ++k)
+      setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernelAt(*module, k));
+  if (!runPasses(*module, "adapted", [](OpPassManager &pm) {
+        pm.addPass(createCheckBoundsPass());
+        pm.addPass(onf::createONFVerify());
+      }))
+    return {};
+  checked = std::move(module);
+  return *checked;
 }
 
 bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {

@@ -133,6 +133,8 @@ private:
   mlir::ModuleOp isolateKernel(unsigned kernel);
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();
+  /// The same with what entry points on a CPU tell of tolerances, or null.
+  mlir::ModuleOp getChecked();
   /// Shows that a level means what the one above it means.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).
@@ -152,7 +154,7 @@ private:
     std::unique_ptr<llvm::Module> ir[2]; // without and with packed entries
   };
   std::map<Level, mlir::OwningOpRef<mlir::ModuleOp>> modules;
-  mlir::OwningOpRef<mlir::ModuleOp> adapted;
+  mlir::OwningOpRef<mlir::ModuleOp> adapted, checked;
   std::vector<Schedule> schedules;
   /// One per kernel.
   std::vector<std::unique_ptr<Validator>> validators;

@@ -18,6 +18,7 @@ struct Kernel::Impl {
                  size_t) = nullptr;
   int64_t (*workspace)(const DLTensor *const *, const int64_t *) = nullptr;
   int32_t (*check)(const DLTensor *const *, char *, size_t) = nullptr;
+  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, char *, size_t) = nullptr;
 };
 
 /// The code of the entry points for a wrong number of arguments; the same as
@@ -119,6 +120,12 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
     return bytes < 0 ? int32_t(-bytes) : run(arrays, scalars, nullptr, 0);
   void *memory = llvm::allocate_buffer(bytes, 64);
   int32_t code = run(arrays, scalars, memory, bytes);
+  if (code == kNotShown && message) {
+    // What is not shown stands in the workspace.
+    char text[1024] = "";
+    impl->shown(arrays.data(), getBits(*impl, scalars).data(), memory, text, sizeof text);
+    *message = text;
+  }
   llvm::deallocate_buffer(memory, bytes, 64);
   return code;
 }
@@ -154,7 +161,7 @@ std::optional<Kernel> Compilation::load(const std::string &name) {
     };
     return find("_packed", kernel->run) &&
            find("_packed_workspace", kernel->workspace) &&
-           find("_packed_check", kernel->check);
+           find("_packed_check", kernel->check) && find("_packed_shown", kernel->shown);
   });
   if (!loaded)
     return std::nullopt;

@@ -6,22 +6,6 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Which of the nest's axes in front of the rows each axis of a result is at.
-static SmallVector<std::optional<unsigned>> findHeadAxes(onf::KernelOp kernel, onf::ForOp nest, onf::StoreOp store,
-                                                         StringRef name) {
-  SmallVector<std::optional<unsigned>> axes(store.getArray().getType().getRank());
-  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
-    auto argument = dyn_cast<BlockArgument>(term);
-    StringRef stride = text;
-    unsigned axis;
-    bool isOfHead = argument && argument.getOwner() == &nest.getBody().front() &&
-                    argument.getArgNumber() + 1 < nest.getExtents().size();
-    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") && !stride.getAsInteger(10, axis))
-      axes[axis] = argument.getArgNumber();
-  }
-  return axes;
-}
-
 /// Contractions in 16 bits whose errors the analysis bounds: weights and values in bf16, as what underflows in f16 has an
 /// error that is not relative. What contractions of two inputs read may be f16 where the classes of the analysis are
 /// the plan's, else all is bf16.
@@ -85,7 +69,7 @@ void Adapter::runBound() {
   SmallVector<onf::ForOp> nests;
   for (Result &result : results) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
-    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(kernel, nest, result.store, name), headExtents);
+    BoundNests &of = each.emplace_back(editor, *bounds, name, findHeadAxes(nest, result.store, name), headExtents);
     for (const std::string &text : formats)
       of.addStatistics(text);
     llvm::append_range(nests, of.nests);

@@ -1,5 +1,6 @@
 //===- Bounds.cpp - bounds on errors, computed by a kernel ----------------===//
 #include "lib/Precision/Bounds.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -57,24 +58,13 @@ const llvm::json::Object *Bounds::findAtom(int64_t number) const {
   return nullptr;
 }
 
-BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef result,
-                       ArrayRef<std::optional<unsigned>> axes, ArrayRef<Attribute> headExtents)
-    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {
-  Value array = editor.kernel.getBody().getArgument(*editor.kernel.findArray(result));
-  auto type = cast<FloatType>(cast<ArrayType>(array.getType()).getElementType());
-  least = std::max(kUnderflow, llvm::APFloat::getSmallest(type.getFloatSemantics()).convertToDouble());
-}
-
-const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
-
-/// The atoms of a sum, those inside of functions too.
-void BoundNests::collect(const Json &sum, llvm::function_ref<void(const Json &)> visit) {
+void Bounds::collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const {
   std::set<int64_t> seen;
-  std::function<void(const Json &)> walk = [&](const Json &e) {
+  std::function<void(const llvm::json::Object &)> walk = [&](const llvm::json::Object &e) {
     for (const llvm::json::Value &term : *e.getArray("terms"))
       for (const llvm::json::Value &factor : *term.getAsObject()->getArray("factors")) {
         int64_t number = *factor.getAsObject()->getInteger("atom");
-        const Json *atom = bounds.findAtom(number);
+        const llvm::json::Object *atom = findAtom(number);
         if (!atom || !seen.insert(number).second)
           continue;
         visit(*atom);
@@ -85,6 +75,55 @@ void BoundNests::collect(const Json &sum, llvm::function_ref<void(const Json &)>
   };
   walk(sum);
 }
+
+double getLeast(Type element) {
+  return std::max(kUnderflow, llvm::APFloat::getSmallest(cast<FloatType>(element).getFloatSemantics()).convertToDouble());
+}
+
+std::optional<std::string> Bounds::whyInfinite(StringRef result, StringRef formats, double least) const {
+  const llvm::json::Object &bound = *findResult(result)->getObject(formats);
+  std::optional<std::string> why;
+  for (StringRef part : {"relative", "absolute"})
+    collect(*bound.getObject(part), [&](const llvm::json::Object &atom) {
+      if (atom.getString("kind") == "unknown" && !why)
+        why = atom.getString("reason").value_or("").str();
+    });
+  // Sizes and exponentials of what is not negative are at least 1.
+  auto isAtLeastOne = [&](const llvm::json::Value &factor) {
+    StringRef kind = *findAtom(*factor.getAsObject()->getInteger("atom"))->getString("kind");
+    return (kind == "extent" || kind == "exp") && *factor.getAsObject()->getInteger("power") > 0;
+  };
+  for (const llvm::json::Value &term : *bound.getObject("absolute")->getArray("terms"))
+    if (*term.getAsObject()->getNumber("coefficient") > least &&
+        llvm::all_of(*term.getAsObject()->getArray("factors"), isAtLeastOne) && !why)
+      why = "it has an error that is relative to nothing, as of what may cancel";
+  if (auto text = bound.getString("assumes"); text && !why)
+    why = ("it is assumed and not checked that " + *text).str();
+  return why;
+}
+
+SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, StringRef name) {
+  SmallVector<std::optional<unsigned>> axes(store.getArray().getType().getRank());
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
+    auto argument = dyn_cast<BlockArgument>(term);
+    StringRef stride = text;
+    unsigned axis;
+    bool isOfHead = argument && argument.getOwner() == &nest.getBody().front() &&
+                    argument.getArgNumber() + 1 < nest.getExtents().size();
+    if (isOfHead && stride.consume_front(name) && stride.consume_front(".s") && !stride.getAsInteger(10, axis))
+      axes[axis] = argument.getArgNumber();
+  }
+  return axes;
+}
+
+BoundNests::BoundNests(KernelEditor &editor, const Bounds &bounds, StringRef result,
+                       ArrayRef<std::optional<unsigned>> axes, ArrayRef<Attribute> headExtents)
+    : editor(editor), bounds(bounds), result(bounds.findResult(result)), axes(axes), headExtents(headExtents) {
+  Value array = editor.kernel.getBody().getArgument(*editor.kernel.findArray(result));
+  least = getLeast(cast<ArrayType>(array.getType()).getElementType());
+}
+
+const llvm::json::Object *BoundNests::boundOf(StringRef formats) const { return result->getObject(formats); }
 
 //===----------------------------------------------------------------------===//
 // Statistics
@@ -137,7 +176,11 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   partNames.push_back(editor.text("p"));
   partExtents.push_back(editor.text(parts));
   Value inParts = editor.addTemporary(name + "_parts", partExtents, f32);
-  nests.push_back(editor.addNest(partNames, partExtents, nullptr, [&](Code &code, ValueRange indices) {
+  auto add = [&](ArrayRef<Attribute> names, ArrayRef<Attribute> extents, llvm::function_ref<void(Code &, ValueRange)> body) {
+    nests.push_back(editor.addNest(names, extents, nullptr, body));
+    nests.back()->setAttr(onf::kShortAttr, UnitAttr::get(editor.kernel.getContext()));
+  };
+  add(partNames, partExtents, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
     Value last = code.extent(count - SymExpr(1));
     Value most = code.fold("t", SymExpr(kPart), [&](Code &at, Value t, Value &) {
@@ -148,16 +191,16 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
       return SmallVector<Code::Term>{{monoid, "extreme", at.load(array, place)}};
     })[0];
     code.store(most, inParts, indices);
-  }));
+  });
   Value whole = editor.addTemporary(name + "_all", extents, f32);
-  nests.push_back(editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange indices) {
+  add(names, extents, [&](Code &code, ValueRange indices) {
     Value most = code.fold("p", parts, [&](Code &at, Value p, Value &) {
       SmallVector<Value> place(indices);
       place.push_back(p);
       return SmallVector<Code::Term>{{monoid, "extreme", at.load(inParts, place)}};
     })[0];
     code.store(most, whole, indices);
-  }));
+  });
   return whole;
 }
 
@@ -235,9 +278,9 @@ void BoundNests::addStatistics(StringRef formats) {
   };
   const Json &bound = *boundOf(formats);
   for (StringRef part : {"relative", "absolute"})
-    collect(*bound.getObject(part), visit);
+    bounds.collect(*bound.getObject(part), visit);
   for (const llvm::json::Value &fact : *bound.getArray("facts"))
-    collect(*fact.getAsObject()->getObject("value"), visit);
+    bounds.collect(*fact.getAsObject()->getObject("value"), visit);
 }
 
 /// A statistic at an index, from above or, of the least magnitude alone, from below.

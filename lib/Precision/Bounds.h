@@ -18,6 +18,9 @@ namespace moa::precision {
 /// positive number, that [Def 25].
 inline constexpr double kUnderflow = 0x1p-80;
 
+/// The same of a result's element type.
+double getLeast(mlir::Type element);
+
 /// The bounds of a kernel, from kBoundsAttr.
 class Bounds {
 public:
@@ -27,14 +30,22 @@ public:
   bool hasBound(llvm::StringRef result, llvm::StringRef formats) const;
   /// Whether an input is an operand of contractions of two inputs, or of those of one.
   bool isOf(llvm::StringRef list, llvm::StringRef input) const;
+  /// Why a bound is ∞ whatever the inputs are, if it is; elements may be off by `least`.
+  std::optional<std::string> whyInfinite(llvm::StringRef result, llvm::StringRef formats, double least) const;
 
   const llvm::json::Object *findResult(llvm::StringRef result) const;
   const llvm::json::Object *findAtom(int64_t number) const;
+
+  /// The atoms of a sum, those inside of functions too.
+  void collect(const llvm::json::Object &sum, llvm::function_ref<void(const llvm::json::Object &)> visit) const;
 
 private:
   explicit Bounds(llvm::json::Object whole) : whole(std::move(whole)) {}
   llvm::json::Object whole;
 };
+
+/// Which of the nest's axes in front of the rows each axis of a result is at that the nest stores.
+llvm::SmallVector<std::optional<unsigned>> findHeadAxes(onf::ForOp nest, onf::StoreOp store, llvm::StringRef name);
 
 /// Computes the bounds of one result at indices of the axes in front of a nest's rows.
 class BoundNests {
@@ -65,7 +76,6 @@ private:
   };
   using Json = llvm::json::Object;
   const Json *boundOf(llvm::StringRef formats) const;
-  void collect(const Json &sum, llvm::function_ref<void(const Json &)> visit);
   std::optional<Statistic> readStatistic(const Json &atom) const;
   mlir::Value addStatistic(Statistic statistic);
   mlir::Value reduce(mlir::Value array, unsigned axis, bool isMax);

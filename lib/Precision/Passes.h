@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";
 /// Beside it, the result that each result which the pass has added tells of.
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 
+/// On a kernel that tells whether its results are near enough: of each result with a tolerance for every input
+/// { result = "O", bound = "O_shown" }, the temporary that holds bounds on its errors.
+inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
+
 } // namespace moa
 
 #endif // MOA_PRECISION_PASSES_H

@@ -108,4 +108,26 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect"];
 }
 
+def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
+  let summary = "Evaluate the bounds that tolerances for every input ask for";
+  let description = [{
+    For each result with a tolerance that holds for every input [Def 25], nests in front of all others find the magnitudes of the
+    inputs that the bound on its errors needs, and one evaluates the expressions of dnf-bound-errors for the kernel as it is
+    written, never below their value (law B5 of docs/Errors.md), at each index of those axes of the result that every nest
+    which stores it has in front of its rows:
+
+        onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
+
+    The bound is a temporary, and `moa.shown` on the kernel says which: an entry point on a CPU compares it with the
+    tolerance. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
+    nothing is known of the errors or the tolerance is relative.
+
+    **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of
+    onf-adapt-precision is taken for such results where its bound, which is no less, is small enough. **Numerics**: exact.
+    **Cost**: one pass over each input that the bound depends on.
+  }];
+  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
 #endif // MOA_PRECISION_PASSES_TD

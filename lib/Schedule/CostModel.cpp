@@ -99,6 +99,8 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
         lanes = count;
     limit = llvm::divideCeil(extent, lanes);
   }
+  if (nest.isShort)
+    limit = 1;
   RegisterBlock unit = registerBlock(machine);
   Choice best;
   for (int64_t multiple = 1; multiple <= 6; ++multiple) {
@@ -122,7 +124,7 @@ static Choice chooseNest(const NestShape &nest, const Machine &machine) {
 static int64_t choosePart(const NestShape &nest, const FoldShape &fold, int64_t rows,
                           int64_t block) {
   constexpr int64_t part = 2048;
-  if (nest.names.empty() || (nest.laneExtent && *nest.laneExtent > rows) ||
+  if (nest.isShort || nest.names.empty() || (nest.laneExtent && *nest.laneExtent > rows) ||
       (fold.extent && *fold.extent < 2 * part))
     return 0;
   return llvm::divideCeil(part, block);

@@ -1,5 +1,6 @@
 //===- NestShape.cpp - what the cost model sees of a nest -----------------===//
 #include "lib/Schedule/NestShape.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Support/Constant.h"
 
 using namespace mlir;
@@ -67,6 +68,7 @@ std::vector<NestShape> moa::nestShapes(onf::KernelOp kernel) {
       shape.laneExtent =
           sizeOf(cast<StringAttr>(nest.getExtents().getValue().back()).getValue());
     shape.bits = computeBits(nest);
+    shape.isShort = nest->hasAttr(onf::kShortAttr);
     for (auto fold : nest.getBody().getOps<onf::FoldOp>())
       shape.folds.push_back(foldShape(fold));
     shapes.push_back(std::move(shape));

@@ -31,6 +31,7 @@ struct NestShape {
   /// floats, if a state is a 64-bit integer; else 32.
   unsigned bits = 32;
   std::vector<FoldShape> folds;
+  bool isShort = false; ///< onf::kShortAttr
 };
 
 /// What a symbolic extent inside a fold's body counts in the model.

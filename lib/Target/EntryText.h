@@ -35,8 +35,8 @@ typedef struct {
 } DLTensor;
 #endif
 
-/* What an entry point returns. Any other code than MOA_OK: nothing was
- * written. */
+/* What an entry point returns. Any other code than MOA_OK and MOA_NOT_SHOWN:
+ * nothing was written. */
 #ifndef MOA_CODES
 #define MOA_CODES
 enum {
@@ -54,7 +54,8 @@ enum {
   MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
   MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
   MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
-  MOA_LAUNCH = 14          /* CUDA refused to launch */
+  MOA_LAUNCH = 14,         /* CUDA refused to launch */
+  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` (CPU) */
 };
 #endif
 )";

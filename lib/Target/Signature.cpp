@@ -300,6 +300,24 @@ llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
   return temporaries;
 }
 
+llvm::Expected<std::vector<ShownResult>> getShown(Operation *module, const KernelSignature &signature) {
+  std::vector<ShownResult> shown;
+  auto list = module->getAttrOfType<mlir::ArrayAttr>("moa.shown");
+  auto temporaries = getTemporaries(module);
+  if (!temporaries || !list)
+    return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown)) : temporaries.takeError();
+  for (auto entry : list.getAsRange<mlir::DictionaryAttr>()) {
+    auto nameOf = [&](StringRef key) { return cast<StringAttr>(entry.get(key)).getValue(); };
+    std::vector<const Parameter *> arrays = signature.getArrays();
+    auto array = llvm::find_if(arrays, [&](const Parameter *p) { return p->isOutput && p->name == nameOf("result"); });
+    auto bound = llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
+    if (array == arrays.end() || !(*array)->within || bound == temporaries->end())
+      return llvm::createStringError("expects a result with a tolerance, and a temporary, of 'moa.shown'");
+    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin())});
+  }
+  return shown;
+}
+
 llvm::Expected<KernelSignature> getSignature(Operation *kernel) {
   using Result = llvm::Expected<KernelSignature>;
   return llvm::TypeSwitch<Operation *, Result>(kernel)

@@ -84,6 +84,14 @@ llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
 /// `moa.temporaries` of their module.
 llvm::Expected<std::vector<Parameter>> getTemporaries(mlir::Operation *module);
 
+/// A result whose tolerance a call checks: its number among the arrays, and that of the temporary with the bounds of its errors.
+struct ShownResult {
+  size_t array = 0, temporary = 0;
+};
+
+/// Those of a kernel, from the attribute `moa.shown` of its module.
+llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module, const KernelSignature &signature);
+
 /// An expression or constraint as the user would write it: `H % G`.
 std::string getReadable(llvm::StringRef text);
 

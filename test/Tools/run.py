@@ -124,7 +124,12 @@ class Run(unittest.TestCase):
                    " -> (y : f32[B, N, 4] within 1e-2 relative, z : f32[N] within 2e-3,"
                    " s : f32 within 1) { y = x +.* w  z = v * 3  s = +/ z }")
         words = ("--random", 1, "B=9", "N=40", "M=5")
+        # No call shows a relative error beforehand.
         done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: y is not shown to be within 1e-2 relative: the bound on its errors is inf. It was computed as "
+                      "written; --no-tolerance-check takes it as it is\n", done.stderr)
+        done = mt.tool("moa-run", self.path("scale.moa"), *words, "--check", "--no-tolerance-check")
         self.assertEqual(done.returncode, 0, done.stderr)
         number = r"\d(\.\d+)?e-\d+"
         self.assertRegex(done.stdout, rf"within   y: error {number} of 1e-2 allowed \(relative L2 "

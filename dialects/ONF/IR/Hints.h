@@ -14,6 +14,9 @@ namespace moa::onf {
 /// but where each xₖ > yₖ, no index is chosen, so that a host that knows the symbols need not start it.
 inline constexpr llvm::StringLiteral kRunsAttr = "moa.runs";
 
+/// On a nest, a unit: it does little beside others of the kernel, so that code for it should be short.
+inline constexpr llvm::StringLiteral kShortAttr = "moa.short";
+
 } // namespace moa::onf
 
 #endif // MOA_DIALECTS_ONF_IR_HINTS_H

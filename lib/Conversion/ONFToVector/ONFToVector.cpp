@@ -47,6 +47,8 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
          builder.getNamedAttr("type", TypeAttr::get(kernel.getBody().getArgument(k).getType()))}));
   if (!temporaries.empty())
     kernel->getParentOp()->setAttr("moa.temporaries", builder.getArrayAttr(temporaries));
+  if (Attribute shown = kernel->getAttr("moa.shown"))
+    kernel->getParentOp()->setAttr("moa.shown", shown);
   kernel.erase();
   return success();
 }

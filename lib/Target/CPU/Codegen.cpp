@@ -125,6 +125,10 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   if (!temporaries)
     return temporaries.takeError();
   options.temporaries = std::move(*temporaries);
+  auto shown = getShown(source, signature);
+  if (!shown)
+    return shown.takeError();
+  options.shown = std::move(*shown);
   options.packed = packed;
   options.processor = getProcessor(machine);
   if (Error error = addEntryPoints(*module, signature, options))

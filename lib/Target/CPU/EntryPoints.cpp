@@ -10,6 +10,8 @@
 #include "lib/Target/CNames.h"
 #include "lib/Target/CPU/Runtime/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -123,6 +125,8 @@ public:
                           nests(),
                           number(options.temporaries.size()),
                           temporaries(),
+                          number(options.shown.size()),
+                          shown(),
                           number(numSlots),
                           number((options.scratchBytes + 63) / 64 * 64),
                           text(options.processor.name),
@@ -216,6 +220,19 @@ private:
     for (auto [k, parameter] : llvm::enumerate(options.temporaries))
       rows.push_back(array(parameter, temporarySlots[k]));
     return list(rows, "temporaries");
+  }
+  Constant *shown() {
+    std::vector<Constant *> rows;
+    for (const ShownResult &result : options.shown) {
+      const Tolerance &within = *signature.getArrays()[result.array]->within;
+      std::vector<std::string> axes;
+      for (const SymExpr &extent : options.temporaries[result.temporary].extents)
+        axes.push_back(extent.str());
+      rows.push_back(ConstantStruct::getAnon(
+          {number(result.array), number(result.temporary), number(llvm::bit_cast<int64_t>(within.epsilon)),
+           text(within.str()), text(llvm::join(axes, ", "))}));
+    }
+    return list(rows, "shown");
   }
   Constant *symbols() {
     std::vector<Constant *> rows;
@@ -311,6 +328,8 @@ public:
     declare(signature.name + "_packed_check", builder.getInt32Ty(),
             {pointer, pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
+    declare(signature.name + "_packed_shown", builder.getInt32Ty(), {pointer, pointer, pointer, pointer, word});
+    builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4)}));
   }
 
 private:

@@ -17,6 +17,7 @@ struct EntryPointOptions {
   int64_t numNests = 0;
   int64_t scratchBytes = 0; ///< of one thread
   std::vector<Parameter> temporaries; ///< of the workspace, behind the threads' scratch
+  std::vector<ShownResult> shown;     ///< what calls say of tolerances
   /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
   /// these.
   bool packed = false;

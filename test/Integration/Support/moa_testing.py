@@ -22,7 +22,7 @@ LIBOMP = os.environ.get("MOA_LIBOMP", "/usr/lib/llvm-22/lib/libomp.so")
 
 # The codes of the header that every kernel comes with.
 OK, NULL_DESCRIPTOR, RANK, DTYPE, SHAPE, CONSTRAINT, STRIDES = range(7)
-ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW, PROCESSOR = range(7, 14)
+ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW, PROCESSOR, LAUNCH, NOT_SHOWN = range(7, 16)
 
 # Relative L2 error against float64 that each element type may have.
 BOUNDS = {"f64": 1e-14, "f32": 2e-6, "bf16": 3e-3}
@@ -149,6 +149,8 @@ class Kernel:
     """A specification, given by its path or as text, in a shared library."""
 
     fill = 0xA5     # every byte of an output before a run
+    accepted = (OK,)  # codes that a run may return
+    code = None     # of the last run
 
     def __init__(self, spec, flags=(), processor=None, **settings):
         directory = tempfile.mkdtemp(prefix="moa-test-")
@@ -249,9 +251,9 @@ class Kernel:
     def run(self, inputs, output_shapes, arrange=np.asarray):
         """Values in, stored outputs out, as `bind` makes them."""
         values, outputs = self.bind(inputs, output_shapes, arrange)
-        code = self.launch(values)
-        if code:
-            raise RuntimeError(f"{self.name} refused: {self.check(values)}")
+        self.code = self.launch(values)
+        if self.code not in self.accepted:
+            raise RuntimeError(f"{self.name} returned {self.code}: {self.check(values)}")
         return outputs
 
     def results(self, inputs, output_shapes):

@@ -659,6 +659,74 @@ static int32_t checkWorkspaceOverlap(const Call *call, const void *workspace,
   return MOA_OK;
 }
 
+/* The extents of a temporary, whose number of elements has 64 bits. */
+static int64_t countElements(const Call *call, const MoaArray *array,
+                             int64_t *extents) {
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < array->rank; ++axis) {
+    evaluate(call, &array->extents[axis], &extents[axis]);
+    count *= extents[axis];
+  }
+  return count;
+}
+
+static void append(Message *message, const char *format, ...) {
+  size_t used = message->text && message->size ? strlen(message->text) : 0;
+  if (used + 1 >= message->size)
+    return;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message->text + used, message->size - used, format, arguments);
+  va_end(arguments);
+}
+
+/* Whether the bounds of one result are at most its tolerance: a NaN is not. */
+static int32_t checkBounds(const Call *call, const MoaShown *shown,
+                           const int64_t *block, Message *message) {
+  const MoaArray *temporary = &call->kernel->temporaries[shown->temporary];
+  const float *bounds = (const float *)block[temporary->slot];
+  int64_t extents[kMaxRank], first = -1, numBeyond = 0;
+  int64_t count = countElements(call, temporary, extents);
+  for (int64_t k = 0; k < count; ++k) {
+    if (bounds[k] <= shown->epsilon)
+      continue;
+    first = first < 0 ? k : first;
+    numBeyond += 1;
+  }
+  if (first < 0)
+    return MOA_OK;
+  append(message, "%s%s is not shown to be within %s: the bound on its errors is %.2e",
+         message->text && *message->text ? "; " : "",
+         call->kernel->arrays[shown->array].name, shown->within,
+         bounds[first] <= 3.4e38f ? (double)bounds[first] : __builtin_inf());
+  if (temporary->rank) {
+    int64_t size = count, rest = first;
+    for (int64_t axis = 0; axis < temporary->rank; ++axis) {
+      size /= extents[axis];
+      append(message, "%s%lld", axis ? ", " : " at [", (long long)(rest / size));
+      rest %= size;
+    }
+    append(message, "], and too large at %lld of %lld indices of [%s]",
+           (long long)numBeyond, (long long)count, shown->axes);
+  }
+  return MOA_NOT_SHOWN;
+}
+
+/* Whether every result is shown to be within a tolerance that holds for every
+ * input; an empty one is. */
+static int32_t checkTolerances(const Call *call, const int64_t *block,
+                               Message *message) {
+  int32_t code = MOA_OK;
+  for (int64_t k = 0; k < call->kernel->numShown; ++k) {
+    const MoaShown *shown = &call->kernel->shown[k];
+    int32_t found = isEmpty(call->tensors[shown->array])
+                        ? MOA_OK
+                        : checkBounds(call, shown, block, message);
+    code = found ? found : code;
+  }
+  return code;
+}
+
 /* NAME */
 int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                   const int64_t *scalars, int64_t *block, void *workspace,
@@ -682,7 +750,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
     code = checkWorkspaceOverlap(&call, workspace, needed, &message);
   for (int64_t k = 0; k < kernel->numNests && !code; ++k)
     runNest(&kernel->nests[k], block, workspace, kernel->scratchBytes, threads);
-  return code;
+  return code ? code : checkTolerances(&call, block, &message);
 }
 
 /* NAME_workspace: bytes needed, or minus the code of the refusal. */
@@ -700,6 +768,26 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
                           threadsFor(kernel, block) * kernel->scratchBytes,
                           &behind, &message);
   return code ? -(int64_t)code : behind + sharedBytes(kernel, block);
+}
+
+/* What the workspace of a call says of its tolerances, in words. */
+int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
+                 const int64_t *scalars, int64_t *block, void *workspace,
+                 char *text, size_t size) {
+  Message message = {text, size};
+  Call call;
+  initialise(&call, kernel, tensors);
+  int32_t code = examine(&call, &message);
+  if (code)
+    return code;
+  fillArguments(&call, scalars, block);
+  int64_t behind = 0;
+  code = placeTemporaries(&call, block, workspace,
+                          threadsFor(kernel, block) * kernel->scratchBytes,
+                          &behind, &message);
+  if (text && size)
+    text[0] = 0;
+  return code ? code : checkTolerances(&call, block, &message);
 }
 
 /* NAME_check */

@@ -49,7 +49,8 @@ enum {
   MOA_OVERLAP = 10,
   MOA_WORKSPACE = 11,
   MOA_OVERFLOW = 12,
-  MOA_PROCESSOR = 13
+  MOA_PROCESSOR = 13,
+  MOA_NOT_SHOWN = 15
 };
 
 /* Postfix code of integer expressions. Push and Symbol take one operand, Shape
@@ -102,6 +103,15 @@ typedef struct {
   void (*run)(const int64_t *args, void *scratch, int64_t begin, int64_t end);
 } MoaNest;
 
+/* A result with a tolerance that holds for every input, and the temporary of f32 that holds bounds on its errors. */
+typedef struct {
+  int64_t array;
+  int64_t temporary;
+  double epsilon;
+  const char *within; /* as the specification says it */
+  const char *axes;   /* that have a bound each, as extents; or "" */
+} MoaShown;
+
 /* One bit of CPUID (leaf, subleaf, register), and the registers that the system
  * must save. */
 enum { kEAX = 0, kEBX = 1, kECX = 2, kEDX = 3 };
@@ -130,6 +140,8 @@ typedef struct {
   const MoaNest *nests;
   int64_t numTemporaries;
   const MoaArray *temporaries; /* row-major in the workspace, behind the scratch */
+  int64_t numShown;
+  const MoaShown *shown;
   int64_t numSlots; /* the last one is the address of what tasks share */
   int64_t scratchBytes; /* one thread's */
   const char *processor;

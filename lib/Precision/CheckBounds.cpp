@@ -1,0 +1,121 @@
+//===- CheckBounds.cpp - whether results are shown to be near enough ------===//
+#include "lib/Precision/Bounds.h"
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Analysis/RoundingErrorBounds.h"
+#include "lib/Precision/Adapter.h"
+#include "lib/Precision/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace moa {
+#define GEN_PASS_DEF_CHECKBOUNDSPASS
+#include "lib/Precision/PrecisionPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::precision;
+
+namespace {
+/// What a kernel stores of its results' bounds.
+class BoundChecks {
+public:
+  explicit BoundChecks(onf::KernelOp kernel)
+      : kernel(kernel), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()), bounds(Bounds::read(kernel)) {}
+  void run();
+
+private:
+  std::optional<std::string> whyUnknown(unsigned number, const Tolerance &allowed);
+  SmallVector<unsigned> findAxes(unsigned number);
+  void add(unsigned number, const Tolerance &allowed);
+
+  onf::KernelOp kernel;
+  KernelEditor editor;
+  std::optional<Bounds> bounds;
+  SmallVector<Attribute> shown;
+  SmallVector<onf::ForOp> nests;
+};
+} // namespace
+
+/// Why nothing is known of a result's errors, whatever the inputs are.
+std::optional<std::string> BoundChecks::whyUnknown(unsigned number, const Tolerance &allowed) {
+  StringRef name = kernel.getArrayName(number);
+  if (allowed.isRelative)
+    return "how large a result is, no bound knows before it runs; say 'sampled', or leave 'relative' out";
+  if (!bounds || !bounds->hasBound(name, "written"))
+    return "bounds are of definitions at the level dnf, in f32";
+  Type element = cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType();
+  return bounds->whyInfinite(name, "written", getLeast(element));
+}
+
+/// The axes of a result that every nest which stores it has in front of its rows.
+SmallVector<unsigned> BoundChecks::findAxes(unsigned number) {
+  StringRef name = kernel.getArrayName(number);
+  SmallVector<unsigned> axes;
+  for (unsigned axis = 0; axis < cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getRank(); ++axis)
+    axes.push_back(axis);
+  for (auto nest : kernel.getBody().getOps<onf::ForOp>())
+    nest.walk([&](onf::StoreOp store) {
+      if (store.getArray() != kernel.getBody().getArgument(number))
+        return;
+      auto head = findHeadAxes(nest, store, name);
+      llvm::erase_if(axes, [&](unsigned axis) { return !head[axis]; });
+    });
+  return axes;
+}
+
+/// The bound of the kernel as it is written, per index of these axes: a plan is taken where one that is no less is small
+/// enough.
+void BoundChecks::add(unsigned number, const Tolerance &allowed) {
+  Builder b(kernel.getContext());
+  std::string name = kernel.getArrayName(number).str();
+  auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
+  auto unknown = whyUnknown(number, allowed);
+  if (unknown)
+    kernel.emitWarning("nothing shows before it runs that '")
+        << name << "' is within " << allowed.str() << ", and a call says so: " << *unknown;
+  SmallVector<std::optional<unsigned>> axes(type.getRank());
+  SmallVector<Attribute> names, extents;
+  if (!unknown)
+    for (unsigned axis : findAxes(number)) {
+      axes[axis] = extents.size();
+      names.push_back(editor.text("h" + Twine(axis)));
+      extents.push_back(type.getShape()[axis]);
+    }
+  std::optional<BoundNests> of;
+  if (!unknown) {
+    of.emplace(editor, *bounds, name, axes, extents);
+    of->addStatistics("written");
+    llvm::append_range(nests, of->nests);
+  }
+  Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
+  auto nest = editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
+    code.store(of ? of->write(code, head, "written") : code.real(INFINITY), array, head);
+  });
+  nest->setAttr(onf::kShortAttr, b.getUnitAttr());
+  shown.push_back(b.getDictionaryAttr(
+      {b.getNamedAttr("result", editor.text(name)),
+       b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber())))}));
+}
+
+void BoundChecks::run() {
+  for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
+    if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
+      add(kernel.getNumInputs() + k, within.getTolerance());
+  fuseNests(nests);
+  if (!shown.empty())
+    kernel->setAttr(kShownAttr, ArrayAttr::get(kernel.getContext(), shown));
+  kernel->removeAttr(kBoundsAttr);
+}
+
+namespace {
+struct CheckBounds final : moa::impl::CheckBoundsPassBase<CheckBounds> {
+  using Base::Base;
+
+  void runOnOperation() final {
+    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+      BoundChecks(kernel).run();
+  }
+};
+} // namespace

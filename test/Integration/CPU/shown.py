@@ -1,0 +1,262 @@
+# RUN: %python %s
+"""Entry points on a CPU say with a code where nothing shows that a result is within a tolerance for every input: where a
+bound on its errors, evaluated here in NumPy from the formula that moa-opt prints, is larger."""
+import os
+import re
+import sys
+import unittest
+
+import numpy as np
+
+import moa_testing as mt
+
+sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "test", "Analysis"))
+import rounding_error  # noqa: E402
+
+B, H, N, M, D = 2, 3, 37, 50, 16
+SCALE = np.float32(D ** -0.5)
+UNDERFLOW = 2.0 ** -80
+
+ATTENTION = """
+kernel k[B, H, N, M; T : float = f32, D = 16](Q : T[B, H, N, D], K : T[B, H, M, D], V : T[B, H, M, D], scale : f32)
+    -> O : f32[B, H, N, D]%s
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+TWO = """
+kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B, H, M, D], scale : f32)
+    -> (O : f32[B, H, N, D]%s, squares : f32[B]%s, free : f32[B, H, N]%s)
+{
+  S       = (Q +.* transpose(K)) * scale
+  O       = softmax(S) +.* V
+  squares = [b] +/ ([h < H] +/ ([n < N] +/ (Q[b, h, n] * Q[b, h, n])))
+  free    = logsumexp(S)
+}
+"""
+PAIR = """
+kernel first[N](x : f32[N]) -> s : f32 within %s { s = +/ (x * x) }
+kernel second[N](x : f32[N]) -> y : f32[N] within 1e-3 { y = x * 3 }
+"""
+
+
+class Formula(rounding_error.Formula):
+    """The formula at an index of the result's axes, by name; of statistics over others the extreme is taken."""
+
+    def __init__(self, report, inputs, symbols, at):
+        self.at = at
+        super().__init__(report, inputs, symbols)
+
+    def atom(self, atom, report, inputs, symbols):
+        if atom["kind"] != "statistic":
+            return super().atom(atom, report, inputs, symbols)
+        x = np.asarray(inputs[atom["array"]])
+        kept = tuple(self.at.get(axis[6:], slice(None)) if axis.startswith("index ") else slice(None)
+                     for axis in atom["axes"])
+        left = [axis for axis, k in zip(atom["axes"], kept) if isinstance(k, slice)]
+        x = x[kept]
+        if not np.isfinite(x).all():
+            return np.inf
+        return rounding_error.statistic({**atom, "axes": left, "array": "x"}, {"x": x})
+
+
+def bounds(path, inputs, number=0, names=("b", "h")):
+    """E of each index: what an element may be off, relative to its magnitude, where that is above underflow."""
+    report = rounding_error.run(path, "")
+    result = report["results"][number]
+    symbols = dict(B=inputs["Q"].shape[0], H=inputs["Q"].shape[1], N=inputs["Q"].shape[2], M=inputs["K"].shape[2], D=D)
+    found = np.empty([symbols[name.upper()] for name in names])
+    for index in np.ndindex(found.shape):
+        formula = Formula(report, inputs, symbols, dict(zip(result["indices"], index)))
+        holds = all(formula.sum(fact["value"]) <= fact["limit"] for fact in result["facts"])
+        part = formula.sum(result["absolute"]) / UNDERFLOW
+        found[index] = formula.sum(result["relative"]) / (1 - part) if holds and part < 1 else np.inf
+    return found
+
+
+class Shown(mt.DirectoryTest):
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(3)
+        q, k, v = (rng.standard_normal((B, H, n, D)).astype(np.float32) for n in (N, M, M))
+        q *= np.array([[1, 3, 0.5], [2, 6, 1]], np.float32)[:, :, None, None]
+        self.inputs = {"Q": q, "K": k, "V": v, "scale": SCALE}
+        self.shapes = {"O": q.shape, "squares": (B,), "free": q.shape[:3]}
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def formula(self, text, number=0, **options):
+        self.write("formula.moa", text)
+        return bounds(self.path("formula.moa"), self.inputs, number, **options)
+
+    def run_tool(self, text, *flags, **options):
+        self.write("k.moa", text)
+        words = [f"scale={float(SCALE)!r}"]
+        for name in "QKV":
+            np.save(self.path(name + ".npy"), self.inputs[name])
+            words.append(f"{name}={self.path(name + '.npy')}")
+        return mt.tool("moa-run", self.path("k.moa"), *words, "-o", "O=" + self.path("o.npy"), *flags, **options)
+
+    def code(self, text, inputs=None, flags=(), kernel=None):
+        """The code of a call, and the results, which are there whatever it is."""
+        kernel = kernel or mt.Kernel(text, flags=flags)
+        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
+        inputs = inputs or self.inputs
+        shapes = {**self.shapes, "O": inputs["Q"].shape}
+        found = kernel.run(inputs, shapes)
+        return kernel.code, found
+
+    def test_codes_follow_the_bound(self):
+        """On both sides of the bound of each head; the kernel's is never below that of the formula, and little above."""
+        found = self.formula(ATTENTION % "")
+        self.assertTrue(np.isfinite(found).all())
+        plain = mt.Kernel(ATTENTION % "").run(self.inputs, self.shapes)
+        for limit in sorted(found.reshape(-1)):
+            for factor in (0.999, 1.05):
+                within = float(np.float32(limit * factor))
+                code, run = self.code(ATTENTION % f" within {within!r}")
+                beyond = found > within
+                with self.subTest(within=within):
+                    self.assertEqual(code, mt.NOT_SHOWN if beyond.any() else mt.OK)
+                    self.assertEqual(run["O"].tobytes(), plain["O"].tobytes())
+                if limit != found.min():
+                    continue
+                done = self.run_tool(ATTENTION % f" within {within!r}")
+                self.assertEqual(done.returncode, 1)
+                said = (r"moa-run: error: O is not shown to be within \S+: the bound on its errors is (\S+) at "
+                        r"\[(\d), (\d)\], and too large at (\d) of 6 indices of \[B, H\]\. It was computed as written")
+                self.assertRegex(done.stderr, said)
+                number, b, h, count = re.search(said, done.stderr).groups()
+                self.assertEqual((int(b), int(h)), tuple(np.argwhere(beyond)[0]))
+                self.assertEqual(int(count), beyond.sum())
+                first = found[int(b), int(h)]
+                self.assertTrue(first * 0.996 <= float(number) <= first * 1.05, (number, first))
+                self.assertEqual(np.load(self.path("o.npy")).tobytes(), plain["O"].tobytes())
+
+    def test_errors_are_below_the_bound(self):
+        """What the code says is true: with 0 every element is within the tolerance."""
+        within = self.formula(ATTENTION % "").max() * 1.05
+        code, run = self.code(ATTENTION % f" within {within!r}")
+        self.assertEqual(code, mt.OK)
+        q, k, v = (self.inputs[name].astype(np.float64) for name in "QKV")
+        s = q @ k.swapaxes(-1, -2) * np.float64(SCALE)
+        p = np.exp(s - s.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        self.assertTrue((abs(run["O"] - p @ v) <= within * (p @ abs(v))).all())
+
+    def test_several_results(self):
+        """One code for all of them, and a message with each that is not shown."""
+        whole = self.formula(TWO % ("", "", "")).max() * 1.05
+        squares = self.formula(TWO % ("", "", ""), 1, names=("b",)).max() * 1.05
+        cases = [(whole, squares, mt.OK, []), (whole / 2, squares, mt.NOT_SHOWN, ["O"]),
+                 (whole, squares / 2, mt.NOT_SHOWN, ["squares"]), (whole / 2, squares / 2, mt.NOT_SHOWN, ["O", "squares"])]
+        for first, second, code, names in cases:
+            text = TWO % (f" within {first!r}", f" within {second!r}", "")
+            with self.subTest(names=names):
+                self.assertEqual(self.code(text)[0], code)
+                done = self.run_tool(text)
+                self.assertEqual(done.returncode, 1 if names else 0, done.stderr)
+                for name in ("O", "squares"):
+                    self.assertEqual(f"{name} is not shown to be within" in done.stderr, name in names)
+
+    def test_not_finite(self):
+        for value in (np.nan, np.inf, -np.inf):
+            for name in "QKV":
+                x = self.inputs[name].copy()
+                x[1, 2, 7, 3] = value
+                self.assertEqual(self.code(ATTENTION % " within 0.5", {**self.inputs, name: x})[0], mt.NOT_SHOWN)
+        self.assertEqual(self.code(ATTENTION % " within 0.5")[0], mt.OK)
+
+    def test_sizes(self):
+        """Nothing is what it should be; without keys too, where results are 0."""
+        kernel = mt.Kernel(ATTENTION % " within 6.1e-8")
+        for b, h, n in ((0, 2, 5), (2, 0, 5), (2, 2, 0)):
+            inputs = {**self.inputs, "Q": np.zeros((b, h, n, D)), "K": np.zeros((b, h, 9, D)), "V": np.zeros((b, h, 9, D))}
+            self.assertEqual(self.code("", inputs, kernel=kernel)[0], mt.OK)
+        inputs = {**self.inputs, "Q": np.ones((1, 1, 3, D)), "K": np.ones((1, 1, 2, D)), "V": np.ones((1, 1, 2, D))}
+        self.assertEqual(self.code("", inputs, kernel=kernel)[0], mt.NOT_SHOWN)
+        kernel = mt.Kernel(ATTENTION % " within 1e-3")
+        for n, m in ((1, 1), (300, 1), (1, 300), (129, 131), (3, 0)):
+            inputs = {**self.inputs, "Q": np.ones((1, 1, n, D)), "K": np.ones((1, 1, m, D)), "V": np.ones((1, 1, m, D))}
+            self.assertEqual(self.code("", inputs, kernel=kernel)[0], mt.OK, (n, m))
+
+    def test_layouts(self):
+        """Magnitudes are read by strides, and of nothing but the array."""
+        def spaced(array):
+            wide = np.full((*array.shape[:-1], 2 * array.shape[-1]), np.nan, array.dtype)
+            wide[..., ::2] = array
+            return wide[..., ::2]
+        found = self.formula(ATTENTION % "")
+        for factor, code in ((1.05, mt.OK), (0.999, mt.NOT_SHOWN)):
+            kernel = mt.Kernel(ATTENTION % f" within {found.max() * factor!r}")
+            kernel.accepted = (code,)
+            kernel.run(self.inputs, self.shapes, arrange=spaced)
+
+    def test_nothing_is_known(self):
+        """Then no call shows anything, and a warning says so beforehand."""
+        cases = [(ATTENTION % " within 1e-2 relative", (), "how large a result is, no bound knows before it runs"),
+                 (TWO % ("", "", " within 1"), (), "warning: nothing shows before it runs that 'free' is within 1, and"),
+                 (ATTENTION.replace(": f32[B, H, N, D]%s", ": T[B, H, N, D]%s") % " within 1e-2", ("--set", "T=f64"),
+                  "bounds are of definitions at the level dnf, in f32")]
+        for text, flags, said in cases:
+            with self.subTest(said=said):
+                self.assertEqual(self.code(text, flags=flags)[0], mt.NOT_SHOWN)
+                self.assertEqual(self.code(text, flags=(*flags, "--no-tolerance-check"))[0], mt.OK)
+                self.write("k.moa", text)
+                made = mt.tool("moa-codegen", self.path("k.moa"), *flags, "-o", self.path("k.o"))
+                self.assertEqual(made.returncode, 0)
+                self.assertIn("warning: nothing shows before it runs that '", made.stderr)
+                self.assertIn(said, made.stderr)
+                for more in (("--no-tolerance-check",), ("--target=cuda",)):
+                    if "T=f64" in flags and more[0] == "--target=cuda":
+                        continue
+                    made = mt.tool("moa-codegen", self.path("k.moa"), *flags, "-o", self.path("k.o"), *more)
+                    self.assertEqual(made.returncode, 0, made.stderr)
+                    self.assertNotIn("nothing shows", made.stderr)
+
+    def test_moa_run(self):
+        text = ATTENTION % " within 2e-5"  # its errors are smaller, the bound is not
+        done = self.run_tool(text, "--check=all")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "within   O: error .* of 2e-5 allowed .*\\)\n")
+        self.assertIn("--no-tolerance-check takes it as it is", done.stderr)
+        done = self.run_tool(text, "--decisions")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("plans    O: not shown at 6 of 6 indices of [B, H]", done.stdout)
+        done = self.run_tool(text, "--no-tolerance-check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("shown", done.stderr)
+        # A program for a GPU does not say so, but in what it decides.
+        done = self.run_tool(text, "--target=device", "--decisions")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("plans    O: not shown at 6 of 6 indices of [B, H]", done.stdout)
+
+    def test_sampled(self):
+        """The kernel as it is written is what a sample falls back to, which is no error."""
+        text = ATTENTION % " within 1e-9 relative sampled"
+        self.assertEqual(self.code(text)[0], mt.OK)
+        self.assertEqual(self.run_tool(text, "--spend=256", "--decisions").returncode, 0)
+
+    def test_two_kernels(self):
+        """Each has what it tells of, and a result without axes one bound."""
+        for within, code in (("1e-3", 0), ("1e-7", 1)):
+            self.write("pair.moa", PAIR % within)
+            for name, expected in (("first", code), ("second", 0)):
+                done = mt.tool("moa-run", self.path("pair.moa"), "--kernel", name, "--random", 1, "N=1000")
+                self.assertEqual(done.returncode, expected, done.stderr)
+                if expected:
+                    self.assertRegex(done.stderr, r"error: s is not shown to be within 1e-7: the bound on its errors is "
+                                                  r"\S+e-0\d\. It was")
+
+    def test_threads(self):
+        """The code does not depend on them, nor the message."""
+        said = set()
+        for threads in "1", "2", "5":
+            done = self.run_tool(ATTENTION % " within 1e-7", env={**os.environ, "OMP_NUM_THREADS": threads})
+            said.add((done.returncode, done.stderr[done.stderr.index("moa-run: error"):]))
+        self.assertEqual(len(said), 1)
+        self.assertEqual(said.pop()[0], 1)
+
+
+if __name__ == "__main__":
+    mt.main()
