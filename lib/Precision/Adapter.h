@@ -23,6 +23,8 @@ namespace moa::precision {
 
 /// Rows of a sample: two from each of so many equal parts of the rows.
 inline constexpr int64_t kParts = 32, kSample = 2 * kParts;
+/// Indices of the fold that a part of the sample runs over.
+inline constexpr int64_t kPartLength = 2048;
 
 /// With fewer rows, or a fold over fewer indices, nothing is tried.
 inline constexpr int64_t kFewest = 256;
@@ -131,7 +133,12 @@ protected:
                     llvm::function_ref<void(Code &, mlir::Value)> beside = nullptr);
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
-  llvm::SmallVector<mlir::Value> addSample(unsigned plan);
+  /// The sample as a plan computes it or, for plan 0, as the nest is written.
+  virtual llvm::SmallVector<mlir::Value> addSample(unsigned plan);
+  llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
+  Copy copySample(const Choice &where);
+  void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
+  void splitSample(Copy &copy, int64_t length);
   llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
                                              llvm::ArrayRef<mlir::Attribute> rowExtents);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);

@@ -50,7 +50,9 @@ bool KeyClasses::findSums(std::string &why) {
     return false;
   };
   for (auto acc : outer.getBody().getOps<onf::AccOp>()) {
-    bool isSum = acc.getMonoid() == Monoid::add;
+    bool isSum = acc.getMonoid() == Monoid::add, isTruth = acc.getResult().getType().isInteger(1);
+    if (isTruth && (acc.getMonoid() == Monoid::or_ || acc.getMonoid() == Monoid::and_) && acc.getExtents().empty())
+      continue; // as often as one likes
     if (!isSum && acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
       return refuse(acc, "is neither a sum nor an extreme");
     if (!acc.getOthers().empty() || (!acc.getRefs().empty() && acc.getCombine() != ScalarFn::mul))
@@ -102,7 +104,7 @@ bool KeyClasses::findSums(std::string &why) {
 bool KeyClasses::checkUses(std::string &why) {
   onf::FoldOp outer = score().outer;
   for (Operation *user : outer.getBody().getArgument(0).getUsers()) {
-    bool isKnown = user == score().key.load.getOperation() ||
+    bool isKnown = user == score().key.load.getOperation() || bound.ops.contains(user) ||
                    llvm::any_of(sums, [&](WeightedSum &sum) { return sum.load == user; });
     if (isKnown)
       continue;
@@ -127,19 +129,17 @@ bool KeyClasses::plan(std::string &why) {
     why = "the index of the fold is no axis of the keys";
     return false;
   }
-  if (!score().outer.getBody().getOps<onf::GuardOp>().empty()) {
-    why = "the fold over '" + score().outer.getName().str() + "' is masked";
-    return false;
-  }
-  if (!findSums(why) || !checkUses(why) || !findResults(why))
+  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why))
     return false;
   auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
   if (isShort(rows()) || isShort(numKeys())) {
     why = "rows or keys are known to be fewer than " + std::to_string(fewest);
     return false;
   }
-  SmallVector<Value> approximate(score().outer.getResults());
-  approximate.push_back(score().fold.getResult(0));
+  SmallVector<Value> approximate{score().fold.getResult(0)};
+  for (Value state : score().outer.getResults()) // truths follow from the products, or are as they were
+    if (!state.getType().isInteger(1))
+      approximate.push_back(state);
   if (auto jump = findJump(approximate)) {
     why = describeJump(*jump);
     return false;
@@ -153,7 +153,8 @@ std::string KeyClasses::describe(unsigned) {
   for (WeightedSum &sum : sums)
     text += " and " + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
   return text + " in up to " + mostClasses().str() + " classes of keys that are near each other, and up to " +
-         (mostClasses() + mostOdd()).str() + " with keys that are near none";
+         (mostClasses() + mostOdd()).str() + " with keys that are near none" +
+         (isBounded() ? ", of the keys that all rows of one of " + std::to_string(kBlocks) + " blocks have" : "");
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,12 +181,6 @@ IRMapping KeyClasses::headMap(ValueRange head, Value row) {
   indices.push_back(row);
   map.map(nest.getBody().getArguments(), indices);
   return map;
-}
-
-static SmallVector<Value> at(ValueRange head, std::initializer_list<Value> more) {
-  SmallVector<Value> indices(head);
-  llvm::append_range(indices, more);
-  return indices;
 }
 
 Value KeyClasses::loadKey(Code &code, ValueRange head, Value key, Value k) {
@@ -624,34 +619,57 @@ void KeyClasses::addClasses() {
     code.store(code.make<arith::SelectOp>(isAny, divided, code.real(0)), inverse, indices);
   });
   addOdd(inverse, likely);
-  addSums(halves, inverse);
+  if (isBounded())
+    addBlockEnds();
+  addMeans(halves, inverse);
+  if (!isBounded())
+    return addSums();
+  addBlockKeys();
+  addBlockValues();
 }
 
-/// The members of classes, the means of their values, and behind them odd keys, each the one member of its class.
-void KeyClasses::addSums(Value halves, Value shares) {
+Value KeyClasses::valueAt(Code &code, const WeightedSum &sum, ValueRange head, Value key, Value column) {
+  IRMapping map = headMap(head, Value());
+  map.map(score().outer.getBody().getArgument(0), key);
+  map.map(sum.acc.getValue().getArgument(0), column);
+  return loadAs(code, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
+}
+
+SymExpr KeyClasses::widthOf(const WeightedSum &sum) {
+  return *SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue());
+}
+
+/// The members of classes and the means of their values, by block of keys where rows do not have the same.
+void KeyClasses::addMeans(Value halves, Value shares) {
   Builder b(kernel.getContext());
-  Value counts = addArray("class_members", {mostClasses()}, b.getF32Type());
-  SmallVector<Value> means;
-  SmallVector<SymExpr> widths;
-  auto elementAt = [&](Code &term, const WeightedSum &sum, ValueRange head, Value key, Value column) {
-    IRMapping map = headMap(head, Value());
-    map.map(score().outer.getBody().getArgument(0), key);
-    map.map(sum.acc.getValue().getArgument(0), column);
-    return loadAs(term, sum.load, sum.load.getArray(), placesWithout(sum.load.getArray().getType().getRank(), {}), map);
-  };
+  auto [names, extents] = isBounded() ? blocked("c", mostClasses()) : headed("c", mostClasses());
+  SmallVector<SymExpr> shape{mostClasses()};
+  if (isBounded())
+    shape.insert(shape.begin(), SymExpr(kBlocks));
+  counts = addArray("class_members", shape, b.getF32Type());
   for (WeightedSum &sum : sums) {
-    widths.push_back(*SymExpr::parse(cast<StringAttr>(sum.acc.getExtents()[0]).getValue()));
-    means.push_back(addArray("means", {mostClasses(), widths.back()}, sum.load.getResult().getType()));
+    SmallVector<SymExpr> wider(shape);
+    wider.push_back(widthOf(sum));
+    means.push_back(addArray("means", wider, sum.load.getResult().getType()));
   }
-  auto [names, extents] = headed("c", mostClasses());
   editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
-    ValueRange head = indices.drop_back();
+    ValueRange head = indices.take_front(headExtents.size());
     Value weight, key;
     Value isClass = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, indices.back(), numClasses(code, head));
+    Value from, end;
+    if (isBounded()) {
+      from = code.toIndex(code.load(blockFrom, indices.drop_back()));
+      end = code.toIndex(code.load(blockKeys, indices.drop_back()));
+    }
     Code::Values found = code.fold(
         "j", numKeys(),
         [&](Code &in, Value j, Value &present) {
           present = isClass;
+          if (isBounded()) {
+            Value isBehind = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, j, from);
+            Value isBefore = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, j, end);
+            present = in.make<arith::AndIOp>(present, in.make<arith::AndIOp>(isBehind, isBefore));
+          }
           key = j;
           Value share = nearness(in, head, indices.back(), j, halves, /*seedFirst=*/true);
           weight = in.make<arith::MulFOp>(share, in.load(shares, at(head, {j})));
@@ -659,13 +677,11 @@ void KeyClasses::addSums(Value halves, Value shares) {
         },
         [&](Code &) {
           SmallVector<Code::Sum> terms;
-          for (auto [k, sum] : llvm::enumerate(sums)) {
+          for (WeightedSum &sum : sums) {
             Type type = sum.load.getResult().getType();
             bool isHalf = type.isBF16() || type.isF16();
-            auto along = [&, k](Code &term, Value column) {
-              return term.widen(elementAt(term, sums[k], head, key, column));
-            };
-            terms.push_back({"values", editor.text("d"), editor.text(widths[k]), weight, along, isHalf ? type : Type()});
+            auto along = [&](Code &term, Value column) { return term.widen(valueAt(term, sum, head, key, column)); };
+            terms.push_back({"values", editor.text("d"), editor.text(widthOf(sum)), weight, along, isHalf ? type : Type()});
           }
           return terms;
         });
@@ -673,16 +689,23 @@ void KeyClasses::addSums(Value halves, Value shares) {
     Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, found[0], code.real(0));
     Value divisor = code.make<arith::SelectOp>(isNone, code.real(1), found[0]);
     for (auto [k, array] : llvm::enumerate(means))
-      code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
+      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
         Value sum = in.make<onf::AtOp>(in.b.getF32Type(), found[1 + k], d);
-        in.store(in.make<arith::DivFOp>(sum, divisor), array, at(indices, {d[0]}));
+        SmallVector<Value> place(indices);
+        place.push_back(d[0]);
+        in.store(in.make<arith::DivFOp>(sum, divisor), array, place);
       });
   });
+}
+
+/// Behind the classes odd keys, each the one member of its class.
+void KeyClasses::addSums() {
+  Builder b(kernel.getContext());
   SymExpr most = mostClasses() + mostOdd();
   Value keys = addArray("all_keys", {most, depth()}, score().key.load.getResult().getType());
   members = addArray("members", {most}, b.getF32Type());
-  for (auto [k, sum] : llvm::enumerate(sums))
-    classValues.push_back(addArray("values", {most, widths[k]}, sum.load.getResult().getType()));
+  for (WeightedSum &sum : sums)
+    classValues.push_back(addArray("values", {most, widthOf(sum)}, sum.load.getResult().getType()));
   auto [allNames, allExtents] = headed("c", most);
   editor.addNest(allNames, allExtents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
@@ -700,14 +723,13 @@ void KeyClasses::addSums(Value halves, Value shares) {
       in.store(found, keys, at(indices, {k[0]}));
     });
     for (auto [k, sum] : llvm::enumerate(sums))
-      code.loops({editor.text("d")}, {editor.text(widths[k])}, [&](Code &in, ValueRange d) {
-        Value mean = in.load(means[k], at(head, {c, d[0]})), own = elementAt(in, sum, head, odd, d[0]);
+      code.loops({editor.text("d")}, {editor.text(widthOf(sums[k]))}, [&](Code &in, ValueRange d) {
+        Value mean = in.load(means[k], at(head, {c, d[0]})), own = valueAt(in, sum, head, odd, d[0]);
         in.store(in.make<arith::SelectOp>(isClass, mean, own), classValues[k], at(indices, {d[0]}));
       });
   });
   classKeys = keys;
 }
-
 
 //===----------------------------------------------------------------------===//
 // The whole
@@ -715,17 +737,30 @@ void KeyClasses::addSums(Value halves, Value shares) {
 
 /// The fold runs over classes: keys are theirs, what is summed up counts as often as there are members, and
 /// values are their means.
-void KeyClasses::rewrite(Copy &copy, unsigned, ValueRange rowIndices) {
-  if (!rowIndices.empty())
+void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
+  bool isSample = !rowIndices.empty();
+  if (isSample)
     readSampledRows(copy, score(), gathered[0]);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  outer.setExtentAttr(editor.text(mostClasses() + mostOdd()));
+  if (isBounded()) {
+    enterBlocks(copy, isSample);
+  } else {
+    outer.setExtentAttr(editor.text(classPlaces()));
+    Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
+    Code before(kernel, OpBuilder(outer), outer.getLoc());
+    Value end = before.toIndex(before.load(all, copy.nest.getBody().getArguments().drop_back()));
+    Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+    onf::GuardOp::create(front.b, outer.getLoc(), isClass);
+  }
+  readClasses(copy, copy.nest.getBody().getArguments().drop_back());
+  if (isBounded() && !isSample)
+    leaveBlocks(copy, plan);
+}
+
+/// Keys, values and weights are those of classes, at the indices in front of the rows.
+void KeyClasses::readClasses(Copy &copy, ValueRange head) {
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   Value index = outer.getBody().getArgument(0);
-  ValueRange head = copy.nest.getBody().getArguments().drop_back();
-  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
-  Code before(kernel, OpBuilder(outer), outer.getLoc());
-  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, index, before.toIndex(before.load(all, head)));
-  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
   auto replace = [&](onf::LoadOp old, Value array, Value along) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
@@ -774,6 +809,8 @@ void KeyClasses::run() {
     addSampleRows();
     gathered.push_back(addGathered(score(), score().row.array()));
   }
+  if (isBounded())
+    addBlockRows();
   addChoice();
 }
 

@@ -11,12 +11,23 @@
 #define MOA_PRECISION_LOWRANK_H
 
 #include "lib/Precision/Adapter.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace moa::precision {
 
 /// There are at most a multiple of so many classes, and one for so many keys. Behind them stand odd keys, which are
 /// near none of them: at most one of so many.
 inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
+
+/// Blocks of rows that do not have the same keys, and what their length is a multiple of: tiles of rows are of one block.
+inline constexpr int64_t kBlocks = 16, kBlockUnit = 128;
+
+/// Indices in front of the rows, and more of them.
+inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
+  llvm::SmallVector<mlir::Value> indices(head);
+  llvm::append_range(indices, more);
+  return indices;
+}
 
 /// t(i, d) = Σ_j w(i, j) · v(j, d), a state of the fold that carries an axis.
 struct WeightedSum {
@@ -40,6 +51,7 @@ private:
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   const Choice &triedOf(unsigned) override { return sampled; }
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+  llvm::SmallVector<mlir::Value> addSample(unsigned plan) override;
 
   //===--- What there is --------------------------------------------------===//
   bool findSums(std::string &why);
@@ -83,11 +95,52 @@ private:
   mlir::Value roomForOdd(Code &code, mlir::ValueRange head);
   mlir::Value nearness(Code &in, mlir::ValueRange head, mlir::Value c, mlir::Value j, mlir::Value halves,
                        bool seedFirst);
-  void addSums(mlir::Value halves, mlir::Value shares);
+  mlir::Value valueAt(Code &code, const WeightedSum &sum, mlir::ValueRange head, mlir::Value key, mlir::Value column);
+  SymExpr widthOf(const WeightedSum &sum);
+  void addMeans(mlir::Value halves, mlir::Value shares);
+  void addSums();
+  void readClasses(Copy &copy, mlir::ValueRange head);
   void addClasses();
 
+  //===--- Rows that do not have the same keys (KeyBlocks.cpp) -------------===//
+  bool findBound(std::string &why);
+  bool isBounded() { return bool(bound.guard); }
+  mlir::Value boundOfFirst(Code &code, mlir::ValueRange head);
+  SymExpr blockLength();
+  /// Places of the fold in a block: of classes, as many as there may be, and of keys behind them.
+  SymExpr classPlaces() { return mostClasses() + mostOdd(); }
+  SymExpr blockPlaces() { return classPlaces() + blockLength(); }
+  void addBlockEnds();
+  std::pair<Extents, Extents> blocked(llvm::StringRef name, const SymExpr &extent);
+  struct Place {
+    mlir::Value isClass, number; // of the class
+    mlir::Value isOdd, odd;      // the odd key
+    mlir::Value isOwn, own;      // from the block's first key on
+  };
+  Place readPlace(Code &code, mlir::ValueRange head, mlir::Value x);
+  mlir::Value keyOfPlace(Code &code, mlir::ValueRange head, mlir::Value block, const Place &place);
+  void addBlockKeys();
+  void addBlockValues();
+  void addBlockRows();
+  void enterBlocks(Copy &copy, bool isSample);
+  void leaveBlocks(Copy &copy, unsigned plan);
+
+  /// Row i has the keys j ≤ i + Σ sign · rest + constant.
+  struct Bound {
+    onf::GuardOp guard;
+    llvm::SetVector<mlir::Operation *> ops; // of the condition, that know the key
+    llvm::SmallVector<std::pair<mlir::Value, bool>> rest; // and whether it is added
+    int64_t constant = 0;
+  };
+
   int64_t fewest;
+  Bound bound;
+  mlir::Value blockFrom, blockKeys;            // by block, of the keys that all of its rows have, and not of the one before
+  mlir::Value blockStart, blockEnd;            // the first place, and the last one of its first row
+  mlir::Value blockRows;                       // rows by block
   llvm::SmallVector<WeightedSum> sums;
+  mlir::Value counts;                          // members of the classes, of the keys of a block where there are such
+  llvm::SmallVector<mlir::Value> means;
   mlir::Value radius, sharpness;                // of classes, squared; and what it makes of distances
   mlir::Value pilotKeys, pilotHalves;           // some keys, and half of their squares
   Choice promising;                             // where classes are looked for

@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Indices of the fold that a part of the sample runs over.
-static constexpr int64_t kPartLength = 2048;
 /// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and part.
 static constexpr int64_t kShortPart = 256;
 
@@ -111,37 +109,13 @@ Value Chooser::addGathered(const Score &score, Value from) {
   return array;
 }
 
-/// What a copy of the nest stores goes to temporaries for its rows.
-SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
-  SmallVector<Value> samples;
-  std::string ending = suffix.str();
-  for (Result &result : results) {
-    SmallVector<Attribute> extents(rowExtents);
-    llvm::append_range(extents, result.extents);
-    Value sample = editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + ending, extents,
-                                       result.store.getValue().getType());
-    samples.push_back(sample);
-    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
-    SmallVector<Value> inner, indices(copy.nest.getBody().getArguments());
-    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != copy.nest;
-         loop = loop->getParentOfType<onf::ForOp>())
-      inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
-    llvm::append_range(indices, inner);
-    Code at(kernel, OpBuilder(store), store.getLoc());
-    at.store(store.getValue(), sample, indices);
-    store.erase();
-  }
-  return samples;
-}
-
-/// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
-/// written: arrays of what it would store.
-SmallVector<Value> Chooser::addSample(unsigned plan) {
+/// The nest with the sample in the place of its rows.
+Chooser::Copy Chooser::copySample(const Choice &where) {
   Copy copy = copyNest();
   Builder b(kernel.getContext());
   copy.nest.setNamesAttr(b.getArrayAttr(sampleNames));
   copy.nest.setExtentsAttr(b.getArrayAttr(sampleExtents));
-  setChoice(copy.nest, plan ? triedOf(plan) : sampled);
+  setChoice(copy.nest, where);
   // The row's number takes the place of its index, but where rows were gathered.
   Block &body = copy.nest.getBody().front();
   Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
@@ -150,19 +124,63 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
   Operation *read = row.getDefiningOp()->getOperand(0).getDefiningOp();
   place.replaceUsesWithIf(row, [&](OpOperand &use) { return use.getOwner() != read; });
   copy.row = row;
+  return copy;
+}
+
+/// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in results.
+void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
+  for (auto [result, array] : llvm::zip_equal(results, arrays)) {
+    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+    SmallVector<Value> inner, indices(copy.nest.getBody().getArguments());
+    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != copy.nest;
+         loop = loop->getParentOfType<onf::ForOp>())
+      inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
+    llvm::append_range(indices, inner);
+    Code at(kernel, OpBuilder(store), store.getLoc());
+    at.store(store.getValue(), array, indices);
+    store.erase();
+  }
+}
+
+/// 64 rows are few: the range falls into parts, which run at once.
+void Chooser::splitSample(Copy &copy, int64_t length) {
+  if (llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) && onf::canSplitFold(copy.nest))
+    onf::splitFold(copy.nest, length);
+}
+
+SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+  SmallVector<Value> arrays;
+  for (Result &result : results) {
+    SmallVector<Attribute> extents(rowExtents);
+    llvm::append_range(extents, result.extents);
+    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
+                                         result.store.getValue().getType()));
+  }
+  return arrays;
+}
+
+/// What a copy of the nest stores goes to temporaries for its rows.
+SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+  SmallVector<Value> samples = addSampleArrays(suffix, rowExtents);
+  storeIn(copy, samples);
+  return samples;
+}
+
+/// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
+/// written: arrays of what it would store.
+SmallVector<Value> Chooser::addSample(unsigned plan) {
+  SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), sampleExtents);
+  Copy copy = copySample(plan ? triedOf(plan) : sampled);
   if (plan)
-    rewrite(copy, plan, body.getArguments());
+    rewrite(copy, plan, copy.nest.getBody().getArguments());
   else
     for (auto [score, rows] : llvm::zip_equal(scores, gathered))
       readSampledRows(copy, score, rows);
-  SmallVector<Value> samples = storeSample(copy, "_sample" + Twine(plan), sampleExtents);
-  // 64 rows are few: the range falls into parts, which run at once.
-  auto folds = llvm::to_vector(body.getOps<onf::FoldOp>());
+  storeIn(copy, samples);
   bool isSingle = options.halves && llvm::any_of(scores, [](const Score &score) {
     return score.row.load.getResult().getType().isF32();
   });
-  if (folds.size() == 1 && onf::canSplitFold(copy.nest))
-    onf::splitFold(copy.nest, !plan && isSingle ? kShortPart : kPartLength);
+  splitSample(copy, !plan && isSingle ? kShortPart : kPartLength);
   return samples;
 }
 
