@@ -130,7 +130,8 @@ void KeyClasses::addBlockEnds() {
   blockStart = addArray("block_start", {blocks}, i32);
   blockEnd = addArray("block_end", {blocks}, i32);
   auto [names, extents] = headed("p", blocks);
-  editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+  // Bounds of folds, which are read where nothing is tried, too.
+  editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
     Value zero = code.index(0), length = code.extent(blockLength()), places = code.extent(classPlaces());
     Value row = code.make<arith::MulIOp>(indices.back(), length);

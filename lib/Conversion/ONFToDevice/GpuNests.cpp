@@ -219,10 +219,18 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   constexpr int64_t few = 512, rows = 64;
   auto piece = cast<PieceAttr>((*pieces)[0]);
   MLIRContext *context = piece.getContext();
-  auto extreme = [&](AffineMap map, int64_t row, int64_t symbol, bool isLower) -> std::optional<int64_t> {
+  // All symbols are the same, but for one, which is off.
+  struct Sample {
+    int64_t symbol, off = 0;
+    unsigned which = 0;
+  };
+  auto extreme = [&](AffineMap map, int64_t row, const Sample &at, bool isLower) -> std::optional<int64_t> {
     SmallVector<Attribute> operands, values;
-    for (unsigned k = 0; k < map.getNumInputs(); ++k)
-      operands.push_back(IntegerAttr::get(IndexType::get(context), k >= map.getNumDims() ? symbol : row + k * (rows - 1)));
+    for (unsigned k = 0; k < map.getNumInputs(); ++k) {
+      bool isSymbol = k >= map.getNumDims();
+      int64_t symbol = at.symbol + (isSymbol && k - map.getNumDims() == at.which ? at.off : 0);
+      operands.push_back(IntegerAttr::get(IndexType::get(context), isSymbol ? symbol : row + k * (rows - 1)));
+    }
     if (failed(map.constantFold(operands, values)) || values.empty())
       return std::nullopt;
     std::optional<int64_t> result;
@@ -233,9 +241,13 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
     return result;
   };
   int64_t most = 0;
-  for (int64_t symbol : {int64_t(1) << 20, (int64_t(1) << 20) + 37})
+  constexpr int64_t large = int64_t(1) << 20, apart = 16 * few;
+  SmallVector<Sample> samples{{large}, {large + 37}};
+  for (unsigned which = 0; which < piece.getVisitLower().getNumSymbols(); ++which)
+    llvm::append_range(samples, std::initializer_list<Sample>{{large, apart, which}, {large, -apart, which}});
+  for (const Sample &sample : samples)
     for (int64_t row = 0; row < 128 * rows; row += rows) {
-      auto low = extreme(piece.getVisitLower(), row, symbol, true), high = extreme(piece.getVisitUpper(), row, symbol, false);
+      auto low = extreme(piece.getVisitLower(), row, sample, true), high = extreme(piece.getVisitUpper(), row, sample, false);
       if (!low || !high)
         return std::nullopt;
       most = std::max(most, *high - std::max<int64_t>(*low, 0));

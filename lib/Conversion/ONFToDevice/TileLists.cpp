@@ -220,11 +220,13 @@ void TileKernel::writeRanges(ScalarCode &code, bool ofRow, Value tile) {
   }
 }
 
-/// What a nest reads may be there only where it runs; a choice without axes says so for all.
+/// What a nest reads may be there only where it runs, which a choice over axes that terms are functions of says.
 void TileKernel::whenTried(ScalarCode &code, Value condition, llvm::function_ref<void()> body) {
-  bool isOfAll = choice && plan.nest.getChoiceAxes()->empty();
+  bool isKnown = choice && llvm::all_of(*plan.nest.getChoiceAxes(), [&](int64_t axis) {
+    return llvm::is_contained(rangeAxes, unsigned(axis));
+  });
   bool clamps = std::exchange(code.clampsLoads, false); // one element, which is there
-  Value both = isOfAll ? code.both(code.eval(choice), condition) : condition;
+  Value both = isKnown ? code.both(code.eval(choice), condition) : condition;
   code.clampsLoads = clamps;
   both ? code.when(both, body) : body();
 }
