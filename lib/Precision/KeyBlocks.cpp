@@ -95,6 +95,11 @@ bool KeyClasses::findBound(std::string &why) {
     for (Operation *user : op->getUsers())
       if (user != guards[0] && !ops.contains(user))
         return false;
+  // The copy engine of a GPU takes arrays of five axes, and those of blocks have three more.
+  if (nest.getExtents().size() > 3) {
+    why = "rows have different keys, and there are more than two axes in front of them";
+    return false;
+  }
   bound.guard = guards[0];
   bound.ops = ops;
   return true;
@@ -254,7 +259,7 @@ void KeyClasses::addBlockValues() {
       ValueRange head = indices.drop_back(2);
       Value x = indices.drop_back().back(), d = indices.back();
       Place place = readPlace(code, head, x);
-      Value part, number;
+      Value part, one, number;
       Value before = code.fold(
           "q", blocks,
           [&](Code &in, Value q, Value &present) {
@@ -262,14 +267,16 @@ void KeyClasses::addBlockValues() {
             number = q;
             Value count = in.load(counts, at(head, {q, place.number}));
             part = in.make<arith::MulFOp>(count, in.loadFloat(mean, at(head, {q, place.number, d})));
+            one = in.real(1);
             return SmallVector<Code::Term>();
           },
           [&](Code &) {
-            auto isBefore = [q = number](Code &term, Value p) {
-              Value is = term.make<arith::CmpIOp>(arith::CmpIPredicate::sle, q, p);
-              return term.make<arith::SelectOp>(is, term.real(1), term.real(0));
+            // What is infinite or no number stays away from blocks in front of it.
+            auto along = [q = number, part](Code &term, Value p) {
+              Value isBefore = term.make<arith::CmpIOp>(arith::CmpIPredicate::sle, q, p);
+              return term.make<arith::SelectOp>(isBefore, part, term.real(0));
             };
-            return SmallVector<Code::Sum>{{"before", editor.text("p"), editor.text(blocks), part, isBefore, Type()}};
+            return SmallVector<Code::Sum>{{"before", editor.text("p"), editor.text(blocks), one, along, Type()}};
           })[0];
       Value isKey = code.make<arith::OrIOp>(place.isOwn, place.isOdd);
       code.loops({editor.text("p")}, {editor.text(blocks)}, [&](Code &in, ValueRange p) {
