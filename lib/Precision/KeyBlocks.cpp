@@ -260,7 +260,8 @@ void KeyClasses::addBlockValues() {
       Value x = indices.drop_back().back(), d = indices.back();
       Place place = readPlace(code, head, x);
       Value part, one, number;
-      Value before = code.fold(
+      // Of all blocks, and of those up to each.
+      Code::Values parts = code.fold(
           "q", blocks,
           [&](Code &in, Value q, Value &present) {
             present = place.isClass;
@@ -268,7 +269,7 @@ void KeyClasses::addBlockValues() {
             Value count = in.load(counts, at(head, {q, place.number}));
             part = in.make<arith::MulFOp>(count, in.loadFloat(mean, at(head, {q, place.number, d})));
             one = in.real(1);
-            return SmallVector<Code::Term>();
+            return SmallVector<Code::Term>{{Monoid::add, "all", part}};
           },
           [&](Code &) {
             // What is infinite or no number stays away from blocks in front of it.
@@ -277,12 +278,14 @@ void KeyClasses::addBlockValues() {
               return term.make<arith::SelectOp>(isBefore, part, term.real(0));
             };
             return SmallVector<Code::Sum>{{"before", editor.text("p"), editor.text(blocks), one, along, Type()}};
-          })[0];
+          });
       Value isKey = code.make<arith::OrIOp>(place.isOwn, place.isOdd);
       code.loops({editor.text("p")}, {editor.text(blocks)}, [&](Code &in, ValueRange p) {
         Value count = in.load(members, at(head, {p[0], x}));
         Value isNone = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, count, in.real(0));
-        Value total = in.make<onf::AtOp>(in.b.getF32Type(), before, p);
+        Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(kBlocks - 1));
+        Value total = in.make<onf::AtOp>(in.b.getF32Type(), parts[1], p);
+        total = in.make<arith::SelectOp>(isLast, parts[0], total);
         Value found = in.make<arith::DivFOp>(total, in.make<arith::SelectOp>(isNone, in.real(1), count));
         Value own = in.widen(valueAt(in, of, head, keyOfPlace(in, head, p[0], place), d));
         found = in.make<arith::SelectOp>(isKey, own, found);
@@ -369,8 +372,13 @@ void KeyClasses::enterBlocks(Copy &copy, bool isSample) {
 
 /// Results of the rows of blocks go where those of rows do.
 void KeyClasses::leaveBlocks(Copy &copy, unsigned plan) {
-  SmallVector<Attribute> outer(copy.nest.getExtents().begin(), copy.nest.getExtents().end());
-  SmallVector<Value> arrays = addSampleArrays("_blocks", outer);
+  SmallVector<Value> arrays;
+  for (Result &result : results) {
+    SmallVector<Attribute> extents(copy.nest.getExtents().begin(), copy.nest.getExtents().end());
+    llvm::append_range(extents, result.extents);
+    Type element = cast<ArrayType>(result.store.getArray().getType()).getElementType();
+    arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + "_blocks", extents, element));
+  }
   storeIn(copy, arrays);
   Choice choice{chosen.array, chosen.axes, int64_t(plan)};
   editor.addNest(SmallVector<Attribute>(nest.getNames().begin(), nest.getNames().end()),
