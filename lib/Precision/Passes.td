@@ -89,11 +89,20 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     classes stand behind these, each as its own. All of it runs where rows and
     keys are `fewest` or more, and at an index only as long as it is promising: enough classes, few keys far from all of them.
 
+    Where row i has the keys j ≤ i + e only, with e the same for all rows, these fall into 16 blocks, and the copy is
+
+        onf.for ["h", "p", "i"] in ["H", "16", "128*((N + 2047)/2048)"] chosen by %O_choice [0] is 1 { …
+          onf.fold "j" in "128*((N + 2047)/2048) + M/16 + M/32 + 64" { onf.guard j >= %start and j <= %i + %end … } … }
+
+    over the classes with numbers and means of the keys that all rows of a block have, and the block's own keys one by one
+    (law F10). Rows are read from, and results stored to, arrays by block.
+
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
-    `moa.decisions` as onf-adapt-precision. Masks and biases tell keys apart by more than their
+    `moa.decisions` as onf-adapt-precision. Other masks and biases tell keys apart by more than their
     products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
     without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
-    the size of a nest; its code is in the result four times.
+    the size of a nest; its code is in the result four times. With blocks of rows the workspace grows by
+    twice the size of keys, values, rows and results.
   }];
   let options = [
     Option<"decisions", "decisions", "bool", "false",
