@@ -7,7 +7,7 @@
 on families of benchmarks/accuracy. Magnitudes, samples and rounding are part of the times. Printed are medians of interleaved launches, the
 speed of the exact kernel being 1, of how many heads results differ from its (those that took fewer bits), the largest relative L2 error of
 a head and the largest error of an element relative to |P|·|V|, both on 128 rows against float64. With --kernels, the time of each kernel of
-a launch.
+a launch. Two further lines are PyTorch's attention of f32 inputs, and the same where its matrix products may take TF32.
 """
 import argparse
 import ctypes
@@ -23,7 +23,16 @@ from run import Kernel, measure
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
 import families  # noqa: E402
 
-KERNELS = ("exact", "sampled_1", "bound_1", "bound_6")
+KERNELS = ("exact", "sampled_1", "sampled_5", "bound_1", "bound_6")
+TORCH = ("torch", "torch_tf32")
+
+
+def torch_attention(q, k, v, scale, output, takes_tf32):
+    """A launch of PyTorch's attention; what it gives stands in output afterwards."""
+    def run():
+        torch.backends.cuda.matmul.allow_tf32 = takes_tf32
+        output.copy_(torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale))
+    return run
 
 
 def attention(q, k, v, rows, scale):
@@ -42,20 +51,24 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--shapes", type=int, default=len(SHAPES))
     parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--only", help="kernels, instead of all; exact is always there")
     options = parser.parse_args()
+    names = tuple(name for name in KERNELS if not options.only or name in ["exact", *options.only.split(",")])
     for b, h, n, d in SHAPES[:options.shapes]:
         for family in options.families.split(","):
             # The heads of one entry, which the others repeat in another order.
             arrays = families.Heads(family, 1, min(h, 4), n, d=d).arrays()
             q, k, v = (torch.from_numpy(x).cuda().repeat(b, h // x.shape[1], 1, 1).contiguous() for x in arrays)
             scale = d ** -0.5
-            outputs = {name: torch.empty_like(v) for name in KERNELS}
+            outputs = {name: torch.empty_like(v) for name in names + TORCH}
             variants = {name: Kernel(options.object, name, [q, k, v, ctypes.c_float(scale)], outputs[name])
-                        for name in KERNELS}
+                        for name in names}
+            for name in TORCH:
+                variants[name] = torch_attention(q, k, v, scale, outputs[name], name == "torch_tf32")
             times = measure(variants, options.rounds, 0.02, ahead=2_000_000)
             rows = torch.arange(0, n, n // 128, device="cuda")
             meant, magnitude = attention(q, k, v, rows, scale)
-            for name in KERNELS:
+            for name in names + TORCH:
                 ratio = statistics.median(x / y for x, y in zip(times["exact"], times[name]))
                 found = outputs[name].flatten(0, 1)
                 off = found[:, rows].double() - meant
@@ -63,11 +76,11 @@ def main():
                 largest = float((off.abs() / magnitude).max())
                 other = int((found != outputs["exact"].flatten(0, 1)).flatten(1).any(1).sum())
                 print(f"({b}, {h}, {n}, {d}) {family:16s} {name:9s} {statistics.median(times[name]):.3f} ms, {ratio:.3f} x, "
-                      f"{other} of {b * h} heads in fewer bits, error {float(errors.max()):.2e}, component-wise {largest:.2e}",
+                      f"{other} of {b * h} heads with other results, error {float(errors.max()):.2e}, component-wise {largest:.2e}",
                       flush=True)
             if options.kernels:
                 from torch.profiler import ProfilerActivity, profile
-                for name in KERNELS[1:3]:
+                for name in names[1:4]:
                     with profile(activities=[ProfilerActivity.CUDA]) as p:
                         variants[name]()
                         torch.cuda.synchronize()

@@ -17,7 +17,7 @@ namespace {
 /// The inputs that contractions read, by whether a contraction has two of them or one.
 struct Classes {
   std::set<std::string> scores, sums;
-  FormatAssignment halves; ///< of every operand
+  FormatAssignment halves, split; ///< of every operand
   bool areApart = true;
 };
 } // namespace
@@ -25,12 +25,14 @@ struct Classes {
 static Classes classify(llvm::ArrayRef<ContractionOperand> operands) {
   Classes classes;
   const OperandFormat *scaled = lookupOperandFormat("fp16p"), *wide = lookupOperandFormat("bf16");
+  const OperandFormat *scaledPair = lookupOperandFormat("fp16x2"), *widePair = lookupOperandFormat("bf16x2");
   for (unsigned k = 0; k + 1 < operands.size(); k += 2) {
     const ContractionOperand *pair[] = {&operands[k], &operands[k + 1]};
     bool isScore = !pair[0]->isComputed && !pair[1]->isComputed;
     classes.areApart &= !pair[0]->isComputed || !pair[1]->isComputed;
     for (const ContractionOperand *operand : pair) {
       classes.halves[operand->name] = isScore ? scaled : wide;
+      classes.split[operand->name] = isScore ? scaledPair : widePair;
       if (operand->isComputed)
         continue;
       // Selected among several inputs: any of them.
@@ -63,9 +65,11 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
     return object;
   };
   Classes classes = classify(operands());
-  FormatAssignment wide;
-  for (const ContractionOperand &operand : operands())
+  FormatAssignment wide, widePairs;
+  for (const ContractionOperand &operand : operands()) {
     wide[operand.name] = lookupOperandFormat("bf16");
+    widePairs[operand.name] = lookupOperandFormat("bf16x2");
+  }
   unsigned number = 0;
   for (auto output : impl->context.kernel.getBody().getOps<dnf::OutputOp>()) {
     llvm::json::Array indices;
@@ -73,9 +77,12 @@ llvm::json::Value RoundingErrorAnalysis::boundsToJSON() const {
       indices.push_back(name);
     llvm::json::Object result{{"result", impl->resultList[number].name}, {"indices", std::move(indices)}};
     result["written"] = write(number, {});
-    if (classes.areApart)
+    if (classes.areApart) {
       result["halves"] = write(number, classes.halves);
+      result["split"] = write(number, classes.split);
+    }
     result["bf16"] = write(number, wide);
+    result["bf16x2"] = write(number, widePairs);
     results.push_back(std::move(result));
     ++number;
   }

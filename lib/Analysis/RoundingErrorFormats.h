@@ -24,7 +24,7 @@ struct OperandFormat {
   double accumulate;
 };
 
-/// f64, f32, tf32x3, tf32, bf16, fp16, fp16p, int8, e4m3.
+/// f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8, e4m3.
 llvm::ArrayRef<OperandFormat> getOperandFormats();
 const OperandFormat *lookupOperandFormat(llvm::StringRef name);
 /// The format of a float type, null for others.

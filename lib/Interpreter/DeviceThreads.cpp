@@ -37,7 +37,9 @@ Register Threads::read(Value value, Operation *user) {
     fail(user, "'" + user->getName().getStringRef() + "' has an operand without a value");
     return {Lanes(ofInt(0)), nullptr};
   }
-  bool isAwait = isa<device::AwaitOp>(user);
+  // Contractions run in order, so that one may continue the sum of another.
+  auto next = dyn_cast<device::ContractOp>(user);
+  bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && found->second.contraction);
   if (found->second.contraction && !isAwait)
     fail(user, "uses the result of the contraction at " +
                    locationText(found->second.contraction->op.getLoc()) +

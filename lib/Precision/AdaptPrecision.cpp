@@ -31,6 +31,12 @@ static constexpr int64_t kWorkPerByte = 2 * 700;
 /// The same of f32, of which an H200 has 33 multiply-adds per ps and 16 bits save most.
 static constexpr int64_t kSingleWorkPerByte = 2 * 14;
 
+/// The same of sums of two floats, whose three products take a third of the time of f32's.
+static constexpr int64_t kSplitWorkPerByte = 2 * 21;
+
+/// A tolerance, sampled, below which 8 bits are never near enough.
+static constexpr double kLeastOfBytes = 0x1p-9;
+
 /// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a float
 /// of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long as so
 /// many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
@@ -53,17 +59,18 @@ static SymExpr carriedBy(onf::FoldOp fold) {
 /// alone have fewer bits, on a CPU, half of the heads save three quarters of the scores' work; both times 8.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes, sample, saved;
+  bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
     work = work + rows() * keys * width;
     // Keys are read for their scale, rounded, written, and read twice by the sample.
-    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(2));
+    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
     add(score.outer, width, score.key.load);
-    bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(1));
+    bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
     SymExpr keys = *SymExpr::parse(score.outer.getExtent());
     sample = sample + keys * (width + carriedBy(score.outer));
     saved = saved + rows() * keys * (width - SymExpr(kCpuWorkPerScore));
@@ -73,7 +80,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
     add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
-  return {work, bytes * SymExpr(isSingle ? kSingleWorkPerByte : kWorkPerByte)};
+  int64_t perByte = isSplit && plans.size() == 1 ? kSplitWorkPerByte : isSingle ? kSingleWorkPerByte : kWorkPerByte;
+  return {work, bytes * SymExpr(perByte)};
 }
 
 /// Where anything is tried.
@@ -114,6 +122,10 @@ bool Adapter::plan(std::string &why) {
   bool hasHalves = options.halves && addHalvesPlan(hasBytes ? whyNot : why);
   if (!hasBytes && !hasHalves)
     return false;
+  if (hasBytes && hasHalves && !allow(kLeastOfBytes)) {
+    plans.erase(plans.begin());
+    carriers.clear();
+  }
   SmallVector<Value> rounded;
   for (const Score &score : scores)
     rounded.push_back(score.fold.getResult(0));
@@ -168,10 +180,14 @@ std::string Adapter::describe(unsigned number) {
     isCommon &= hasCommonScales(scores[k]);
   }
   if (plan.half) {
-    std::string text = "sums of products of " + llvm::join(sums, ", ") + " in " + textOf(plan.half) + "; weights and ";
+    std::string how = plan.isSplit ? "as sums of two floats of " : "in ";
+    std::string text = "sums of products of " + llvm::join(sums, ", ") + " " + how + textOf(plan.half);
+    if (anyCarriers.empty())
+      return text;
+    text += "; weights and ";
     for (const Carrier &carrier : anyCarriers)
       text += kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() + " ";
-    return text + "of sums in " + textOf(plan.sumHalf);
+    return text + "of sums " + how + textOf(plan.sumHalf);
   }
   std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
                      (isCommon ? "for all rows" : "per row");
@@ -202,7 +218,7 @@ void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
       readSampledRows(copy, score, gathered[k]);
   }
   for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
-    halveCarrier(copy, carrier, plan.sumHalf);
+    halveCarrier(copy, carrier, plan);
   if (plan.sums && !plan.half)
     for (const Carrier &carrier : carriers)
       roundCarrier(copy, carrier);
@@ -260,8 +276,10 @@ void Adapter::run() {
       gathered.push_back(addGathered(score, score.row.array()));
       for (const Plan &plan : plans)
         if (plan.half) {
-          Value data = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half).data;
-          gatheredHalves[{data, k}] = addGathered(score, data);
+          const Rounded &rows = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
+          for (Value data : {rows.data, rows.rest})
+            if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
+              *known = addGathered(score, data);
         }
       if (!hasBytes)
         continue;

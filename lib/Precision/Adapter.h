@@ -45,8 +45,9 @@ struct Options {
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
 /// each, or for all that the axis `across` tells apart, as tensor cores want it. `largest` are the
 /// magnitudes of the rows then, that axis last.
+/// What rounding to 16 bits leaves may be a second array, `rest`, in 16 bits too.
 struct Rounded {
-  mlir::Value data, scale, largest;
+  mlir::Value data, scale, largest, rest;
   std::optional<unsigned> across;
 };
 
@@ -78,6 +79,8 @@ struct Plan {
   bool sums = false; // and what sums with an axis add up
   /// The floats of 16 bits that operands of scores, and of sums, are; otherwise they have 8.
   mlir::Type half, sumHalf;
+  /// Whether each operand is a sum of two such floats, and a product that of three.
+  bool isSplit = false;
 };
 
 /// One nest of a kernel, the plans that compute it, and the choice between them.
@@ -95,6 +98,7 @@ protected:
     mlir::IRMapping map;
     mlir::Value row; // the number of the row
     llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
+    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> split; // weights, and two floats of 16 bits
     llvm::DenseMap<unsigned, mlir::Value> totals;     // results of the fold, divided again
   };
   virtual unsigned numPlans() const = 0;
@@ -190,6 +194,10 @@ private:
   std::optional<unsigned> rowAxisOf(const Score &score);
   bool hasRowsOfNest(const Operand &operand);
   std::pair<SymExpr, SymExpr> weigh();
+  /// Whether no result has a tolerance below that.
+  bool allow(double epsilon) {
+    return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
+  }
   void addSizeCondition();
   /// The largest of all parts, at indices of the other axes.
   static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others);
@@ -210,6 +218,7 @@ private:
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
+  mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by);
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
@@ -229,13 +238,14 @@ private:
   //===--- 16 bits (Halves.cpp) --------------------------------------------===//
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
-  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element);
+  Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
   Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
     return halves[{array, axis, across, element}];
   }
   unsigned halfRowAxis(const Score &score);
   void halveScore(Copy &copy, unsigned number, const Plan &plan, mlir::ValueRange rowIndices);
-  void halveCarrier(Copy &copy, const Carrier &carrier, mlir::Type element);
+  void halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan);
+  std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted; // where the pilot is computed
   llvm::SmallVector<Carrier> carriers;

@@ -6,9 +6,9 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Contractions in 16 bits whose errors the analysis bounds: weights and values in bf16, as what underflows in f16 has an
-/// error that is not relative. What contractions of two inputs read may be f16 where the classes of the analysis are
-/// the plan's, else all is bf16.
+/// Contractions in 16 bits, or of sums of two floats of 16 bits, whose errors the analysis bounds: weights and values in
+/// bf16, as what underflows in f16 has an error that is not relative. What contractions of two inputs read may be f16
+/// where the classes of the analysis are the plan's, else all is bf16.
 bool Adapter::planBound(std::string &why) {
   bounds = Bounds::read(kernel);
   for (Result &result : results)
@@ -64,7 +64,7 @@ void Adapter::runBound() {
   }
   SmallVector<std::string> formats{"written"};
   for (const Plan &plan : plans)
-    formats.push_back(plan.half.isF16() ? "halves" : "bf16");
+    formats.push_back(plan.isSplit ? plan.half.isF16() ? "split" : "bf16x2" : plan.half.isF16() ? "halves" : "bf16");
   std::vector<BoundNests> each;
   SmallVector<onf::ForOp> nests;
   for (Result &result : results) {

@@ -146,19 +146,16 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
 // The sum
 //===----------------------------------------------------------------------===//
 
-/// Σ w·v becomes (Σ e4m3(32·w)·v̂) · scale/32 + μ · Σ w (law B3).
-void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
-  const RoundedValues &values = roundedValues[carrier.load.getArray()];
+/// The weight times a power of 2, once for all sums that take it; copy.totals is what the sum of them is then.
+Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
-  auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
-  Operation *product = yield.getValues()[0].getDefiningOp();
-  Code fold(kernel, OpBuilder(acc), acc.getLoc()), term(kernel, OpBuilder(product), acc.getLoc());
+  Code fold(kernel, OpBuilder(acc), acc.getLoc());
   Value plain = copy.map.lookup(carrier.weight), &weight = copy.weights[plain];
   if (!weight) {
     if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
       fold.b.setInsertionPointAfter(op);
-    weight = fold.make<arith::MulFOp>(plain, fold.real(kWeightScale));
+    weight = fold.make<arith::MulFOp>(plain, fold.real(by));
   }
   // The sum of the weights takes the same ones, so that a lowering computes them once: a power
   // of 2 changes no rounding.
@@ -170,12 +167,24 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
       total.getValue().front().getTerminator()->setOperand(0, weight);
       Code behind(kernel, OpBuilder(outer), acc.getLoc());
       behind.b.setInsertionPointAfter(outer);
-      Value divided = behind.make<arith::MulFOp>(sum, behind.real(1 / kWeightScale));
+      Value divided = behind.make<arith::MulFOp>(sum, behind.real(1 / by));
       sum.replaceAllUsesExcept(divided, divided.getDefiningOp());
       sum = divided;
     }
     copy.totals[*carrier.total] = sum;
   }
+  return weight;
+}
+
+/// Σ w·v becomes (Σ e4m3(32·w)·v̂) · scale/32 + μ · Σ w (law B3).
+void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
+  const RoundedValues &values = roundedValues[carrier.load.getArray()];
+  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  auto outer = cast<onf::FoldOp>(acc->getParentOp());
+  auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
+  Operation *product = yield.getValues()[0].getDefiningOp();
+  Code term(kernel, OpBuilder(product), acc.getLoc());
+  Value weight = multiplyWeight(copy, carrier, kWeightScale);
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});

@@ -10,6 +10,13 @@ namespace moa::precision {
 /// The largest magnitude of an array in f16 is made at least 2^kTop and less than twice that, by a power of 2
 /// of at most 2^kMost in size.
 static constexpr int kTop = 14, kMost = 63;
+/// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats have all bits,
+/// and a lowering may be late with a maximum by a factor of 2^3.
+static constexpr double kSplitScale = 0x1p12;
+/// Tolerances, sampled, below which rounding to 16 bits, or to two floats of f16 or of bf16, is never near enough, and
+/// such as hold for every input, below which no bound shows that bf16 is.
+static constexpr double kLeastOfHalves = 0x1p-12, kLeastOfSplit = 0x1p-20, kLeastOfWideSplit = 0x1p-16;
+static constexpr double kLeastBound = 0x1p-7;
 
 //===----------------------------------------------------------------------===//
 // What there is
@@ -18,7 +25,8 @@ static constexpr int kTop = 14, kMost = 63;
 static bool isF32(Value array) { return cast<ArrayType>(array.getType()).getElementType().isF32(); }
 
 /// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one fold whose states
-/// with an axis are sums of computed weights times elements of inputs, all of f32.
+/// with an axis, if it has any, are sums of computed weights times elements of inputs, all of f32. And one with sums of
+/// two such floats.
 bool Adapter::addHalvesPlan(std::string &why) {
   auto refuse = [&](const Twine &reason) {
     why = reason.str();
@@ -32,7 +40,7 @@ bool Adapter::addHalvesPlan(std::string &why) {
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
   auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && isF32(carrier.load.getArray()); };
-  if (anyCarriers.empty() || anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
+  if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
     return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
   // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own have; weights are at
   // most 1. bf16 has the range of f32.
@@ -45,6 +53,12 @@ bool Adapter::addHalvesPlan(std::string &why) {
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  // What is 16 bits off cannot be near enough; what is split can, up to the roundings of f32.
+  if (allow(isBound ? kLeastBound : kLeastOfHalves))
+    plans.push_back(plan);
+  plan.isSplit = true;
+  if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
+    return refuse("results may be off by less than sums of two floats of 16 bits are");
   plans.push_back(plan);
   return true;
 }
@@ -52,6 +66,10 @@ bool Adapter::addHalvesPlan(std::string &why) {
 //===----------------------------------------------------------------------===//
 // Rounding
 //===----------------------------------------------------------------------===//
+
+static Value roundedTo(Code &code, Value x, Type element) {
+  return code.widen(code.make<arith::TruncFOp>(element, x));
+}
 
 /// The power of 2 that brings a magnitude to 2^14 … 2^15, and its inverse; NaN where there is none, so that nothing
 /// is taken there.
@@ -78,7 +96,8 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
 
 /// A copy of an array in 16 bits. Of f16 x·2^e, with one e for all that `axis` and `across` tell apart, and `scale`
 /// is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes.
-Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element) {
+/// With `hasRest` what that leaves is there too, in the same type.
+Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
   auto type = cast<ArrayType>(array.getType());
   std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
   Builder b(kernel.getContext());
@@ -99,14 +118,21 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
       return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
     })[0];
   };
-  auto storeRow = [&](Code &code, ValueRange row, Value data, Value power) {
+  std::string suffix = element.isF16() ? "_f16" : "_bf16";
+  Rounded result;
+  result.data = editor.addTemporary(name + suffix, all, element);
+  if (hasRest)
+    result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
+  auto storeRow = [&](Code &code, ValueRange row, Value power) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
       Value x = at.loadFloat(array, indicesOf(row, k[0]));
-      at.store(power ? at.make<arith::MulFOp>(x, power) : x, data, indicesOf(row, k[0]));
+      if (power)
+        x = at.make<arith::MulFOp>(x, power);
+      at.store(x, result.data, indicesOf(row, k[0]));
+      if (hasRest)
+        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), result.rest, indicesOf(row, k[0]));
     });
   };
-  Rounded result;
-  result.data = editor.addTemporary(name + (element.isF16() ? "_f16" : "_bf16"), all, element);
   if (element.isBF16()) {
     const Score &first = scores[plans[0].scores[0]];
     bool isMeasured = needsEstimates() && plans[0].half && array == first.row.array() && axis == first.row.axis;
@@ -115,7 +141,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
       if (isMeasured)
         code.store(largestOf(code, row), result.scale, row);
-      storeRow(code, row, result.data, Value());
+      storeRow(code, row, Value());
     });
     return result;
   }
@@ -146,7 +172,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
     SmallVector<Value> others(row);
     others.erase(others.begin() + place);
-    storeRow(code, row, result.data, code.load(power, others));
+    storeRow(code, row, code.load(power, others));
   });
   return result;
 }
@@ -158,8 +184,11 @@ unsigned Adapter::halfRowAxis(const Score &score) { return rowAxisOf(score).valu
 void Adapter::addHalves(const Plan &plan) {
   auto add = [&](Value array, unsigned axis, unsigned across, Type element) {
     Rounded &known = half(array, axis, across, element);
+    bool hasRest = llvm::any_of(plans, [&](const Plan &other) {
+      return other.isSplit && other.half == plan.half && other.sumHalf == plan.sumHalf;
+    });
     if (!known.data)
-      known = addHalf(array, axis, across, element);
+      known = addHalf(array, axis, across, element, hasRest);
   };
   for (unsigned k : plan.scores) {
     const Score &score = scores[k];
@@ -182,6 +211,14 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
   });
 }
 
+/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large product comes last, as
+/// tensor cores cut off what they add to a large sum.
+static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
+  code.b.setInsertionPointAfter(product);
+  Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
+  return code.make<arith::AddFOp>(small, product->getResult(0));
+}
+
 /// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the operands.
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
   const Score &score = scores[number];
@@ -189,19 +226,20 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
   Rounded key = half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), plan.half);
   auto fold = cast<onf::FoldOp>(copy.map.lookup(score.fold.getOperation()));
   auto outer = cast<onf::FoldOp>(fold->getParentOp());
-  auto replace = [&](onf::LoadOp old, Value data, bool isGathered) {
+  // Both floats of an element, or the one.
+  auto replace = [&](onf::LoadOp old, const Rounded &by, bool isGathered) {
     auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
     Code code(kernel, OpBuilder(load), load.getLoc());
-    Value x;
-    if (isGathered) {
-      SmallVector<Value> indices(rowIndices);
-      indices.push_back(fold.getBody().getArgument(0));
-      x = code.load(data, indices);
-    } else {
-      x = loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
-    }
-    load.getResult().replaceAllUsesWith(code.widen(x));
+    SmallVector<Value> indices(rowIndices), floats;
+    indices.push_back(fold.getBody().getArgument(0));
+    for (Value data : {by.data, plan.isSplit ? by.rest : Value()})
+      if (data)
+        floats.push_back(code.widen(
+            isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
+                       : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map)));
+    load.getResult().replaceAllUsesWith(floats[0]);
     load.erase();
+    return floats;
   };
   bool isSample = !rowIndices.empty();
   // The scales' indices are those of the loads, which may go.
@@ -224,26 +262,62 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
     }
   }
-  replace(score.row.load, isSample ? gatheredHalves.lookup({row.data, number}) : row.data, isSample);
-  replace(score.key.load, key.data, false);
+  auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
+  if (!plan.isSplit)
+    return;
+  auto acc = *fold.getBody().getOps<onf::AccOp>().begin();
+  auto product = getTerm(acc).getDefiningOp<arith::MulFOp>();
+  Code code(kernel, OpBuilder(acc), acc.getLoc());
+  Value sum = addProducts(code, rows, keys, product);
+  product.getResult().replaceAllUsesExcept(sum, sum.getDefiningOp());
 }
 
-/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is.
-void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, Type element) {
+/// What weights are a sum of, each rounded to 16 bits.
+std::pair<Value, Value> Adapter::splitWeight(Copy &copy, Value weight, Type element) {
+  auto &both = copy.split[weight];
+  if (!both.first) {
+    Code code(kernel, OpBuilder(weight.getDefiningOp()), weight.getLoc());
+    code.b.setInsertionPointAfter(weight.getDefiningOp());
+    both.first = roundedTo(code, weight, element);
+    both.second = roundedTo(code, code.make<arith::SubFOp>(weight, both.first), element);
+  }
+  return both;
+}
+
+/// Σ w·v becomes 2^-e · Σ w·v16, with weights rounded as v16 is, or the same of sums of two floats (law B6).
+void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan) {
+  Type element = plan.sumHalf;
   Rounded values = half(carrier.load.getArray(), carrier.axis, carrier.keyAxis, element);
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
   auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
   unsigned rank = carrier.load.getArray().getType().getRank();
   Code code(kernel, OpBuilder(load), load.getLoc());
-  Value x = loadAs(code, carrier.load, values.data, placesWithout(rank, {}), copy.map);
-  load.getResult().replaceAllUsesWith(code.widen(x));
-  load.erase();
-  acc.setOperandTypeAttr(TypeAttr::get(element));
+  auto read = [&](Value data) { return code.widen(loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map)); };
+  double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
+  if (plan.isSplit) {
+    Operation *product = getTerm(acc).getDefiningOp();
+    Value weight = scale == 1 ? copy.map.lookup(carrier.weight) : multiplyWeight(copy, carrier, scale);
+    auto [first, second] = splitWeight(copy, weight, element);
+    Value x = read(values.data), rest = read(values.rest);
+    code.b.setInsertionPoint(product);
+    Value whole = code.make<arith::MulFOp>(first, x);
+    Value sum = addProducts(code, {first, second}, {x, rest}, whole.getDefiningOp());
+    product->replaceAllUsesWith(ValueRange{sum});
+    product->erase();
+    load.erase();
+    acc.removeOperandTypeAttr();
+  } else {
+    load.getResult().replaceAllUsesWith(read(values.data));
+    load.erase();
+    acc.setOperandTypeAttr(TypeAttr::get(element));
+  }
   if (!element.isF16())
     return;
   Code front(kernel, OpBuilder(outer), acc.getLoc());
   Value unit = loadAs(front, carrier.load, values.scale, placesWithout(rank, {carrier.keyAxis, carrier.axis}), copy.map);
+  if (scale != 1)
+    unit = front.make<arith::MulFOp>(unit, front.real(1 / scale));
   for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {
     auto at = cast<onf::AtOp>(user);
     Code behind(kernel, OpBuilder(at), at.getLoc());

@@ -11,8 +11,11 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
     elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
     option `sums` what weighs elements of inputs by a softmax of them in e4m3. With `halves` there
-    is a second plan for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
-    each head (law B4), or bf16 where weights are no shares or rows have no axis of their own.
+    are further plans for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
+    each head (law B4), or bf16 where weights are no shares or rows have no axis of their own; and behind it one
+    whose operands are sums of two such floats each, with three products in place of one (law B6).
+    Plans that a tolerance is too small for are not written: 8 bits below 2^-9, 16 below 2^-12, and sums of two
+    below 2^-20, of bf16 2^-16. Of tolerances that hold for every input those of bf16 below 2^-7.
     The nest is written once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
@@ -34,8 +37,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     sampled. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
 
     Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
-    sampled. With `halves` there is one plan, of f16 or bf16, and an index takes it where a bound on its
-    errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
+    sampled. With `halves` there are a plan of f16 or bf16 and one of sums of two of them, and an index takes the first
+    one of which a bound on its errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
     dnf-bound-errors, never below their value (law B5). The decision is −1 where the bound of the nest as
     it was is not, which then runs: nothing shows that its results are near enough.
 
@@ -55,7 +58,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"sums", "sums", "bool", "false",
            "Weights and values of sums in e4m3 too, in the same plan">,
     Option<"halves", "halves", "bool", "false",
-           "Of inputs in f32 a further plan, whose contractions multiply floats of 16 bits">,
+           "Of inputs in f32 further plans, whose contractions multiply floats of 16 bits, or sums of two such">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
     Option<"fewest", "fewest", "int64_t", "256",

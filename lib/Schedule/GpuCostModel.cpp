@@ -98,16 +98,18 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   double scores = 0, sums = 0, bytes = 0, reads = 0;
   auto contraction = [&](const TileColumns &operand) {
     double rate = operand.bytes == 1 ? machine.tensor8 : machine.tensor16;
-    bytes += keys * operand.columns * operand.bytes;
-    return 2.0 * 64 * keys * operand.contracted() / rate + contractionFill;
+    bytes += keys * operand.columns * operand.bytes * operand.keyOperands;
+    return operand.products * (2.0 * 64 * keys * operand.contracted() / rate + contractionFill);
   };
+  double apart = 0; // columns of sums over a tile, which are added in f32
   for (const TileColumns &depth : fold.depths) {
     scores += contraction(depth);
-    reads += ((shape.holdsRows ? 0 : 64) + keys) * double(depth.contracted() * depth.bytes);
+    reads += depth.products * ((shape.holdsRows ? 0 : 64) + keys) * double(depth.contracted() * depth.bytes);
   }
   for (const TileColumns &width : fold.widths) {
     sums += contraction(width);
-    reads += keys * width.paddedBytes();
+    reads += double(width.products * keys * width.paddedBytes());
+    apart += width.isApart() ? width.padded() : 0;
   }
   double slots = issueSlots(fold.counts, machine), special = fold.counts.special;
   if (fold.guarded) {
@@ -116,7 +118,7 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   }
   // Weights are rounded in pairs, states and repairs are per row.
   slots += 0.5 * fold.weights;
-  double ofRows = 64 * double(fold.repaired) + 128 * tileInstructions;
+  double ofRows = 64 * (double(fold.repaired) + apart) + 128 * tileInstructions;
   cost.tensor = groups * (scores + sums);
   cost.special = pairs * special / machine.special;
   cost.issue = (pairs * slots + groups * ofRows) / machine.issue;

@@ -17,9 +17,16 @@ static llvm::Error refuse(const llvm::Twine &why) {
 // Needs
 //===----------------------------------------------------------------------===//
 
-static int64_t paddedBytes(ArrayRef<TileColumns> operands) {
+/// Bytes of a row of all operands, of which there are so many of each.
+static int64_t paddedBytes(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
+  return std::accumulate(operands.begin(), operands.end(), int64_t(0), [&](int64_t sum, const TileColumns &c) {
+    return sum + c.*count * c.paddedBytes();
+  });
+}
+
+static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns::*count) {
   return std::accumulate(operands.begin(), operands.end(), int64_t(0),
-                         [](int64_t sum, const TileColumns &c) { return sum + c.paddedBytes(); });
+                         [&](int64_t sum, const TileColumns &c) { return sum + c.*count; });
 }
 
 /// The one place where registers are estimated. An accumulator of 64 rows has
@@ -29,7 +36,7 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
                     shortExpression = 24;
   for (const TileColumns &width : fold.widths)
-    needs.sums += width.padded() / 2;
+    needs.sums += width.padded() / 2 * (width.isApart() ? 2 : 1);
   needs.sums += fold.priorSums;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   int64_t weightBytes = 0; // of the widest
@@ -38,7 +45,7 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // A product reads those of a tile in front of the contraction of the tile before.
   needs.weights = (fold.isProduct ? 2 : fold.weights) * shape.keys * weightBytes / 8;
   if (shape.holdsRows)
-    needs.rows = paddedBytes(fold.depths) / 8;
+    needs.rows = paddedBytes(fold.depths, &TileColumns::rowOperands) / 8;
   // Terms made of indices keep positions, and guards of more than one comparison,
   // which counts 4, further bounds.
   int64_t positions = std::max<int64_t>(fold.counts.integer, fold.guardCounts.integer - 4);
@@ -54,13 +61,17 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   TileNeeds needs;
-  int64_t depth = paddedBytes(fold.depths), width = paddedBytes(fold.widths);
-  needs.rowBytes = shape.rows() * (depth + fold.resultBytes) + fold.priorBytes;
-  needs.stageBytes = shape.keys * (depth + width) + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
+  int64_t rows = paddedBytes(fold.depths, &TileColumns::rowOperands);
+  int64_t keys = paddedBytes(fold.depths, &TileColumns::keyOperands) +
+                 paddedBytes(fold.widths, &TileColumns::keyOperands);
+  needs.rowBytes = shape.rows() * (rows + fold.resultBytes) + fold.priorBytes;
+  needs.stageBytes = shape.keys * keys + (fold.isProduct ? 2 * shape.rows() * shape.keys : 0);
   needs.stages = shape.stages;
   // Rings start at multiples of 1024 bytes; barriers stand behind them, and behind the
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
-  int64_t rings = 2 * fold.depths.size() + fold.widths.size() + fold.isProduct + (fold.priorBytes > 0);
+  int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
+                  countOperands(fold.depths, &TileColumns::keyOperands) +
+                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;

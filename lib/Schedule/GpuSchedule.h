@@ -56,12 +56,16 @@ struct TileColumns {
   int64_t columns, bytes;
   /// Whether the columns of the product are the rows of the tiles.
   bool isTransposed = false;
+  /// Of a sum of several products of such operands: how many, and the different operands of rows and of keys.
+  int64_t products = 1, rowOperands = 1, keyOperands = 1;
   TileColumns(int64_t columns, int64_t bytes = 2, bool isTransposed = false)
       : columns(columns), bytes(bytes), isTransposed(isTransposed) {}
   int64_t padded() const { return paddedColumns(columns, isTransposed ? 2 : bytes); }
   /// That instructions contract along: of bytes in steps of 32, else all of a ring's.
   int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
   int64_t paddedBytes() const { return padded() * bytes; }
+  /// What states add of one tile is apart where it is a sum of several products.
+  bool isApart() const { return products > 1; }
 };
 
 /// A fold that can run with tiles.

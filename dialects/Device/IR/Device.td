@@ -443,7 +443,8 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
     of 8 bits are multiplied and added in i32, which wraps. `a` is a fragment of floats in the layout of
     the accumulator, or 64 rows of a ring's stage from row `a_row`; `b` is a stage of a ring, k along its
     rows, or along its columns with `transposed`; with `depth` k runs over so many first ones only.
-    Without `c` the sum starts at zero. The result, and `c`, may be used after `device.await` only.
+    Without `c` the sum starts at zero. The result, and `c`, may be used after `device.await` only, but by a
+    contraction that continues the sum: those of a warpgroup run in order.
 
     The accumulator holds pairs of neighbours where an operand of 8 bits holds fours, so that a fragment
     `a` of 8 bits meets an *interleaved* `b`: its column k stands at π(k), which moves the bits of k mod 16
@@ -455,7 +456,8 @@ def Device_ContractOp : Device_Op<"contract", [AttrSizedOperandSegments]> {
     Constraints: extents agree (C1); `c` and the result have the accumulator's layout, as a
     fragment `a` has (C2); `a` and `b` have one element type, a float of 16 bits or f8E4M3FN with a result
     of f32, or i8 with one of i32 (C3); `b` of 8 bits is transposed, and a fragment `a` of 8 bits has floats
-    and a multiple of 32 columns (C4); a `depth` is a multiple of 32 bytes of operands in rings, and not longer than these (C5).
+    and a multiple of 32 columns (C4); a `depth` is a multiple of 32 bytes of operands in rings, and not longer than these (C5);
+    nothing else reads a `c` that a contraction gives (C6).
   }];
   let arguments = (ins AnyType:$a, Optional<Index>:$a_row, Device_RingType:$b,
                        Index:$b_stage, Optional<Device_FragmentType>:$c,

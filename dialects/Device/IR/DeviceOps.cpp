@@ -306,6 +306,8 @@ LogicalResult ContractOp::verify() {
       return emitOpError("expects a depth in rings of a multiple of ")
              << unit << " up to " << depth << " (C5), but got " << most;
   }
+  if (getC() && getC().getDefiningOp<ContractOp>() && !getC().hasOneUse())
+    return emitOpError("expects that nothing else reads the sum of another contraction that it continues (C6)");
   bool inRegisters = isa<FragmentType>(getA().getType());
   if (b.getElementBytes() == 1 && (!getTransposed() || (inRegisters && (isInteger || inner % 32 != 0))))
     return emitOpError("expects b of 8 bits transposed, and a fragment a of floats with a multiple of 32 "

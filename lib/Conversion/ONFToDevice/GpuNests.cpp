@@ -8,6 +8,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 using namespace mlir;
@@ -180,9 +181,10 @@ int64_t countTerms(const TilePlan &plan) {
         value = value.getUsers().begin()->getResult(0);
       keepsScore |= value != term && !value.hasOneUse();
     }
-    bool isWeight = llvm::any_of(plan.folded.carriers, [&](const rows::Carrier &carrier) {
-      return carrier.row.values.size() == 1 && carrier.row.divisors.empty() &&
-             carrier.row.values[0] == term;
+    bool isWeight = llvm::any_of(plan.weights, [&](ArrayRef<rows::Factors> weights) {
+      return llvm::any_of(weights, [&](const rows::Factors &factors) {
+        return factors.values.size() == 1 && factors.divisors.empty() && factors.values[0] == term;
+      });
     });
     count += ofScores && !isWeight && (!isExtreme || keepsScore);
   }
@@ -197,6 +199,13 @@ int64_t getExponent(Value weight) {
   auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
   if (number && number.getValue().isFiniteNonZero())
     return llvm::Log2_64_Ceil(uint64_t(std::max(1.0, std::ceil(std::fabs(number.getValueAsDouble())))));
+  // What rounding to f16 leaves is at most 2^-11 of what is rounded.
+  if (auto rest = weight.getDefiningOp<arith::SubFOp>()) {
+    auto widened = rest.getRhs().getDefiningOp<arith::ExtFOp>();
+    auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
+    if (rounded && rounded.getType().isF16() && rounded.getIn() == rest.getLhs())
+      return std::max<int64_t>(getExponent(rest.getLhs()) - 11, 0);
+  }
   return isAtMostOne(weight) ? 0 : 64;
 }
 
@@ -258,18 +267,31 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
 TileFold describe(TilePlan &plan) {
   TileFold fold;
   fold.extent = constantOf(plan.fold.getExtent());
-  for (auto [score, operand] : llvm::zip(plan.folded.scores, plan.keyOperands))
-    fold.depths.push_back({score.extent, operand.getBytes()});
+  auto countOperands = [](ArrayRef<ProductTerm> terms, unsigned ProductTerm::*operand) {
+    llvm::SmallSetVector<unsigned, 4> different;
+    for (const ProductTerm &term : terms)
+      different.insert(term.*operand);
+    return static_cast<int64_t>(different.size());
+  };
+  auto addColumns = [&](SmallVectorImpl<TileColumns> &list, ArrayRef<ProductTerm> terms, const TileOperand &operand) {
+    TileColumns &columns = list.emplace_back(operand.columns, operand.getBytes(), operand.isTransposed);
+    columns.products = terms.size();
+    columns.rowOperands = countOperands(terms, &ProductTerm::row);
+    columns.keyOperands = countOperands(terms, &ProductTerm::key);
+  };
+  for (ArrayRef<ProductTerm> terms : plan.scoreTerms)
+    addColumns(fold.depths, terms, plan.keyOperands[terms[0].key]);
   PairCounter counter(plan);
   for (const rows::Scalar &scalar : plan.folded.scalars)
     counter.add(rows::getYielded(scalar.acc.getValue()));
-  for (auto [carrier, operand] : llvm::zip(plan.folded.carriers, plan.carried)) {
-    fold.widths.push_back({carrier.extents[0], operand.getBytes(), operand.isTransposed});
+  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+    addColumns(fold.widths, plan.carrierTerms[k], plan.carried[plan.carrierTerms[k][0].key]);
     if (!carrier.acc.getRefs().empty())
       fold.repaired += paddedColumns(carrier.extents[0]);
-    for (const auto &factors : {carrier.row.values, carrier.row.divisors})
-      for (Value factor : factors)
-        counter.add(factor);
+    for (const rows::Factors &weights : plan.weights[k])
+      for (const auto &factors : {weights.values, weights.divisors})
+        for (Value factor : factors)
+          counter.add(factor);
   }
   fold.isProduct = plan.product.has_value();
   for (const TileProduct &prior : plan.priors) {
@@ -278,7 +300,9 @@ TileFold describe(TilePlan &plan) {
     fold.priorSums += prior.joined ? 0 : columns.padded() / 2;
   }
   fold.visited = fold.isProduct ? fold.extent : countVisited(plan);
-  fold.weights = plan.folded.carriers.size();
+  fold.weights = 0;
+  for (const auto &weights : plan.weights)
+    fold.weights += weights.size();
   fold.states = plan.folded.scalars.size();
   fold.terms = countTerms(plan);
   if (getResultElement(plan))
@@ -289,15 +313,16 @@ TileFold describe(TilePlan &plan) {
     // in f32 at 2^128. In the former two only weights that are bounded themselves may be off.
     fold.mostRepairBound = 64;
     fold.repairBound = 8;
-    for (const rows::Carrier &carrier : plan.folded.carriers) {
-      bool isHalf = carrier.row.narrow && carrier.row.narrow.isF16();
-      bool isByte = carrier.row.narrow && isa<Float8E4M3FNType>(carrier.row.narrow);
-      if (!isHalf && !isByte)
-        continue;
-      int64_t room = std::max<int64_t>((isHalf ? 15 : 8) - getExponent(carrier.row), 0);
-      fold.mostRepairBound = std::min(fold.mostRepairBound, room);
-      fold.repairBound = std::min<int64_t>(fold.repairBound, std::min<int64_t>(room, 3));
-    }
+    for (const auto &weights : plan.weights)
+      for (const rows::Factors &factors : weights) {
+        bool isHalf = factors.narrow && factors.narrow.isF16();
+        bool isByte = factors.narrow && isa<Float8E4M3FNType>(factors.narrow);
+        if (!isHalf && !isByte)
+          continue;
+        int64_t room = std::max<int64_t>((isHalf ? 15 : 8) - getExponent(factors), 0);
+        fold.mostRepairBound = std::min(fold.mostRepairBound, room);
+        fold.repairBound = std::min<int64_t>(fold.repairBound, std::min<int64_t>(room, 3));
+      }
   }
   fold.counts = counter.take();
   // Each state combines the tile's terms.

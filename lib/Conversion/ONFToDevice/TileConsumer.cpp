@@ -1,5 +1,7 @@
 //===- TileConsumer.cpp - what a consumer warpgroup does -------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace moa;
@@ -45,7 +47,7 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   Running next = olds;
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (isFirst)
-    next.sums[0].weights = Value();
+    next.sums[0].weights = {Value()};
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
   auto ring = cast<RingType>(weightRing.tiles.getType());
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
@@ -58,7 +60,7 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
     finishCarriers(code, last, next);
   }
   device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
-  next.sums[0].weights = weights;
+  next.sums[0].weights = {weights};
   return next;
 }
 
@@ -67,9 +69,9 @@ void TileKernel::contractPriors(ScalarCode &code) {
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
   for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings)) {
     auto isOfRows = [&](unsigned k) {
-      return prior.length == plan.folded.scores[k].extent &&
-             isSameTile(prior.left, plan.rowOperands[k], prior.fold.getBody().getArgument(0),
-                        plan.folded.scores[k].fold.getBody().getArgument(0));
+      const TileOperand &rows = plan.rowOperands[k];
+      return prior.length == rows.columns && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
+                                                        LoadOp(rows.load).getTerms().back());
     };
     unsigned k = 0;
     while (!isOfRows(k))
@@ -102,36 +104,47 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   bool isFirst = !known, masked = known.value_or(true);
   if (plan.product)
     return iterateProduct(code, n, olds, isFirst);
-  int64_t carriers = plan.folded.carriers.size();
+  int64_t carriers = countProducts(plan.carrierTerms, 0);
   auto [stage, parity] = stageOf(code, n);
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                       tileAt(code, n, known), code.index(plan.shape.keys));
   Values scores;
+  SmallVector<unsigned> lastReader(keyRings.size()); // the score behind which a ring's stage is free
+  llvm::BitVector awaited(keyRings.size());
   for (auto [k, score] : llvm::enumerate(plan.folded.scores)) {
-    device::WaitOp::create(b, code.loc, keyRings[k].full, stage, parity);
-    if (k == 0)
-      awaitTurn(code, n);
-    bool isHeld = plan.shape.holdsRows;
-    Value rowOffset;
-    if (!isHeld)
-      rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
-    scores.push_back(device::ContractOp::create(
-        b, code.named("S"),
-        typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
-        isHeld ? heldRows[k] : rowRings[k].tiles, rowOffset, keyRings[k].tiles, stage, Value(),
-        /*transposed=*/true, depthOf(plan.rowOperands[k])));
+    Value sum;
+    for (const ProductTerm &term : plan.scoreTerms[k]) {
+      if (!awaited.test(term.key))
+        device::WaitOp::create(b, code.loc, keyRings[term.key].full, stage, parity);
+      awaited.set(term.key);
+      lastReader[term.key] = k;
+      if (k == 0 && !sum)
+        awaitTurn(code, n);
+      bool isHeld = plan.shape.holdsRows;
+      Value rowOffset;
+      if (!isHeld)
+        rowOffset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
+      sum = device::ContractOp::create(
+          b, code.named("S"),
+          typeOver(Over::tile(plan.shape.keys), score.type.isIndex() ? b.getI32Type() : score.type),
+          isHeld ? heldRows[term.row] : rowRings[term.row].tiles, rowOffset, keyRings[term.key].tiles, stage, sum,
+          /*transposed=*/true, depthOf(plan.rowOperands[term.row]));
+    }
+    scores.push_back(sum);
   }
   Running current = olds;
   for (Running::Sum &sum : current.sums)
     if (isFirst)
-      sum.weights = Value();
+      sum.weights.assign(sum.weights.size(), Value());
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (overlapped)
     startCarriers(code, last, current);
   for (auto [k, score] : llvm::enumerate(scores)) {
-    int64_t pending = scores.size() - 1 - k + (overlapped ? carriers : 0);
+    int64_t pending = countProducts(plan.scoreTerms, k + 1) + (overlapped ? carriers : 0);
     score = device::AwaitOp::create(b, code.loc, score.getType(), score, pending);
-    device::ArriveOp::create(b, code.loc, keyRings[k].empty, stage);
+    for (auto [ring, last] : llvm::zip_equal(keyRings, lastReader))
+      if (last == k)
+        device::ArriveOp::create(b, code.loc, ring.empty, stage);
   }
   passTurn(code);
   if (!overlapped && !isFirst) {
@@ -157,33 +170,71 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   // first tile no state has started, so that all factors are the identity.
   if (!isFirst)
     repairSums(code, step);
-  for (auto [carrier, sum] : llvm::zip(plan.folded.carriers, step.next.sums)) {
-    Type narrow = carrier.row.narrow;
-    sum.weights = map(code, "packed", sum.weights, Over::tile(plan.shape.keys), {narrow},
-                      [&](ValueRange in, ValueRange) {
-                        return Values{code.convert(in[0], narrow)};
-                      })[0];
-  }
+  packWeights(code, step.next);
   return step.next;
 }
 
-/// Starts O + P · G of the tile at a position, whose G has been awaited.
+/// The products of all sums from a number on.
+int64_t TileKernel::countProducts(ArrayRef<SmallVector<ProductTerm, 1>> terms, unsigned from) {
+  int64_t count = 0;
+  for (const auto &products : terms.drop_front(from))
+    count += products.size();
+  return count;
+}
+
+/// Rounds the weights of each carrier; others than the first are computed from what that is, which is at hand.
+void TileKernel::packWeights(ScalarCode &code, Running &running) {
+  for (auto [factors, sum] : llvm::zip_equal(plan.weights, running.sums)) {
+    Value whole = sum.weights[0];
+    Over over = Over::tile(plan.shape.keys);
+    for (auto [k, weights] : llvm::enumerate(sum.weights)) {
+      const rows::Factors &factor = factors[k];
+      if (!weights)
+        weights = map(code, "rest", whole, over, {elementOf(whole)}, [&](ValueRange in, ValueRange) {
+          code.bind(factors[0].values[0], in[0]);
+          return Values{code.eval(factor.values[0])};
+        })[0];
+      weights = map(code, "packed", weights, over, {factor.narrow}, [&](ValueRange in, ValueRange) {
+        return Values{code.convert(in[0], factor.narrow)};
+      })[0];
+    }
+  }
+}
+
+/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of products, what they
+/// add up of one tile is apart: tensor cores cut off what they add, so that only few terms go into a sum of theirs.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
-  for (auto [operand, ring, sum] : llvm::zip_equal(plan.carried, carriedRings, running.sums)) {
-    sum.sum = device::ContractOp::create(b, code.loc, sum.sum.getType(), sum.weights, Value(),
-                                         ring.tiles, stage, sum.sum, operand.isTransposed,
-                                         /*depth=*/IntegerAttr());
-    sum.weights = Value();
+  for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
+    bool isApart = terms.size() > 1;
+    Value &to = isApart ? sum.part : sum.sum;
+    to = isApart ? Value() : to;
+    for (const ProductTerm &term : terms)
+      to = device::ContractOp::create(b, isApart ? code.named("part") : code.loc, sum.sum.getType(),
+                                      sum.weights[term.row], Value(), carriedRings[term.key].tiles, stage, to,
+                                      plan.carried[term.key].isTransposed, /*depth=*/IntegerAttr());
+    sum.weights.assign(sum.weights.size(), Value());
   }
 }
 
 void TileKernel::finishCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
-    sum.sum = device::AwaitOp::create(b, code.loc, sum.sum.getType(), sum.sum,
-                                      running.sums.size() - 1 - k);
-    device::ArriveOp::create(b, code.loc, carriedRings[k].empty, stage);
+    Value &to = sum.part ? sum.part : sum.sum;
+    to = device::AwaitOp::create(b, code.loc, to.getType(), to, countProducts(plan.carrierTerms, k + 1));
+    llvm::SmallSetVector<unsigned, 2> rings;
+    for (const ProductTerm &term : plan.carrierTerms[k])
+      rings.insert(term.key);
+    for (unsigned ring : rings)
+      device::ArriveOp::create(b, code.loc, carriedRings[ring].empty, stage);
+    if (!sum.part)
+      continue;
+    auto type = cast<FragmentType>(sum.sum.getType());
+    sum.sum = map(code, AccOp(plan.folded.carriers[k].acc).getName(), {sum.sum, sum.part},
+                  Over::tile(type.getShape()[1]), {type.getElementType()}, [&](ValueRange in, ValueRange) {
+      return Values{code.combine(Monoid::add, in[0], in[1])};
+    })[0];
+    sum.part = Value();
   }
   // An arrival does not await that a fragment is in its registers; products that have read them do.
   if (plan.product)
@@ -443,12 +494,13 @@ void TileKernel::consume(ScalarCode &code) {
   Values finals = code.branch(some, types, [&] {
     Value one = code.index(1), begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
     Running running = inits;
-    for (auto [sum, carrier] : llvm::zip(running.sums, plan.folded.carriers)) {
-      FragmentType type = typeOver(Over::tile(plan.shape.keys), carrier.row.narrow);
-      Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
-      std::string name = "weights_of_" + AccOp(carrier.acc).getName().str();
-      sum.weights = device::FillOp::create(b, code.named(name), type, zero);
-    }
+    for (auto [k, sum] : llvm::enumerate(running.sums))
+      for (const rows::Factors &factors : plan.weights[k]) {
+        FragmentType type = typeOver(Over::tile(plan.shape.keys), factors.narrow);
+        Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
+        std::string name = "weights_of_" + AccOp(plan.folded.carriers[k].acc).getName().str();
+        sum.weights.push_back(device::FillOp::create(b, code.named(name), type, zero));
+      }
     auto run = [&](Value from, Value to, std::optional<bool> masked) {
       // Code that branches must not run beside products that are in flight.
       bool overlapped = masked && plan.shape.overlap && !(*masked && readsMemory);

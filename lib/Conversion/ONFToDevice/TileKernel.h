@@ -145,7 +145,9 @@ private:
       mlir::Value terms;     // of the tile that has been merged last; not carried
     };
     struct Sum {
-      mlir::Value sum, weights;
+      mlir::Value sum;
+      Values weights;   // different ones, of which products of the sum take one each
+      mlir::Value part; // of a tile, in flight where it is added in f32; not carried
     };
     llvm::SmallVector<Scalar> scalars;
     llvm::SmallVector<mlir::Value> started; // of each repair
@@ -159,8 +161,11 @@ private:
         known(scalar.reference), known(scalar.partial);
       for (mlir::Value &value : started)
         known(value);
-      for (Sum &sum : sums)
-        known(sum.sum), known(sum.weights);
+      for (Sum &sum : sums) {
+        known(sum.sum);
+        for (mlir::Value &weights : sum.weights)
+          known(weights);
+      }
     }
     Values values() {
       Values list;
@@ -212,6 +217,8 @@ private:
                   std::optional<bool> masked, bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
   void passTurn(ScalarCode &code);
+  int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
+  void packWeights(ScalarCode &code, Running &running);
   void startCarriers(ScalarCode &code, mlir::Value n, Running &running);
   void finishCarriers(ScalarCode &code, mlir::Value n, Running &running);
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
@@ -234,10 +241,11 @@ private:
                    const Tile &tile);
   mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile,
                          Running &news, unsigned k);
-  std::optional<unsigned> findTerms(const Carrier &carrier,
+  std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors,
                                     const Running &news);
-  mlir::Value weights(ScalarCode &code, const Carrier &carrier,
+  mlir::Value weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors,
                       const Tile &tile, const Running &news);
+  bool isNoneWhereNone(mlir::Value value, mlir::Value of);
   mlir::Value bindRepair(ScalarCode &code, const Repair &repair,
                          mlir::ValueRange before, mlir::ValueRange after);
   Values factor(ScalarCode &code, unsigned number, const Running &olds, const Running &news);

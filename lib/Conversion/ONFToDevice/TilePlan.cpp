@@ -3,6 +3,7 @@
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Support/Shorten.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/Sequence.h"
@@ -41,9 +42,12 @@ private:
   bool checkLength(Value inner, int64_t length, Type element, StringRef what);
   bool findOperand(const rows::Factors &factors, Value index, Value inner, int64_t columns,
                    SmallVectorImpl<TileOperand> &operands);
-  bool findTransposed(const rows::Carrier &carrier, Value inner);
+  bool findTransposed(const rows::Factors &factors, Value inner, int64_t columns);
+  static std::optional<unsigned> findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands, unsigned first);
   bool findScore(const rows::Score &score);
   bool findCarrier(const rows::Carrier &carrier);
+  void orderWeights();
+  bool findWeights(const rows::Factors &factors, Type element, unsigned &number);
   bool findOperands();
   bool checkEpilogue();
 
@@ -91,10 +95,9 @@ bool Planner::findPriors(ArrayRef<FoldOp> folds) {
 /// They contract the rows that the scores do, over all columns of these.
 bool Planner::checkPriors() {
   return llvm::all_of(plan.priors, [&](const TileProduct &prior) {
-    bool isOfRows = llvm::any_of(llvm::zip(plan.rowOperands, plan.folded.scores), [&](auto pair) {
-      auto &[rows, score] = pair;
-      return prior.length == score.extent && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
-                                                        score.fold.getBody().getArgument(0));
+    bool isOfRows = llvm::any_of(plan.rowOperands, [&](const TileOperand &rows) {
+      return prior.length == rows.columns && isSameTile(prior.left, rows, prior.fold.getBody().getArgument(0),
+                                                        LoadOp(rows.load).getTerms().back());
     });
     return isOfRows || refuse("a fold in front of the one over tiles contracts other rows than this");
   });
@@ -150,6 +153,8 @@ std::optional<TilePlan> Planner::findProduct() {
   plan.folded.carriers.push_back(carrier);
   plan.folded.passes = plan.folded.operands = 1;
   plan.carried.push_back(product->right);
+  plan.carrierTerms.push_back({{}});
+  plan.weights.push_back({carrier.row});
   plan.product = std::move(product);
   if (!checkEpilogue())
     return std::nullopt;
@@ -167,7 +172,7 @@ bool Planner::findFold() {
   plan.fold = folds.back();
   std::string found, over = "the fold over '" + plan.fold.getName().str() + "' ";
   auto folded = rows::planFold(plan.fold, body.getArguments().back(), deps, onDemand, &found,
-                               rows::kSumsAsFloats);
+                               rows::kTensorSums);
   bool isChain = folded && !folded->scores.empty() && !folded->carriers.empty();
   if (!isChain && !found.empty() && !(folded && !folded->scores.empty()))
     return refuseChain(found);
@@ -266,6 +271,16 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   return true;
 }
 
+/// The operand of another product of a sum, whose operands are those from `first` on.
+std::optional<unsigned> Planner::findKnown(const rows::Factors &factors, ArrayRef<TileOperand> operands,
+                                           unsigned first) {
+  LoadOp load = getElement(factors);
+  for (unsigned number = first; number != operands.size(); ++number)
+    if (isSameElement(load, operands[number].load))
+      return number;
+  return std::nullopt;
+}
+
 bool Planner::findScore(const rows::Score &score) {
   Value inner = score.fold.getBody().getArgument(0);
   if (!score.type.isF32() && !score.type.isIndex())
@@ -274,21 +289,30 @@ bool Planner::findScore(const rows::Score &score) {
     return refuse("a contraction is longer than " + Twine(kLongest) + ": '" + rows::getIndexName(inner) +
                   "' has " + Twine(score.extent) + " indices");
   Type element;
-  return checkType(score.row, element) && checkType(score.key, element) &&
-         checkLength(inner, score.extent, element, "a contraction's length") &&
-         findOperand(score.row, plan.nest.getBody().getArguments().back(), inner, score.extent,
-                     plan.rowOperands) &&
-         findOperand(score.key, plan.fold.getBody().getArgument(0), inner, score.extent,
-                     plan.keyOperands);
+  auto &terms = plan.scoreTerms.emplace_back();
+  unsigned firstRow = plan.rowOperands.size(), firstKey = plan.keyOperands.size();
+  Value rowIndex = plan.nest.getBody().getArguments().back(), keyIndex = plan.fold.getBody().getArgument(0);
+  auto add = [&](const rows::Factors &row, const rows::Factors &key) {
+    if (!checkType(row, element) || !checkType(key, element) ||
+        !checkLength(inner, score.extent, element, "a contraction's length"))
+      return false;
+    auto knownRow = findKnown(row, plan.rowOperands, firstRow), knownKey = findKnown(key, plan.keyOperands, firstKey);
+    terms.push_back({knownRow.value_or(plan.rowOperands.size()), knownKey.value_or(plan.keyOperands.size())});
+    return (knownRow || findOperand(row, rowIndex, inner, score.extent, plan.rowOperands)) &&
+           (knownKey || findOperand(key, keyIndex, inner, score.extent, plan.keyOperands));
+  };
+  return add(score.row, score.key) && llvm::all_of(score.further, [&](const rows::FactorPair &pair) {
+    return add(pair.row, pair.key);
+  });
 }
 
 /// A carried operand of 8 bits, which instructions read along the keys: X[…, d, …, j], a temporary,
 /// as its keys are interleaved in memory.
-bool Planner::findTransposed(const rows::Carrier &carrier, Value inner) {
-  LoadOp load = getElement(carrier.key);
+bool Planner::findTransposed(const rows::Factors &factors, Value inner, int64_t columns) {
+  LoadOp load = getElement(factors);
   auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
   ArrayType type = load.getArray().getType();
-  if (!findOperand(carrier.key, inner, plan.fold.getBody().getArgument(0), carrier.extents[0], plan.carried))
+  if (!findOperand(factors, inner, plan.fold.getBody().getArgument(0), columns, plan.carried))
     return false;
   bool isWhole = SymExpr::mod(type.getExtent(type.getRank() - 1), SymExpr(16)).isZero();
   if (!kernel.isTemporary(cast<BlockArgument>(load.getArray()).getArgNumber()) || !isWhole)
@@ -310,12 +334,55 @@ bool Planner::findCarrier(const rows::Carrier &carrier) {
       !checkLength(inner, carrier.extents[0], element, "an axis of a state"))
     return false;
   bool isByte = element.getIntOrFloatBitWidth() == 8;
-  if (isByte ? !findTransposed(carrier, inner)
-             : !findOperand(carrier.key, plan.fold.getBody().getArgument(0), inner, carrier.extents[0],
-                            plan.carried))
+  auto &terms = plan.carrierTerms.emplace_back();
+  plan.weights.emplace_back();
+  unsigned first = plan.carried.size();
+  Value keyIndex = plan.fold.getBody().getArgument(0);
+  auto add = [&](const rows::Factors &row, const rows::Factors &key) {
+    if (!checkType(key, element))
+      return false;
+    auto known = findKnown(key, plan.carried, first);
+    ProductTerm &term = terms.emplace_back();
+    term.key = known.value_or(plan.carried.size());
+    bool isFound = known || (isByte ? findTransposed(key, inner, carrier.extents[0])
+                                    : findOperand(key, keyIndex, inner, carrier.extents[0], plan.carried));
+    return isFound && findWeights(row, element, term.row);
+  };
+  if (!add(carrier.row, carrier.key) || !llvm::all_of(carrier.further, [&](const rows::FactorPair &pair) {
+        return add(pair.row, pair.key);
+      }))
     return false;
-  if (carrier.row.narrow != element)
+  orderWeights();
+  return true;
+}
+
+/// Those weights first that the others are computed from, if there are such.
+void Planner::orderWeights() {
+  auto &weights = plan.weights.back();
+  auto isOf = [&](const rows::Factors &whole, const rows::Factors &other) {
+    SetVector<Operation *> slice;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    (void)getBackwardSlice(other.values[0], &slice, options);
+    return slice.contains(whole.values[0].getDefiningOp());
+  };
+  for (unsigned k = 1; k < weights.size(); ++k)
+    if (llvm::all_of(weights, [&](const rows::Factors &other) { return isOf(weights[k], other); })) {
+      std::swap(weights[0], weights[k]);
+      for (ProductTerm &term : plan.carrierTerms.back())
+        term.row = term.row == 0 ? k : term.row == k ? 0 : term.row;
+      return;
+    }
+}
+
+/// Weights of the carrier that was found last, each once.
+bool Planner::findWeights(const rows::Factors &factors, Type element, unsigned &number) {
+  if (factors.narrow != element)
     return refuse("a computed operand is not rounded to the other's type, as it is without a cast");
+  auto &weights = plan.weights.back();
+  number = llvm::find(weights, factors) - weights.begin();
+  if (number == weights.size())
+    weights.push_back(factors);
   return true;
 }
 
@@ -378,6 +445,11 @@ bool moa::contractsNarrow(ForOp nest) {
     return isNarrow ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
+}
+
+bool moa::isSameElement(LoadOp x, LoadOp y) {
+  return x && y && x.getArray() == y.getArray() && llvm::equal(x.getTerms(), y.getTerms()) &&
+         x.getCoefficients() == y.getCoefficients() && x.getConstant() == y.getConstant();
 }
 
 std::optional<TilePlan> moa::findTiles(ForOp nest, std::string &why) {

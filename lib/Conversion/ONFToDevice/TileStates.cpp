@@ -42,6 +42,16 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
     auto number = dyn_cast<FloatAttr>(constant.getValue());
     return number ? std::optional(number.getValue().convertToDouble()) : std::nullopt;
   }
+  if (isa<arith::TruncFOp, arith::ExtFOp>(op)) {
+    auto number = valueWhere(op->getOperand(0), known);
+    if (!number)
+      return std::nullopt;
+    llvm::APFloat rounded(*number);
+    bool isExact;
+    rounded.convert(cast<FloatType>(op->getResult(0).getType()).getFloatSemantics(),
+                    llvm::APFloat::rmNearestTiesToEven, &isExact);
+    return rounded.convertToDouble();
+  }
   SmallVector<double, 2> operands(2, 0.0);
   if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
     return std::nullopt;
@@ -166,8 +176,9 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     std::string name = AccOp(plan.folded.carriers[k].acc).getName().str();
     names.push_back(name);
-    if (sum.weights)
-      names.push_back("weights_of_" + name);
+    for (Value weights : sum.weights)
+      if (weights)
+        names.push_back("weights_of_" + name);
   }
   return names;
 }
@@ -200,7 +211,7 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
         {fill(identity(code, Monoid::add, carrier.type),
               typeOver(Over::tile(padded(carrier.extents[0])), carrier.type),
               AccOp(carrier.acc).getName()),
-         Value()});
+         {}, Value()});
   return running;
 }
 
@@ -591,14 +602,13 @@ void TileKernel::addOthers(ScalarCode &code, AccOp acc, ValueRange coefficients,
 }
 
 /// A state without axes that adds what this carrier multiplies with.
-std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, const Running &news) {
-  AccOp acc = carrier.acc;
-  if (carrier.row.values.size() != 1 || !carrier.row.divisors.empty())
+std::optional<unsigned> TileKernel::findTerms(AccOp acc, const rows::Factors &factors, const Running &news) {
+  if (factors.values.size() != 1 || !factors.divisors.empty())
     return std::nullopt;
   for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
     AccOp other = scalar.acc;
     if (news.scalars[k].terms && other.getMonoid() == Monoid::add &&
-        rows::getYielded(other.getValue()) == carrier.row.values[0] &&
+        rows::getYielded(other.getValue()) == factors.values[0] &&
         llvm::equal(other.getRefs(), acc.getRefs()) &&
         other.getSingular() == acc.getSingular())
       return k;
@@ -606,13 +616,20 @@ std::optional<unsigned> TileKernel::findTerms(const Carrier &carrier, const Runn
   return std::nullopt;
 }
 
-/// The row operand P of a carrier before it is rounded; 0 where absent.
-Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const Tile &tile,
+/// A row operand P of a carrier before it is rounded; 0 where absent.
+Value TileKernel::weights(ScalarCode &code, const Carrier &carrier, const rows::Factors &factors, const Tile &tile,
                           const Running &news) {
-  if (auto k = findTerms(carrier, news))
+  if (auto k = findTerms(carrier.acc, factors, news))
     return news.scalars[*k].terms;
-  return valuesOf(code, carrier.acc, carrier.row.values, carrier.row.divisors,
+  return valuesOf(code, carrier.acc, factors.values, factors.divisors,
                   cast<TypedAttr>(getIdentity(Monoid::add, carrier.type)), tile, news);
+}
+
+/// Whether a value is a function of another one alone, which is 0 where that is.
+bool TileKernel::isNoneWhereNone(Value value, Value of) {
+  llvm::DenseMap<Value, double> known{{of, 0.0}};
+  auto at = valueWhere(value, known);
+  return at && *at == 0;
 }
 
 /// The states of a pass, those first that tell only which elements are present: what
@@ -691,8 +708,16 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       }
     }
   }
-  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
-    news.sums[k].weights = weights(code, carrier, tile, news);
+  for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers)) {
+    Values &all = news.sums[k].weights;
+    const auto &factors = plan.weights[k];
+    all.assign({weights(code, carrier, factors[0], tile, news)});
+    bool isOne = factors[0].values.size() == 1 && factors[0].divisors.empty();
+    for (const rows::Factors &other : ArrayRef(factors).drop_front())
+      all.push_back(isOne && isNoneWhereNone(other.values[0], factors[0].values[0])
+                        ? Value()
+                        : weights(code, carrier, other, tile, news));
+  }
   if (step.must)
     step.mustSums = withStates(code, step);
   return step;

@@ -434,7 +434,7 @@ LogicalResult TileKernel::run() {
     bool isOperand = false;
     for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})
       for (const TileOperand &operand : *list)
-        isOperand |= operand.load == load;
+        isOperand |= isSameElement(operand.load, load);
     isOperand |= plan.product && plan.product->left.load == load;
     if (isOperand || load.getArray().getType().getRank() == 0)
       return;
@@ -453,19 +453,17 @@ LogicalResult TileKernel::run() {
     return program.getAllNames()[argument];
   };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
-                   int64_t stages, int64_t rows, bool withEmpty,
-                   llvm::function_ref<int64_t(unsigned)> columns) {
-    for (auto [k, operand] : llvm::enumerate(operands)) {
-      auto [across, along] = operand.isTransposed ? std::pair(padded(columns(k)), rows) : std::pair(rows, columns(k));
+                   int64_t stages, int64_t rows, bool withEmpty) {
+    for (const TileOperand &operand : operands) {
+      auto [across, along] =
+          operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
       list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
                               operand.load.getResult().getType(), withEmpty));
     }
   };
-  auto depth = [&](unsigned k) { return plan.folded.scores[k].extent; };
-  rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false, depth);
-  rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true, depth);
-  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true,
-        [&](unsigned k) { return plan.folded.carriers[k].extents[0]; });
+  rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false);
+  rings(plan.keyOperands, keyRings, plan.shape.stages, plan.shape.keys, true);
+  rings(plan.carried, carriedRings, plan.shape.stages, plan.shape.keys, true);
   makeProductRings(code);
   if (Type element = getResultElement(plan)) {
     auto type = RingType::get(b.getContext(), 1, {plan.shape.rows(), getResultColumns(plan)}, element);

@@ -47,19 +47,29 @@ struct TileProduct {
   unsigned carrier = 0;
 };
 
-/// What a nest must be for a kernel of tiles, and its operands.
+/// A product of tiles: numbers of operands. That of the rows is one of the plan's, or of a carrier's weights.
+struct ProductTerm {
+  unsigned row = 0, key = 0;
+};
+
+/// What a nest must be for a kernel of tiles, and its operands, each once.
 struct TilePlan {
   mutable onf::ForOp nest;
   mutable onf::FoldOp fold;
   rows::FoldPlan folded;
   llvm::SmallVector<TileOperand> rowOperands, keyOperands; // of the scores
   llvm::SmallVector<TileOperand> carried;                  // of the carriers
+  /// The products that each score, and each carrier, sums up, and the different weights of each carrier.
+  llvm::SmallVector<llvm::SmallVector<ProductTerm, 1>> scoreTerms, carrierTerms;
+  llvm::SmallVector<llvm::SmallVector<rows::Factors, 1>> weights;
   std::optional<TileProduct> product; // the fold, where it is one; its weights are elements of an array
   /// Folds in front, of the rows that the scores have, over the whole of what they read.
   std::vector<TileProduct> priors;
   TileShape shape;
 };
 
+/// Whether two loads read the same element.
+bool isSameElement(onf::LoadOp x, onf::LoadOp y);
 /// Reads a fold of a nest as a product of tiles, or says why it is none.
 std::optional<TileProduct> findTileProduct(onf::FoldOp fold, std::string &why);
 /// Whether a value is the same for all of 64 rows from a multiple of 64 on.

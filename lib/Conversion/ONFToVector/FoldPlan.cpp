@@ -15,16 +15,17 @@ namespace {
 class Planner {
 public:
   Planner(FoldOp fold, Value laneIndex, Dependence &deps, OnDemand &onDemand,
-          std::string *why, IntegerSums integers)
+          std::string *why, MachineSums sums)
       : fold(fold), lane(laneIndex), key(fold.getBody().getArgument(0)),
-        deps(deps), onDemand(onDemand), why(why), integers(integers) {}
+        deps(deps), onDemand(onDemand), why(why), sums(sums) {}
   std::optional<FoldPlan> run();
 
 private:
   enum class Side { Row, Key, None };
   bool usesState(Value value);
-  bool split(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row,
-             Factors &key);
+  bool split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key);
+  bool splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
+                SmallVectorImpl<FactorPair> &further);
   bool refuse(const Twine &subject, const Twine &reason);
   std::string describeFactors(const Factors &mixed);
   bool planScore(FoldOp inner);
@@ -46,7 +47,7 @@ private:
   Dependence &deps;
   OnDemand &onDemand;
   std::string *why;
-  IntegerSums integers;
+  MachineSums sums;
   FoldPlan plan;
   llvm::DenseMap<Value, unsigned> firstPass;
   llvm::DenseSet<Value> seen; // in the pass being visited
@@ -79,9 +80,7 @@ bool Planner::refuse(const Twine &subject, const Twine &reason) {
 /// Splits the product a state adds into a factor of the rows and one of the
 /// keys; a / b counts as a · (1 / b). With a type to round to, the two operands
 /// stay as they are written; otherwise the factors are regrouped.
-bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
-                    Factors &row, Factors &key) {
-  Value term = getYielded(acc.getValue());
+bool Planner::split(AccOp acc, Value term, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key) {
   bool rounds = roundsOperands(acc);
   SmallVector<std::pair<Value, bool>> factors{{term, false}};
   for (unsigned k = 0; k != factors.size();) {
@@ -115,6 +114,47 @@ bool Planner::split(AccOp acc, llvm::function_ref<Side(Value)> side,
   return true;
 }
 
+/// x of a computed value that is rounded to 16 bits and widened again.
+static Value getRounded(Value value) {
+  auto widened = value.getDefiningOp<arith::ExtFOp>();
+  auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
+  return rounded && rounded.getIn().getType() == value.getType() ? rounded.getIn() : Value();
+}
+
+/// The products of a term that is a sum of some, each with one factor of the rows and one of the keys, in order. What
+/// a computed factor is rounded to, it says.
+bool Planner::splitSum(AccOp acc, llvm::function_ref<Side(Value)> side, Factors &row, Factors &key,
+                       SmallVectorImpl<FactorPair> &further) {
+  SmallVector<Value> terms{getYielded(acc.getValue())};
+  for (unsigned k = 0; sums.ofProducts && !roundsOperands(acc) && k != terms.size();) {
+    auto sum = terms[k].getDefiningOp<arith::AddFOp>();
+    if (!sum) {
+      ++k;
+      continue;
+    }
+    terms[k] = sum.getLhs();
+    terms.insert(terms.begin() + k + 1, sum.getRhs());
+  }
+  for (auto [k, term] : llvm::enumerate(terms)) {
+    FactorPair pair;
+    if (!split(acc, term, side, k == 0 ? row : pair.row, k == 0 ? key : pair.key))
+      return false;
+    if (terms.size() == 1)
+      return true;
+    Factors &rows = k == 0 ? row : pair.row, &keys = k == 0 ? key : pair.key;
+    if (rows.values.size() != 1 || keys.values.size() != 1 || !rows.divisors.empty() || !keys.divisors.empty())
+      return false;
+    for (Factors *factors : {&rows, &keys})
+      if (Value rounded = getRounded(factors->values[0])) {
+        factors->narrow = cast<arith::ExtFOp>(factors->values[0].getDefiningOp()).getIn().getType();
+        factors->values[0] = rounded;
+      }
+    if (k != 0)
+      further.push_back(pair);
+  }
+  return true;
+}
+
 /// What is wrong with a product whose factors are not each of the rows or of the keys.
 std::string Planner::describeFactors(const Factors &mixed) {
   std::string names = "'" + getIndexName(lane).str() + "' and '" + getIndexName(key).str() + "'";
@@ -143,7 +183,7 @@ static Value getFloat(Value integer) {
 
 /// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as one float.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
-  if (integers.asFloats && !score.value)
+  if (sums.asFloats && !score.value)
     return refuse(subject, "is a sum of integers that is read as such, not as one f32(…)");
   for (const Factors *factors : {&score.row, &score.key}) {
     LoadOp load = factors->values.size() == 1 ? getReadElement(factors->values[0]) : LoadOp();
@@ -175,7 +215,7 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, "is empty");
   AccOp acc = accs[0];
   Type type = acc.getResult().getType();
-  bool isInteger = type.isIndex() && *expr->getConstant() <= integers.mostTerms;
+  bool isInteger = type.isIndex() && *expr->getConstant() <= sums.mostTerms;
   if (acc.getMonoid() != Monoid::add || !(type.isF32() || type.isF64() || isInteger) ||
       !acc.getRefs().empty() || !acc.getExtents().empty())
     return refuse(subject, "is no sum of f32 or f64");
@@ -190,7 +230,7 @@ bool Planner::planScore(FoldOp inner) {
   Value value = isInteger ? getFloat(result) : result;
   Score score{inner, value, type, *expr->getConstant(), {}, {}, {}};
   Factors mixed;
-  bool ok = split(acc, [&](Value factor) {
+  bool ok = splitSum(acc, [&](Value factor) {
     if (usesState(factor) || (deps.on(factor, lane) && deps.on(factor, key))) {
       mixed.values.push_back(factor);
       return Side::None;
@@ -198,7 +238,7 @@ bool Planner::planScore(FoldOp inner) {
     if (deps.on(factor, lane))
       return Side::Row;
     return deps.on(factor, key) || deps.on(factor, k) ? Side::Key : Side::Row;
-  }, score.row, score.key);
+  }, score.row, score.key, score.further);
   if (!ok || score.row.empty() || score.key.empty())
     return refuse(subject, describeFactors(mixed));
   if (isInteger && !checkInteger(score, subject))
@@ -206,6 +246,9 @@ bool Planner::planScore(FoldOp inner) {
   seen.clear();
   for (const auto &factors : {score.row.values, score.row.divisors})
     for (Value factor : factors)
+      collectRowLoads(factor, k, [&](LoadOp load) { score.rowLoads.push_back(load); });
+  for (const FactorPair &pair : score.further)
+    for (Value factor : pair.row.values)
       collectRowLoads(factor, k, [&](LoadOp load) { score.rowLoads.push_back(load); });
   plan.scores.push_back(score);
   return true;
@@ -229,18 +272,18 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     carrier.extents.push_back(*expr->getConstant());
   }
   auto indices = acc.getValue().getArguments();
-  bool ok = split(acc, [&](Value factor) {
+  bool ok = splitSum(acc, [&](Value factor) {
     bool carried = llvm::any_of(
         indices, [&](Value index) { return deps.on(factor, index); });
     if (!carried)
       return Side::Row;
     return deps.on(factor, lane) || usesState(factor) ? Side::None : Side::Key;
-  }, carrier.row, carrier.key);
+  }, carrier.row, carrier.key, carrier.further);
   if (!ok)
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
   for (const Carrier &other : plan.carriers)
-    if (other.row == carrier.row && other.pass == pass && other.type == type &&
+    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() && other.pass == pass && other.type == type &&
         other.acc.getRefs() == acc.getRefs() &&
         other.acc.getSingular() == acc.getSingular())
       carrier.operand = other.operand;
@@ -374,8 +417,8 @@ std::optional<FoldPlan> Planner::run() {
 
 std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why, IntegerSums integers) {
-  return Planner(fold, laneIndex, deps, onDemand, why, integers).run();
+                                 std::string *why, MachineSums sums) {
+  return Planner(fold, laneIndex, deps, onDemand, why, sums).run();
 }
 
 StringRef getIndexName(Value index) {

@@ -6,6 +6,8 @@
 //   scores    s(i, j) = Σ_k u(i, k) · v(j, k)      an inner fold
 //   carriers  t(i, d) = ⊕_j p(i, j) · g(j, d)      a state that carries axes
 //
+// Where the machine adds several products up in one sum, a term may be a sum of products.
+//
 // The states are then computed block by block in *passes*: pass 0 those that
 // need no other state, pass n+1 those whose refs are known after pass n. With
 // d' = d ⊛ (the block's d), a state becomes c(d, d') ⊗ t ⊕ ⊕_j F(j, d').
@@ -36,15 +38,22 @@ struct Factors {
 
 // Ops are handles whose accessors are not const, hence `mutable`.
 
-/// Which sums of products of i8 are scores: of so many terms or fewer, all of them or those
-/// that are read as one float.
-struct IntegerSums {
+/// Which contractions a machine takes. Sums of products of i8: of so many terms or fewer, all of them or those
+/// that are read as one float. And whether a term may be a sum of several products, whose computed operands say
+/// themselves what they are rounded to.
+struct MachineSums {
   int64_t mostTerms = 0;
   bool asFloats = false;
+  bool ofProducts = false;
 };
 
 /// What tensor cores take.
-inline constexpr IntegerSums kSumsAsFloats{std::numeric_limits<int64_t>::max(), true};
+inline constexpr MachineSums kTensorSums{std::numeric_limits<int64_t>::max(), true, true};
+
+/// A product of a factor of the rows and one of the keys.
+struct FactorPair {
+  Factors row, key;
+};
 
 /// s(i, j) = Σ_k row(i, k) · key(j, k), an inner fold.
 struct Score {
@@ -56,6 +65,7 @@ struct Score {
   int64_t extent;
   Factors row, key;
   llvm::SmallVector<onf::LoadOp, 1> rowLoads; // of (i, k), contiguous along k
+  llvm::SmallVector<FactorPair, 0> further{}; // products of the same sum
   bool isInteger() const { return type.isIndex(); }
 };
 
@@ -67,6 +77,7 @@ struct Carrier {
   llvm::SmallVector<int64_t, 2> extents;
   Factors row, key;
   unsigned operand = 0; // number of the row operand; equal ones are shared
+  llvm::SmallVector<FactorPair, 0> further{}; // products of the same sum
 };
 
 /// A state without axes.
@@ -95,7 +106,7 @@ struct FoldPlan {
 /// axes from being a carrier, and is left alone where nothing does.
 std::optional<FoldPlan> planFold(onf::FoldOp fold, mlir::Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
-                                 std::string *why = nullptr, IntegerSums integers = {});
+                                 std::string *why = nullptr, MachineSums sums = {});
 
 /// The user's name of a loop index, of a fold's, a nest's or a state's axis.
 llvm::StringRef getIndexName(mlir::Value index);

@@ -24,7 +24,7 @@ unsigned countChains(onf::ForOp nest, BlockArgument axis) {
   rows::Dependence deps;
   unsigned chains = 0;
   for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
-    auto plan = rows::planFold(fold, axis, deps, onDemand, nullptr, rows::kSumsAsFloats);
+    auto plan = rows::planFold(fold, axis, deps, onDemand, nullptr, rows::kTensorSums);
     chains += plan && !plan->scores.empty() && !plan->carriers.empty();
   }
   return chains;

@@ -50,8 +50,12 @@ Operation *FragmentStorage::getEnd(Operation *user, Value fragment) {
   if (!contract || contract.getA() != fragment)
     return user;
   for (Operation *reader : contract.getResult().getUsers())
-    if (isa<device::AwaitOp>(reader) && reader->getBlock() == user->getBlock())
-      return reader;
+    if (reader->getBlock() == user->getBlock()) {
+      if (isa<device::AwaitOp>(reader))
+        return reader;
+      if (auto next = dyn_cast<device::ContractOp>(reader); next && next.getC() == contract.getResult())
+        return getEnd(next, next.getA()); // which is awaited behind both
+    }
   return user->getBlock()->getTerminator();
 }
 
@@ -135,6 +139,9 @@ void FragmentStorage::unite(Value x, Value y, bool isRequired) {
 void FragmentStorage::joinRequired(Operation *op) {
   if (auto await = dyn_cast<device::AwaitOp>(op))
     unite(await.getFragment(), await.getResult(), /*isRequired=*/true);
+  if (auto contract = dyn_cast<device::ContractOp>(op))
+    if (contract.getC() && contract.getC().getDefiningOp<device::ContractOp>())
+      unite(contract.getC(), contract.getResult(), /*isRequired=*/true);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     for (auto [argument, result] : llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
       unite(argument, result, /*isRequired=*/true);

@@ -147,6 +147,20 @@ device.program @contract_c5 attributes {symbols = [], requires = [], arg_names =
   }
 }
 
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+!acc = !device.fragment<[64, 64], f32, #acc>
+device.program @contract_c6 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %c0 = arith.constant 0 : index
+    %a = device.shared : !device.ring<1, [64, 64], bf16>
+    %b = device.shared : !device.ring<1, [64, 64], bf16>
+    %s = device.contract %a rows %c0 by %b[%c0] transposed : !device.ring<1, [64, 64], bf16>, !device.ring<1, [64, 64], bf16> -> !acc
+    // expected-error @below {{expects that nothing else reads the sum of another contraction that it continues (C6)}}
+    %t = device.contract %a rows %c0 by %b[%c0] transposed plus %s : !acc : !device.ring<1, [64, 64], bf16>, !device.ring<1, [64, 64], bf16> -> !acc
+    %u = device.await %s pending 1 : !acc
+  }
+}
+
 // -----
 
 #acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>

@@ -5,6 +5,13 @@
 // RUN: moa-run %s --target=device --random 1 N=1 M=1 --interleaving=5 | FileCheck %s --check-prefix=RIGHT
 // RIGHT: run {{.*}} in the interpreter
 
+// A contraction may continue the sum of one that is on its way: (q·k) + (q·k), of which the awaited one is the second.
+// RUN: sed 's|%%raw = device.await %%started|%%more = device.contract %%queries rows %%offset by %%keys[%%stage] transposed plus %%started : !tile : !queries, !keys -> !tile\n        %%raw = device.await %%more|' %s > %t.mlir
+// RUN: moa-run %t.mlir --target=device --random 1 N=200 M=300 | FileCheck %s --check-prefix=RIGHT
+// RUN: sed -i 's/await %%more/await %%started/' %t.mlir
+// RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=CONTINUED
+// CONTINUED: 'device.contract' op expects that nothing else reads the sum of another contraction that it continues (C6)
+
 // A result is used, and a sum, before the contraction has been awaited; an await that
 // does not cover it, or none at all; and a stage that is let go too early.
 // RUN: sed 's/(%%raw)/(%%started)/' %s > %t.mlir

@@ -133,6 +133,31 @@ TEST(TileShapes, Needs) {
   EXPECT_EQ(needs.scores, 2 * 32);
 }
 
+TEST(TileShapes, SumsOfProducts) {
+  // Three products of two operands on each side: what they add up of a tile is apart.
+  GpuNest nest = weightedSum(128, 128);
+  TileShape shape = shapeOf(2, 64);
+  TileNeeds one = tileNeeds(*nest.fold, shape);
+  TileCost single = tileCost(nest, shape, h200());
+  for (TileColumns *columns : {&nest.fold->depths[0], &nest.fold->widths[0]}) {
+    columns->products = 3;
+    columns->rowOperands = columns->keyOperands = 2;
+  }
+  nest.fold->weights = 2;
+  TileNeeds needs = tileNeeds(*nest.fold, shape);
+  EXPECT_EQ(needs.rowBytes, 2 * one.rowBytes);
+  EXPECT_EQ(needs.stageBytes, 2 * one.stageBytes);
+  EXPECT_EQ(needs.otherBytes, 2 * one.otherBytes);
+  EXPECT_EQ(needs.sums, 2 * one.sums);
+  EXPECT_EQ(needs.scores, one.scores);
+  EXPECT_EQ(needs.weights, 2 * one.weights);
+  EXPECT_EQ(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
+  TileCost cost = tileCost(nest, shape, h200());
+  EXPECT_DOUBLE_EQ(cost.tensor, 3 * single.tensor);
+  EXPECT_GT(cost.issue, single.issue);
+  EXPECT_DOUBLE_EQ(cost.copy, 2 * single.copy);
+}
+
 TEST(TileShapes, RegistersOfARole) {
   auto registers = [](int64_t warpgroups) {
     TileShape shape = shapeOf(warpgroups, 64);
