@@ -134,7 +134,8 @@ class Bound(unittest.TestCase):
             self.check(names, run, *attention(q, k, v), epsilon)
             self.assertIn(1, run["O_plan"])
             self.assertNotIn(1, run["O_plan"][np.isinf(run["O_bound"][:, 1])])
-            self.assertIn(0, run["O_plan"])
+            self.assertIn(2, run["O_plan"])  # of sums of two floats, whose bounds are near that of the nest as written
+            self.assertLess((run["O_bound"][:, 2] - run["O_bound"][:, 0]).min(), 2e-4)
 
     def test_results_in_f16(self):
         """Results whose least numbers are large: what may be below them is half of what a tolerance allows. Values of
@@ -148,7 +149,7 @@ class Bound(unittest.TestCase):
         exact, magnitude = attention(q, k, v)
         self.assertTrue((magnitude < 2.0 ** -25).any() and (magnitude > 1).any())
         for epsilon in (6e-2, 1e-3):
-            run = self.run_kernel(NARROW % epsilon, {"Q": q, "K": k, "V": v})
+            run = self.run_kernel(NARROW % epsilon, {"Q": q, "K": k, "V": v}, plans=2 if epsilon > 2.0 ** -7 else 1)
             self.check(names, run, exact, magnitude, epsilon, least=2.0 ** -24)
             self.assertEqual(run["O"].dtype, np.float16)
             # Without the least number nothing would be shown: elements that are all error.
@@ -156,7 +157,7 @@ class Bound(unittest.TestCase):
             if epsilon == 1e-3:  # the rounding of f16 twice
                 self.assertEqual(set(run["O_plan"]), {NOT_SHOWN})
                 continue
-            self.assertEqual(set(run["O_plan"]), {1, 0})
+            self.assertEqual(set(run["O_plan"]), {1, 2})
             self.assertGreater(run["O_bound"].min(), 2 * 2.0 ** -11)
             self.assertLess(run["O_bound"].min(), 2 * 2.0 ** -11 + 1e-3)
 
@@ -247,11 +248,12 @@ class Bound(unittest.TestCase):
                 json.dump({"plans": {"k.O": [1, 1, 0]}}, file)
             run = self.run_and_check_code(
                 mt.make_kernel(PLAIN % 5e-2, flags=("--decisions", "--plans", self.table)),
-                {**inputs, "scale": SCALE}, {"O": q.shape, "O_plan": (3,), "O_bound": (3, 2)})
+                {**inputs, "scale": SCALE}, {"O": q.shape, "O_plan": (3,), "O_bound": (3, 3)})
         finally:
             with open(self.table, "w") as file:
                 file.write(whole)
-        self.assertEqual(list(run["O_plan"]), [1, 0 if run["O_bound"][1, 0] <= 5e-2 else NOT_SHOWN, 0])
+        self.assertLess(run["O_bound"][1, 2], 5e-2)
+        self.assertEqual(list(run["O_plan"]), [1, 2, 0])
         exact, magnitude = attention(q, k, v)
         self.assertTrue((errors(run["O"], exact, magnitude)[[0, 2]] <= 5e-2).all())
         self.assertGreater(run["O_bound"][1, 1], 5e-2)

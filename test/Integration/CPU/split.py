@@ -17,7 +17,7 @@ import moa_testing as mt
 sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
 import families  # noqa: E402
 
-ROWS = 600 if mt.TARGET != "device" else 260
+ROWS = 300 if mt.TARGET != "device" else 260
 NOT_SHOWN = -1
 
 PLAIN = """
@@ -201,7 +201,7 @@ class Split(unittest.TestCase):
         q, k, v = q * scales, k / scales, v.copy()
         v[0] *= np.float32(1e8)
         v[2] *= np.float32(1e25)
-        v[3] *= np.float32(1e-15)
+        v[3] *= np.float32(1e-4)
         run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v})
         self.check(run, attention(q, k, v, 0.25)[0], [1, 1, 0, 1, 1], 5e-6)
 
@@ -226,10 +226,10 @@ class Split(unittest.TestCase):
         """A plan that a table asks for is not taken where the sample finds more than is allowed."""
         q, k, v = heads(["normal", "large_scores"])
         q[1] *= 30
-        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, "2e-6" + SAMPLED)
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, "1e-6" + SAMPLED)
         self.assertEqual(run["O_plan"][1], 0)
-        self.assertGreater(run["O_estimate"][1, 0], 2e-6)
-        plain = mt.make_kernel(PLAIN % ("2e-6" + SAMPLED), flags=("--disable-rule=precision",))
+        self.assertGreater(run["O_estimate"][1, 0], 1e-6)
+        plain = mt.make_kernel(PLAIN % ("1e-6" + SAMPLED), flags=("--disable-rule=precision",))
         plain = plain.run({"Q": q, "K": k, "V": v, "scale": 0.25}, {"O": q.shape})
         self.assertEqual(run["O"][1].tobytes(), plain["O"][1].tobytes())
 
@@ -238,18 +238,17 @@ class Split(unittest.TestCase):
         q, k, v = heads(["diffuse", "normal", "large_scores"], 260, 260)
         rng = np.random.default_rng(2)
         v *= np.float32(2.0) ** rng.integers(-30, 10, v.shape)
-        for within, plans in (("1e-3", [1, 1]), ("3e-4", [1, 0]), ("1e-5", [NOT_SHOWN] * 2)):
+        for within, plans in (("1e-3", [1, 1, 0]), ("4e-4", [1, 1, NOT_SHOWN]), ("3e-4", [0, 0, NOT_SHOWN])):
             run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, within, check=False)
             exact, magnitude = attention(q, k, v, 0.25)
             found = (np.abs(run["O"] - exact) / magnitude).max((1, 2))
             print(found, run["O_bound"])
-            self.assertEqual(len(set(run["O_plan"][:2]) - {1, 0, NOT_SHOWN}), 0)
             for h in range(3):
                 bounds, plan = run["O_bound"][h], run["O_plan"][h]
                 taken = 1 if bounds[1] <= float(within) else 0 if bounds[0] <= float(within) else NOT_SHOWN
                 self.assertEqual(plan, taken)
                 self.assertLessEqual(found[h], bounds[max(plan, 0)])
-            self.assertEqual(run["O_plan"][0], plans[0])
+            self.assertEqual(list(run["O_plan"]), plans)
             self.assertLess(found.max(), 1e-4)
 
 
