@@ -7,7 +7,8 @@
 on families of benchmarks/accuracy. Magnitudes, samples and rounding are part of the times. Printed are medians of interleaved launches, the
 speed of the exact kernel being 1, of how many heads results differ from its (those that took fewer bits), the largest relative L2 error of
 a head and the largest error of an element relative to |P|·|V|, both on 128 rows against float64. With --kernels, the time of each kernel of
-a launch. Two further lines are PyTorch's attention of f32 inputs, and the same where its matrix products may take TF32.
+a launch. Two further lines are PyTorch's attention of f32 inputs, and the same by matrix products in TF32, as its fused kernels take
+none: scores are in memory then.
 """
 import argparse
 import ctypes
@@ -16,6 +17,8 @@ import statistics
 import sys
 
 import torch
+
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from eight_bits import SHAPES
 from run import Kernel, measure
@@ -31,7 +34,8 @@ def torch_attention(q, k, v, scale, output, takes_tf32):
     """A launch of PyTorch's attention; what it gives stands in output afterwards."""
     def run():
         torch.backends.cuda.matmul.allow_tf32 = takes_tf32
-        output.copy_(torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale))
+        with sdpa_kernel(SDPBackend.MATH if takes_tf32 else SDPBackend.EFFICIENT_ATTENTION):
+            output.copy_(torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale))
     return run
 
 

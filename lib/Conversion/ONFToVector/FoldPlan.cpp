@@ -283,7 +283,8 @@ bool Planner::planCarrier(AccOp acc, unsigned pass) {
     return refuse(subject, "is no sum of products of a weight and a factor along its axis");
   carrier.operand = plan.operands;
   for (const Carrier &other : plan.carriers)
-    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() && other.pass == pass && other.type == type &&
+    if (other.row == carrier.row && carrier.further.empty() && other.further.empty() &&
+        other.pass == pass && other.type == type &&
         other.acc.getRefs() == acc.getRefs() &&
         other.acc.getSingular() == acc.getSingular())
       carrier.operand = other.operand;
