@@ -131,9 +131,9 @@ bool KeyClasses::plan(std::string &why) {
   }
   if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why))
     return false;
-  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < fewest; };
+  auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < from(); };
   if (isShort(rows()) || isShort(numKeys())) {
-    why = "rows or keys are known to be fewer than " + std::to_string(fewest);
+    why = "rows or keys are known to be fewer than " + std::to_string(from());
     return false;
   }
   SmallVector<Value> approximate{score().fold.getResult(0)};
@@ -800,7 +800,7 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
 void KeyClasses::run() {
   note();
   addDecisionResults();
-  addCondition(fewest);
+  addCondition(from());
   addRadius();
   addPilot();
   addClasses();

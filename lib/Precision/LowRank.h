@@ -133,6 +133,11 @@ private:
     int64_t constant = 0;
   };
 
+  /// From so many rows and keys on it is tried. Where nothing else is asked for, rows that bound keys have more, as sums
+  /// up to each block of them are written and read: on an H200 it takes longer than what it saves at 32,768, and wins
+  /// from a quarter to two thirds at 131,072 (benchmarks/gpu/NOTES.md).
+  int64_t from() { return isBounded() && fewest == kFrom ? 4 * kFrom : fewest; }
+  static constexpr int64_t kFrom = 32768; // the pass's own
   int64_t fewest;
   Bound bound;
   mlir::Value blockFrom, blockKeys;            // by block, of the keys that all of its rows have, and not of the one before
