@@ -284,10 +284,10 @@ class Bound(unittest.TestCase):
     def test_without_a_table(self):
         """On a CPU there are no plans without one."""
         q, k, v = arrays_of(["diffuse", "large_scores"])
-        plans = 0 if mt.TARGET in ("cpu", "record") else 1
+        plans = 0 if mt.TARGET in ("cpu", "record") else 2
         run = self.run_kernel(PLAIN % 2e-2, {"Q": q, "K": k, "V": v}, table=False, plans=plans)
         self.check(["diffuse", "large_scores"], run, *attention(q, k, v), 2e-2)
-        self.assertEqual(run["O_plan"][0], plans)
+        self.assertEqual(run["O_plan"][0], min(plans, 1))
 
 
 if __name__ == "__main__":
