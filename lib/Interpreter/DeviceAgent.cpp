@@ -39,7 +39,11 @@ bool Agent::special(Operation *op) {
         auto roles = dyn_cast<device::SpecializeOp>(op);
         if (!roles || !runRoles || !isTogether(op))
           return Threads::special(op);
-        return runRoles(roles), true;
+        Value condition = roles.getCondition();
+        std::optional<int64_t> runs = condition ? getUniform(condition, op) : 1;
+        if (runs && *runs)
+          runRoles(roles);
+        return true;
       });
 }
 

@@ -44,10 +44,11 @@ struct Options {
 
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
 /// each, or for all that the axis `across` tells apart, as tensor cores want it. `largest` are the
-/// magnitudes of the rows then, that axis last.
+/// magnitudes of the rows then, that axis last. Where that one scale was found from a part of the rows, `beyond` is
+/// 1 if some row has an element that is much too large for it, and 0 otherwise.
 /// What rounding to 16 bits leaves may be a second array, `rest`, in 16 bits too.
 struct Rounded {
-  mlir::Value data, scale, largest, rest;
+  mlir::Value data, scale, largest, beyond, rest;
   std::optional<unsigned> across;
 };
 
@@ -219,6 +220,8 @@ private:
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
   mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by);
+  /// Whether what is too large for a scale is found out behind it: by the sample, not by a table or by a pilot's few rows.
+  bool scalesOfPart() { return needsEstimates() && !isSmall; }
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
@@ -248,6 +251,7 @@ private:
   std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted; // where the pilot is computed
+  bool isSmall = false; // whether this is the pilot
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
@@ -304,6 +308,8 @@ mlir::Value loadAt(Code &at, const Operand &operand, mlir::Value array, mlir::Va
 /// The scale of the row that it reads, and the row's largest magnitude.
 mlir::Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 mlir::Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
+/// Whether a row of those with that scale has an element beyond it, as 0 or 1.
+mlir::Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, mlir::IRMapping &map);
 
 } // namespace moa::precision
 

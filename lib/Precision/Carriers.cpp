@@ -15,6 +15,8 @@ static constexpr double kLargest = 448;
 static constexpr double kWeightScale = 32;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
 static constexpr int64_t kKeyParts = 128, kMultiple = 16;
+/// How much larger values may be than the largest of a part of the keys: floats are as exact in smaller steps.
+static constexpr double kRoom = 2;
 /// Keys that an index of a fold takes, so that their loads are in flight together.
 static constexpr int64_t kAtOnce = 8;
 
@@ -41,7 +43,7 @@ static SymExpr getFilled(const SymExpr &keys) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448, and 0 behind the last key.
+/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key.
 RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   auto array = cast<BlockArgument>(carrier.load.getArray());
   auto type = cast<ArrayType>(array.getType());
@@ -90,6 +92,9 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     return at.make<arith::SubFOp>(x, at.load(values.mean.array, indexed(outer, column, Value())));
   };
   size_t outer = others.size();
+  // The scale may be that of some keys where every row of the sample sees all keys: a value beyond it becomes NaN, and so
+  // do all rows, and no plan is taken.
+  bool isPart = scalesOfPart() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
   auto [partNames, partExtents] = list("p", editor.text(SymExpr(kKeyParts)), /*isLast=*/false);
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
   editor.addNest(partNames, partExtents, &tried, [&](Code &code, ValueRange at) {
@@ -97,7 +102,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
     Value last = code.make<arith::SubIOp>(count, code.index(1));
     // A part may reach into the next ones, so that nothing is asked of a key, and several are read at once.
-    SymExpr longest = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
+    SymExpr longest = isPart ? SymExpr(1)
+                             : SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
     Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &) {
       Value first = in.make<arith::AddIOp>(start, in.make<arith::MulIOp>(t, in.index(kAtOnce))), most;
       for (int64_t k = 0; k < kAtOnce; ++k) {
@@ -123,6 +129,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
       }
       return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
+    if (isPart)
+      largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
     Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
     auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
     Value most = code.real(kLargest);
@@ -137,6 +145,10 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
     Value x = read(code, at.take_front(outer), at[outer], key);
     Value scaled = code.make<arith::MulFOp>(x, code.load(inverse, at.drop_back()));
+    if (isPart) {
+      Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), code.real(kLargest));
+      scaled = code.make<arith::SelectOp>(fits, scaled, code.real(NAN));
+    }
     code.store(code.make<arith::SelectOp>(isKey, scaled, zero), values.data, at);
   });
   return values;

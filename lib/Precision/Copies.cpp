@@ -82,6 +82,10 @@ Value loadScale(Code &at, const Operand &operand, const Rounded &rounded, IRMapp
   return loadAs(at, operand.load, rounded.scale, placesWithout(operand.rank(), without), map);
 }
 
+Value loadBeyond(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
+  return loadAs(at, operand.load, rounded.beyond, placesWithout(operand.rank(), {operand.axis, *rounded.across}), map);
+}
+
 Value loadLargest(Code &at, const Operand &operand, const Rounded &rounded, IRMapping &map) {
   if (!rounded.across)
     return loadScale(at, operand, rounded, map);

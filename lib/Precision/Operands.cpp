@@ -10,6 +10,14 @@ namespace moa::precision {
 /// The largest magnitude of a rounded element, in steps.
 static constexpr double kSteps = 127;
 
+/// Rows that the scale of all is found from, at equal distances, and how much larger than their largest element others
+/// may be before they are rounded to what that is: a 512th of normal numbers has a maximum of 4.4 deviations, all
+/// 2^21 of one of 5.1. Rounding costs the more, the larger the room.
+static constexpr int64_t kScaleRows = 512;
+static constexpr double kRoom = 1.25;
+/// What is larger than so many times that is off by as much as it weighs; where there is such a row, the plan is not taken.
+static constexpr double kBeyond = 1.25;
+
 /// Elements that an index of a fold takes, so that their loads are in flight together.
 static constexpr int64_t kAtOnce = 16;
 
@@ -225,31 +233,77 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       at.store(nearestInteger(at, read(at, row, k[0]), inverse), result.data, indicesOf(row, k[0]));
     });
   };
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
-    Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+  auto largestOf = [&](Code &code, ValueRange row) {
+    return code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
     })[0];
-    if (beside)
-      beside(code, row);
-    if (across)
-      return code.store(largest, result.largest, lastOf(SmallVector<Value>(row)));
-    auto [step, inverse] = stepOf(code, largest);
-    code.store(step, result.scale, row);
-    storeRow(code, row, inverse);
-  });
+  };
+  auto withRow = [&](ValueRange others, Value number) {
+    SmallVector<Value> row(others);
+    row.insert(row.begin() + place, number);
+    return row;
+  };
+  auto withoutRow = [&](ValueRange row) {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place);
+    return others;
+  };
+  bool isPart = across && scalesOfPart();
+  if (!isPart)
+    editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+      Value largest = largestOf(code, row);
+      if (beside)
+        beside(code, row);
+      if (across)
+        return code.store(largest, result.largest, lastOf(SmallVector<Value>(row)));
+      auto [step, inverse] = stepOf(code, largest);
+      code.store(step, result.scale, row);
+      storeRow(code, row, inverse);
+    });
   if (!across)
     return result;
-  Value parts = addPartsOf(result.largest, scaleNames, scaleExtents);
+  Value some, limit; // the magnitudes of the rows of a part, and the largest one that the scale holds
+  if (isPart) {
+    SmallVector<Attribute> someNames(scaleNames), someExtents(scaleExtents);
+    someNames.push_back(editor.text("s"));
+    someExtents.push_back(editor.text(SymExpr(kScaleRows)));
+    some = editor.addTemporary((name + "_some").str(), someExtents, b.getF32Type());
+    limit = editor.addTemporary((name + "_limit").str(), scaleExtents, b.getF32Type());
+    editor.addNest(someNames, someExtents, &tried, [&](Code &code, ValueRange at) {
+      Value count = code.extent(type.getExtent(*across));
+      Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
+      code.store(largestOf(code, withRow(at.drop_back(), number)), some, at);
+    });
+  }
+  Value parts = isPart ? some : addPartsOf(result.largest, scaleNames, scaleExtents);
   editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value largest = largestOfParts(code, parts, others);
+    if (isPart) {
+      largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+      code.store(largest, limit, others);
+    }
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
     code.store(back, inverse, others);
   });
   editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place);
-    storeRow(code, row, code.load(inverse, others));
+    if (isPart) {
+      code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+      if (beside)
+        beside(code, row);
+    }
+    storeRow(code, row, code.load(inverse, withoutRow(row)));
+  });
+  if (!isPart)
+    return result;
+  // Not at most the limit is NaN too, and infinity is at most itself.
+  parts = addPartsOf(result.largest, scaleNames, scaleExtents);
+  result.beyond = editor.addTemporary((name + "_beyond").str(), scaleExtents, b.getI32Type());
+  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = code.make<arith::MulFOp>(code.load(limit, others), code.real(kBeyond));
+    most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largestOfParts(code, parts, others), most);
+    code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
   });
   return result;
 }
@@ -286,7 +340,8 @@ Value Adapter::addReach(const Score &score, Value rows) {
 }
 
 /// Errors of scores that are not small against 1 change those rows by much in which keys are nearly as large as the
-/// largest, and where scores are so large, these rows are few.
+/// largest, and where scores are so large, these rows are few. So are rows with elements beyond what the scale holds, and
+/// those that see keys with such elements.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
   if (plans[plan - 1].half)
     return Value();
@@ -304,15 +359,24 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
     // Keys may have one step.
     SymExpr steps = keys.across ? SymExpr(1) : *SymExpr::parse(score.outer.getExtent());
     const Score &of = score;
-    Value step = code.fold("m", steps, [&](Code &in, Value m, Value &there) {
+    Code::Values most = code.fold("m", steps, [&](Code &in, Value m, Value &there) {
       there = present;
       IRMapping map;
       SmallVector<Value> indices(head);
       indices.push_back(in.index(0));
       map.map(nest.getBody().getArguments(), indices);
       map.map(of.outer.getBody().getArgument(0), m);
-      return SmallVector<Code::Term>{{Monoid::max, "step", loadScale(in, of.key, keys, map)}};
-    })[0];
+      SmallVector<Code::Term> terms{{Monoid::max, "step", loadScale(in, of.key, keys, map)}};
+      for (const Operand *operand : {&of.row, &of.key})
+        if (Rounded limited = rounded(*operand); limited.beyond)
+          terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
+      return terms;
+    });
+    Value step = most[0];
+    for (Value beyond : llvm::drop_begin(most)) {
+      Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
+      any = any ? code.make<arith::OrIOp>(any, is) : is;
+    }
     // Roundings are within half a step, evenly: its square / 12 is their mean square.
     Value error = code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square);
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, error, code.real(kMuch * kMuch * 12));

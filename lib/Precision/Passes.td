@@ -26,7 +26,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     near enough to those of the nest as it was, on 64 rows. In front of both stand the nests that
     round operands (integers with the largest magnitude / 127 as the step, of one row, or with `sums` of all
     rows that share the other indices where rows are an axis of their own; keys less a vector near
-    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md), pick the
+    their mean; values, where it is large, less theirs: laws B1 to B3 of docs/Errors.md; with `sums` and a sample
+    the largest magnitude is that of some rows, with room for others, and an index with an element that is far beyond
+    it does not take the plan), pick the
     rows of the sample, compute it by every plan in parts of 2,048 indices of the fold, compare, and decide; those that run over
     the same and do not need one another are one. They run where there are `fewest` rows and
     indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing

@@ -174,6 +174,7 @@ void Adapter::addPilot() {
   Adapter small(kernel, nest, options);
   small.sampleNames = sampleNames, small.sampleExtents = sampleExtents;
   small.sampleExtents.back() = editor.text(SymExpr(kPilotRows));
+  small.isSmall = true;
   small.plans = plans;
   small.tried = small.sampled = where;
   small.results = results;

@@ -276,17 +276,18 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
   let description = [{
     The first `warpgroups` warpgroups of the block run `consumer`, the last one runs `producer`;
     each role gets its number of registers per thread. Inside `producer` one thread of the
-    warpgroup is active.
+    warpgroup is active. A block whose `condition` does not hold, which is the same in all of its threads,
+    ends before it has set up anything.
 
-        device.specialize consumers 2 registers 240 { … } producer registers 24 { … }
+        device.specialize if %chosen consumers 2 registers 240 { … } producer registers 24 { … }
 
     Constraint: the block has 128·(warpgroups + 1) threads (C1).
   }];
   let arguments = (ins I64Attr:$warpgroups, I64Attr:$consumer_registers,
-                       I64Attr:$producer_registers);
+                       I64Attr:$producer_registers, Optional<I1>:$condition);
   let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
   let assemblyFormat = [{
-    `consumers` $warpgroups `registers` $consumer_registers $consumer
+    (`if` $condition^)? `consumers` $warpgroups `registers` $consumer_registers $consumer
     `producer` `registers` $producer_registers $producer attr-dict
   }];
   let hasVerifier = 1;

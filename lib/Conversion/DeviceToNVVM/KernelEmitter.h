@@ -84,6 +84,7 @@ private:
   //===--- Tiles (Tiles.cpp) ----------------------------------------------===//
   void emitTile(mlir::Operation *op);
   void emitSpecialize(device::SpecializeOp op);
+  void emitRoles(device::SpecializeOp op);
   /// By the first thread, before all others go on.
   void initBarriers();
   /// Numbers of a thread's warp and lane, and of its warpgroup.

@@ -93,6 +93,12 @@ void KernelEmitter::initBarriers() {
 
 /// Initialises the barriers and splits the block.
 void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
+  if (Value condition = op.getCondition())
+    return when(value(condition), [&] { emitRoles(op); });
+  emitRoles(op);
+}
+
+void KernelEmitter::emitRoles(device::SpecializeOp op) {
   initBarriers();
   Value thread = to.thread();
   // The same in all lanes, so that addresses made from it are not per thread.

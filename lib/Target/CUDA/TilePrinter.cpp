@@ -181,6 +181,8 @@ void KernelPrinter::initBarriers() {
 
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
+  if (Value condition = op.getCondition())
+    write("if (!" + value(condition).at(Expr::unary) + ") return;");
   initBarriers();
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
