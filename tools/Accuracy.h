@@ -46,7 +46,8 @@ struct AccuracyOptions {
     options.tolerances.assign(tolerances.begin(), tolerances.end());
     options.checksPlans = checkPlans;
     options.checksTolerances = !noToleranceCheck;
-    options.spendsAnywhere |= spend.getNumOccurrences() > 0;
+    options.warnsOfNothingSpent = spend.getNumOccurrences() > 0;
+    options.spendsAnywhere |= options.warnsOfNothingSpent;
     if (llvm::Error error = readKeys(spend, 0, options.spendFrom))
       return error;
     if (llvm::Error error = readKeys(lowRank, CompilerOptions::kLowRankFrom, options.lowRankFrom))

@@ -68,6 +68,8 @@ struct CompilerOptions {
   unsigned optimization = 3;
   /// Whether accuracy is spent for speed; without, where decisions are asked for or given.
   bool spendsAnywhere = false;
+  /// Whether a warning says why where that changes nothing, whatever the sizes are; of `lowRankFrom` one always does.
+  bool warnsOfNothingSpent = false;
   /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of a GPU and of a
   /// CPU, which must have dot products of four bytes for it.
   int64_t spendFrom = 256;

@@ -29,6 +29,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <chrono>
+#include <utility>
 
 using namespace mlir;
 
@@ -120,7 +121,7 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   // those of f32, so that where speed is asked for scores alone have 8 bits.
   bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
-                      /*halves=*/isForGpu, options.spendFrom};
+                      /*halves=*/isForGpu, options.spendFrom, options.warnsOfNothingSpent};
   result.lowRankFrom = options.lowRankFrom;
   // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys where
   // these are asked for.
@@ -395,6 +396,22 @@ ModuleOp Compilation::Impl::getModule(Level level) {
   return *modules[level];
 }
 
+void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasTolerance) {
+  if (std::exchange(hasWarnedOfNothingSpent, true))
+    return;
+  PipelineOptions pipeline = getPipelineOptions();
+  auto asks = [&](const char *rule) { return !llvm::is_contained(options.disabledRules, rule); };
+  bool asksForBits = options.warnsOfNothingSpent && asks(kPrecision);
+  constexpr const char *kNone = "no result may have an error; say which with 'within'";
+  if (!hasTolerance && asksForBits)
+    first.emitWarning("computes nothing in fewer bits: ") << kNone;
+  else if (asksForBits && !pipeline.spends)
+    first.emitWarning("computes nothing in fewer bits: without dot products of bytes 8 bits are no faster on this processor; "
+                      "'--spend=4096' takes them from so many keys on all the same");
+  if (!hasTolerance && pipeline.lowRankFrom > 0)
+    first.emitWarning("no keys stand for others: ") << kNone;
+}
+
 ModuleOp Compilation::Impl::getAdapted() {
   if (adapted)
     return *adapted;
@@ -402,7 +419,11 @@ ModuleOp Compilation::Impl::getAdapted() {
   auto hasTolerance = [](onf::KernelOp kernel) { return bool(kernel.getWithin()); };
   PipelineOptions pipeline = getPipelineOptions();
   bool spends = pipeline.spends || pipeline.lowRankFrom > 0;
-  if (!exact || !spends || llvm::none_of(exact.getOps<onf::KernelOp>(), hasTolerance))
+  if (!exact)
+    return exact;
+  bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
+  warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
+  if (!spends || !isAny)
     return exact;
   OwningOpRef<ModuleOp> module = exact.clone();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))

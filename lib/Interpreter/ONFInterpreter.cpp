@@ -393,7 +393,8 @@ bool ONFInterpreter::isChosen(Nest &nest) {
   if (!nest.choices)
     return true;
   std::vector<int64_t> index;
-  for (int64_t axis : *nest.op.getChoiceAxes())
+  ArrayRef<int64_t> axes = *nest.op.getChoiceAxes();
+  for (int64_t axis : axes)
     index.push_back(machine.get(nest.indices[axis]).i);
   int64_t address = nest.choices->addressOf(index);
   if (!nest.choices->isWritten(address)) {

@@ -36,10 +36,14 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0)
-    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom}));
-  if (options.spends)
-    pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.halves,
-                                          precision.table, precision.fewest}));
+    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom,
+                                  /*warns=*/true}));
+  if (options.spends) {
+    AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
+                                    precision.table, precision.fewest};
+    adapt.warns = precision.warns;
+    pm.addPass(createAdaptPrecisionPass(adapt));
+  }
   if (options.lowRankFrom <= 0 && !options.spends)
     return;
   pm.addPass(onf::createONFVerify());

@@ -33,6 +33,8 @@ struct PrecisionOptions {
   bool halves = false;
   /// With fewer rows and keys nothing is tried; 0: where it pays.
   int64_t fewest = 256;
+  /// Where it changes no nest a warning says why.
+  bool warns = false;
 };
 
 struct PipelineOptions {

@@ -119,9 +119,11 @@ bool Adapter::plan(std::string &why) {
   // Fewer bits first, as they are faster.
   std::string whyNot;
   bool hasBytes = addBytesPlan(why);
-  bool hasHalves = options.halves && addHalvesPlan(hasBytes ? whyNot : why);
-  if (!hasBytes && !hasHalves)
+  bool hasHalves = options.halves && addHalvesPlan(whyNot);
+  if (!hasBytes && !hasHalves) {
+    why += whyNot.empty() ? "" : "; and " + whyNot;
     return false;
+  }
   if (hasBytes && hasHalves && !allow(kLeastOfBytes)) {
     plans.erase(plans.begin());
     carriers.clear();
@@ -146,7 +148,8 @@ bool Adapter::addBytesPlan(std::string &why) {
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() ||
           (k != n && score.key.array() == other.key.array())) {
-        why = "one array is an operand of several sums, or both of its operands";
+        why = "'" + nameOf(other.key) + "' is " + (k == n ? "both operands of a sum of products" : "an operand of several sums of products") +
+              ", which the plan of 8 bits does not take";
         return false;
       }
   Plan all;
@@ -158,7 +161,8 @@ bool Adapter::addBytesPlan(std::string &why) {
   for (auto [k, carrier] : llvm::enumerate(carriers))
     for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
       if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = "values of several folds, or several sums of one array, are rounded";
+        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, which the plan of 8 bits does not take"
+                                           : "weighted sums stand in several folds, and the plan of 8 bits is for those of one";
         return false;
       }
   // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
@@ -173,9 +177,6 @@ std::string Adapter::describe(unsigned number) {
   bool isCommon = true;
   auto textOf = [](Type type) { return type.isF16() ? "f16 with powers of 2 as scales" : "bf16"; };
   for (unsigned k : plan.scores) {
-    auto nameOf = [&](const Operand &operand) {
-      return kernel.getArrayName(operand.array().getArgNumber()).str();
-    };
     sums.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
     isCommon &= hasCommonScales(scores[k]);
   }
@@ -308,7 +309,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   void runOnOperation() final {
     Options options{decisions, check, sums, halves, table, fewest, pilot};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
-    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
+    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, adapt)))
       signalPassFailure();
     for (auto kernel : getOperation().getOps<onf::KernelOp>())
       kernel->removeAttr(kBoundsAttr);

@@ -16,6 +16,7 @@
 #include "lib/Precision/Bounds.h"
 #include "lib/Precision/Candidates.h"
 #include "lib/Precision/KernelEditor.h"
+#include "lib/Precision/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -193,6 +194,7 @@ private:
 
   //===--- What plans share -----------------------------------------------===//
   std::optional<unsigned> rowAxisOf(const Score &score);
+  std::string nameOf(const Operand &operand) { return kernel.getArrayName(operand.array().getArgNumber()).str(); }
   bool hasRowsOfNest(const Operand &operand);
   std::pair<SymExpr, SymExpr> weigh();
   /// Whether no result has a tolerance below that.
@@ -265,10 +267,15 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };
 
+/// Whether a nest stores to a result of its kernel, and not to temporaries alone.
+bool storesResult(onf::ForOp nest);
+
 /// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its plans; `make` gives the
-/// chooser of a nest of a kernel. A remark that begins so says why one has none.
+/// chooser of a nest of a kernel. A remark that begins so says why one has none; with `warns` the first of a nest that
+/// stores a result is a warning, where no kernel has a plan.
 template <typename Make>
-mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, Make make) {
+mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, Make make) {
+  llvm::SmallVector<std::pair<onf::ForOp, std::string>> refused;
   for (auto kernel : module.getOps<onf::KernelOp>()) {
     if (!kernel.getWithin())
       continue;
@@ -278,13 +285,20 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
       std::string why;
       auto chooser = make(kernel, nest);
       if (!chooser.plan(why)) {
-        nest.emitRemark(refusal) << why;
+        refused.push_back({nest, refusal.str() + why});
         continue;
       }
       if (mlir::failed(chooser.readTable()))
         return mlir::failure();
       chooser.run();
     }
+  }
+  for (auto kernel : module.getOps<onf::KernelOp>())
+    warns &= !kernel->hasAttr(kSpentAttr);
+  for (auto &[nest, text] : refused) {
+    bool isFirst = warns && storesResult(nest);
+    isFirst ? nest.emitWarning(text) : nest.emitRemark(text);
+    warns &= !isFirst;
   }
   return mlir::success();
 }

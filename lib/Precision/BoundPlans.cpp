@@ -13,7 +13,7 @@ bool Adapter::planBound(std::string &why) {
   bounds = Bounds::read(kernel);
   for (Result &result : results)
     if (!bounds || !bounds->hasBound(kernel.getArrayName(numberOf(result.store)), "written")) {
-      why = "no bound on its errors is known: that is of definitions at the level dnf, in f32";
+      why = whyNoBounds(kernel);
       return false;
     }
   auto isShort = [](StringRef extent) {
@@ -77,7 +77,7 @@ void Adapter::runBound() {
   chosen.array = editor.addTemporary(base() + "_choice", headExtents, Builder(kernel.getContext()).getI32Type());
   for (unsigned axis = 0; axis < headExtents.size(); ++axis)
     chosen.axes.push_back(axis);
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     SmallVector<Value> allowed(formats.size());
     SmallVector<SmallVector<Value>> values(results.size());
     for (auto [o, result] : llvm::enumerate(results)) {

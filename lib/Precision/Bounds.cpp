@@ -76,6 +76,15 @@ void Bounds::collect(const llvm::json::Object &sum, llvm::function_ref<void(cons
   walk(sum);
 }
 
+std::string whyNoBounds(onf::KernelOp kernel) {
+  bool isDouble = false;
+  kernel.walk([&](Operation *op) {
+    isDouble |= llvm::any_of(op->getResultTypes(), [](Type type) { return type.isF64(); });
+  });
+  return isDouble ? "bounds are known of arithmetic in f32, and this kernel has f64: say 'sampled', or take f32"
+                  : "bounds are found from definitions at the level dnf: compile the specification, or say 'sampled'";
+}
+
 double getLeast(Type element) {
   return std::max(kUnderflow, llvm::APFloat::getSmallest(cast<FloatType>(element).getFloatSemantics()).convertToDouble());
 }
@@ -177,8 +186,7 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   partExtents.push_back(editor.text(parts));
   Value inParts = editor.addTemporary(name + "_parts", partExtents, f32);
   auto add = [&](ArrayRef<Attribute> names, ArrayRef<Attribute> extents, llvm::function_ref<void(Code &, ValueRange)> body) {
-    nests.push_back(editor.addNest(names, extents, nullptr, body));
-    nests.back()->setAttr(onf::kShortAttr, UnitAttr::get(editor.kernel.getContext()));
+    nests.push_back(editor.addShortNest(names, extents, nullptr, body));
   };
   add(partNames, partExtents, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));

@@ -21,6 +21,13 @@ inline constexpr double kUnderflow = 0x1p-80;
 /// The same of a result's element type.
 double getLeast(mlir::Type element);
 
+/// Why nothing is shown of a tolerance that is relative and not sampled.
+inline constexpr llvm::StringLiteral kNoRelativeBound =
+    "no bound is known of errors relative to a result, as none knows before it runs how large that is";
+
+/// Why a kernel has no bounds to read, and what helps.
+std::string whyNoBounds(onf::KernelOp kernel);
+
 /// The bounds of a kernel, from kBoundsAttr.
 class Bounds {
 public:

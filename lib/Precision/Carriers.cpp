@@ -118,7 +118,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   auto [names, extents] = list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
   Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange at) {
+  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange at) {
     Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
       Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
       for (int64_t k = 0; k < kAtOnce; ++k) {

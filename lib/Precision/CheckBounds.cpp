@@ -42,9 +42,9 @@ private:
 std::optional<std::string> BoundChecks::whyUnknown(unsigned number, const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
   if (allowed.isRelative)
-    return "how large a result is, no bound knows before it runs; say 'sampled', or leave 'relative' out";
+    return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
   if (!bounds || !bounds->hasBound(name, "written"))
-    return "bounds are of definitions at the level dnf, in f32";
+    return whyNoBounds(kernel);
   Type element = cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType();
   return bounds->whyInfinite(name, "written", getLeast(element));
 }
@@ -90,13 +90,15 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
     llvm::append_range(nests, of->nests);
   }
   Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
-  auto nest = editor.addNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
     code.store(of ? of->write(code, head, "written") : code.real(INFINITY), array, head);
   });
-  nest->setAttr(onf::kShortAttr, b.getUnitAttr());
-  shown.push_back(b.getDictionaryAttr(
-      {b.getNamedAttr("result", editor.text(name)),
-       b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber())))}));
+  SmallVector<NamedAttribute> entry{
+      b.getNamedAttr("result", editor.text(name)),
+      b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber())))};
+  if (unknown)
+    entry.push_back(b.getNamedAttr("why", editor.text(*unknown)));
+  shown.push_back(b.getDictionaryAttr(entry));
 }
 
 void BoundChecks::run() {

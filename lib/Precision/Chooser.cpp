@@ -32,7 +32,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     Result result{store, within.getTolerance(), {}, {}, {}, {}};
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
-      return refuse("has a relative tolerance that is not sampled: how large a result is, no bound knows before it runs");
+      return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
     if (isShown && (results.empty() || isBound)) {
       isBound = true;
       return void(results.push_back(result));
@@ -55,6 +55,16 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     results.push_back(result);
   });
   return fits && !results.empty();
+}
+
+bool storesResult(onf::ForOp nest) {
+  auto kernel = nest->getParentOfType<onf::KernelOp>();
+  return nest
+      .walk([&](onf::StoreOp store) {
+        unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber();
+        return kernel.isTemporary(number) ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
 }
 
 void Chooser::findHead() {
@@ -165,7 +175,7 @@ void Chooser::addCopies() {
 void Chooser::addCondition(int64_t fewest, std::optional<std::pair<SymExpr, SymExpr>> larger,
                            llvm::function_ref<void(Code &, Value)> beside) {
   tried = {editor.addTemporary(base() + "_tried", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
-  editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+  editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value enough;
     auto require = [&](const SymExpr &x, const SymExpr &y) {
       Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, code.extent(x), code.extent(y));

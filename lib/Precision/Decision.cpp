@@ -67,8 +67,8 @@ void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
     }
   };
   auto add = [&](const Choice &where, ArrayRef<unsigned> plans, bool hasNorm) {
-    editor.addNest(sampleNames, sampleExtents, &where,
-                   [&](Code &code, ValueRange row) { write(code, row, plans, hasNorm); });
+    editor.addShortNest(sampleNames, sampleExtents, &where,
+                        [&](Code &code, ValueRange row) { write(code, row, plans, hasNorm); });
   };
   // Plans that are computed wherever the sample is are compared at once.
   SmallVector<unsigned> always;
@@ -107,7 +107,7 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 /// stands for, and a margin for what was not seen; then the first plan that is near enough.
 void Chooser::addDecision() {
   SymExpr count = rows();
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head), n = code.extent(count);
     auto at = [&](Value r) {
       SmallVector<Value> row(head);
@@ -211,7 +211,7 @@ void Chooser::addDecision() {
 
 /// The plans of the table, wherever anything was rounded.
 void Chooser::addTable() {
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value entry = tabled(code, head), plan = code.index(0);
     for (unsigned p = 1; p <= numPlans(); ++p) {
       Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, code.index(p));

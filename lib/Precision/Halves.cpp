@@ -33,9 +33,13 @@ bool Adapter::addHalvesPlan(std::string &why) {
     return false;
   };
   onf::FoldOp outer = scores.front().outer;
-  for (const Score &score : scores)
-    if (score.outer != outer || !isF32(score.row.array()) || !isF32(score.key.array()))
-      return refuse("operands of scores are not of f32, or of several folds");
+  for (const Score &score : scores) {
+    for (const Operand *operand : {&score.row, &score.key})
+      if (!isF32(operand->array()))
+        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits");
+    if (score.outer != outer)
+      return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
+  }
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
@@ -163,7 +167,7 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
   });
   Value parts = addPartsOf(result.largest, otherNames, otherExtents);
-  editor.addNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+  editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = largestOfParts(code, parts, others);
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);

@@ -2,6 +2,7 @@
 #ifndef MOA_PRECISION_KERNELEDITOR_H
 #define MOA_PRECISION_KERNELEDITOR_H
 
+#include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
@@ -98,6 +99,13 @@ public:
   onf::ForOp addNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
                      const Choice *choice,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> body);
+  /// The same of one that does little beside that one, so that code for it should be short.
+  onf::ForOp addShortNest(llvm::ArrayRef<mlir::Attribute> names, llvm::ArrayRef<mlir::Attribute> extents,
+                          const Choice *choice, llvm::function_ref<void(Code &, mlir::ValueRange)> body) {
+    onf::ForOp loop = addNest(names, extents, choice, body);
+    loop->setAttr(onf::kShortAttr, mlir::UnitAttr::get(kernel.getContext()));
+    return loop;
+  }
   mlir::StringAttr text(const llvm::Twine &value) {
     return mlir::StringAttr::get(kernel.getContext(), value);
   }

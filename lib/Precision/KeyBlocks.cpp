@@ -30,7 +30,7 @@ namespace {
 struct Difference {
   Value key, row;
   int64_t keys = 0, rows = 0, constant = 0;
-  SmallVector<std::pair<Value, bool>> rest;
+  SmallVector<std::pair<Value, bool>> rest = {};
 
   /// Adds ± a value; false where it is not of this form.
   bool add(Value value, bool isPositive) {

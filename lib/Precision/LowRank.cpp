@@ -256,7 +256,7 @@ void KeyClasses::addRadius() {
   Type f32 = Builder(kernel.getContext()).getF32Type();
   radius = addArray("radius", {}, f32);
   sharpness = addArray("sharpness", {}, f32);
-  editor.addNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, &tried, [&](Code &code, ValueRange head) {
     Value sum = code.fold("p", count, [&](Code &in, Value p, Value &) {
       return SmallVector<Code::Term>{{Monoid::add, "sum", in.load(magnitudes, at(head, {p}))}};
     })[0];
@@ -388,7 +388,7 @@ void KeyClasses::addPilot() {
   Value counts = addNearCounts(nearest, 1, tried);
   promising = addChoiceOf("promising");
   classes = addArray("classes", {}, b.getI32Type());
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
     Value near = addCounts(code, head, counts, runs);
     // Of r keys that are equally frequent 1 − e^{−kPilot/r} are near.
@@ -511,7 +511,7 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
   });
   sampled = addChoiceOf("try");
   all = addArray("all", {}, b.getI32Type());
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, likely, head);
     Value number = sumOver(code, head, [&](Code &, Value) { return runs; });
     // What was not chosen has no number of classes.
@@ -590,7 +590,7 @@ void KeyClasses::addClasses() {
                             &KeyClasses::numClasses);
   Value counts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, promising, head);
     Value near = addCounts(code, head, counts, runs);
     // Of a part of the keys as large as that room, with what a sample of 4,096 may miss it by.
@@ -821,7 +821,7 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
   void runOnOperation() final {
     Options options{decisions, check, false, false, table};
     auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
-    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", condense)))
+    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, condense)))
       signalPassFailure();
   }
 };

@@ -36,7 +36,7 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
+  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
@@ -140,7 +140,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
   std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
     Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
     Value start = code.make<arith::MinSIOp>(first, latest);
@@ -276,7 +276,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     });
   }
   Value parts = isPart ? some : addPartsOf(result.largest, scaleNames, scaleExtents);
-  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+  editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value largest = largestOfParts(code, parts, others);
     if (isPart) {
       largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
@@ -299,7 +299,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // Not at most the limit is NaN too, and infinity is at most itself.
   parts = addPartsOf(result.largest, scaleNames, scaleExtents);
   result.beyond = editor.addTemporary((name + "_beyond").str(), scaleExtents, b.getI32Type());
-  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+  editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = code.make<arith::MulFOp>(code.load(limit, others), code.real(kBeyond));
     most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largestOfParts(code, parts, others), most);
@@ -318,7 +318,7 @@ static constexpr double kMuch = 0.2;
 /// |factor · row|² of the rows of the sample, which were gathered in `rows`, or if that is null are all of the nest.
 Value Adapter::addReach(const Score &score, Value rows) {
   Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
-  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> arguments(indices);
     if (rows)

@@ -19,7 +19,7 @@ inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 
 /// On a kernel that tells whether its results are near enough: of each result with a tolerance for every input
-/// { result = "O", bound = "O_shown" }, the temporary that holds bounds on its errors.
+/// { result = "O", bound = "O_shown" }, the temporary that holds bounds on its errors, and `why` where none is known.
 inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
 
 } // namespace moa

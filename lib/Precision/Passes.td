@@ -66,7 +66,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"fewest", "fewest", "int64_t", "256",
            "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums`, on a CPU with dot products of four bytes">,
     Option<"pilot", "pilot", "int64_t", "-1",
-           "Few rows and keys are tried first where a nest has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the nest's time">
+           "Few rows and keys are tried first where a nest has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the nest's time">,
+    Option<"warns", "warns", "bool", "false",
+           "Where no nest is changed the first remark that says why is a warning">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -116,7 +118,9 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
-    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">
+    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">,
+    Option<"warns", "warns", "bool", "false",
+           "Where no nest is changed the first remark that says why is a warning">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

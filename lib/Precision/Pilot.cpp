@@ -196,7 +196,7 @@ void Adapter::addPilot() {
   small.addErrors(samples);
   // 1 for heads that may be near enough.
   Value hopes = editor.addTemporary(base() + "_hopes", headExtents, Builder(kernel.getContext()).getI32Type());
-  editor.addNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
+  editor.addShortNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
     Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, yes), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
@@ -225,7 +225,7 @@ void Adapter::addPilot() {
     if (other.getChoices() == where.array)
       other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
   tried = sampled = {editor.addTemporary(base() + "_hopeful", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
-  editor.addNest({}, {}, nullptr, [&](Code &code, ValueRange) {
+  editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value looked = isTried(code, where, {});
     std::function<Value(Code &, SmallVector<Value>)> count = [&](Code &at, SmallVector<Value> indices) {
       unsigned axis = indices.size();

@@ -38,7 +38,7 @@ void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
   sampledRows = editor.addTemporary(base() + "_row", sampleExtents, builder.getI32Type());
   SymExpr count = rows();
-  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
     auto divided = [](Code &at, Value x, int64_t y) { return at.make<arith::FloorDivSIOp>(x, at.index(y)); };
     auto modulo = [](Code &at, Value x, int64_t y) { return at.make<arith::RemSIOp>(x, at.index(y)); };
@@ -94,7 +94,7 @@ Value Chooser::addGathered(const Score &score, Value from) {
   extents.push_back(type.getShape()[score.row.axis]);
   std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
-  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> rowIndices(indices.drop_back());
     rowIndices.push_back(code.toIndex(code.load(sampledRows, indices)));

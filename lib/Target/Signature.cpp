@@ -313,7 +313,8 @@ llvm::Expected<std::vector<ShownResult>> getShown(Operation *module, const Kerne
     auto bound = llvm::find_if(*temporaries, [&](const Parameter &p) { return p.name == nameOf("bound"); });
     if (array == arrays.end() || !(*array)->within || bound == temporaries->end())
       return llvm::createStringError("expects a result with a tolerance, and a temporary, of 'moa.shown'");
-    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin())});
+    auto why = entry.getAs<StringAttr>("why");
+    shown.push_back({size_t(array - arrays.begin()), size_t(bound - temporaries->begin()), why ? why.str() : ""});
   }
   return shown;
 }

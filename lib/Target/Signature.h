@@ -84,9 +84,11 @@ llvm::Expected<KernelSignature> getSignature(mlir::Operation *kernel);
 /// `moa.temporaries` of their module.
 llvm::Expected<std::vector<Parameter>> getTemporaries(mlir::Operation *module);
 
-/// A result whose tolerance a call checks: its number among the arrays, and that of the temporary with the bounds of its errors.
+/// A result whose tolerance a call checks: its number among the arrays, and that of the temporary with the bounds of its errors;
+/// and why these are infinite whatever the inputs are, if they are.
 struct ShownResult {
   size_t array = 0, temporary = 0;
+  std::string why;
 };
 
 /// Those of a kernel, from the attribute `moa.shown` of its module.

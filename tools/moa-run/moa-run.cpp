@@ -43,6 +43,9 @@ static cl::opt<bool> decisions("decisions",
                                cl::desc("Show what a kernel decides that may spend accuracy, and what "
                                         "it estimates for that"),
                                cl::cat(category));
+static cl::opt<bool> remarks("remarks",
+                             cl::desc("Show what the passes remark on standard error"),
+                             cl::cat(category));
 static cl::opt<std::string>
     calibrate("calibrate", cl::value_desc("file"),
               cl::desc("Write the decisions of this run to a file, for --plans"),
@@ -446,7 +449,7 @@ int Run::execute() {
   Error error = run();
   bool failed = bool(error);
   std::string message = toString(std::move(error));
-  errs() << unit.renderDiagnostics(/*remarks=*/false, "moa-run");
+  errs() << unit.renderDiagnostics(remarks, "moa-run");
   if (!message.empty())
     fail(message);
   return failed;

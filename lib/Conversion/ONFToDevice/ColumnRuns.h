@@ -20,7 +20,7 @@ struct ColumnRuns {
   unsigned rowAxis = 0;
   int64_t width = 8; ///< columns of a lane
   /// Conditions of selections on the column, but not on the row, that read no memory.
-  llvm::SmallVector<mlir::Value> conditions;
+  llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }
 };
 

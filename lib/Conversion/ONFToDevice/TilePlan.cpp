@@ -250,7 +250,9 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   if (load.getTerms().back() != inner)
     return refuse("an operand's last axis is not the contraction's: " + name + " is not read along '" +
                   rows::getIndexName(inner) + "' on its last axis");
-  TileOperand operand{load, 0, columns};
+  TileOperand operand;
+  operand.load = load;
+  operand.columns = columns;
   unsigned found = 0;
   for (unsigned axis = 0; axis + 1 < rank; ++axis) {
     Value term = load.getTerms()[axis];
@@ -415,9 +417,11 @@ bool Planner::checkEpilogue() {
 }
 
 std::optional<TilePlan> Planner::run() {
+  ForOp nest = plan.nest;
   if (auto product = findProduct())
     return product;
-  plan = {.nest = plan.nest};
+  plan = TilePlan();
+  plan.nest = nest;
   if (!findFold() || !findOperands() || !checkPriors() || !checkEpilogue())
     return std::nullopt;
   joinPriors();

@@ -230,7 +230,7 @@ private:
         axes.push_back(extent.str());
       rows.push_back(ConstantStruct::getAnon(
           {number(result.array), number(result.temporary), number(llvm::bit_cast<int64_t>(within.epsilon)),
-           text(within.str()), text(llvm::join(axes, ", "))}));
+           text(within.str()), text(llvm::join(axes, ", ")), text(result.why)}));
     }
     return list(rows, "shown");
   }

@@ -5,7 +5,7 @@
 
 // Plans that are given: no sample is taken, and indices behind the end of the table have plan 0.
 // CHECK-NOT: _sample
-// CHECK: onf.for ["h"] in ["H"] {
+// CHECK: onf.for ["h"] in ["H"] attributes {moa.short} {
 // CHECK-COUNT-3: arith.cmpi eq, %{{.*}}, %{{.*}} : index
 // CHECK: onf.store %{{.*}}, %y_choice[%h]
 

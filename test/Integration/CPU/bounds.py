@@ -4,39 +4,22 @@
 magnitudes of its inputs, allows it. Against NumPy in float64, on the families of benchmarks/accuracy.
 
 Plans are a GPU's; on a CPU a table asks for them."""
-import json
-import os
-import sys
-import tempfile
-import unittest
-
 import numpy as np
 
 import moa_testing as mt
-
-sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
-import families  # noqa: E402
+import plans
+from plans import NOT_SHOWN, families
 
 ROWS, D = 260, 16
 SCALE = D ** -0.5
 UNDERFLOW = 2.0 ** -80
-NOT_SHOWN = -1
 
 PLAIN = """
 kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
     -> O : f32[H, N, D] within %s
 { O = softmax((Q +.* transpose(K)) * scale) +.* V }
 """
-GROUPED = """
-kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
-    -> O : f32[H, N, D] within %s
-  require H %% G == 0
-{
-  Kh  = [h < H] K[h / (H/G)]
-  Vh  = [h < H] V[h / (H/G)]
-  O   = softmax(mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)) +.* Vh
-}
-"""
+GROUPED = plans.grouped()
 NARROW = PLAIN.replace("O : f32", "O : f16")
 # The analysis cannot tell what K is rounded for: all is bf16.
 SHARED = """
@@ -56,13 +39,7 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
 
 
 def attention(q, k, v, scale=SCALE, visible=True):
-    """O, and P·|V|, which errors are relative to."""
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    s = np.where(visible, scale * q @ k.transpose(0, 2, 1), -np.inf)
-    p = np.exp(s - np.maximum(s.max(-1, keepdims=True), -1e300))
-    p = p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
-    return p @ v, p @ np.abs(v)
+    return plans.attention(q, k, v, scale, visible)
 
 
 def errors(found, exact, magnitude, least=UNDERFLOW):
@@ -72,42 +49,17 @@ def errors(found, exact, magnitude, least=UNDERFLOW):
 
 
 def arrays_of(names, n=ROWS, m=ROWS):
-    made = [families.make(name, n, m, D, seed=11, head=h).arrays() for h, name in enumerate(names)]
-    return [np.stack(arrays) for arrays in zip(*made)]
+    return plans.heads(names, n, m, seed=11)
 
 
-class Bound(unittest.TestCase):
+class Bound(plans.PlansTest):
 
-    kernels = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.table = os.path.join(cls.directory.name, "plans.json")
-        with open(cls.table, "w") as file:
-            json.dump({"plans": {"k.O": [1] * 64}}, file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def run_kernel(self, text, inputs, table=True, scale=SCALE, plans=2, **settings):
+    def run_kernel(self, text, inputs, table=True, scale=SCALE, count=2, **settings):
         flags = ("--decisions",) + (("--plans", self.table) if table else ())
-        key = (text, flags, *settings.items())
-        if key not in self.kernels:
-            self.kernels[key] = mt.make_kernel(text, flags=flags, **settings)
         heads = inputs["Q"].shape[0]
         shapes = {"O": inputs["Q"].shape, "lse": inputs["Q"].shape[:2], "O_plan": (heads,),
-                  "O_bound": (heads, 1 + plans), "lse_bound": (heads, 1 + plans)}
-        return self.run_and_check_code(self.kernels[key], {**inputs, "scale": scale}, shapes)
-
-    def run_and_check_code(self, kernel, inputs, shapes):
-        """On a CPU the code says whether something is not shown; on a GPU the decision alone does."""
-        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
-        run = kernel.run(inputs, shapes)
-        if kernel.code is not None:
-            self.assertEqual(kernel.code, mt.NOT_SHOWN if NOT_SHOWN in run["O_plan"] else mt.OK)
-        return run
+                  "O_bound": (heads, 1 + count), "lse_bound": (heads, 1 + count)}
+        return self.run_and_check_code(self.make_kernel(text, *flags, **settings), {**inputs, "scale": scale}, shapes)
 
     def check(self, names, run, exact, magnitude, epsilon, least=UNDERFLOW):
         """What is delivered is within what is allowed, and within the bound, and decisions are what bounds say."""
@@ -149,7 +101,7 @@ class Bound(unittest.TestCase):
         exact, magnitude = attention(q, k, v)
         self.assertTrue((magnitude < 2.0 ** -25).any() and (magnitude > 1).any())
         for epsilon in (6e-2, 1e-3):
-            run = self.run_kernel(NARROW % epsilon, {"Q": q, "K": k, "V": v}, plans=2 if epsilon > 2.0 ** -7 else 1)
+            run = self.run_kernel(NARROW % epsilon, {"Q": q, "K": k, "V": v}, count=2 if epsilon > 2.0 ** -7 else 1)
             self.check(names, run, exact, magnitude, epsilon, least=2.0 ** -24)
             self.assertEqual(run["O"].dtype, np.float16)
             # Without the least number nothing would be shown: elements that are all error.
@@ -167,7 +119,7 @@ class Bound(unittest.TestCase):
         q, k, v = (x.astype(np.float16).astype(np.float32) for x in arrays_of(["diffuse"]))
         for size, plan in ((2.0 ** -13, 0), (1, NOT_SHOWN)):
             values = (v * np.float32(size)).astype(np.float16).astype(np.float32)
-            run = self.run_kernel(NARROW % 6e-2, {"Q": q, "K": k, "V": values}, table=False, plans=0, T="f16")
+            run = self.run_kernel(NARROW % 6e-2, {"Q": q, "K": k, "V": values}, table=False, count=0, T="f16")
             self.check(["diffuse"], run, *attention(q, k, values), 6e-2, least=2.0 ** -24)
             self.assertEqual(list(run["O_plan"]), [plan])
 
@@ -241,17 +193,9 @@ class Bound(unittest.TestCase):
         """No table takes a plan whose bound is too large, nor one where it says that there is none."""
         q, k, v = arrays_of(["diffuse", "large_scores", "diffuse"])
         inputs = {"Q": q, "K": k, "V": v}
-        with open(self.table) as file:
-            whole = file.read()
-        try:
-            with open(self.table, "w") as file:
-                json.dump({"plans": {"k.O": [1, 1, 0]}}, file)
-            run = self.run_and_check_code(
-                mt.make_kernel(PLAIN % 5e-2, flags=("--decisions", "--plans", self.table)),
-                {**inputs, "scale": SCALE}, {"O": q.shape, "O_plan": (3,), "O_bound": (3, 3)})
-        finally:
-            with open(self.table, "w") as file:
-                file.write(whole)
+        table = self.write_table("some.json", {"k.O": [1, 1, 0]})
+        run = self.run_and_check_code(mt.make_kernel(PLAIN % 5e-2, flags=("--decisions", "--plans", table)),
+                                      {**inputs, "scale": SCALE}, {"O": q.shape, "O_plan": (3,), "O_bound": (3, 3)})
         self.assertLess(run["O_bound"][1, 2], 5e-2)
         self.assertEqual(list(run["O_plan"]), [1, 2, 0])
         exact, magnitude = attention(q, k, v)
@@ -277,17 +221,17 @@ class Bound(unittest.TestCase):
         """Inputs of 16 bits have no plan; the decision is whether the kernel as it is written is within the tolerance."""
         q, k, v = (mt.from_bf16(mt.to_bf16(x)) for x in arrays_of(["diffuse", "normal"]))
         for epsilon, plan in ((6e-2, 0), (4e-3, NOT_SHOWN)):
-            run = self.run_kernel(PLAIN % epsilon, {"Q": q, "K": k, "V": v}, table=False, plans=0, T="bf16")
+            run = self.run_kernel(PLAIN % epsilon, {"Q": q, "K": k, "V": v}, table=False, count=0, T="bf16")
             self.check(["diffuse", "normal"], run, *attention(q, k, v), epsilon)
             self.assertEqual(list(run["O_plan"]), [plan] * 2)
 
     def test_without_a_table(self):
         """On a CPU there are no plans without one."""
         q, k, v = arrays_of(["diffuse", "large_scores"])
-        plans = 0 if mt.TARGET in ("cpu", "record") else 2
-        run = self.run_kernel(PLAIN % 2e-2, {"Q": q, "K": k, "V": v}, table=False, plans=plans)
+        count = 0 if mt.TARGET in ("cpu", "record") else 2
+        run = self.run_kernel(PLAIN % 2e-2, {"Q": q, "K": k, "V": v}, table=False, count=count)
         self.check(["diffuse", "large_scores"], run, *attention(q, k, v), 2e-2)
-        self.assertEqual(run["O_plan"][0], min(plans, 1))
+        self.assertEqual(run["O_plan"][0], min(count, 1))
 
 
 if __name__ == "__main__":

@@ -3,18 +3,11 @@
 """Contractions of f32 inputs that multiply floats of 16 bits where a sample allows it, against NumPy in float64.
 
 The families are those of benchmarks/accuracy. On a CPU these plans are taken where a table asks for them."""
-import json
-import os
-import sys
-import tempfile
-import unittest
-
 import numpy as np
 
 import moa_testing as mt
-
-sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
-import families  # noqa: E402
+import plans
+from plans import errors, softmax
 
 ROWS, D = (600, 16) if mt.TARGET != "device" else (260, 16)
 SCALE = D ** -0.5
@@ -22,25 +15,14 @@ LIMIT = 1e-2
 
 PLAIN = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
-    -> O : f32[H, N, D] within %s relative sampled
+    -> O : f32[H, N, D] within %s
 { O = softmax((Q +.* transpose(K)) * scale) +.* V }
 """
-GROUPED = """
-kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
-    -> (O : f32[H, N, D] within %s relative sampled, lse : f32[H, N] within 1e-2 relative sampled)
-  require H %% G == 0
-{
-  Kh  = [h < H] K[h / (H/G)]
-  Vh  = [h < H] V[h / (H/G)]
-  S   = mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)
-  O   = softmax(S) +.* Vh
-  lse = logsumexp(S)
-}
-"""
+GROUPED = plans.grouped(lse="1e-2 relative sampled")
 # Weights that are no shares: of any size.
 LINEAR = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
-    -> O : f32[H, N, D] within %s relative sampled
+    -> O : f32[H, N, D] within %s
 {
   S = (Q +.* transpose(K)) * scale
   O = (S * S) +.* V
@@ -48,56 +30,27 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
 """
 # Rows that are the keys, which 8 bits do not take.
 ONE = """
-kernel k[H, N; D = 16](Q : f32[H, N, D], V : f32[H, N, D], scale : f32) -> O : f32[H, N, D] within %s relative sampled
+kernel k[H, N; D = 16](Q : f32[H, N, D], V : f32[H, N, D], scale : f32) -> O : f32[H, N, D] within %s
 { O = softmax((Q +.* transpose(Q)) * scale) +.* V }
 """
 
 
 def heads(names, n=ROWS, m=ROWS):
-    made = [families.make(name, n, m, D, seed=3, head=h).arrays() for h, name in enumerate(names)]
-    return [np.stack(arrays) for arrays in zip(*made)]
-
-
-def softmax(s):
-    with np.errstate(invalid="ignore"):
-        p = np.exp(s - s.max(-1, keepdims=True, initial=-1e300))
-    return p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
+    return plans.heads(names, n, m)
 
 
 def attention(q, k, v, visible=True, weights=softmax):
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    return weights(np.where(visible, SCALE * q @ k.transpose(0, 2, 1), -np.inf)) @ v
+    return plans.attention(q, k, v, SCALE, visible, weights)[0]
 
 
-def errors(found, exact):
-    axes = tuple(range(1, exact.ndim))
-    return np.sqrt(((found - exact) ** 2).sum(axes) / (exact ** 2).sum(axes))
+class Halves(plans.PlansTest):
 
-
-class Halves(unittest.TestCase):
-
-    kernels = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.table = os.path.join(cls.directory.name, "plans.json")
-        with open(cls.table, "w") as file:
-            json.dump({"plans": {"k.O": [1] * 16}}, file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def run_kernel(self, specification, arrays, plans=3, epsilon=LIMIT):
+    def run_kernel(self, specification, arrays, count=3, epsilon=LIMIT):
         """What a kernel gives where any plan may be taken."""
-        text = specification % epsilon
-        if text not in self.kernels:
-            self.kernels[text] = mt.make_kernel(text, flags=("--plans", self.table, "--check-plans", "--decisions"))
-        kernel = self.kernels[text]
+        within = f"{epsilon} relative sampled"
+        kernel = self.make_kernel(specification % within, "--plans", self.table, "--check-plans", "--decisions")
         shapes = {"O": arrays["Q"].shape, "lse": arrays["Q"].shape[:2], "O_plan": arrays["Q"].shape[:1],
-                  "O_estimate": (len(arrays["Q"]), plans), "lse_estimate": (len(arrays["Q"]), plans)}
+                  "O_estimate": (len(arrays["Q"]), count), "lse_estimate": (len(arrays["Q"]), count)}
         return kernel.run({**arrays, "scale": SCALE}, shapes)
 
     def check(self, run, exact, plans, epsilon=LIMIT, split=3):
@@ -120,7 +73,7 @@ class Halves(unittest.TestCase):
     def test_too_small_a_tolerance(self):
         """Of 8 bits nothing is tried, 16 are not near enough, sums of two floats are."""
         q, k, v = heads(["normal", "large_scores"])
-        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, plans=2, epsilon=2.5e-4)
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, count=2, epsilon=2.5e-4)
         self.check(run, attention(q, k, v), [2, 2], 2.5e-4, split=2)
         self.assertTrue((run["O_estimate"][:, 0] > 2.5e-4).all())
 
@@ -167,7 +120,7 @@ class Halves(unittest.TestCase):
 
     def test_one_array(self):
         q, _, v = heads(["normal", "normal"])
-        run = self.run_kernel(ONE, {"Q": q, "V": v}, plans=2)
+        run = self.run_kernel(ONE, {"Q": q, "V": v}, count=2)
         self.check(run, attention(q, q, v), [1, 1])
 
     def test_not_offered(self):
@@ -175,7 +128,7 @@ class Halves(unittest.TestCase):
         if mt.TARGET != "cpu":
             self.skipTest("of a CPU")
         q, k, v = heads(["normal"])
-        kernel = mt.make_kernel(PLAIN % LIMIT, flags=("--decisions",))
+        kernel = mt.make_kernel(PLAIN % f"{LIMIT} relative sampled", flags=("--decisions",))
         run = kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, {"O": q.shape, "O_plan": (1,), "O_estimate": (1, 1)})
         self.assertEqual(list(run["O_plan"]), [0])
 

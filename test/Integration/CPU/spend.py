@@ -1,48 +1,27 @@
 # RUN: %python %s
 """Scores in 8 bits where speed is asked for on a CPU (--spend), head by head, against NumPy in float64."""
-import os
-import sys
 import unittest
 
 import numpy as np
 
 import moa_testing as mt
-
-sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
-import families  # noqa: E402
+import plans
+from plans import errors
 
 LIMIT, D = 3e-2, 64
 PLAIN = """kernel k[H, N, M; D = 64](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
     -> O : f32[H, N, D] within 3e-2 relative sampled
 { O = softmax((Q +.* transpose(K)) * scale) +.* V }
 """
-GROUPED = """kernel k[H, G, N, M; D = 64](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
-    -> O : f32[H, N, D] within 3e-2 relative sampled
-  require H % G == 0
-{
-  Kh = [h < H] K[h / (H/G)]
-  Vh = [h < H] V[h / (H/G)]
-  O  = softmax(mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)) +.* Vh
-}
-"""
+GROUPED = plans.grouped(d=D) % "3e-2 relative sampled"
 
 
 def attention(q, k, v, visible=True):
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    s = np.where(visible, D ** -0.5 * q @ k.transpose(0, 2, 1), -np.inf)
-    p = np.exp(s - s.max(-1, keepdims=True))
-    return p @ v / p.sum(-1, keepdims=True)
+    return plans.attention(q, k, v, D ** -0.5, visible)[0]
 
 
 def heads(names, n, m):
-    made = [families.make(name, n, m, D, seed=0, head=h).arrays() for h, name in enumerate(names)]
-    return [np.stack(arrays).astype(np.float32) for arrays in zip(*made)]
-
-
-def errors(found, exact):
-    return np.linalg.norm((found - exact).reshape(len(exact), -1), axis=-1) / np.linalg.norm(
-        exact.reshape(len(exact), -1), axis=-1)
+    return plans.heads(names, n, m, D, seed=0)
 
 
 def has_byte_dots():

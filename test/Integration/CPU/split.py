@@ -4,38 +4,19 @@
 against NumPy in float64.
 
 On a CPU these plans are taken where a table asks for them."""
-import json
-import os
-import sys
-import tempfile
-import unittest
-
 import numpy as np
 
 import moa_testing as mt
-
-sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
-import families  # noqa: E402
+import plans
+from plans import NOT_SHOWN, attention, errors
 
 ROWS = 300 if mt.TARGET != "device" else 260
-NOT_SHOWN = -1
 
 PLAIN = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32) -> O : f32[H, N, D] within %s
 { O = softmax((Q +.* transpose(K)) * scale) +.* V }
 """
-GROUPED = """
-kernel k[H, G, N, M; D = 16](Q : f32[H, N, D], K : f32[G, M, D], V : f32[G, M, D], scale : f32)
-    -> (O : f32[H, N, D] within %s, lse : f32[H, N] within 1e-5 relative sampled)
-  require H %% G == 0
-{
-  Kh  = [h < H] K[h / (H/G)]
-  Vh  = [h < H] V[h / (H/G)]
-  S   = mask([_, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)
-  O   = softmax(S) +.* Vh
-  lse = logsumexp(S)
-}
-"""
+GROUPED = plans.grouped(lse="1e-5 relative sampled")
 # Two contractions in a score, of which each operand is split.
 TWO = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], R : f32[H, N, 8], T : f32[H, M, 8], V : f32[H, M, D], scale : f32)
@@ -64,60 +45,20 @@ SAMPLED = " relative sampled"
 
 
 def heads(names, n=ROWS, m=ROWS, d=16):
-    made = [families.make(name, n, m, d, seed=3, head=h).arrays() for h, name in enumerate(names)]
-    return [np.stack(arrays) for arrays in zip(*made)]
+    return plans.heads(names, n, m, d)
 
 
-def softmax(s):
-    with np.errstate(invalid="ignore"):
-        p = np.exp(s - np.maximum(s.max(-1, keepdims=True), -1e300))
-    return p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
+class Split(plans.PlansTest):
 
-
-def attention(q, k, v, scale, visible=True, weights=softmax, more=0):
-    """O, and what errors of elements are relative to."""
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (np.repeat(x, len(q) // len(x), axis=0) for x in (k, v))
-    p = weights(np.where(visible, np.float64(np.float32(scale)) * (q @ k.transpose(0, 2, 1) + more), -np.inf))
-    return p @ v, np.abs(p) @ np.abs(v)
-
-
-def errors(found, exact):
-    axes = tuple(range(1, exact.ndim))
-    return np.sqrt(((found - exact) ** 2).sum(axes) / (exact ** 2).sum(axes))
-
-
-class Split(unittest.TestCase):
-
-    kernels = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.table = os.path.join(cls.directory.name, "plans.json")
-        with open(cls.table, "w") as file:
-            json.dump({"plans": {"k.O": [1] * 16}}, file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def run_kernel(self, specification, arrays, within="1e-5" + SAMPLED, plans=1, d=16, check=True):
+    def run_kernel(self, specification, arrays, within="1e-5" + SAMPLED, count=1, d=16, check=True):
         """What a kernel gives where any plan may be taken."""
-        is_sampled = SAMPLED in within
-        key = specification, within, d, check
-        if key not in self.kernels:
-            flags = ("--plans", self.table, "--decisions") + (("--check-plans",) if check else ())
-            self.kernels[key] = mt.make_kernel(specification % within, flags=flags, D=d)
+        flags = ("--plans", self.table, "--decisions") + (("--check-plans",) if check else ())
+        kernel = self.make_kernel(specification % within, *flags, D=d)
         q = arrays["Q"]
-        shapes = {"O": q.shape, "lse": q.shape[:2], "O_plan": q.shape[:1], "O_estimate": (len(q), plans),
-                  "lse_estimate": (len(q), plans), "O_bound": (len(q), plans + 1)}
-        kernel = self.kernels[key]
-        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
-        run = kernel.run({**arrays, "scale": d ** -0.5}, shapes)
-        if kernel.code is not None:  # on a CPU it says what the decisions say on a GPU
-            self.assertEqual(kernel.code, mt.NOT_SHOWN if NOT_SHOWN in run["O_plan"] else mt.OK)
-        print(within, list(run["O_plan"]), run["O_estimate"] if check and is_sampled else "")
+        shapes = {"O": q.shape, "lse": q.shape[:2], "O_plan": q.shape[:1], "O_estimate": (len(q), count),
+                  "lse_estimate": (len(q), count), "O_bound": (len(q), count + 1)}
+        run = self.run_and_check_code(kernel, {**arrays, "scale": d ** -0.5}, shapes)
+        print(within, list(run["O_plan"]), run["O_estimate"] if check and SAMPLED in within else "")
         return run
 
     def check(self, run, exact, plans, largest):
@@ -148,7 +89,7 @@ class Split(unittest.TestCase):
         """16 bits where they are near enough; the sums of two floats for heads where they are not."""
         q, k, v = heads(["normal", "normal"])
         q[1] *= 12
-        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, "1e-3" + SAMPLED, plans=2)
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v}, "1e-3" + SAMPLED, count=2)
         self.check(run, attention(q, k, v, 0.25)[0], [1, 2], 1e-3)
         self.assertLess(run["O_estimate"][1, 1], 2e-5)
 
@@ -169,10 +110,8 @@ class Split(unittest.TestCase):
 
     def test_logsumexp(self):
         q, k, _ = heads(["normal", "diffuse"])
-        key = os.path.join(self.directory.name, "sums.json")
-        with open(key, "w") as file:
-            json.dump({"plans": {"k.lse": [1, 1]}}, file)
-        kernel = mt.make_kernel(SUMS % ("1e-5" + SAMPLED), flags=("--plans", key, "--decisions", "--check-plans"))
+        table = self.write_table("sums.json", {"k.lse": [1, 1]})
+        kernel = mt.make_kernel(SUMS % ("1e-5" + SAMPLED), flags=("--plans", table, "--decisions", "--check-plans"))
         run = kernel.run({"Q": q, "K": k, "scale": 0.25}, {"lse": q.shape[:2], "lse_plan": (2,), "lse_estimate": (2, 1)})
         exact = np.logaddexp.reduce(0.25 * (q.astype(np.float64) @ k.transpose(0, 2, 1)), axis=-1)
         self.assertEqual(list(run["lse_plan"]), [1, 1])

@@ -695,10 +695,15 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   }
   if (first < 0)
     return MOA_OK;
-  append(message, "%s%s is not shown to be within %s: the bound on its errors is %.2e",
+  append(message, "%s%s is not shown to be within %s: ",
          message->text && *message->text ? "; " : "",
-         call->kernel->arrays[shown->array].name, shown->within,
-         bounds[first] <= 3.4e38f ? (double)bounds[first] : __builtin_inf());
+         call->kernel->arrays[shown->array].name, shown->within);
+  if (*shown->why)
+    append(message, "%s", shown->why);
+  else if (bounds[first] <= 3.4e38f)
+    append(message, "the bound on its errors is %.2e", (double)bounds[first]);
+  else
+    append(message, "no bound on its errors holds for inputs as large, or not finite");
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -727,20 +732,31 @@ static int32_t checkTolerances(const Call *call, const int64_t *block,
   return code;
 }
 
+/* Whether the arguments of a call fit; then the numbers that the nests read are in
+ * `block`, and the temporaries in the workspace behind the threads' own, with
+ * `behind` the first byte that is free. */
+static int32_t openCall(Call *call, const MoaKernel *kernel,
+                        const DLTensor *const *tensors, const int64_t *scalars,
+                        int64_t *block, void *workspace, int64_t *behind,
+                        Message *message) {
+  initialise(call, kernel, tensors);
+  int32_t code = examine(call, message);
+  if (code)
+    return code;
+  fillArguments(call, scalars, block);
+  int64_t own = threadsFor(kernel, block) * kernel->scratchBytes;
+  return placeTemporaries(call, block, workspace, own, behind, message);
+}
+
 /* NAME */
 int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                   const int64_t *scalars, int64_t *block, void *workspace,
                   size_t bytes) {
   Message message = {0, 0};
   Call call;
-  initialise(&call, kernel, tensors);
-  int32_t code = examine(&call, &message);
-  if (code)
-    return code;
-  fillArguments(&call, scalars, block);
-  int64_t threads = threadsFor(kernel, block);
-  int64_t own = threads * kernel->scratchBytes, behind = 0;
-  code = placeTemporaries(&call, block, workspace, own, &behind, &message);
+  int64_t behind = 0;
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
+                          &behind, &message);
   if (code)
     return code;
   int64_t needed = behind + sharedBytes(kernel, block);
@@ -748,6 +764,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
   code = checkWorkspace(kernel, workspace, bytes, needed, &message);
   if (!code)
     code = checkWorkspaceOverlap(&call, workspace, needed, &message);
+  int64_t threads = threadsFor(kernel, block);
   for (int64_t k = 0; k < kernel->numNests && !code; ++k)
     runNest(&kernel->nests[k], block, workspace, kernel->scratchBytes, threads);
   return code ? code : checkTolerances(&call, block, &message);
@@ -758,15 +775,9 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
                      const int64_t *scalars, int64_t *block) {
   Message message = {0, 0};
   Call call;
-  initialise(&call, kernel, tensors);
-  int32_t code = examine(&call, &message);
-  if (code)
-    return -(int64_t)code;
-  fillArguments(&call, scalars, block);
   int64_t behind = 0;
-  code = placeTemporaries(&call, block, 0,
-                          threadsFor(kernel, block) * kernel->scratchBytes,
-                          &behind, &message);
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind,
+                          &message);
   return code ? -(int64_t)code : behind + sharedBytes(kernel, block);
 }
 
@@ -776,17 +787,11 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
                  char *text, size_t size) {
   Message message = {text, size};
   Call call;
-  initialise(&call, kernel, tensors);
-  int32_t code = examine(&call, &message);
-  if (code)
-    return code;
-  fillArguments(&call, scalars, block);
   int64_t behind = 0;
-  code = placeTemporaries(&call, block, workspace,
-                          threadsFor(kernel, block) * kernel->scratchBytes,
-                          &behind, &message);
   if (text && size)
     text[0] = 0;
+  int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
+                          &behind, &message);
   return code ? code : checkTolerances(&call, block, &message);
 }
 

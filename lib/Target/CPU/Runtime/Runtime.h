@@ -110,6 +110,7 @@ typedef struct {
   double epsilon;
   const char *within; /* as the specification says it */
   const char *axes;   /* that have a bound each, as extents; or "" */
+  const char *why;    /* no bound is known, whatever the inputs are; or "" */
 } MoaShown;
 
 /* One bit of CPUID (leaf, subleaf, register), and the registers that the system
