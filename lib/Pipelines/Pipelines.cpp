@@ -36,7 +36,7 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0)
-    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom}));
+    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom, options.spends}));
   if (options.spends)
     pm.addPass(createAdaptPrecisionPass({precision.decisions, precision.check, precision.sums, precision.halves,
                                           precision.table, precision.fewest}));

@@ -94,12 +94,15 @@ void Adapter::addSizeCondition() {
                  : addCondition(kFewest, weigh(), beside);
   if (beside)
     addPilot();
+  addOpen();
 }
 
 bool Adapter::plan(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
   bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
-  if (fits && isBound)
+  if (fits && isBound && nest.getChoices())
+    fits = false, why = "passes before have chosen by samples where bounds are asked for";
+  else if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {
     why = "no fold sums up products of rows of two inputs";
@@ -245,7 +248,7 @@ void Adapter::addBytes() {
     Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
     bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
     if (shift && !isBeside)
-      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &tried, storeShiftAt);
+      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
     if (!row.data) {
       auto across = key.across ? rowAxisOf(score) : std::nullopt;
       row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
@@ -261,6 +264,7 @@ void Adapter::addBytes() {
 void Adapter::run() {
   if (isBound)
     return runBound();
+  leadAlternatives();
   note();
   addDecisionResults();
   addSizeCondition();
@@ -294,11 +298,7 @@ void Adapter::run() {
   }
   addChoice();
   // What runs wherever anything is tried.
-  SmallVector<onf::ForOp> nests;
-  for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() == tried.array)
-      nests.push_back(other);
-  fuseNests(nests);
+  fuseNests(switchedNests());
 }
 
 namespace {
@@ -306,12 +306,14 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, table, fewest, pilot};
+    Options options{decisions, check, sums, halves, table, /*isShared=*/false, fewest, pilot};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
-    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", adapt)))
+    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", /*takesLeft=*/true, adapt)))
       signalPassFailure();
-    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
       kernel->removeAttr(kBoundsAttr);
+      kernel->removeAttr(kStoredAttr);
+    }
   }
 };
 } // namespace

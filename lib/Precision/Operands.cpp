@@ -28,7 +28,8 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange others) {
+  Choice where = whereRead(keys, axesWithout(type.getRank(), {axis}));
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
@@ -123,7 +124,8 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
-Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents) {
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents,
+                          const Choice &where) {
   auto type = cast<ArrayType>(largest.getType());
   unsigned last = type.getRank() - 1;
   SymExpr count = type.getExtent(last);
@@ -132,7 +134,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
   std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
     Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
     Value start = code.make<arith::MinSIOp>(first, latest);
@@ -225,7 +227,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       at.store(nearestInteger(at, read(at, row, k[0]), inverse), result.data, indicesOf(row, k[0]));
     });
   };
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+  Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     Value largest = code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
     })[0];
@@ -239,14 +242,16 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   });
   if (!across)
     return result;
-  Value parts = addPartsOf(result.largest, scaleNames, scaleExtents);
-  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+  auto others = axesWithout(type.getRank(), {axis, *across});
+  Choice whereParts = whereRead(array, partsOf(others)), whereScales = whereRead(array, others);
+  Value parts = addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
+  editor.addNest(scaleNames, scaleExtents, &whereScales, [&](Code &code, ValueRange others) {
     Value largest = largestOfParts(code, parts, others);
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
     code.store(back, inverse, others);
   });
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     SmallVector<Value> others(row);
     others.erase(others.begin() + place);
     storeRow(code, row, code.load(inverse, others));

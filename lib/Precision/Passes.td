@@ -114,7 +114,9 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
            "Estimate the plans of the table too, and fall back from those that are too far off">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
-    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">
+    Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">,
+    Option<"shared", "shared", "bool", "false",
+           "Numbers of the table beyond the plan of this pass are those of onf-adapt-precision behind it, which checks them">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
