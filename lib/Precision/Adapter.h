@@ -218,13 +218,14 @@ private:
     return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
-  /// The largest of all parts, at indices of the other axes.
-  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others);
+  /// The largest of all parts, at indices of the other axes, where `present`; null: anywhere.
+  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others, mlir::Value present);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents, const Choice &where);
 
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
   Choice whereRead(mlir::Value array, const Axes &axes);
+  mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
   struct Need {
     llvm::SmallVector<unsigned> axes;    // of an array that are at indices in front of the rows
     llvm::SmallVector<mlir::Value> terms; // these, by axis

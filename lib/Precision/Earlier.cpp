@@ -152,7 +152,7 @@ static bool isSame(Value x, Value y) {
                       [](auto both) { return isSame(std::get<0>(both), std::get<1>(both)); });
 }
 
-/// The axes of an array that are at indices in front of the rows wherever an operand is read, each at the same.
+/// The first axes of an array that are at indices in front of the rows wherever an operand is read, each at the same.
 Adapter::Need Adapter::findNeed(Value array) {
   SmallVector<onf::LoadOp> loads;
   for (const Score &score : scores)
@@ -192,7 +192,7 @@ Adapter::Need Adapter::findNeed(Value array) {
       return other && isSame(term, other);
     });
     if (!isOne)
-      continue;
+      break;
     need.axes.push_back(axis);
     need.terms.push_back(term);
     need.extents.push_back(type.getShape()[axis]);
@@ -253,25 +253,27 @@ Value Adapter::addNeed(const Need &need) {
 }
 
 /// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is tried or, if passes
-/// before have taken some indices, at those of the others.
+/// before have taken some indices, at those of the others. It is the same for all nests that have axes behind those, so
+/// that none reads what another has not written.
 Choice Adapter::whereRead(Value array, const Axes &axes) {
   if (!earlier.array)
     return tried;
   if (llvm::is_contained(gathered, array))
     return sampled;
   Need need = findNeed(array);
-  Choice choice{{}, {}, 1};
-  for (unsigned axis : need.axes) {
-    int64_t place = llvm::find(axes, std::optional(axis)) - axes.begin();
-    // The last axis of a nest is none that a choice runs over.
-    if (place + 1 >= int64_t(axes.size()) || (!choice.axes.empty() && choice.axes.back() >= place))
-      return tried;
-    choice.axes.push_back(place);
-  }
   if (need.axes.empty())
     return tried;
-  choice.array = addNeed(need);
+  Choice choice{addNeed(need), {}, 1};
+  for (unsigned axis : need.axes) {
+    choice.axes.push_back(llvm::find(axes, std::optional(axis)) - axes.begin());
+    assert(choice.axes.back() + 1 < int64_t(axes.size()) && "a nest over more than what is needed");
+  }
   return choice;
+}
+
+/// Whether that holds at some indices of a nest's axes; null where there is no doubt.
+Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {
+  return where.array == tried.array ? Value() : isTried(code, where, indices);
 }
 
 /// Whether it is one of the arrays that say where something in front of the plans runs.

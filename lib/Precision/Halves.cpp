@@ -163,11 +163,10 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
   });
-  auto others = axesWithout(type.getRank(), {axis, across});
-  Choice whereParts = whereRead(array, partsOf(others)), whereScales = whereRead(array, others);
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, across})));
   Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
-  editor.addNest(otherNames, otherExtents, &whereScales, [&](Code &code, ValueRange others) {
-    Value most = largestOfParts(code, parts, others);
+  editor.addNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);
     code.store(down, result.scale, others);

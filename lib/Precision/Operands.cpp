@@ -148,9 +148,10 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   return parts;
 }
 
-Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others) {
+Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value present) {
   auto type = cast<ArrayType>(parts.getType());
-  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &) {
+  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
+    there = present;
     SmallVector<Value> indices(others);
     indices.push_back(p);
     return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
@@ -242,11 +243,10 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   });
   if (!across)
     return result;
-  auto others = axesWithout(type.getRank(), {axis, *across});
-  Choice whereParts = whereRead(array, partsOf(others)), whereScales = whereRead(array, others);
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value parts = addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
-  editor.addNest(scaleNames, scaleExtents, &whereScales, [&](Code &code, ValueRange others) {
-    Value largest = largestOfParts(code, parts, others);
+  editor.addNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     auto [step, back] = stepOf(code, largest);
     code.store(step, result.scale, others);
     code.store(back, inverse, others);

@@ -200,9 +200,11 @@ void Adapter::addPilot() {
   Value hopes = editor.addTemporary(base() + "_hopes", headExtents, Builder(kernel.getContext()).getI32Type());
   editor.addNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
-    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, yes), yes);
+    Value open = earlier.array ? isTried(code, small.sampled, head) : Value();
+    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, open ? open : yes), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
-      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &) {
+      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
+        present = open;
         SmallVector<Value> at(head);
         at.push_back(r);
         return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
