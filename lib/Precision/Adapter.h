@@ -95,7 +95,10 @@ public:
   virtual ~Chooser() = default;
   mlir::LogicalResult readTable();
   /// The plans of this pass are none of the nest's.
-  void refuse() { isRefused = true; }
+  void refuse() {
+    isRefused = true;
+    findEarlier();
+  }
 
 protected:
   //===--- What plans differ in -------------------------------------------===//
