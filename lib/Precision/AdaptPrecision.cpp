@@ -100,9 +100,7 @@ void Adapter::addSizeCondition() {
 bool Adapter::plan(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
   bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
-  if (fits && isBound && nest.getChoices())
-    fits = false, why = "passes before have chosen by samples where bounds are asked for";
-  else if (fits && isBound)
+  if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {
     why = "no fold sums up products of rows of two inputs";

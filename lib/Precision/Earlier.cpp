@@ -17,13 +17,14 @@ namespace moa::precision {
 // What there is
 //===----------------------------------------------------------------------===//
 
-/// How many plans the results of a nest have.
+/// How many plans the results of a nest have that samples choose between.
 static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
   auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
   std::optional<unsigned> count;
   nest.walk([&](onf::StoreOp store) {
     unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber() - kernel.getNumInputs();
-    bool isListed = lists && number < lists.size();
+    WithinAttr within = number < kernel.getNumOutputs() ? getWithin(kernel, number) : WithinAttr();
+    bool isListed = lists && number < lists.size() && within && within.getTolerance().isSampled;
     unsigned here = isListed ? cast<ArrayAttr>(lists[number]).size() : 0;
     count = std::min(count.value_or(here), here);
   });
