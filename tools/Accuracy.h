@@ -25,7 +25,7 @@ struct AccuracyOptions {
               llvm::cl::cat(category)),
         lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
                 llvm::cl::desc("Let few keys stand for many where results allow the error (within), from so many "
-                               "rows and keys on (default 32768)"),
+                               "rows and keys on (default 32768); with --spend, fewer bits at indices where they do not"),
                 llvm::cl::cat(category)),
         plans("plans", llvm::cl::value_desc("file"),
               llvm::cl::desc("Compile with the decisions of a file, as moa-run --calibrate writes it; nothing is "

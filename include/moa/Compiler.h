@@ -76,7 +76,7 @@ struct CompilerOptions {
   /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
   bool plansForGpu = false;
   /// With so many rows and keys or more, few keys may stand for many that are near them, where a sample
-  /// says that a result's tolerance is met; 0: never. What pays on a GPU is kLowRankFrom.
+  /// says that a result's tolerance is met; 0: never. Fewer bits come behind where accuracy is spent anywhere. What pays on a GPU is kLowRankFrom.
   int64_t lowRankFrom = 0;
   static constexpr int64_t kLowRankFrom = 32768;
   /// Whether kernels that spend accuracy have further results: what was decided, and

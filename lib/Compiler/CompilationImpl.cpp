@@ -123,8 +123,8 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
                       /*halves=*/isForGpu, options.spendFrom, options.warnsOfNothingSpent};
   result.lowRankFrom = options.lowRankFrom;
-  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys where
-  // these are asked for.
+  // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys alone
+  // where nothing else is asked for.
   bool isAsked = options.decisions || !options.plans.empty();
   bool pays = isForGpu || options.spendFrom > 0 || hasByteDots();
   result.spends = (options.spendsAnywhere && pays) || (isAsked && options.lowRankFrom <= 0);

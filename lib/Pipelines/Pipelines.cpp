@@ -37,7 +37,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0)
     pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom,
-                                  /*warns=*/true}));
+                                  /*shared=*/options.spends, /*warns=*/true}));
   if (options.spends) {
     AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
                                     precision.table, precision.fewest};

@@ -94,6 +94,7 @@ void Adapter::addSizeCondition() {
                  : addCondition(kFewest, weigh(), beside);
   if (beside)
     addPilot();
+  addOpen();
 }
 
 bool Adapter::plan(std::string &why) {
@@ -246,7 +247,7 @@ void Adapter::addBytes() {
     Rounded &row = roundedArrays[{score.row.array(), score.row.axis}];
     bool isBeside = shift && !row.data && hasRowsOfNest(score.row);
     if (shift && !isBeside)
-      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &tried, storeShiftAt);
+      editor.addNest(nest.getNames().getValue(), nest.getExtents().getValue(), &sampled, storeShiftAt);
     if (!row.data) {
       auto across = key.across ? rowAxisOf(score) : std::nullopt;
       row = isBeside ? addRounded(score.row.array(), score.row.axis, nullptr, across, storeShiftAt)
@@ -262,6 +263,7 @@ void Adapter::addBytes() {
 void Adapter::run() {
   if (isBound)
     return runBound();
+  leadAlternatives();
   note();
   addDecisionResults();
   addSizeCondition();
@@ -295,11 +297,7 @@ void Adapter::run() {
   }
   addChoice();
   // What runs wherever anything is tried.
-  SmallVector<onf::ForOp> nests;
-  for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() == tried.array)
-      nests.push_back(other);
-  fuseNests(nests);
+  fuseNests(switchedNests());
 }
 
 namespace {
@@ -307,12 +305,14 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, table, fewest, pilot};
+    Options options{decisions, check, sums, halves, table, /*isShared=*/false, fewest, pilot};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
-    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, adapt)))
+    if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, /*takesLeft=*/true, adapt)))
       signalPassFailure();
-    for (auto kernel : getOperation().getOps<onf::KernelOp>())
+    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
       kernel->removeAttr(kBoundsAttr);
+      kernel->removeAttr(kStoredAttr);
+    }
   }
 };
 } // namespace

@@ -33,10 +33,14 @@ inline constexpr int64_t kFewest = 256;
 /// The decision where nothing shows that the nest as it is written keeps a tolerance that holds for every input.
 inline constexpr int64_t kNotShown = -1;
 
+/// The axes of an array that those of a nest over its elements, or over what follows from them, are.
+using Axes = llvm::SmallVector<std::optional<unsigned>>;
+
 /// What the pass is asked for.
 struct Options {
   bool decisions = false, check = false, sums = false, halves = false;
   std::string table;
+  bool isShared = false; ///< numbers of the table beyond the plans are those of a pass behind
   int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
   /// Few rows and keys come first where the nest has more multiply-adds than that.
   int64_t pilot = kPilotWherePays;
@@ -92,6 +96,11 @@ public:
       : kernel(kernel), nest(nest), options(options), editor(kernel, nest), onDemand(kernel) {}
   virtual ~Chooser() = default;
   mlir::LogicalResult readTable();
+  /// The plans of this pass are none of the nest's.
+  void refuse() {
+    isRefused = true;
+    findEarlier();
+  }
 
 protected:
   //===--- What plans differ in -------------------------------------------===//
@@ -107,8 +116,7 @@ protected:
   virtual std::string describe(unsigned plan) = 0;
   /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of that.
   virtual void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) = 0;
-  /// Where a plan may be computed at all, and what that is at an index of the axes in front of the rows.
-  virtual const Choice &triedOf(unsigned plan) { return tried; }
+  /// Whether a choice is made at an index of the axes in front of the rows.
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
   /// A measure of a row, of which the sample has the largest of each part.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
@@ -119,6 +127,8 @@ protected:
   /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input.
   bool findResults(std::string &why, bool takesBounds = false);
   void findHead();
+  /// Plans of passes before and of this one: the numbers of the former come first.
+  unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }
   std::string base() { return kernel.getArrayName(numberOf(results[0].store)).str(); }
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
@@ -129,6 +139,14 @@ protected:
   void note();
   bool needsEstimates() const { return table.empty() || options.check; }
   void addDecisionResults();
+  /// Where the nest is what passes before have left as it is written (Earlier.cpp).
+  void findEarlier();
+  void leadAlternatives();
+  void takeAlternatives();
+  void addOpen();
+  mlir::Value findDecision(llvm::StringRef of, mlir::Type element);
+  mlir::Value extendDecision(mlir::Value result);
+  mlir::Value takenBefore(Code &code, mlir::ValueRange head, mlir::Value plan);
   /// Samples, their errors and the decision, or the table; then the copies of all plans.
   void addChoice();
   void addCopies();
@@ -168,12 +186,16 @@ protected:
   llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
   llvm::SmallVector<mlir::Attribute> runs;       // onf::kRunsAttr
   Choice tried, sampled, chosen;       // where anything is tried, where a sample is taken, what is chosen
+  Choice earlier;                      // by passes before, with the value for the nest as it is written; or null
+  unsigned numEarlier = 0;             // plans of theirs
+  bool isRefused = false;
   mlir::Value sampledRows;             // the number of each row of the sample
   llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
-  llvm::SmallVector<int64_t> table;             // plans that are given, or none
+  llvm::SmallVector<int64_t> table;             // plans that are given, of all passes, or none
   mlir::Value planArray;                        // results for the decisions, if there are such
   llvm::SmallVector<mlir::Value> estimateArrays;
+  llvm::SmallVector<mlir::Value> earlierEstimates; // those of passes before, or null
 };
 
 /// Adapts one nest of a kernel: plans in fewer bits.
@@ -202,10 +224,24 @@ private:
     return llvm::all_of(results, [&](const Result &result) { return result.allowed.epsilon >= epsilon; });
   }
   void addSizeCondition();
-  /// The largest of all parts, at indices of the other axes.
-  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others);
+  /// The largest of all parts, at indices of the other axes, where `present`; null: anywhere.
+  static mlir::Value largestOfParts(Code &code, mlir::Value parts, mlir::ValueRange others, mlir::Value present);
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
-                         llvm::ArrayRef<mlir::Attribute> otherExtents);
+                         llvm::ArrayRef<mlir::Attribute> otherExtents, const Choice &where);
+
+  //===--- Where operands are read (Earlier.cpp) ---------------------------===//
+  Choice whereRead(mlir::Value array, const Axes &axes);
+  mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
+  struct Need {
+    llvm::SmallVector<unsigned> axes;    // of an array that are at indices in front of the rows
+    llvm::SmallVector<mlir::Value> terms; // these, by axis
+    llvm::SmallVector<mlir::Attribute> extents;
+    mlir::Value array;                   // 1 where some of its readers are tried
+  };
+  Need findNeed(mlir::Value array);
+  mlir::Value addNeed(const Need &need);
+  bool isSwitch(mlir::Value array) const;
+  llvm::SmallVector<onf::ForOp> switchedNests();
 
   //===--- 8 bits (Operands.cpp, Copies.cpp, Carriers.cpp) ------------------===//
   bool addBytesPlan(std::string &why);
@@ -254,6 +290,7 @@ private:
 
   Choice piloted; // where the pilot is computed
   bool isSmall = false; // whether this is the pilot
+  llvm::SmallVector<Need> needs;
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
@@ -269,28 +306,37 @@ private:
 
 /// Whether a nest stores to a result of its kernel, and not to temporaries alone.
 bool storesResult(onf::ForOp nest);
+/// Whether a nest is what a pass before has left as it is written, beside copies of it that are chosen elsewhere.
+bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest);
+/// Whether a pass has added the nest, so that it stores no result of the specification.
+bool isAdded(onf::KernelOp kernel, onf::ForOp nest);
 
-/// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its plans; `make` gives the
-/// chooser of a nest of a kernel. A remark that begins so says why one has none; with `warns` the first of a nest that
-/// stores a result is a warning, where no kernel has a plan.
+/// Gives every nest of a module that may have an error, and is neither lifted nor chosen, its plans; with `takesLeft`
+/// those too that passes before have left as they are written. `make` gives the chooser of a nest of a kernel. A remark
+/// that begins so says why one has none; with `warns` the first of a nest that stores a result is a warning, where no
+/// kernel has a plan.
 template <typename Make>
-mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, Make make) {
+mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, bool takesLeft,
+                                     Make make) {
   llvm::SmallVector<std::pair<onf::ForOp, std::string>> refused;
   for (auto kernel : module.getOps<onf::KernelOp>()) {
     if (!kernel.getWithin())
       continue;
     for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
-      if (nest.getLift() || nest.getChoices())
+      bool isLeft = takesLeft && isLeftAsWritten(kernel, nest);
+      if (nest.getLift() || (nest.getChoices() && !isLeft) || isAdded(kernel, nest))
         continue;
       std::string why;
       auto chooser = make(kernel, nest);
-      if (!chooser.plan(why)) {
+      bool hasPlans = chooser.plan(why);
+      if (!hasPlans) {
         refused.push_back({nest, refusal.str() + why});
-        continue;
+        chooser.refuse();
       }
-      if (mlir::failed(chooser.readTable()))
+      if ((hasPlans || isLeft) && mlir::failed(chooser.readTable()))
         return mlir::failure();
-      chooser.run();
+      if (hasPlans)
+        chooser.run();
     }
   }
   for (auto kernel : module.getOps<onf::KernelOp>())
@@ -315,6 +361,9 @@ mlir::Value copyOf(Code &at, mlir::Value value, mlir::IRMapping &map);
 using Places = llvm::SmallVector<std::optional<unsigned>>;
 /// The places in an array that lacks these axes.
 Places placesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
+/// The axes of an array but these, in order, as those of a nest; and the same with one more behind them that is none.
+Axes axesWithout(unsigned rank, llvm::ArrayRef<unsigned> axes);
+Axes partsOf(Axes axes);
 /// Loads from `array` what the load reads, with its axes at these places and indices by `map`.
 mlir::Value loadAs(Code &at, onf::LoadOp load, mlir::Value array, const Places &places, mlir::IRMapping &map);
 /// What a score's operand reads at index k of the contraction, from an array of its shape.

@@ -95,9 +95,16 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   // The scale may be that of some keys where every row of the sample sees all keys: a value beyond it becomes NaN, and so
   // do all rows, and no plan is taken.
   bool isPart = scalesOfPart() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
+  Axes inParts(others.begin(), others.end());
+  inParts.push_back(std::nullopt);
+  inParts.push_back(carrier.axis);
+  Axes inScales(others.begin(), others.end());
+  inScales.push_back(carrier.axis);
+  Choice whereParts = whereRead(array, inParts), whereScales = whereRead(array, inScales);
+  Choice whereData = whereRead(array, partsOf(inScales));
   auto [partNames, partExtents] = list("p", editor.text(SymExpr(kKeyParts)), /*isLast=*/false);
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
-  editor.addNest(partNames, partExtents, &tried, [&](Code &code, ValueRange at) {
+  editor.addNest(partNames, partExtents, &whereParts, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
     Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
     Value last = code.make<arith::SubIOp>(count, code.index(1));
@@ -118,7 +125,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   auto [names, extents] = list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
   Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
-  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange at) {
+  editor.addShortNest(names, extents, &whereScales, [&](Code &code, ValueRange at) {
     Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
       Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
       for (int64_t k = 0; k < kAtOnce; ++k) {
@@ -140,7 +147,7 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   SymExpr filled = getFilled(keys);
   auto [dataNames, dataExtents] = list("j", editor.text(filled), /*isLast=*/true);
   values.data = editor.addTemporary(name + "_f8", dataExtents, Float8E4M3FNType::get(kernel.getContext()));
-  editor.addNest(dataNames, dataExtents, &tried, [&](Code &code, ValueRange at) {
+  editor.addNest(dataNames, dataExtents, &whereData, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
     Value x = read(code, at.take_front(outer), at[outer], key);

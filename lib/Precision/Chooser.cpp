@@ -68,6 +68,7 @@ bool storesResult(onf::ForOp nest) {
 }
 
 void Chooser::findHead() {
+  findEarlier();
   headNames.assign(nest.getNames().begin(), nest.getNames().end());
   headExtents.assign(nest.getExtents().begin(), nest.getExtents().end());
   headNames.pop_back();
@@ -89,9 +90,10 @@ LogicalResult Chooser::readTable() {
     numbers.split(entries, ',', -1, /*KeepEmpty=*/false);
     for (StringRef entry : entries) {
       int64_t plan = 0;
-      if (entry.getAsInteger(10, plan) || plan < 0 || plan > int64_t(numPlans()))
+      bool isNumber = !entry.getAsInteger(10, plan) && plan >= 0;
+      if (!isNumber || (plan > int64_t(numAll()) && !options.isShared))
         return nest.emitError("there is no plan '")
-               << entry << "' for '" << base() << "'; there are 0 to " << numPlans();
+               << entry << "' for '" << base() << "'; there are 0 to " << numAll();
       table.push_back(plan);
     }
   }
@@ -109,11 +111,15 @@ void Chooser::note() {
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
     lists.assign(known.begin(), known.end());
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
+  auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
+  llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));
   for (unsigned plan = 1; plan <= numPlans(); ++plan)
-    texts.push_back(b.getStringAttr("plan " + Twine(plan) + ": " + describe(plan)));
+    texts.push_back(b.getStringAttr("plan " + Twine(numEarlier + plan) + ": " + describe(plan)));
   for (Result &result : results)
-    lists[numberOf(result.store) - kernel.getNumInputs()] = b.getArrayAttr(texts);
+    listOf(result) = b.getArrayAttr(texts);
   kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
+  if (!kernel->hasAttr(kStoredAttr))
+    kernel->setAttr(kStoredAttr, b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
 }
 
 void Chooser::addDecisionResults() {
@@ -123,15 +129,24 @@ void Chooser::addDecisionResults() {
   SmallVector<Attribute> told, extents(headExtents);
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr))
     told.assign(known.begin(), known.end());
+  // What a pass before has added becomes that of all.
   auto add = [&](StringRef of, StringRef suffix, Type element) {
+    if (Value known = findDecision(of, element))
+      return known;
     told.push_back(editor.text(of));
     return editor.addResult(of + suffix, extents, element);
   };
   planArray = add(base(), "_plan", b.getI32Type());
-  extents.push_back(editor.text(Twine(numPlans() + isBound)));
+  if (earlier.array)
+    for (Operation *user : llvm::make_early_inc_range(planArray.getUsers()))
+      user->erase();
+  extents.push_back(editor.text(Twine(numAll() + isBound)));
   if (needsEstimates() || isBound)
-    for (Result &result : results)
-      estimateArrays.push_back(add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type()));
+    for (Result &result : results) {
+      Value array = add(kernel.getArrayName(numberOf(result.store)), isBound ? "_bound" : "_estimate", b.getF32Type());
+      estimateArrays.push_back(array);
+      earlierEstimates.push_back(extendDecision(array));
+    }
   kernel->setAttr(kDecisionsAttr, b.getArrayAttr(told));
 }
 
@@ -151,18 +166,19 @@ void Chooser::addChoice() {
   addCopies();
 }
 
-/// The nest once for each plan, and itself where none is chosen.
+/// The nest once for each plan, and itself where none is chosen, neither here nor by passes before.
 void Chooser::addCopies() {
   for (unsigned plan = 1; plan <= numPlans(); ++plan) {
     Copy copy = copyNest();
     rewrite(copy, plan, {});
-    chosen.value = plan;
+    chosen.value = numEarlier + plan;
     setChoice(copy.nest, chosen);
   }
   // Of these nests no index is chosen where the condition does not hold.
   for (auto other : kernel.getBody().getOps<onf::ForOp>())
     if (other.getChoices() && other.getChoice() != 0 && !other->hasAttr(onf::kRunsAttr) && other->isBeforeInBlock(nest))
       other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
+  takeAlternatives();
   chosen.value = 0;
   setChoice(nest, chosen);
 }

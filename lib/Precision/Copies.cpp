@@ -26,6 +26,19 @@ Places placesWithout(unsigned rank, ArrayRef<unsigned> axes) {
   return places;
 }
 
+Axes axesWithout(unsigned rank, ArrayRef<unsigned> axes) {
+  Axes others;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  return others;
+}
+
+Axes partsOf(Axes axes) {
+  axes.push_back(std::nullopt);
+  return axes;
+}
+
 Value loadAs(Code &at, onf::LoadOp load, Value array, const Places &places, IRMapping &map) {
   auto numberOf = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
   std::string from = at.kernel.getArrayName(numberOf(load.getArray())).str();

@@ -25,7 +25,7 @@ void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
     for (unsigned p = 0; p < numPlans(); ++p)
       errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), sampleExtents, b.getF32Type()));
   }
-  auto write = [&](Code &code, ValueRange row, ArrayRef<unsigned> plans, bool hasNorm) {
+  auto write = [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
       std::function<Code::Values(Code &, SmallVector<Value>)> sums = [&](Code &at, SmallVector<Value> indices) {
         Code::Values values;
@@ -38,9 +38,8 @@ void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
           };
           Value isInfinite = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
           Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
-          if (hasNorm)
-            values.push_back(at.make<arith::MulFOp>(finite, finite));
-          for (unsigned p : plans) {
+          values.push_back(at.make<arith::MulFOp>(finite, finite));
+          for (unsigned p = 0; p < numPlans(); ++p) {
             Value y = at.load(samples[p][o], indices);
             Value same = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
             Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
@@ -60,25 +59,12 @@ void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
         });
       };
       Code::Values values = sums(code, SmallVector<Value>(row));
-      if (hasNorm)
-        code.store(values[0], result.norm, row);
-      for (auto [k, p] : llvm::enumerate(plans))
-        code.store(values[hasNorm + k], errors[p][o], row);
+      code.store(values[0], result.norm, row);
+      for (unsigned p = 0; p < numPlans(); ++p)
+        code.store(values[1 + p], errors[p][o], row);
     }
   };
-  auto add = [&](const Choice &where, ArrayRef<unsigned> plans, bool hasNorm) {
-    editor.addShortNest(sampleNames, sampleExtents, &where,
-                        [&](Code &code, ValueRange row) { write(code, row, plans, hasNorm); });
-  };
-  // Plans that are computed wherever the sample is are compared at once.
-  SmallVector<unsigned> always;
-  for (unsigned p = 0; p < numPlans(); ++p)
-    if (triedOf(p + 1).array == sampled.array)
-      always.push_back(p);
-  add(sampled, always, /*hasNorm=*/true);
-  for (unsigned p = 0; p < numPlans(); ++p)
-    if (!llvm::is_contained(always, p))
-      add(triedOf(p + 1), {p}, /*hasNorm=*/false);
+  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange row) { write(code, row); });
 }
 
 Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
@@ -179,27 +165,29 @@ void Chooser::addDecision() {
     }
     Value first = table.empty() ? Value() : tabled(code, head);
     Value plan = code.index(0);
-    SmallVector<Value> are(numPlans()); // computed here
     for (unsigned p = numPlans(); p-- > 0;) {
-      const Choice &where = triedOf(p + 1);
-      Value is = where.array == sampled.array ? runs : isTried(code, where, head);
-      are[p] = is;
-      Value takes = code.make<arith::AndIOp>(is, allowed[p]);
+      Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);
       if (first) {
-        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, code.index(p + 1), first);
+        Value isLater = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, first);
         Value isAny = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, first, code.index(0));
         takes = code.make<arith::AndIOp>(takes, code.make<arith::AndIOp>(isLater, isAny));
       }
-      plan = code.make<arith::SelectOp>(takes, code.index(p + 1), plan);
+      plan = code.make<arith::SelectOp>(takes, number, plan);
     }
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
-      Attribute size = editor.text(Twine(numPlans()));
+      Attribute size = editor.text(Twine(numAll()));
       code.loops({editor.text("p")}, {size}, [&](Code &in, ValueRange p) {
+        auto isNumber = [&](unsigned k) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k)); };
         Value value = in.real(NAN);
+        for (unsigned k = 0; k < numEarlier && earlierEstimates[o]; ++k) {
+          SmallVector<Value> place(head);
+          place.push_back(in.index(k));
+          value = in.make<arith::SelectOp>(isNumber(k), in.load(earlierEstimates[o], place), value);
+        }
         for (unsigned k = 0; k < numPlans(); ++k) {
-          Value here = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, p[0], in.index(k));
-          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, are[k]), estimates[o][k], value);
+          Value here = isNumber(numEarlier + k);
+          value = in.make<arith::SelectOp>(in.make<arith::AndIOp>(here, runs), estimates[o][k], value);
         }
         SmallVector<Value> indices(head);
         indices.push_back(p[0]);
@@ -213,16 +201,18 @@ void Chooser::addDecision() {
 void Chooser::addTable() {
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value entry = tabled(code, head), plan = code.index(0);
+    Value runs = isTried(code, sampled, head);
     for (unsigned p = 1; p <= numPlans(); ++p) {
-      Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, code.index(p));
-      Value runs = isTried(code, triedOf(p), head);
-      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), code.index(p), plan);
+      Value number = code.index(numEarlier + p);
+      Value taken = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, entry, number);
+      plan = code.make<arith::SelectOp>(code.make<arith::AndIOp>(runs, taken), number, plan);
     }
     storeDecision(code, head, plan);
   });
 }
 
 void Chooser::storeDecision(Code &code, ValueRange head, Value plan) {
+  plan = takenBefore(code, head, plan);
   code.store(plan, chosen.array, head);
   if (planArray)
     code.store(plan, planArray, head);

@@ -137,12 +137,13 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
         at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), result.rest, indicesOf(row, k[0]));
     });
   };
+  Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
   if (element.isBF16()) {
     const Score &first = scores[plans[0].scores[0]];
     bool isMeasured = needsEstimates() && plans[0].half && array == first.row.array() && axis == first.row.axis;
     if (isMeasured)
       result.scale = editor.addTemporary(name + "_largest", extents, b.getF32Type());
-    editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
       if (isMeasured)
         code.store(largestOf(code, row), result.scale, row);
       storeRow(code, row, Value());
@@ -163,17 +164,18 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   result.largest = editor.addTemporary(name + "_largest", lastOf(extents), b.getF32Type());
   result.scale = editor.addTemporary(name + "_unit", otherExtents, b.getF32Type());
   Value power = editor.addTemporary(name + "_power", otherExtents, b.getF32Type());
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
   });
-  Value parts = addPartsOf(result.largest, otherNames, otherExtents);
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, across})));
+  Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
   editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
-    Value most = largestOfParts(code, parts, others);
+    Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     auto [up, down] = powerOf(code, most);
     code.store(up, power, others);
     code.store(down, result.scale, others);
   });
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     SmallVector<Value> others(row);
     others.erase(others.begin() + place);
     storeRow(code, row, code.load(power, others));

@@ -415,7 +415,7 @@ SmallVector<Value> KeyClasses::addSample(unsigned plan) {
   if (!plan || !isBounded())
     return Chooser::addSample(plan);
   SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), sampleExtents);
-  Copy copy = copySample(triedOf(plan));
+  Copy copy = copySample(sampled);
   rewrite(copy, plan, copy.nest.getBody().getArguments());
   SmallVector<Attribute> outer(copy.nest.getExtents().begin(), copy.nest.getExtents().end());
   SmallVector<Value> arrays = addSampleArrays("_block_sample", outer);

@@ -819,9 +819,9 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, false, false, table};
+    Options options{decisions, check, false, false, table, shared};
     auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
-    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, condense)))
+    if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, /*takesLeft=*/false, condense)))
       signalPassFailure();
   }
 };

@@ -49,7 +49,6 @@ private:
   unsigned numPlans() const override { return 1; }
   std::string describe(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
-  const Choice &triedOf(unsigned) override { return sampled; }
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   llvm::SmallVector<mlir::Value> addSample(unsigned plan) override;
 

@@ -36,7 +36,8 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
-  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange others) {
+  Choice where = whereRead(keys, axesWithout(type.getRank(), {axis}));
+  editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
     Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
@@ -131,7 +132,8 @@ std::optional<unsigned> Adapter::rowAxisOf(const Score &score) {
 static constexpr int64_t kPart = 128;
 static_assert(kPart <= kFewest);
 
-Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents) {
+Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRef<Attribute> otherExtents,
+                          const Choice &where) {
   auto type = cast<ArrayType>(largest.getType());
   unsigned last = type.getRank() - 1;
   SymExpr count = type.getExtent(last);
@@ -140,7 +142,7 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   extents.push_back(editor.text(SymExpr::floorDiv(count + SymExpr(kPart - 1), SymExpr(kPart))));
   std::string name = kernel.getArrayName(cast<BlockArgument>(largest).getArgNumber()).str() + "_parts";
   Value parts = editor.addTemporary(name, extents, Builder(kernel.getContext()).getF32Type());
-  editor.addShortNest(names, extents, &tried, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange indices) {
     Value first = code.make<arith::MulIOp>(indices.back(), code.index(kPart));
     Value latest = code.make<arith::SubIOp>(code.extent(count), code.index(kPart));
     Value start = code.make<arith::MinSIOp>(first, latest);
@@ -154,9 +156,10 @@ Value Adapter::addPartsOf(Value largest, ArrayRef<Attribute> otherNames, ArrayRe
   return parts;
 }
 
-Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others) {
+Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value present) {
   auto type = cast<ArrayType>(parts.getType());
-  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &) {
+  return code.fold("p", type.getExtent(type.getRank() - 1), [&](Code &at, Value p, Value &there) {
+    there = present;
     SmallVector<Value> indices(others);
     indices.push_back(p);
     return SmallVector<Code::Term>{{Monoid::max, "largest", at.load(parts, indices)}};
@@ -233,6 +236,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       at.store(nearestInteger(at, read(at, row, k[0]), inverse), result.data, indicesOf(row, k[0]));
     });
   };
+  Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
   auto largestOf = [&](Code &code, ValueRange row) {
     return code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
@@ -250,7 +254,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   };
   bool isPart = across && scalesOfPart();
   if (!isPart)
-    editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+    editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
       Value largest = largestOf(code, row);
       if (beside)
         beside(code, row);
@@ -262,6 +266,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     });
   if (!across)
     return result;
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
   Value some, limit; // the magnitudes of the rows of a part, and the largest one that the scale holds
   if (isPart) {
     SmallVector<Attribute> someNames(scaleNames), someExtents(scaleExtents);
@@ -269,15 +274,15 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     someExtents.push_back(editor.text(SymExpr(kScaleRows)));
     some = editor.addTemporary((name + "_some").str(), someExtents, b.getF32Type());
     limit = editor.addTemporary((name + "_limit").str(), scaleExtents, b.getF32Type());
-    editor.addNest(someNames, someExtents, &tried, [&](Code &code, ValueRange at) {
+    editor.addNest(someNames, someExtents, &whereParts, [&](Code &code, ValueRange at) {
       Value count = code.extent(type.getExtent(*across));
       Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
       code.store(largestOf(code, withRow(at.drop_back(), number)), some, at);
     });
   }
-  Value parts = isPart ? some : addPartsOf(result.largest, scaleNames, scaleExtents);
+  Value parts = isPart ? some : addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
   editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value largest = largestOfParts(code, parts, others);
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     if (isPart) {
       largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
       code.store(largest, limit, others);
@@ -286,7 +291,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     code.store(step, result.scale, others);
     code.store(back, inverse, others);
   });
-  editor.addNest(names, extents, &tried, [&](Code &code, ValueRange row) {
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
     if (isPart) {
       code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
       if (beside)
@@ -297,12 +302,13 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   if (!isPart)
     return result;
   // Not at most the limit is NaN too, and infinity is at most itself.
-  parts = addPartsOf(result.largest, scaleNames, scaleExtents);
+  parts = addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
   result.beyond = editor.addTemporary((name + "_beyond").str(), scaleExtents, b.getI32Type());
   editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = code.make<arith::MulFOp>(code.load(limit, others), code.real(kBeyond));
     most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largestOfParts(code, parts, others), most);
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
     code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
   });
   return result;

@@ -15,6 +15,9 @@ namespace moa {
 /// On a kernel that accuracy was spent on: per result a list of texts, one for each choice.
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";
 
+/// Beside it, how many temporaries the kernel had before: nests that store others are none of the specification's.
+inline constexpr llvm::StringLiteral kStoredAttr = "moa.stored";
+
 /// Beside it, the result that each result which the pass has added tells of.
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 

@@ -38,6 +38,12 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     the plan. Where fewer than half of the heads are within the tolerance there, nothing else is rounded or
     sampled. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
 
+    A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in
+    front of the rows, with `moa.spent`) gets these plans too, numbered behind the earlier ones. All copies are then chosen by one
+    array, which has the earlier decision where that is not 0; the nests in front of the new plans run at the indices that are left
+    (`O_open`), those that round an array which several of them share where one of these is (`O_needed`); results for decisions and
+    estimates become those of all plans. The pass says nothing of nests that passes before have added.
+
     Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
     sampled. With `halves` there are a plan of f16 or bf16 and one of sums of two of them, and an index takes the first
     one of which a bound on its errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
@@ -104,8 +110,10 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     over the classes with numbers and means of the keys that all rows of a block have, and the block's own keys one by one
     (law F10). Rows are read from, and results stored to, arrays by block.
 
+    onf-adapt-precision may follow, and gives the nest as it was plans of its own.
+
     **Requires** the onf contract and that nothing is lifted. **Establishes** it, with `moa.spent` and
-    `moa.decisions` as onf-adapt-precision. Other masks and biases tell keys apart by more than their
+    `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Other masks and biases tell keys apart by more than their
     products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
     without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
     the size of a nest; its code is in the result four times. With blocks of rows the workspace grows by
@@ -119,6 +127,8 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
     Option<"fewest", "fewest", "int64_t", "32768", "With fewer rows or keys nothing is tried; 32768: with fewer than 131,072 where rows bound keys">,
+    Option<"shared", "shared", "bool", "false",
+           "Numbers of the table beyond the plan of this pass are those of onf-adapt-precision behind it, which checks them">,
     Option<"warns", "warns", "bool", "false",
            "Where no nest is changed the first remark that says why is a warning">
   ];

@@ -71,7 +71,7 @@ Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   DenseMap<std::pair<Value, unsigned>, Value> parts;
   Copy copy = copyNest();
   copy.nest.setExtentsAttr(Builder(kernel.getContext()).getArrayAttr(small.sampleExtents));
-  setChoice(copy.nest, where);
+  setChoice(copy.nest, small.sampled);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(scores[0].outer.getOperation()));
   outer.setExtentAttr(editor.text(SymExpr(kPilotKeys)));
   // Elsewhere than in operands, the number of a row is that of the one it stands for.
@@ -176,8 +176,11 @@ void Adapter::addPilot() {
   small.sampleExtents.back() = editor.text(SymExpr(kPilotRows));
   small.isSmall = true;
   small.plans = plans;
-  small.tried = small.sampled = where;
+  small.tried = where;
   small.results = results;
+  small.headNames = headNames, small.headExtents = headExtents;
+  small.findEarlier();
+  small.addOpen();
   Copy copy = addPilotNest(small, where);
   // The small one's nests stand in front of the copy.
   small.nest = small.editor.before = copy.nest;
@@ -198,9 +201,11 @@ void Adapter::addPilot() {
   Value hopes = editor.addTemporary(base() + "_hopes", headExtents, Builder(kernel.getContext()).getI32Type());
   editor.addShortNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
-    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, yes), yes);
+    Value open = earlier.array ? isTried(code, small.sampled, head) : Value();
+    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, open ? open : yes), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
-      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &) {
+      Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
+        present = open;
         SmallVector<Value> at(head);
         at.push_back(r);
         return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
@@ -213,37 +218,43 @@ void Adapter::addPilot() {
     }
     code.store(code.make<arith::SelectOp>(all, code.index(1), code.index(0)), hopes, head);
   });
-  SmallVector<onf::ForOp> nests;
-  for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() == where.array)
-      nests.push_back(other);
-  fuseNests(nests);
+  fuseNests(small.switchedNests());
   SmallVector<Attribute> needed(runs);
   for (const auto &[x, y] : pilotConditions())
     needed.append({editor.text(x), editor.text(y)});
-  for (auto other : kernel.getBody().getOps<onf::ForOp>())
-    if (other.getChoices() == where.array)
-      other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
-  tried = sampled = {editor.addTemporary(base() + "_hopeful", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
+  for (auto other : small.switchedNests())
+    other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
+  tried = {editor.addTemporary(base() + "_hopeful", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
   editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
     Value looked = isTried(code, where, {});
-    std::function<Value(Code &, SmallVector<Value>)> count = [&](Code &at, SmallVector<Value> indices) {
+    // Heads that may be near enough, and those of the pilot: all, or such as passes before have left.
+    std::function<Code::Values(Code &, SmallVector<Value>)> count = [&](Code &at, SmallVector<Value> indices) {
       unsigned axis = indices.size();
-      if (axis == headExtents.size())
-        return at.toReal(at.toIndex(at.load(hopes, indices)));
+      if (axis == headExtents.size()) {
+        Value is = at.toReal(at.toIndex(at.load(hopes, indices)));
+        if (!earlier.array)
+          return Code::Values{is};
+        Value isOpen = isTried(at, small.sampled, indices), none = at.real(0);
+        return Code::Values{at.make<arith::SelectOp>(isOpen, is, none), at.make<arith::SelectOp>(isOpen, at.real(1), none)};
+      }
       SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
       return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &present) {
         present = looked;
         SmallVector<Value> more(indices);
         more.push_back(index);
-        return SmallVector<Code::Term>{{Monoid::add, "hopes", count(in, more)}};
-      })[0];
+        SmallVector<Code::Term> terms;
+        for (auto [number, value] : llvm::enumerate(count(in, more)))
+          terms.push_back({Monoid::add, number ? "open" : "hopes", value});
+        return terms;
+      });
     };
+    Code::Values counts = count(code, {});
     SymExpr heads(1);
     for (Attribute extent : headExtents)
       heads = heads * *SymExpr::parse(cast<StringAttr>(extent).getValue());
-    Value found = code.make<arith::MulFOp>(count(code, {}), code.real(2));
-    Value most = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, found, code.toReal(code.extent(heads)));
+    Value found = code.make<arith::MulFOp>(counts[0], code.real(2));
+    Value all = earlier.array ? counts[1] : code.toReal(code.extent(heads));
+    Value most = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, found, all);
     Value isUnknown = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.load(where.array, {}), code.integer(0));
     Value is = code.make<arith::AndIOp>(isTried(code, large, {}), code.make<arith::OrIOp>(isUnknown, most));
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), tried.array, {});

@@ -170,7 +170,7 @@ SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRe
 /// written: arrays of what it would store.
 SmallVector<Value> Chooser::addSample(unsigned plan) {
   SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), sampleExtents);
-  Copy copy = copySample(plan ? triedOf(plan) : sampled);
+  Copy copy = copySample(sampled);
   if (plan)
     rewrite(copy, plan, copy.nest.getBody().getArguments());
   else

@@ -483,9 +483,10 @@ int main(int argc, char **argv) {
   options.decisions = decisions || !calibrate.empty();
   // Plans of a file are for a GPU.
   options.plansForGpu = target == "device" || !calibrate.empty();
-  options.spendsAnywhere = target == "device"; // it is what a GPU runs
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
+  // It is what a GPU runs, unless few keys alone are asked for.
+  options.spendsAnywhere |= target == "device" && options.lowRankFrom <= 0;
   if (target == "reference" && (options.decisions || options.lowRankFrom > 0 || !accuracy.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank and --plans apply to compiled code and to --target=device; "
                 "--target=reference spends no accuracy");

@@ -24,6 +24,18 @@ BACK = ["--onf-split-folds", "--onf-fuse-nests", "--onf-lift-gpu", "--convert-on
         "--device-combine-kernels", "--device-verify"]
 
 
+def attention(q, k, v):
+    q, k, v = (a.astype(np.float64) for a in (q, k, v))
+    s = D ** -0.5 * q @ k.transpose(0, 2, 1)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    return p @ v / p.sum(-1, keepdims=True)
+
+
+def errors(found, exact):
+    return np.linalg.norm((found - exact).reshape(len(exact), -1), axis=-1) / np.linalg.norm(
+        exact.reshape(len(exact), -1), axis=-1)
+
+
 class Pilot(unittest.TestCase):
 
     def setUp(self):
@@ -54,16 +66,29 @@ class Pilot(unittest.TestCase):
                 chosen = self.run_program("chosen", ['--onf-adapt-precision=fewest=256 sums=1 pilot=0'], arrays)
                 plain = self.run_program("plain", [], arrays)
                 self.assertEqual([int((a != b).any()) for a, b in zip(chosen, plain)], taken)
-                q, k, v = (a.astype(np.float64) for a in arrays)
-                s = D ** -0.5 * q @ k.transpose(0, 2, 1)
-                p = np.exp(s - s.max(-1, keepdims=True))
-                exact = p @ v / p.sum(-1, keepdims=True)
-                found = mt.from_bf16(chosen.view(np.uint16))
-                errors = np.linalg.norm((found - exact).reshape(len(q), -1), axis=-1) / np.linalg.norm(
-                    exact.reshape(len(q), -1), axis=-1)
-                self.assertTrue((errors <= LIMIT).all(), errors)
+                off = errors(mt.from_bf16(chosen.view(np.uint16)), attention(*arrays))
+                self.assertTrue((off <= LIMIT).all(), off)
                 for h in np.flatnonzero(taken):
-                    self.assertGreater(errors[h], 5e-3)
+                    self.assertGreater(off[h], 5e-3)
+
+    def test_behind_few_keys(self):
+        """Of heads that a pass before has taken the pilot asks nothing: half of the others are enough, or are not."""
+        rng = np.random.default_rng(4)
+        few = rng.standard_normal((8, D))[rng.integers(0, 8, M)]
+        for names, taken in ((["normal", "large_scores", "small_signal", "few", "few"], [0, 0, 0, 1, 1]),
+                             (["normal", "large_scores", "few"], [1, 0, 1])):
+            with self.subTest(names=names):
+                made = [families.make(name.replace("few", "normal"), N, M, D, seed=0, head=h).arrays()
+                        for h, name in enumerate(names)]
+                arrays = [np.stack(a).astype(np.float32) for a in zip(*made)]
+                arrays[1][np.array(names) == "few"] = few
+                arrays = [mt.from_bf16(mt.to_bf16(a)) for a in arrays]
+                chosen = self.run_program("chosen", ["--onf-low-rank=fewest=256",
+                                                     "--onf-adapt-precision=fewest=256 sums=1 pilot=0"], arrays)
+                plain = self.run_program("plain", [], arrays)
+                self.assertEqual([int((a != b).any()) for a, b in zip(chosen, plain)], taken)
+                found, exact = mt.from_bf16(chosen.view(np.uint16)), attention(*arrays)
+                self.assertTrue((errors(found, exact) <= LIMIT).all(), errors(found, exact))
 
 
 if __name__ == "__main__":
