@@ -184,7 +184,7 @@ kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : 
         self.assertTrue((errors(run["O"], attention(x, x, v)[0]) < (LIMIT if ON_GPU else 1e-4)).all())
 
     def test_tables(self):
-        """A table gives the bits of decisions that are the same. One that is wrong is kept to, unless it is checked."""
+        """A table is kept to, also one that is wrong, unless it is checked: then it gives the bits of decisions that are the same."""
         arrays = heads(["normal", "small_signal", "diffuse"], 300, 320)
         exact = attention(*arrays)[0]
         first = self.run_kernel(PLAIN % LIMIT, arrays, "--decisions")
@@ -197,10 +197,8 @@ kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : 
             found = self.run_kernel(PLAIN % LIMIT, arrays, "--plans", table, "--check-plans", "--decisions")
         delivered = errors(wrong["O"], exact)
         print("wrong table: errors", delivered)
-        # Of a table a GPU's scales are of all rows, not of a part that the sample checks.
+        # Of a table the scales are of all rows, not of a part that the sample checks.
         self.assertLess(delivered[0], LIMIT)
-        if not ON_GPU:
-            self.assertEqual(first["O"][0].tobytes(), wrong["O"][0].tobytes())
         self.assertGreater(delivered[1], LIMIT)
         self.assertLessEqual(delivered[2], 1e-5)
         # Of a table the plans are a GPU's.

@@ -159,6 +159,7 @@ class SharedBudget(unittest.TestCase):
         self.check(kinds, run, attention(*arrays, np.arange(m) <= np.arange(n)[:, None])[0])
         self.assertEqual(list(run["O_plan"]), [1, 2])
 
+    @unittest.skipUnless(os.path.exists(os.path.join(mt.BINARY_ROOT, "bin", "moa-run")), "moa-run, which calibrates, is not here")
     def test_tables(self):
         """A table has the plans of both passes; one that is wrong is kept to, unless it is checked."""
         kinds = ["repeated", "normal", "large", "tiny", "repeated"]

@@ -151,7 +151,7 @@ class SplitRanges(mt.KernelTest):
             return {"O": (d ** 2).mean(-1), "s": (d ** 3).mean(-1)}
 
         self.check(spec, expected, lengths=(PART - 1, 5 * PART, 1234),
-                   bound={"f32": 2e-5, "f64": 1e-12})
+                   bound={"f32": 1e-4, "f64": 1e-12})  # third moments cancel; panels of other caches sum in another order
 
     def test_norms(self):
         """The reference is 0 in a part of zeros."""
@@ -239,8 +239,10 @@ monoid logadd(x, y) identity -inf {
         self.assertGreater(per_part, 0)
         self.assertEqual(needed(1, 80 * PART) - needed(1, 40 * PART), 40 * per_part)
         self.assertEqual(needed(40000, 80 * PART), needed(40000, 40 * PART))
-        self.assertEqual(needed(N, 40 * PART) - 40 * per_part,
-                         one * round((needed(N, 40 * PART) - 40 * per_part) / one))
+        # Beside the parts there is scratch, whose size is the panels' (which the caches decide), not the parts'.
+        self.assertGreater(needed(N, 40 * PART) - 40 * per_part, 0)
+        self.assertEqual(needed(N, 120 * PART) - 120 * per_part, needed(N, 40 * PART) - 40 * per_part)
+        self.assertLess(one, needed(N, 40 * PART))
 
 
 def print_digest():
