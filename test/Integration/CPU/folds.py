@@ -320,7 +320,7 @@ class Folds(RowFolds):
                     results="a : T[N], b : T[N], c : T[N], e : T[N]")
         for shift in (0.0, 50.0, 1000.0):
             self.run_case(spec, expected, lengths=(67, 300), shift=shift,
-                          bound={"f32": 8e-6, "f64": 1e-12})
+                          bound={"f32": 4e-6, "f64": 1e-12}, block=32)
 
     def test_power_of_run_time(self):
         """Provably positive, it separates: (|x|/m)^p = |x|^p·(1/m)^p."""

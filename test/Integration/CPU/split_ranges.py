@@ -6,7 +6,6 @@ leaves empty, rows that see nothing; states of every kind: repaired, started aga
 carried, compensated, of user's monoids. Neither threads nor other rows change a bit.
 """
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -15,9 +14,11 @@ import unittest
 import numpy as np
 
 import moa_testing as mt
+from row_folds import in_blocks
 
 N = 7
-PART = 192  # 2 blocks of 96, as SCHEDULE says
+BLOCK = 32
+PART = 6 * BLOCK
 
 ATTENTION = """
 kernel k[N, M; T : float = f32](Q : T[N, 16], K : T[M, 16], V : T[M, 8], len : i32[N])
@@ -45,21 +46,7 @@ def attention(Q, K, V, len):
 
 def in_parts(spec, part=PART, **settings):
     """The kernel with parts of a few blocks, so that short ranges have many."""
-    sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
-    path = os.path.join(mt.BINARY_ROOT, "test", f"split-{os.getpid()}")
-    with open(path + ".moa", "w", encoding="utf-8") as file:
-        file.write(spec)
-    schedule = json.loads(mt.tool("moa-codegen", path + ".moa", *sets, "--schedule=print").stdout)
-    for nest in schedule["nests"]:
-        fold = nest["folds"][0]
-        fold.update(core=0, sequential=max(part // fold["cache"], 1))
-    with open(path + ".json", "w", encoding="utf-8") as file:
-        json.dump(schedule, file)
-    try:
-        return mt.Kernel(path + ".moa", [f"--schedule={path}.json"], **settings)
-    finally:
-        os.remove(path + ".moa")
-        os.remove(path + ".json")
+    return in_blocks(spec, BLOCK, part // BLOCK, **settings)
 
 
 def rows(body, results="O : T[N]", inputs="x : T[N, M]", functions=""):
@@ -151,7 +138,7 @@ class SplitRanges(mt.KernelTest):
             return {"O": (d ** 2).mean(-1), "s": (d ** 3).mean(-1)}
 
         self.check(spec, expected, lengths=(PART - 1, 5 * PART, 1234),
-                   bound={"f32": 1e-4, "f64": 1e-12})  # third moments cancel; panels of other caches sum in another order
+                   bound={"f32": 2e-5, "f64": 1e-12})
 
     def test_norms(self):
         """The reference is 0 in a part of zeros."""
@@ -239,10 +226,8 @@ monoid logadd(x, y) identity -inf {
         self.assertGreater(per_part, 0)
         self.assertEqual(needed(1, 80 * PART) - needed(1, 40 * PART), 40 * per_part)
         self.assertEqual(needed(40000, 80 * PART), needed(40000, 40 * PART))
-        # Beside the parts there is scratch, whose size is the panels' (which the caches decide), not the parts'.
-        self.assertGreater(needed(N, 40 * PART) - 40 * per_part, 0)
-        self.assertEqual(needed(N, 120 * PART) - 120 * per_part, needed(N, 40 * PART) - 40 * per_part)
-        self.assertLess(one, needed(N, 40 * PART))
+        self.assertEqual(needed(N, 40 * PART) - 40 * per_part,
+                         one * round((needed(N, 40 * PART) - 40 * per_part) / one))
 
 
 def print_digest():

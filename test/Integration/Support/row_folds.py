@@ -1,4 +1,5 @@
 """Kernels of folds over rows against NumPy, and the passes that they take."""
+import json
 import os
 import re
 import tempfile
@@ -13,6 +14,22 @@ N = 7
 def rows(spec, inputs="x : T[N, M]", results="O : T[N]", functions=""):
     return (f"{functions}\nkernel k[N, M; T : float = f32]({inputs}) -> ({results}) {{\n"
             f"  {spec}\n}}\n")
+
+
+def in_blocks(spec, block, sequential, **settings):
+    """The kernel for this CPU with folds in blocks of that length, and parts of so many: what is added up first, and with it
+    the rounding, is the same whatever caches the machine has, from which a schedule has these numbers."""
+    sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "spec")
+        with open(path + ".moa", "w", encoding="utf-8") as file:
+            file.write(spec)
+        schedule = json.loads(mt.tool("moa-codegen", path + ".moa", *sets, "--schedule=print").stdout)
+        for nest in schedule["nests"]:
+            nest["folds"][0].update(core=0, cache=block, sequential=max(sequential, 1))
+        with open(path + ".json", "w", encoding="utf-8") as file:
+            json.dump(schedule, file)
+        return mt.Kernel(path + ".moa", [f"--schedule={path}.json"], **settings)
 
 
 def emit(spec, level, setting):
@@ -31,9 +48,10 @@ def weights(x):
 class RowFolds(mt.KernelTest):
 
     def run_case(self, spec, expected, lengths=(1, 2, 67, 300), kinds=("f32", "f64"), shift=0.0,
-                 passes=1, bound=None):
+                 passes=1, bound=None, block=None):
         for kind in kinds:
-            kernel = mt.make_kernel(spec, T=kind)
+            fixed = block if mt.TARGET == "cpu" else None
+            kernel = in_blocks(spec, fixed, 64, T=kind) if fixed else mt.make_kernel(spec, T=kind)
             if mt.TARGET == "cpu":
                 self.assert_passes(spec, kind, passes)
             for m in lengths:
