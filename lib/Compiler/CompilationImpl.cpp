@@ -115,6 +115,12 @@ bool Compilation::Impl::hasByteDots() {
   return target && cpu::hasByteDots(*target);
 }
 
+/// What it has for products of bf16.
+Bf16Dots Compilation::Impl::getBf16Dots() {
+  llvm::TargetMachine *target = getMachine(/*host=*/false);
+  return target ? cpu::getBf16Dots(*target) : Bf16Dots::none;
+}
+
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   // The plans of a table are the same on all targets. On a CPU products of floats of 16 and 8 bits are no faster than
@@ -562,6 +568,7 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
     OwningOpRef<ModuleOp> module = isolateKernel(kernel);
     PipelineOptions pipeline = getPipelineOptions();
     pipeline.byteDots = hasByteDots();
+    pipeline.bf16Dots = getBf16Dots();
     if (!module || !runPasses(*module, "vector", [&](OpPassManager &pm) {
           buildLiftedToVector(pm, pipeline);
         }))

@@ -117,6 +117,7 @@ private:
   bool checkOptions();
   PipelineOptions getPipelineOptions();
   bool hasByteDots();
+  Bf16Dots getBf16Dots();
   bool readSettings(std::map<std::string, std::string> &settings);
   bool applyTolerances(mlir::ModuleOp module);
   bool parse(const std::string &text, const std::string &name);

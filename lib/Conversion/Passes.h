@@ -2,6 +2,7 @@
 #ifndef MOA_CONVERSION_PASSES_H
 #define MOA_CONVERSION_PASSES_H
 
+#include "lib/Conversion/ONFToVector/Bf16Dots.h"
 #include "mlir/Pass/Pass.h"
 
 namespace moa {

@@ -134,6 +134,11 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     `vpdpbusd` wants it; sums start at −128·Σ_k x(i, k), up to 131,071 terms. Without, they are of f32, up to 1,024 terms, the most
     that it holds exactly. Other sums of integers are added one by one.
 
+    Sums of f32 of products whose factors are elements of bf16, or are rounded to it, may use `bf16-dots`. With `pairs` a lane holds
+    two consecutive elements of a row, the key's two are broadcast, and `vdpbf16ps` adds both products; with `tiles` of vectors of
+    512 bits `tdpbf16ps` adds products of 16 keys and 16 rows over 32 indices, in two by two tiles of sums. What is summed up over keys is
+    packed by two keys. Subnormal operands, products and sums count as 0.
+
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced
     index, 256 or the cache tile; sums of blocks are compensated, except those of states
@@ -149,7 +154,13 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     Option<"blocks", "blocks", "bool", "true",
            "Run folds in blocks where their form allows it">,
     Option<"byteDots", "byte-dots", "bool", "false",
-           "Sum up products of i8 by dot products of four bytes, which AVX512-VNNI and AVX-VNNI have">
+           "Sum up products of i8 by dot products of four bytes, which AVX512-VNNI and AVX-VNNI have">,
+    Option<"bf16Dots", "bf16-dots", "::moa::Bf16Dots", "::moa::Bf16Dots::none",
+           "Sum up products of bf16 by instructions for them",
+           [{::llvm::cl::values(
+             clEnumValN(::moa::Bf16Dots::none, "none", "widen them to f32"),
+             clEnumValN(::moa::Bf16Dots::pairs, "pairs", "two at a time, which AVX512-BF16 has"),
+             clEnumValN(::moa::Bf16Dots::tiles, "tiles", "tiles of 16 by 32, which AMX-BF16 has"))}]>
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

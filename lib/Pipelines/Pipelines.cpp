@@ -61,6 +61,7 @@ void buildLiftedToVector(mlir::OpPassManager &pm,
                          const PipelineOptions &options) {
   ONFToVectorOptions vector;
   vector.byteDots = options.byteDots;
+  vector.bf16Dots = options.bf16Dots;
   pm.addPass(createConvertONFToVectorPass(vector));
 }
 

@@ -7,6 +7,7 @@
 #ifndef MOA_PIPELINES_PIPELINES_H
 #define MOA_PIPELINES_PIPELINES_H
 
+#include "lib/Conversion/ONFToVector/Bf16Dots.h"
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct PipelineOptions {
   PrecisionOptions precision;
   /// The CPU has dot products of four bytes.
   bool byteDots = false;
+  /// What it has for products of bf16.
+  Bf16Dots bf16Dots = Bf16Dots::none;
   /// The GPU, by name, architecture or the path of a description.
   std::string gpu = "h200";
   /// Who hears of the steps of ψ-reduction and of the derivation of folds, if anyone.

@@ -11,22 +11,26 @@ using namespace moa::onf;
 static constexpr int64_t kMostByteTerms = (int64_t(1) << 17) - 1, kMostFloatTerms = 1 << 10;
 
 bool emitBlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                     int64_t vectorsPerTile, bool byteDots) {
+                     int64_t vectorsPerTile, const ONFToVectorOptions &options) {
+  ONFToVectorOptions known = options;
   // Vectors of 128, 256 or 512 bits.
-  byteDots &= emitter.lanes == 4 || emitter.lanes == 8 || emitter.lanes == 16;
+  bool isVector = emitter.lanes == 4 || emitter.lanes == 8 || emitter.lanes == 16;
+  known.byteDots &= isVector;
+  if (!isVector || (options.bf16Dots == Bf16Dots::tiles && emitter.lanes != 16))
+    known.bf16Dots = Bf16Dots::none;
   auto plan = planFold(fold, laneIndex, emitter.deps, emitter.onDemand, nullptr,
-                       {byteDots ? kMostByteTerms : kMostFloatTerms, /*asFloats=*/false});
+                       {known.byteDots ? kMostByteTerms : kMostFloatTerms, /*asFloats=*/false});
   if (!plan)
     return false;
-  BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan), byteDots).emit();
+  BlockedFold(emitter, fold, laneIndex, vectorsPerTile, std::move(*plan), known).emit();
   return true;
 }
 
 BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
-                         int64_t vectors, FoldPlan plan, bool byteDots)
+                         int64_t vectors, FoldPlan plan, const ONFToVectorOptions &options)
     : e(emitter), fold(fold), laneIndex(laneIndex),
       key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
-      plan(std::move(plan)), byteDots(byteDots) {
+      plan(std::move(plan)), options(options) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
   chooseShape();
@@ -64,7 +68,13 @@ void BlockedFold::chooseShape() {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t limit = std::max<int64_t>((256 * 1024) / (widest * bytes), 1);
   shape.BN = std::min(shape.BN, std::max(limit, shape.RJ));
-  shape.BN = llvm::alignTo(std::min<int64_t>(shape.BN, 4096), shape.RJ);
+  shape.unit = 2;
+  // Tiles are two by two, of 16 rows and 16 keys.
+  if (usesTiles()) {
+    shape.RI = shape.vectors % 2 == 0 ? 2 : 1;
+    shape.unit = kTileDepth;
+  }
+  shape.BN = llvm::alignTo(std::min<int64_t>(shape.BN, 4096), std::max(shape.RJ, shape.unit));
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,14 +85,21 @@ void BlockedFold::allocateScore(const Score &score) {
   Builder b(fold.getContext());
   int64_t width = shape.panelWidth();
   ScoreBuffers buffers;
-  buffers.bytes = score.isInteger() && byteDots;
-  buffers.operand = buffers.bytes ? b.getI32Type() : score.isInteger() ? b.getF32Type() : score.type;
-  buffers.sum = score.value && score.isInteger() ? score.value.getType() : buffers.operand;
-  buffers.depth = buffers.bytes ? llvm::divideCeil(score.extent, 4) : score.extent;
-  buffers.keyStride = llvm::alignTo(score.extent, shape.lanes);
+  buffers.bytes = score.isInteger() && options.byteDots;
+  buffers.halves = score.further.empty() && isHalf(score.type, score.row, score.key);
+  bool isPacked = buffers.bytes || buffers.halves;
+  buffers.operand = isPacked ? b.getI32Type() : score.isInteger() ? b.getF32Type() : score.type;
+  buffers.sum = score.value && score.isInteger() ? score.value.getType()
+                : buffers.halves                 ? score.type
+                                                 : buffers.operand;
+  buffers.depth = buffers.bytes    ? llvm::divideCeil(score.extent, 4)
+                  : buffers.halves ? llvm::alignTo(score.extent, shape.unit) / 2
+                                   : score.extent;
+  buffers.keyStride = llvm::alignTo(score.extent, buffers.halves ? std::max(shape.lanes, shape.unit) : shape.lanes);
   int64_t rows = shape.vectors * shape.lanes;
   buffers.rows = e.scratchFor(buffers.operand, rows * buffers.depth);
-  buffers.keys = e.scratchFor(buffers.bytes ? b.getI8Type() : buffers.operand, shape.BN * buffers.keyStride);
+  Type key = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+  buffers.keys = e.scratchFor(key, shape.BN * buffers.keyStride);
   buffers.scores = e.scratchFor(buffers.sum, shape.BN * width);
   if (buffers.bytes)
     buffers.bias = e.scratchFor(buffers.operand, rows);
@@ -91,12 +108,16 @@ void BlockedFold::allocateScore(const Score &score) {
 
 void BlockedFold::allocateCarrier(const Carrier &carrier) {
   CarrierBuffers buffers;
+  buffers.halves = carrier.further.empty() && isHalf(carrier.type, carrier.row, carrier.key);
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
   for (int64_t extent : ArrayRef<int64_t>(carrier.extents).drop_back())
     outer *= extent;
   buffers.lastPadded = llvm::alignTo(carrier.extents.back(), unit);
   buffers.padded = outer * buffers.lastPadded;
-  buffers.keys = e.scratchFor(carrier.type, shape.BN * buffers.padded);
+  Builder b(fold.getContext());
+  buffers.keys = e.scratchFor(buffers.halves ? Type(b.getBF16Type()) : carrier.type, shape.BN * buffers.padded);
+  if (buffers.halves)
+    buffers.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * buffers.padded);
   buffers.state = e.scratchFor(carrier.type,
                                shape.vectors * shape.lanes * buffers.padded);
   buffers.factor = e.scratchFor(carrier.type, shape.panelWidth());
@@ -106,7 +127,11 @@ void BlockedFold::allocateCarrier(const Carrier &carrier) {
     started = e.scratchFor(booleanType(), shape.vectors * shape.lanes);
   carrierStarted.push_back(started);
   if (carrier.operand == operands.size())
-    operands.push_back(e.scratchFor(carrier.type, shape.BN * shape.panelWidth()));
+    operands.push_back({e.scratchFor(carrier.type, shape.BN * shape.panelWidth()), Value()});
+  RowOperands &rows = operands[carrier.operand];
+  (buffers.halves ? rows.halves : rows.floats) = true;
+  if (buffers.halves && !rows.packed)
+    rows.packed = e.scratchFor(b.getI32Type(), shape.BN / 2 * shape.panelWidth());
 }
 
 void BlockedFold::allocate() {
@@ -218,6 +243,7 @@ void BlockedFold::publish() {
 
 void BlockedFold::emit() {
   allocate();
+  configureTiles();
   Build b = e.here();
   Value panels = b.ceilDiv(e.tile.rows, shape.panelWidth());
   vectors = b.mul(panels, shape.RI);
@@ -235,6 +261,7 @@ void BlockedFold::emit() {
     count = b.sub(b.min(b.add(base, shape.BN), upper), first);
     emitBlock(first, count);
   });
+  releaseTiles();
   addRests();
   publish();
 }

@@ -12,6 +12,8 @@
 //       carriers O[d][rows] = c · O + Σ_j G[j][d] · P[j][rows], the sum of the
 //                block from zero in registers
 //
+// Where the machine has instructions for products of bf16, those whose factors are such run by these (Bf16Sums.cpp).
+//
 // There are two versions of the code for a block: one for BN keys that every row
 // sees, and one for any count with a mask per key and vector.
 //
@@ -24,11 +26,15 @@
 
 namespace moa::rows {
 
+/// bf16 along a sum that a tile of operands has.
+inline constexpr int64_t kTileDepth = 32;
+
 /// Sizes of one blocked fold.
 struct BlockShape {
   int64_t lanes, vectors; // of the tile
   int64_t RI, RJ;         // register tile: vectors of rows × broadcast scalars
   int64_t BN;             // keys per block
+  int64_t unit;           // bf16 that are added up at a time, along a sum
   int64_t panelWidth() const { return RI * lanes; }
   int64_t panels() const { return vectors / RI; }
 };
@@ -36,7 +42,7 @@ struct BlockShape {
 class BlockedFold {
 public:
   BlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
-              int64_t vectors, FoldPlan plan, bool byteDots);
+              int64_t vectors, FoldPlan plan, const ONFToVectorOptions &options);
   void emit();
 
 private:
@@ -44,9 +50,11 @@ private:
   /// Copies of a score's operands have `depth` elements of `operand` along k: as many as the score
   /// has terms, of its type. Integers are copied as floats, whose sums are exact, or, as `bytes`, four in a
   /// word: then keys are 128 larger, without sign, and `bias` is what that adds to a row's sums, negated.
+  /// As `halves`, two bf16 in a word, with zeros up to a whole number of units; there depth counts words, and keyStride
+  /// and the copies of keys are of bf16.
   struct ScoreBuffers {
     mlir::Type operand, sum; // `sum`: of the scores
-    bool bytes = false;
+    bool bytes = false, halves = false;
     int64_t depth, keyStride;
     mlir::Value rows, keys, scores, bias;
   };
@@ -56,9 +64,22 @@ private:
   struct KeySource {
     mlir::Value pointer, stride, panel;
   };
+  /// As `halves` keys are copied as bf16, one after the other, and from there, or where they are, packed by two.
   struct CarrierBuffers {
-    mlir::Value keys, state, factor;
+    bool halves = false;
+    mlir::Value keys, packed, state, factor;
     int64_t lastPadded, padded;
+  };
+  /// What a register tile multiplies: words, each an element of the type of its sums or of i32, four i8 or two bf16,
+  /// those of a at addresses counted in keys.
+  struct Terms {
+    mlir::Type sum, word, key;
+    static Terms of(mlir::Type type) { return {type, type, type}; }
+  };
+  /// Row operands of carriers.
+  struct RowOperands {
+    mlir::Value elements, packed;
+    bool halves = false, floats = false; // what carriers read
   };
   struct ScalarBuffers {
     mlir::Value state, started; // started is null without refs
@@ -106,7 +127,7 @@ private:
   void stageRowBytes(unsigned score, mlir::Value number, mlir::Value base,
                      llvm::function_ref<mlir::Value(mlir::Value)> element);
   void storePanels(mlir::Value vector, mlir::Value pointer, mlir::Type type,
-                   mlir::Value d, mlir::Value j);
+                   mlir::Value d, mlir::Value j, int64_t depth);
 
   //===--- Panels (Panels.cpp) --------------------------------------------===//
   void emitPanel(mlir::Value number);
@@ -132,12 +153,31 @@ private:
                             mlir::Value pointer);
   void emitCarrier(unsigned carrier, Panel &panel);
   Values zeros(mlir::Type type);
-  Values microKernel(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
+  Values microKernel(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
                      mlir::Value b, mlir::Value from, mlir::Value to, Values sums);
-  mlir::Value addDots(Build b, mlir::Value unsignedBytes, mlir::Value signedBytes, mlir::Value sum);
+  mlir::Value addDots(Build b, mlir::Value keys, mlir::Value rows, mlir::Value sum);
   Values integerSums(unsigned score, Panel &panel, mlir::Value keys, mlir::Value rows);
-  Values longSums(mlir::Type type, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
+  Values longSums(const Terms &terms, mlir::Value a, mlir::Value aRow, mlir::Value aDepth,
                   mlir::Value b, int64_t depth);
+  void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
+
+  //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
+  bool isHalf(mlir::Type type, const Factors &row, const Factors &key) const;
+  bool usesTiles() const;
+  Terms halfTerms();
+  mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
+  void stageRowHalves(unsigned score, mlir::Value base, llvm::function_ref<mlir::Value(mlir::Value)> element);
+  void packOperands(unsigned pass, Panel &panel);
+  mlir::Value keyWords(mlir::Value from, mlir::Value stride, mlir::Value word, mlir::Value d);
+  void packKeys(unsigned carrier, mlir::Value from, mlir::Value stride);
+  void packPairs(unsigned carrier, mlir::Value from, mlir::Value stride);
+  void packTiles(unsigned carrier, mlir::Value from, mlir::Value stride);
+  void configureTiles();
+  void releaseTiles();
+  void tileSums(mlir::Value keys, mlir::Value keyStride, int64_t keyTiles, mlir::Value rows, mlir::Value steps,
+                mlir::Value to);
+  void tileScore(unsigned score, mlir::Value rows);
+  void tileCarrier(unsigned carrier, Panel &panel);
 
   mlir::Value vectorOffset(Panel &panel, unsigned u); // in rows of the tile
   mlir::Value load(mlir::Type element, mlir::Value pointer, mlir::Value offset,
@@ -154,13 +194,14 @@ private:
   mlir::Value laneIndex, key;
   onf::GuardOp guard;
   FoldPlan plan;
-  bool byteDots;
+  const ONFToVectorOptions &options;
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;
   llvm::SmallVector<CarrierBuffers> carriers;
   llvm::SmallVector<ScalarBuffers> scalars;
-  llvm::SmallVector<mlir::Value> carrierStarted, operands, kept, keyValues,
-      rowLoads, guardLoads;
+  llvm::SmallVector<RowOperands> operands;
+  llvm::SmallVector<mlir::Value> carrierStarted, kept, keyValues, rowLoads, guardLoads;
+  mlir::Value tileSum, tileRest; // of a tile of sums that is not stored where it belongs
   mlir::Value masks, anyOfKey, anyOfRow;
   mlir::Value vectors; // of the panels that hold rows
   /// The block being written: its first key and count, and whether it is masked.

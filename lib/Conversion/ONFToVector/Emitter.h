@@ -110,6 +110,9 @@ std::optional<int64_t> factorOf(mlir::Value term, mlir::Value index, Dependence 
 /// array, which is usually contiguous.
 bool runsAlong(onf::LoadOp load, mlir::Value index, Dependence &deps);
 
+/// Columns of a square of as many vectors as each has lanes.
+llvm::SmallVector<mlir::Value> transpose(Build b, llvm::SmallVector<mlir::Value> rows);
+
 class Emitter {
 public:
   using Values = llvm::SmallVector<mlir::Value>;

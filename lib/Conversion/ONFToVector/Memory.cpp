@@ -236,7 +236,7 @@ Value Emitter::consecutive(Build b, const Address &address, Value allowed) {
   return b.both(b.both(condition, address.full), allowed);
 }
 
-/// 16-bit floats are gathered and scattered as integers.
+/// 16-bit floats are gathered and scattered as integers, and loaded into lanes.
 static Type gatherType(Type storage) {
   if (isa<FloatType>(storage) && storage.getIntOrFloatBitWidth() == 16)
     return IntegerType::get(storage.getContext(), 16);
@@ -245,7 +245,8 @@ static Type gatherType(Type storage) {
 
 Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
                          const Address &address, Value allowed, bool mayFault) {
-  Type storage = storageType(element);
+  // Floats of 16 bits move as integers: where branches merge them as floats, some x86 call a library.
+  Type stored = storageType(element), storage = gatherType(stored);
   unsigned align = storageBytes(element);
   Value value;
   outside(depth, [&] {
@@ -267,13 +268,8 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
       auto maskType = rowType(b.b.getI1Type());
       if (!mask)
         mask = b.constant(maskType, b.b.getBoolAttr(true));
-      Type type = rowType(gatherType(storage));
-      Value zero = LLVM::ZeroOp::create(b.b, loc, type);
-      Value lanesRead = LLVM::masked_gather::create(
-          b.b, loc, type, where, mask, zero, align);
-      if (type != rowType(storage))
-        lanesRead = LLVM::BitcastOp::create(b.b, loc, rowType(storage), lanesRead);
-      return {lanesRead};
+      Value zero = LLVM::ZeroOp::create(b.b, loc, rowType(storage));
+      return {LLVM::masked_gather::create(b.b, loc, rowType(storage), where, mask, zero, align).getResult()};
     };
     auto read = [&]() -> Values {
       return matchPattern(condition, m_Zero())
@@ -286,6 +282,8 @@ Value Emitter::loadLanes(unsigned depth, Type element, Value pointer,
     value = mayFault && needed
                 ? branch(here().any(needed), {rowType(storage)}, read, nothing)[0]
                 : read()[0];
+    if (storage != stored)
+      value = LLVM::BitcastOp::create(here().b, loc, rowType(stored), value);
     value = fromStorage(here(), element, value);
   });
   return value;

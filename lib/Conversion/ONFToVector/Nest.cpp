@@ -239,7 +239,7 @@ void NestEmitter::finishTile() {
 void NestEmitter::emitTileOf(FoldOp fold) {
   emitter.loc = fold.getLoc();
   if (!options.blocks ||
-      !emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options.byteDots))
+      !emitBlockedFold(emitter, fold, laneIndex(), tiles.back() / emitter.lanes, options))
     emitTileFold(fold);
   emitter.loc = nest.getLoc();
 }

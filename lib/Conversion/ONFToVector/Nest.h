@@ -87,7 +87,7 @@ void bindRows(Emitter &emitter, Scope &scope, mlir::Value laneIndex, mlir::Value
 /// Writes a fold in blocks of its index with contractions as register-tiled
 /// products; false, with nothing written, where its form does not allow it.
 bool emitBlockedFold(Emitter &emitter, onf::FoldOp fold, mlir::Value laneIndex,
-                     int64_t vectorsPerTile, bool byteDots);
+                     int64_t vectorsPerTile, const ONFToVectorOptions &options);
 
 } // namespace moa::rows
 

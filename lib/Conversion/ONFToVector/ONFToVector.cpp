@@ -82,6 +82,7 @@ struct ConvertONFToVector final : moa::impl::ConvertONFToVectorBase<ConvertONFTo
     options.vectorBits = vectorBits;
     options.blocks = blocks;
     options.byteDots = byteDots;
+    options.bf16Dots = bf16Dots;
     if (failed(convertONFToVector(getOperation(), options)))
       return signalPassFailure();
     // The functions of monoids stand where states are combined.
@@ -98,6 +99,7 @@ moa::createConvertONFToVectorPass(const ONFToVectorOptions &options) {
   made.vectorBits = options.vectorBits;
   made.blocks = options.blocks;
   made.byteDots = options.byteDots;
+  made.bf16Dots = options.bf16Dots;
   return createConvertONFToVector(made);
 }
 

@@ -20,6 +20,7 @@
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H
 #define MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H
 
+#include "lib/Conversion/ONFToVector/Bf16Dots.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
@@ -36,6 +37,8 @@ struct ONFToVectorOptions {
   bool blocks = true;
   /// The machine has dot products of four bytes for vectors of i32 (`vpdpbusd`).
   bool byteDots = false;
+  /// What it has for products of bf16.
+  Bf16Dots bf16Dots = Bf16Dots::none;
 };
 
 /// Replaces every onf.kernel of the module by its functions. What cannot be

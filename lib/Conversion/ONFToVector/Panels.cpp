@@ -60,13 +60,16 @@ void BlockedFold::emitPanel(Value number) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// sum + Σ of the products of the four bytes in each lane.
-Value BlockedFold::addDots(Build b, Value unsignedBytes, Value signedBytes, Value sum) {
-  auto bytes = VectorType::get({4 * shape.lanes}, b.b.getI8Type());
-  auto asBytes = [&](Value words) { return vector::BitCastOp::create(b.b, e.loc, bytes, words); };
-  std::string name = "llvm.x86.avx512.vpdpbusd." + std::to_string(32 * shape.lanes);
+/// sum + Σ of the products of the four bytes, those of keys without a sign, or of the two bf16 in each lane.
+Value BlockedFold::addDots(Build b, Value keys, Value rows, Value sum) {
+  bool isInteger = getElementTypeOrSelf(sum).isInteger();
+  auto type = isInteger ? VectorType::get({4 * shape.lanes}, b.b.getI8Type())
+                        : VectorType::get({2 * shape.lanes}, b.b.getBF16Type());
+  auto partsOf = [&](Value words) { return vector::BitCastOp::create(b.b, e.loc, type, words); };
+  std::string name = isInteger ? "llvm.x86.avx512.vpdpbusd." : "llvm.x86.avx512bf16.dpbf16ps.";
+  name += std::to_string(32 * shape.lanes);
   return LLVM::CallIntrinsicOp::create(b.b, e.loc, sum.getType(), b.b.getStringAttr(name),
-                                       ValueRange{sum, asBytes(unsignedBytes), asBytes(signedBytes)})
+                                       ValueRange{sum, partsOf(keys), partsOf(rows)})
       .getResult(0);
 }
 
@@ -74,47 +77,51 @@ BlockedFold::Values BlockedFold::zeros(Type type) {
   return Values(shape.RJ * shape.RI, e.here().identity(Monoid::add, e.rowType(type)));
 }
 
-/// sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers. Words
-/// are four bytes each, those of a without sign, and their products are dots.
-BlockedFold::Values BlockedFold::microKernel(Type type, Value a, Value aRow, Value aDepth, Value b,
+/// sums[r][u] + Σ_k a[k·aDepth + r·aRow] · b[k][u] for from ≤ k < to, in RJ × RI registers.
+/// Products of words are dots.
+BlockedFold::Values BlockedFold::microKernel(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
                                              Value from, Value to, Values sums) {
-  unsigned align = type.getIntOrFloatBitWidth() / 8;
+  Type type = terms.word;
+  bool isDot = type.isInteger();
+  unsigned align = type.getIntOrFloatBitWidth() / 8, keyAlign = terms.key.getIntOrFloatBitWidth() / 8;
   Type vectorType = e.rowType(type);
   return e.loop(from, to, 1, sums, [&](Value k, ValueRange args) {
     Build at = e.here();
     Value rowPointer = at.address(type, b, at.mul(k, shape.panelWidth()));
-    Value keyPointer = at.address(type, a, at.mul(k, aDepth));
+    Value keyPointer = at.address(terms.key, a, at.mul(k, aDepth));
     Values rows, next;
     for (int64_t u = 0; u != shape.RI; ++u)
       rows.push_back(at.load(vectorType,
                              at.address(type, rowPointer, at.index(u * shape.lanes)),
                              align * shape.lanes));
     for (int64_t r = 0; r != shape.RJ; ++r) {
-      Value where = at.address(type, keyPointer, at.mul(aRow, r));
-      Value scalar = at.splat(at.load(type, where, align), shape.lanes);
+      Value where = at.address(terms.key, keyPointer, at.mul(aRow, r));
+      Value scalar = at.splat(at.load(type, where, keyAlign), shape.lanes);
       for (int64_t u = 0; u != shape.RI; ++u) {
         Value sum = args[r * shape.RI + u];
-        next.push_back(type.isInteger() ? addDots(at, scalar, rows[u], sum)
-                                        : math::FmaOp::create(at.b, e.loc, scalar, rows[u], sum).getResult());
+        next.push_back(isDot ? addDots(at, scalar, rows[u], sum)
+                             : math::FmaOp::create(at.b, e.loc, scalar, rows[u], sum).getResult());
       }
     }
     return next;
   });
 }
 
-/// As microKernel, for 0 ≤ k < depth. A long sum is taken in blocks and compensated as a fold of
+/// As microKernel, for 0 ≤ k < depth words. A long sum is taken in blocks and compensated as a fold of
 /// its own is (Fold.cpp), so that it has the same bits where it is computed again.
-BlockedFold::Values BlockedFold::longSums(Type type, Value a, Value aRow, Value aDepth, Value b,
+BlockedFold::Values BlockedFold::longSums(const Terms &terms, Value a, Value aRow, Value aDepth, Value b,
                                           int64_t depth) {
+  Type type = terms.sum;
+  int64_t most = terms.word == type ? kSumBlock : kSumBlock / 2;
   Value zero = e.at(0).index(0), end = e.at(0).index(depth);
-  if (depth <= kSumBlock)
-    return microKernel(type, a, aRow, aDepth, b, zero, end, zeros(type));
+  if (depth <= most)
+    return microKernel(terms, a, aRow, aDepth, b, zero, end, zeros(type));
   size_t count = shape.RJ * shape.RI;
   Values inits(2 * count, e.here().identity(Monoid::add, e.rowType(type)));
-  Values parts = e.loop(zero, end, kSumBlock, inits, [&](Value base, ValueRange args) {
+  Values parts = e.loop(zero, end, most, inits, [&](Value base, ValueRange args) {
     Values next(args);
-    Value to = e.here().min(e.here().add(base, kSumBlock), end);
-    Values block = microKernel(type, a, aRow, aDepth, b, base, to, zeros(type));
+    Value to = e.here().min(e.here().add(base, most), end);
+    Values block = microKernel(terms, a, aRow, aDepth, b, base, to, zeros(type));
     for (size_t k = 0; k != count; ++k)
       std::tie(next[k], next[count + k]) = e.here().addCompensated(args[k], args[count + k], block[k]);
     return next;
@@ -135,7 +142,7 @@ BlockedFold::Values BlockedFold::integerSums(unsigned number, Panel &panel, Valu
   else
     sums = zeros(buffers.operand);
   Build b = e.here();
-  sums = microKernel(buffers.operand, keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
+  sums = microKernel(Terms::of(buffers.operand), keys, scoreKeys[number].stride, b.index(1), rows, b.index(0),
                      b.index(buffers.depth), sums);
   if (buffers.bytes && isa<FloatType>(buffers.sum))
     for (Value &sum : sums)
@@ -149,13 +156,16 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
   Build b = e.here();
   Value rows = b.address(buffers.operand, buffers.rows,
                          b.mul(panel.number, buffers.depth * shape.panelWidth()));
+  if (buffers.halves && usesTiles())
+    return tileScore(number, rows);
   e.loop(b.index(0), count, shape.RJ, [&](Value j) {
     Build b = e.here();
     const KeySource &source = scoreKeys[number];
-    Value keys = b.address(buffers.operand, source.pointer, b.mul(j, source.stride));
-    Values sums = score.isInteger()
-                      ? integerSums(number, panel, keys, rows)
-                      : longSums(score.type, keys, source.stride, b.index(1), rows, score.extent);
+    Terms terms = buffers.halves ? halfTerms() : Terms::of(buffers.operand);
+    Value keys = b.address(terms.key, source.pointer, b.mul(j, source.stride));
+    Value depth = b.index(buffers.halves ? 2 : 1);
+    Values sums = score.isInteger() ? integerSums(number, panel, keys, rows)
+                                    : longSums(terms, keys, source.stride, depth, rows, buffers.depth);
     Value base = e.here().mul(j, shape.panelWidth());
     for (auto [k, sum] : llvm::enumerate(sums))
       store(sum, buffers.scores, e.here().add(base, static_cast<int64_t>(k) * shape.lanes));
@@ -165,29 +175,42 @@ void BlockedFold::emitScore(unsigned number, Panel &panel) {
 void BlockedFold::emitCarrier(unsigned number, Panel &panel) {
   const Carrier &carrier = plan.carriers[number];
   const CarrierBuffers &buffers = carriers[number];
-  bool repaired = carrierStarted[number] != nullptr;
+  if (buffers.halves && usesTiles())
+    return tileCarrier(number, panel);
   Value panelState = e.here().mul(panel.number, buffers.padded * shape.panelWidth());
   e.loop(e.here().index(0), e.here().index(buffers.padded), shape.RJ, [&](Value d) {
     Build b = e.here();
     const KeySource &source = carrierKeys[number];
     Value panel = b.b.createOrFold<arith::DivUIOp>(e.loc, d, b.index(shape.RJ));
-    Value keys = b.address(carrier.type, source.pointer, b.mul(panel, source.panel));
-    Values sums = microKernel(carrier.type, keys, b.index(1), source.stride,
-                              operands[carrier.operand], b.index(0), count, zeros(carrier.type));
-    Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
-    for (auto [k, sum] : llvm::enumerate(sums)) {
-      Build b = e.here();
-      Value where = b.add(base, static_cast<int64_t>(k) * shape.lanes);
-      Value old = load(carrier.type, buffers.state, where), next;
-      if (repaired) {
-        Value factor = load(carrier.type, buffers.factor, b.index(k % shape.RI * shape.lanes));
-        next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
-      } else {
-        next = b.combine(Monoid::add, old, sum);
-      }
-      store(next, buffers.state, where);
+    Terms terms = Terms::of(carrier.type);
+    Value one = b.index(1), keyRow = one, rows = operands[carrier.operand].elements, depth = count;
+    if (buffers.halves) { // words of two keys
+      terms = halfTerms();
+      keyRow = b.index(2);
+      rows = operands[carrier.operand].packed;
+      depth = b.ceilDiv(count, 2);
     }
+    Value keys = b.address(terms.key, source.pointer, b.mul(panel, source.panel));
+    Values sums = microKernel(terms, keys, keyRow, source.stride, rows, b.index(0), depth, zeros(carrier.type));
+    Value base = e.here().add(panelState, e.here().mul(d, shape.panelWidth()));
+    for (auto [k, sum] : llvm::enumerate(sums))
+      addToState(number, e.here().add(base, static_cast<int64_t>(k) * shape.lanes), sum, k % shape.RI);
   });
+}
+
+/// What a block adds to an element of a state, in vector u of the panel.
+void BlockedFold::addToState(unsigned number, Value where, Value sum, int64_t u) {
+  Build b = e.here();
+  Type type = plan.carriers[number].type;
+  const CarrierBuffers &buffers = carriers[number];
+  Value old = load(type, buffers.state, where), next;
+  if (carrierStarted[number]) {
+    Value factor = load(type, buffers.factor, b.index(u * shape.lanes));
+    next = math::FmaOp::create(b.b, e.loc, old, factor, sum);
+  } else {
+    next = b.combine(Monoid::add, old, sum);
+  }
+  store(next, buffers.state, where);
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,11 +307,15 @@ void BlockedFold::storeOperands(unsigned pass, Panel &panel, unsigned u, Value j
   for (const Carrier &carrier : plan.carriers) {
     if (carrier.pass != pass || !done.insert(carrier.operand).second)
       continue;
-    Value value = product(carrier.row, carrier.type);
+    // Packing rounds what is packed alone.
+    Factors factors = carrier.row;
+    if (!operands[carrier.operand].floats)
+      factors.narrow = Type();
+    Value value = product(factors, carrier.type);
     Build b = e.here();
     if (Value keep = b.both(present, regular(carrier.acc, panel, u)))
       value = b.select(keep, value, b.identity(Monoid::add, value.getType()));
-    store(value, operands[carrier.operand],
+    store(value, operands[carrier.operand].elements,
           b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
@@ -346,7 +373,7 @@ void BlockedFold::skipKey(unsigned pass, Value j) {
     Build b = e.here();
     Value zero = b.identity(Monoid::add, e.rowType(carrier.type));
     for (int64_t u = 0; u != shape.RI; ++u)
-      store(zero, operands[carrier.operand],
+      store(zero, operands[carrier.operand].elements,
             b.add(b.mul(j, shape.panelWidth()), u * shape.lanes));
   }
 }
@@ -379,6 +406,7 @@ void BlockedFold::emitPass(unsigned pass, Panel &panel) {
     withRow(panel, u, [&] {
       finishPass(pass, panel, u, ValueRange(partial).slice(u * perRow, perRow));
     });
+  packOperands(pass, panel);
 }
 
 /// Merges the block's partial states into the running ones.

@@ -103,6 +103,8 @@ void BlockedFold::stageRows(unsigned number) {
     };
     if (scores[number].bytes)
       return stageRowBytes(number, v, base, element);
+    if (scores[number].halves)
+      return stageRowHalves(number, base, element);
     e.loop(zero, extent, 1, [&](Value k) {
       Value value = element(k);
       Build b = e.here();
@@ -128,7 +130,8 @@ void BlockedFold::overKeys(llvm::function_ref<void(Value)> body,
   });
 }
 
-/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger.
+/// keys[j][k] of one score, with rows of zeros up to a whole register tile. Bytes are 128 larger, and bf16 have zeros behind
+/// the last.
 void BlockedFold::stageScoreKeys(unsigned number) {
   const Score &score = plan.scores[number];
   const ScoreBuffers &buffers = scores[number];
@@ -142,9 +145,19 @@ void BlockedFold::stageScoreKeys(unsigned number) {
   };
   auto zero = [&](Value j) {
     overRow(j, [&](Value) {
-      Type type = buffers.bytes ? e.here().b.getI8Type() : buffers.operand;
-      return e.here().constant(e.rowType(type), e.here().b.getZeroAttr(type));
+      Builder &b = e.here().b;
+      Type type = buffers.bytes ? Type(b.getI8Type()) : buffers.halves ? Type(b.getBF16Type()) : buffers.operand;
+      return e.here().constant(e.rowType(type), b.getZeroAttr(type));
     });
+  };
+  auto asHalves = [&](Value value, Value k) -> Value {
+    value = e.convert(e.here(), value, e.here().b.getBF16Type());
+    if (score.extent % buffers.keyStride == 0)
+      return value;
+    Build b = e.here();
+    Value lane = vector::StepOp::create(b.b, e.loc, e.rowType(b.b.getIndexType()));
+    Value inside = b.slt(lane, b.splat(b.sub(b.index(score.extent), k), shape.lanes));
+    return b.select(inside, value, b.identity(Monoid::add, value.getType()));
   };
   FoldOp inner = score.fold;
   overKeys(
@@ -154,6 +167,8 @@ void BlockedFold::stageScoreKeys(unsigned number) {
           e.bindLanes(e.top(), inner.getBody().getArgument(0), k, last,
                       score.extent % shape.lanes == 0);
           Value value = operand(number, score.key);
+          if (buffers.halves)
+            return asHalves(value, k);
           if (!buffers.bytes)
             return value;
           Build b = e.here();
@@ -163,18 +178,19 @@ void BlockedFold::stageScoreKeys(unsigned number) {
       },
       zero);
   Build b = e.here();
-  Value end = b.mul(b.ceilDiv(count, shape.RJ), shape.RJ);
+  int64_t unit = std::max(shape.RJ, buffers.halves ? shape.unit : 1);
+  Value end = b.mul(b.ceilDiv(count, unit), unit);
   e.loop(count, end, 1, zero);
 }
 
-/// Stores lanes d, d+1, … of key j in panels of RJ: panels[d / RJ][j][d mod RJ].
+/// Stores lanes d, d+1, … of row j of `depth` in panels of RJ: panels[d / RJ][j][d mod RJ].
 void BlockedFold::storePanels(Value vector, Value pointer, Type type, Value d,
-                              Value j) {
+                              Value j, int64_t depth) {
   Build b = e.here();
   Value RJ = b.index(shape.RJ);
   auto where = [&](Value d) {
     Value inside = b.b.createOrFold<arith::RemUIOp>(e.loc, d, RJ);
-    Value panel = b.mul(b.sub(d, inside), shape.BN);
+    Value panel = b.mul(b.sub(d, inside), depth);
     return b.add(b.add(panel, b.mul(j, shape.RJ)), inside);
   };
   if (shape.RJ >= shape.lanes)
@@ -205,10 +221,17 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
                  return nest(axis + 1, next);
                }
                Value vector = value(index);
-               storePanels(vector, buffers.keys, carrier.type, next, j);
+               if (!buffers.halves)
+                 return storePanels(vector, buffers.keys, carrier.type, next, j, shape.BN);
+               Build at = e.here();
+               vector = e.convert(at, vector, at.b.getBF16Type());
+               store(vector, buffers.keys, at.add(at.mul(j, buffers.padded), next));
              });
     };
     nest(0, e.here().index(0));
+  };
+  auto zero = [&](Value j) {
+    overCarried(j, [&](Value) { return e.here().identity(Monoid::add, e.rowType(carrier.type)); });
   };
   overKeys(
       [&](Value j) {
@@ -219,11 +242,11 @@ void BlockedFold::stageCarrierKeys(unsigned number) {
           return product(carrier.key, carrier.type);
         });
       },
-      [&](Value j) {
-        overCarried(j, [&](Value) {
-          return e.here().identity(Monoid::add, e.rowType(carrier.type));
-        });
-      });
+      zero);
+  if (buffers.halves) {
+    Build b = e.here();
+    e.loop(count, b.mul(b.ceilDiv(count, shape.unit), shape.unit), 1, zero);
+  }
 }
 
 /// Values of the key alone, with lanes over the keys of the block.
@@ -256,7 +279,7 @@ BlockedFold::source(const Factors &factors, Type type, Value inner, KeySource co
                     bool asCarrier, llvm::function_ref<void()> stage) {
   std::optional<Emitter::Strided> place;
   if (whole && factors.values.size() == 1 && factors.divisors.empty() && !factors.narrow)
-    if (auto load = factors.values.front().getDefiningOp<LoadOp>();
+    if (LoadOp load = getReadElement(factors.values.front());
         load && load.getResult().getType() == type)
       place = e.strided(load, key, first, inner);
   if (!place) {
@@ -278,7 +301,16 @@ void BlockedFold::stageKeys() {
     FoldOp inner = plan.scores[k].fold;
     int64_t stride = scores[k].bytes ? scores[k].keyStride / 4 : scores[k].keyStride;
     KeySource copies{scores[k].keys, e.here().index(stride), nullptr};
-    scoreKeys.push_back(source(plan.scores[k].key, scores[k].operand,
+    Type type = scores[k].operand;
+    if (scores[k].halves) {
+      type = e.here().b.getBF16Type();
+      if (plan.scores[k].extent % shape.unit != 0) { // not whole words, or tiles
+        stageScoreKeys(k);
+        scoreKeys.push_back(copies);
+        continue;
+      }
+    }
+    scoreKeys.push_back(source(plan.scores[k].key, type,
                                inner.getBody().getArgument(0), copies,
                                /*asCarrier=*/false, [&] { stageScoreKeys(k); }));
   }
@@ -288,6 +320,18 @@ void BlockedFold::stageKeys() {
     KeySource copies{carriers[k].keys, e.here().index(shape.RJ),
                      e.here().index(shape.RJ * shape.BN)};
     auto stage = [&] { stageCarrierKeys(k); };
+    if (carriers[k].halves) {
+      KeySource from{carriers[k].keys, e.here().index(carriers[k].padded), nullptr};
+      if (carrier.extents.size() == 1 && carrier.extents[0] == carriers[k].padded)
+        from = source(carrier.key, e.here().b.getBF16Type(), acc.getValue().getArgument(0), from,
+                      /*asCarrier=*/false, stage);
+      else
+        stage();
+      packKeys(k, from.pointer, from.stride);
+      int64_t words = shape.BN / 2;
+      carrierKeys.push_back({carriers[k].packed, e.here().index(2 * shape.RJ), e.here().index(2 * shape.RJ * words)});
+      continue;
+    }
     // Several axes need not be one stretch, and padding is not in memory.
     if (carrier.extents.size() == 1 && carrier.extents[0] % shape.RJ == 0 &&
         carrier.extents[0] == carriers[k].padded)

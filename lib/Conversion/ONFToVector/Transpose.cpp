@@ -14,7 +14,7 @@ using namespace moa;
 namespace moa::rows {
 using namespace moa::onf;
 
-static Emitter::Values transpose(Build b, Emitter::Values rows) {
+Emitter::Values transpose(Build b, Emitter::Values rows) {
   int64_t size = rows.size();
   for (int64_t s = size / 2; s > 0; s /= 2) {
     SmallVector<int64_t> upper, lower;

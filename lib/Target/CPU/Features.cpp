@@ -39,6 +39,8 @@ static const Feature kFeatures[] = {
     {"avx512vpopcntdq", 7, 0, kECX, 14, kAVX512State},
     {"avx512fp16", 7, 0, kEDX, 23, kAVX512State},
     {"avx512bf16", 7, 1, kEAX, 5, kAVX512State},
+    {"amx-tile", 7, 0, kEDX, 24, kTileState},
+    {"amx-bf16", 7, 0, kEDX, 22, kTileState},
 };
 
 Processor getProcessor(const TargetMachine &machine) {
@@ -58,6 +60,14 @@ bool hasByteDots(const TargetMachine &machine) {
   if (subtarget.checkFeatures("+avx512vnni") && subtarget.checkFeatures("+avx512vl"))
     return true;
   return subtarget.checkFeatures("+avxvnni") && !subtarget.checkFeatures("+avx512f");
+}
+
+Bf16Dots getBf16Dots(const TargetMachine &machine) {
+  const MCSubtargetInfo &subtarget = *machine.getMCSubtargetInfo();
+  auto has = [&](const char *feature) { return subtarget.checkFeatures(feature); };
+  if (machine.getTargetTriple().getArch() != Triple::x86_64 || !has("+avx512vl") || !has("+avx512bf16"))
+    return Bf16Dots::none;
+  return has("+amx-tile") && has("+amx-bf16") ? Bf16Dots::tiles : Bf16Dots::pairs;
 }
 
 } // namespace moa::cpu

@@ -2,6 +2,7 @@
 #ifndef MOA_TARGET_CPU_FEATURES_H
 #define MOA_TARGET_CPU_FEATURES_H
 
+#include "lib/Conversion/ONFToVector/Bf16Dots.h"
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ Processor getProcessor(const llvm::TargetMachine &machine);
 
 /// Whether it has dot products of four bytes (`vpdpbusd`) for all vectors it has.
 bool hasByteDots(const llvm::TargetMachine &machine);
+/// What it has for sums of products of bf16.
+Bf16Dots getBf16Dots(const llvm::TargetMachine &machine);
 
 } // namespace moa::cpu
 

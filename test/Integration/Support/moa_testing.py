@@ -6,6 +6,7 @@ descriptors through ctypes, as any program outside of the project would.
 """
 import atexit
 import ctypes
+import hashlib
 import os
 import re
 import shutil
@@ -146,16 +147,28 @@ def aligned(size, fill=0xA5):
 
 
 class Kernel:
-    """A specification, given by its path or as text, in a shared library."""
+    """A specification, given by its path or as text, in a shared library.
+
+    With MOA_CPU_KERNELS libraries stand in that directory and are made only where they are not there yet: for a
+    processor that this machine does not have, on one that does not have the compiler.
+    """
 
     fill = 0xA5     # every byte of an output before a run
     accepted = (OK,)  # codes that a run may return
     code = None     # of the last run
 
     def __init__(self, spec, flags=(), processor=None, **settings):
-        directory = tempfile.mkdtemp(prefix="moa-test-")
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        base = os.path.join(directory, "kernel")
+        directory = os.environ.get("MOA_CPU_KERNELS")
+        if directory:
+            what = repr((open(spec, encoding="utf-8").read() if "\n" not in spec else spec, flags, processor,
+                         sorted(settings.items())))
+            base = os.path.join(directory, hashlib.sha256(what.encode()).hexdigest()[:20])
+            if os.path.exists(base + ".so"):
+                return self.open(base)
+        else:
+            directory = tempfile.mkdtemp(prefix="moa-test-")
+            atexit.register(shutil.rmtree, directory, ignore_errors=True)
+            base = os.path.join(directory, "kernel")
         if "\n" in spec:
             with open(base + ".moa", "w", encoding="utf-8") as file:
                 file.write(spec)

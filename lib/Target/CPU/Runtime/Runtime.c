@@ -9,6 +9,9 @@
  * to the caller's arrays before every check has passed.
  *
 \*===----------------------------------------------------------------------===*/
+#ifdef __linux__
+#define _GNU_SOURCE /* syscall */
+#endif
 #include "Runtime.h"
 #include <omp.h>
 #include <stdarg.h>
@@ -16,6 +19,10 @@
 #include <string.h>
 #ifdef __x86_64__
 #include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 /* Where the reason of a refusal goes; text may be NULL. */
@@ -61,6 +68,16 @@ static uint32_t savedState(void) {
   return low;
 }
 
+/* Linux saves the data of tiles for processes that have asked for it (ARCH_REQ_XCOMP_PERM of
+ * XFEATURE_XTILEDATA, Documentation/arch/x86/xstate.rst). What was granted stays. */
+static int mayUseTiles(void) {
+#ifdef __linux__
+  return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+#else
+  return 0;
+#endif
+}
+
 static int hasFeature(const MoaFeature *feature, uint32_t saved) {
   uint32_t words[4] = {0};
   if (feature->subleaf) {
@@ -73,7 +90,8 @@ static int hasFeature(const MoaFeature *feature, uint32_t saved) {
                          &words[0], &words[1], &words[2], &words[3]))
     return 0;
   return (words[feature->reg] >> feature->bit & 1) &&
-         (saved & feature->state) == feature->state;
+         (saved & feature->state) == feature->state &&
+         (feature->state != kTileState || mayUseTiles());
 }
 #else
 static uint32_t savedState(void) { return 0; }

@@ -116,7 +116,7 @@ typedef struct {
 /* One bit of CPUID (leaf, subleaf, register), and the registers that the system
  * must save. */
 enum { kEAX = 0, kEBX = 1, kECX = 2, kEDX = 3 };
-enum { kNoState = 0, kAVXState = 0x6, kAVX512State = 0xe6 };
+enum { kNoState = 0, kAVXState = 0x6, kAVX512State = 0xe6, kTileState = 0x60000 };
 typedef struct {
   const char *name;
   int64_t leaf;

@@ -1,0 +1,283 @@
+//===- Bf16Sums.cpp - sums of products of bf16 ----------------------------===//
+//
+// Of elements in words of two, consecutive along the sum, with zeros up to a
+// whole number of units (L lanes, RI vectors of rows in a panel):
+//
+//   rows of scores       [k / 2][RI·L]      words
+//   keys of scores       [j][k]             elements, in place where they fit
+//   operands of carriers [j / 2][RI·L]      words
+//   keys of carriers     [d / RJ][j / 2][d mod RJ]   words, for pairs
+//                        [d][j / 2]                  words, for tiles
+//
+// With tiles a 16 × 16 tile of sums has keys, or indices d, down and rows
+// across, as scores and states have them in memory: registers 0 to 3 hold two
+// by two, 4 and 5 keys, 6 and 7 rows.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToVector/BlockedFold.h"
+#include <array>
+
+using namespace mlir;
+using namespace moa;
+
+namespace moa::rows {
+using namespace moa::onf;
+
+/// Rows and columns of a tile of sums, and elements of a row of other tiles.
+static constexpr int64_t kTile = 16;
+static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
+
+//===----------------------------------------------------------------------===//
+// What is summed up in this way
+//===----------------------------------------------------------------------===//
+
+/// Whether the factors of a sum are bf16 each, by their type or as they are rounded.
+bool BlockedFold::isHalf(Type type, const Factors &row, const Factors &key) const {
+  auto is = [](const Factors &factors) {
+    if (factors.narrow)
+      return factors.narrow.isBF16();
+    LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
+    return load && load.getResult().getType().isBF16();
+  };
+  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key);
+}
+
+bool BlockedFold::usesTiles() const {
+  auto isAny = [&](const auto &sums) {
+    return llvm::any_of(sums, [&](const auto &sum) { return sum.further.empty() && isHalf(sum.type, sum.row, sum.key); });
+  };
+  return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.carriers));
+}
+
+BlockedFold::Terms BlockedFold::halfTerms() {
+  Builder b(fold.getContext());
+  return {b.getF32Type(), b.getI32Type(), b.getBF16Type()};
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Words of two elements of bf16, or rounded to it.
+Value BlockedFold::interleaved(Build b, Value low, Value high) {
+  Type half = b.b.getBF16Type(), words = e.rowType(b.b.getI32Type());
+  Value both = vector::InterleaveOp::create(b.b, e.loc, e.convert(b, low, half), e.convert(b, high, half));
+  return vector::BitCastOp::create(b.b, e.loc, words, both);
+}
+
+/// A vector of rows of one score.
+void BlockedFold::stageRowHalves(unsigned score, Value base, llvm::function_ref<Value(Value)> element) {
+  const ScoreBuffers &buffers = scores[score];
+  int64_t extent = plan.scores[score].extent;
+  Type type = plan.scores[score].type;
+  auto put = [&](Value word, bool isPair) {
+    Value both[2] = {nullptr, e.here().identity(Monoid::add, e.rowType(type))};
+    for (int64_t k = 0; k != 1 + isPair; ++k)
+      e.scoped([&](Scope &) { both[k] = element(e.here().add(e.here().mul(word, 2), k)); });
+    Build b = e.here();
+    store(interleaved(b, both[0], both[1]), buffers.rows, b.add(base, b.mul(word, shape.panelWidth())));
+  };
+  Value whole = e.here().index(extent / 2);
+  e.loop(e.here().index(0), whole, 1, [&](Value word) { put(word, true); });
+  if (extent % 2)
+    e.scoped([&](Scope &) { put(whole, false); });
+  Value none = e.here().constant(e.rowType(buffers.operand), e.here().b.getI32IntegerAttr(0));
+  e.loop(e.here().index(llvm::divideCeil(extent, 2)), e.here().index(buffers.depth), 1, [&](Value word) {
+    store(none, buffers.rows, e.here().add(base, e.here().mul(word, shape.panelWidth())));
+  });
+}
+
+/// The row operands of this pass, with zeros behind the last key.
+void BlockedFold::packOperands(unsigned pass, Panel &panel) {
+  llvm::SmallDenseSet<unsigned> done;
+  for (auto [carrier, buffers] : llvm::zip_equal(plan.carriers, carriers)) {
+    if (carrier.pass != pass || !buffers.halves || !done.insert(carrier.operand).second)
+      continue;
+    const RowOperands &rows = operands[carrier.operand];
+    Build b = e.here();
+    Type type = carrier.type;
+    Value end = b.mul(b.ceilDiv(count, shape.unit), shape.unit), zero = b.identity(Monoid::add, e.rowType(type));
+    if (!whole)
+      e.loop(b.mul(count, shape.panelWidth()), b.mul(end, shape.panelWidth()), shape.lanes,
+             [&](Value offset) { store(zero, rows.elements, offset); });
+    e.loop(b.index(0), e.here().mul(b.ceilDiv(count, shape.unit), shape.unit / 2), 1, [&](Value word) {
+      for (int64_t u = 0; u != shape.RI; ++u) {
+        Build b = e.here();
+        Value offset = b.add(b.mul(word, 2 * shape.panelWidth()), u * shape.lanes);
+        Value low = load(type, rows.elements, offset);
+        Value high = load(type, rows.elements, b.add(offset, shape.panelWidth()));
+        store(interleaved(b, low, high), rows.packed, b.add(b.mul(word, shape.panelWidth()), u * shape.lanes));
+      }
+    });
+  }
+}
+
+/// Words of keys 2·word and 2·word + 1 at d, d + 1, …, of elements at `from`.
+Value BlockedFold::keyWords(Value from, Value stride, Value word, Value d) {
+  Build b = e.here();
+  Value first = b.add(b.mul(b.mul(word, 2), stride), d);
+  Type half = b.b.getBF16Type();
+  return interleaved(b, load(half, from, first), load(half, from, b.add(first, stride)));
+}
+
+void BlockedFold::packKeys(unsigned carrier, Value from, Value stride) {
+  usesTiles() ? packTiles(carrier, from, stride) : packPairs(carrier, from, stride);
+}
+
+void BlockedFold::packPairs(unsigned carrier, Value from, Value stride) {
+  const CarrierBuffers &buffers = carriers[carrier];
+  e.loop(e.here().index(0), e.here().ceilDiv(count, 2), 1, [&](Value word) {
+    e.loop(e.here().index(0), e.here().index(buffers.padded), shape.lanes, [&](Value d) {
+      storePanels(keyWords(from, stride, word, d), buffers.packed, e.here().b.getI32Type(), d, word, shape.BN / 2);
+    });
+  });
+}
+
+/// In squares of words.
+void BlockedFold::packTiles(unsigned carrier, Value from, Value stride) {
+  const CarrierBuffers &buffers = carriers[carrier];
+  Build b = e.here();
+  e.loop(b.index(0), b.mul(b.ceilDiv(count, kTileDepth), kTile), kTile, [&](Value word) {
+    e.loop(e.here().index(0), e.here().index(buffers.padded), kTile, [&](Value d) {
+      Values square;
+      for (int64_t k = 0; k != kTile; ++k)
+        square.push_back(keyWords(from, stride, e.here().add(word, k), d));
+      for (auto [k, row] : llvm::enumerate(transpose(e.here(), square))) {
+        Build b = e.here();
+        Value index = b.add(d, static_cast<int64_t>(k));
+        store(row, buffers.packed, b.add(b.mul(index, shape.BN / 2), word));
+      }
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+static void call(Build b, StringRef name, ArrayRef<int> registers, ArrayRef<Value> operands = {}) {
+  SmallVector<Value> all;
+  for (int number : registers)
+    all.push_back(arith::ConstantOp::create(b.b, b.loc, b.b.getI8IntegerAttr(number)));
+  llvm::append_range(all, operands);
+  LLVM::CallIntrinsicOp::create(b.b, b.loc, b.b.getStringAttr("llvm.x86." + name), ValueRange(all));
+}
+
+/// All registers hold tiles of 16 rows of 64 bytes (palette 1).
+void BlockedFold::configureTiles() {
+  if (!usesTiles())
+    return;
+  Build b = e.here();
+  std::array<int8_t, 64> bytes{};
+  bytes[0] = 1;
+  for (unsigned k = 0; k != kTileRegisters; ++k) {
+    bytes[16 + 2 * k] = 64;
+    bytes[48 + k] = kTile;
+  }
+  auto type = VectorType::get({64}, b.b.getI8Type());
+  Value words = arith::ConstantOp::create(b.b, e.loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes)));
+  Value memory = e.scratch(64);
+  b.store(words, memory, 1);
+  call(b, "ldtilecfg", {}, memory);
+  tileSum = e.scratchFor(b.b.getF32Type(), 2 * kTile * shape.panelWidth());
+  tileRest = e.scratchFor(b.b.getF32Type(), 2 * kTile * shape.panelWidth());
+}
+
+void BlockedFold::releaseTiles() {
+  if (usesTiles())
+    call(e.here(), "tilerelease", {});
+}
+
+/// to[r][row] = Σ_k keys[r][k] · rows[k][row] for 16 · keyTiles indices r, the panel's rows, and 32 · steps indices k.
+void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value rows, Value steps, Value to) {
+  int64_t width = shape.panelWidth();
+  Build b = e.here();
+  Type half = b.b.getBF16Type(), word = b.b.getI32Type(), sum = b.b.getF32Type();
+  auto overSums = [&](llvm::function_ref<void(int, int64_t, int64_t)> body) {
+    for (int64_t r = 0; r != keyTiles; ++r)
+      for (int64_t u = 0; u != shape.RI; ++u)
+        body(static_cast<int>(r * shape.RI + u), r, u);
+  };
+  overSums([&](int number, int64_t, int64_t) { call(b, "tilezero", number); });
+  e.loop(b.index(0), steps, 1, [&](Value step) {
+    Build b = e.here();
+    for (int64_t r = 0; r != keyTiles; ++r) {
+      Value first = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
+      call(b, "tileloadd64", static_cast<int>(kKeyTiles + r), {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
+    }
+    for (int64_t u = 0; u != shape.RI; ++u) {
+      Value first = b.add(b.mul(step, kTile * width), u * kTile);
+      call(b, "tileloadd64", static_cast<int>(kRowTiles + u), {b.address(word, rows, first), b.i64(b.index(4 * width))});
+    }
+    overSums([&](int number, int64_t r, int64_t u) {
+      call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
+    });
+  });
+  overSums([&](int number, int64_t r, int64_t u) {
+    Build b = e.here();
+    Value place = b.address(sum, to, b.index(r * kTile * width + u * kTile));
+    call(b, "tilestored64", number, {place, b.i64(b.index(4 * width))});
+  });
+}
+
+/// The scores of a panel. Long sums are compensated as in longSums.
+void BlockedFold::tileScore(unsigned number, Value rows) {
+  const ScoreBuffers &buffers = scores[number];
+  const KeySource &source = scoreKeys[number];
+  int64_t width = shape.panelWidth(), most = kSumBlock / 2;
+  e.loop(e.here().index(0), count, 2 * kTile, [&](Value j) {
+    Build b = e.here();
+    Type half = b.b.getBF16Type(), word = b.b.getI32Type(), sum = buffers.sum;
+    Value keys = b.address(half, source.pointer, b.mul(j, source.stride));
+    Value to = b.address(sum, buffers.scores, b.mul(j, width));
+    if (buffers.depth <= most)
+      return tileSums(keys, source.stride, 2, rows, b.index(buffers.depth / kTile), to);
+    auto overVectors = [&](llvm::function_ref<void(Value)> body) {
+      e.loop(e.here().index(0), e.here().index(2 * kTile * width), shape.lanes, body);
+    };
+    Value zero = b.identity(Monoid::add, e.rowType(sum));
+    overVectors([&](Value offset) {
+      store(zero, to, offset);
+      store(zero, tileRest, offset);
+    });
+    Value end = e.here().index(buffers.depth);
+    e.loop(e.here().index(0), end, most, [&](Value base) {
+      Build b = e.here();
+      Value steps = b.ceilDiv(b.min(b.sub(end, base), b.index(most)), kTile);
+      tileSums(b.address(half, keys, b.mul(base, 2)), source.stride, 2, b.address(word, rows, b.mul(base, width)), steps,
+               tileSum);
+      overVectors([&](Value offset) {
+        auto [total, rest] = e.here().addCompensated(load(sum, to, offset), load(sum, tileRest, offset),
+                                                     load(sum, tileSum, offset));
+        store(total, to, offset);
+        store(rest, tileRest, offset);
+      });
+    });
+    overVectors([&](Value offset) {
+      Value total = e.here().combine(Monoid::add, load(sum, to, offset), load(sum, tileRest, offset));
+      store(total, to, offset);
+    });
+  });
+}
+
+/// Adds the block's sums to the state of a panel.
+void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
+  const Carrier &carrier = plan.carriers[number];
+  const CarrierBuffers &buffers = carriers[number];
+  int64_t width = shape.panelWidth(), keyTiles = buffers.padded % (2 * kTile) == 0 ? 2 : 1;
+  Value state = e.here().mul(panel.number, buffers.padded * width);
+  e.loop(e.here().index(0), e.here().index(buffers.padded), keyTiles * kTile, [&](Value d) {
+    Build b = e.here();
+    Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
+    tileSums(keys, b.index(shape.BN), keyTiles, operands[carrier.operand].packed, b.ceilDiv(count, kTileDepth), tileSum);
+    e.loop(e.here().index(0), e.here().index(keyTiles * kTile), 1, [&](Value r) {
+      for (int64_t u = 0; u != shape.RI; ++u) {
+        Build b = e.here();
+        Value sum = load(carrier.type, tileSum, b.add(b.mul(r, width), u * shape.lanes));
+        addToState(number, b.add(state, b.add(b.mul(b.add(d, r), width), u * shape.lanes)), sum, u);
+      }
+    });
+  });
+}
+
+} // namespace moa::rows
