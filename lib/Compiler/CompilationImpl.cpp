@@ -123,16 +123,17 @@ Bf16Dots Compilation::Impl::getBf16Dots() {
 
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
-  // The plans of a table are the same on all targets. On a CPU products of floats of 16 and 8 bits are no faster than
-  // those of f32, so that where speed is asked for scores alone have 8 bits.
+  // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and sums are of bf16, if it
+  // has dot products of these, else scores alone of 8 bits.
   bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
+  bool hasBf16 = !isForGpu && options.spendsAnywhere && getBf16Dots() != Bf16Dots::none;
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
-                      /*halves=*/isForGpu, options.spendFrom, options.warnsOfNothingSpent};
+                      /*halves=*/isForGpu, hasBf16, options.spendFrom, options.warnsOfNothingSpent};
   result.lowRankFrom = options.lowRankFrom;
   // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys alone
   // where nothing else is asked for.
   bool isAsked = options.decisions || !options.plans.empty();
-  bool pays = isForGpu || options.spendFrom > 0 || hasByteDots();
+  bool pays = isForGpu || options.spendFrom > 0 || hasBf16 || hasByteDots();
   result.spends = (options.spendsAnywhere && pays) || (isAsked && options.lowRankFrom <= 0);
   if (options.explain) {
     result.psiObserver = &psiTrace;
@@ -412,7 +413,7 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
   if (!hasTolerance && asksForBits)
     first.emitWarning("computes nothing in fewer bits: ") << kNone;
   else if (asksForBits && !pipeline.spends)
-    first.emitWarning("computes nothing in fewer bits: without dot products of bytes 8 bits are no faster on this processor; "
+    first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 fewer bits are no faster on this processor; "
                       "'--spend=4096' takes them from so many keys on all the same");
   if (!hasTolerance && pipeline.lowRankFrom > 0)
     first.emitWarning("no keys stand for others: ") << kNone;

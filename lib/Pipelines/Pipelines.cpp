@@ -40,7 +40,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
                                   /*shared=*/options.spends, /*warns=*/true}));
   if (options.spends) {
     AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
-                                    precision.table, precision.fewest};
+                                    precision.bf16, precision.table, precision.fewest};
     adapt.warns = precision.warns;
     pm.addPass(createAdaptPrecisionPass(adapt));
   }

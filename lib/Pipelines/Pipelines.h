@@ -30,8 +30,10 @@ struct PrecisionOptions {
   bool check = false;
   /// Sums of 8 bits too, and scales for all rows: what tensor cores take. Without, what pays on a CPU.
   bool sums = false;
-  /// Operands of f32 in 16 bits, which pays on a GPU alone.
+  /// Operands of f32 in 16 bits, or as sums of two such, for tensor cores.
   bool halves = false;
+  /// Operands of f32 in bf16, for a CPU that has dot products of these.
+  bool bf16 = false;
   /// With fewer rows and keys nothing is tried; 0: where it pays.
   int64_t fewest = 256;
   /// Where it changes no nest a warning says why.

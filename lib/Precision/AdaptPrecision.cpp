@@ -42,6 +42,10 @@ static constexpr double kLeastOfBytes = 0x1p-9;
 /// many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
+/// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the heads
+/// take them, a quarter of all is saved.
+static constexpr int64_t kCpuSaved = 4;
+
 /// Elements that the states of a fold carry.
 static SymExpr carriedBy(onf::FoldOp fold) {
   SymExpr sum;
@@ -79,6 +83,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
     add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
+  if (options.bf16)
+    return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
   int64_t perByte = isSplit && plans.size() == 1 ? kSplitWorkPerByte : isSingle ? kSingleWorkPerByte : kWorkPerByte;
   return {work, bytes * SymExpr(perByte)};
@@ -119,8 +125,13 @@ bool Adapter::plan(std::string &why) {
   }
   // Fewer bits first, as they are faster.
   std::string whyNot;
-  bool hasBytes = addBytesPlan(why);
-  bool hasHalves = options.halves && addHalvesPlan(whyNot);
+  bool hasHalves = false, hasBytes = false;
+  if (options.bf16)
+    hasHalves = addHalvesPlan(whyNot);
+  if (!hasHalves) {
+    hasBytes = addBytesPlan(why);
+    hasHalves = options.halves && addHalvesPlan(whyNot);
+  }
   if (!hasBytes && !hasHalves) {
     why += whyNot.empty() ? "" : "; and " + whyNot;
     return false;
@@ -305,7 +316,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, table, /*isShared=*/false, fewest, pilot};
+    Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, /*takesLeft=*/true, adapt)))
       signalPassFailure();

@@ -39,6 +39,7 @@ using Axes = llvm::SmallVector<std::optional<unsigned>>;
 /// What the pass is asked for.
 struct Options {
   bool decisions = false, check = false, sums = false, halves = false;
+  bool bf16 = false; ///< one plan of bf16, in place of 8 bits for scores alone
   std::string table;
   bool isShared = false; ///< numbers of the table beyond the plans are those of a pass behind
   int64_t fewest = kFewest; ///< rows and keys; 0: where it pays

@@ -20,8 +20,8 @@ bool Adapter::planBound(std::string &why) {
     auto size = SymExpr::parse(extent)->getConstant();
     return size && *size < kFewest;
   };
-  std::string whyNot = "contractions of f32 in 16 bits are a GPU's";
-  if (options.halves) {
+  std::string whyNot = "this processor has nothing for products of 16 bits";
+  if (options.halves || options.bf16) {
     if (scores.empty())
       whyNot = "no fold sums up products of rows of two inputs";
     else if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||

@@ -52,14 +52,19 @@ bool Adapter::addHalvesPlan(std::string &why) {
   Plan plan;
   for (unsigned k = 0; k < scores.size(); ++k)
     plan.scores.push_back(k);
-  bool isScaled = llvm::all_of(scores, [&](const Score &score) { return score.keyAxis && rowAxisOf(score); });
-  bool areShares = llvm::all_of(anyCarriers, [](const Carrier &carrier) { return carrier.isNormalised; });
+  bool isScaled = !options.bf16 && llvm::all_of(scores, [&](const Score &score) { return score.keyAxis && rowAxisOf(score); });
+  bool areShares = !options.bf16 && llvm::all_of(anyCarriers, [](const Carrier &carrier) { return carrier.isNormalised; });
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
   // What is 16 bits off cannot be near enough; what is split can, up to the roundings of f32.
   if (allow(isBound ? kLeastBound : kLeastOfHalves))
     plans.push_back(plan);
+  if (options.bf16) {
+    if (plans.empty())
+      return refuse("results may be off by less than sums of bf16 are");
+    return true;
+  }
   plan.isSplit = true;
   if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
     return refuse("results may be off by less than sums of two floats of 16 bits are");

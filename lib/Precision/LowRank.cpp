@@ -819,7 +819,7 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
   using Base::Base;
 
   void runOnOperation() final {
-    Options options{decisions, check, false, false, table, shared};
+    Options options{decisions, check, false, false, false, table, shared};
     auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
     if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, /*takesLeft=*/false, condense)))
       signalPassFailure();

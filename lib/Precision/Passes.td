@@ -44,6 +44,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     (`O_open`), those that round an array which several of them share where one of these is (`O_needed`); results for decisions and
     estimates become those of all plans. The pass says nothing of nests that passes before have added.
 
+    With `bf16`, which is for CPUs that sum up products of bf16 at twice the speed of f32's or more, nests whose inputs are of f32 have one plan
+    alone: scores and sums multiply bf16. Nests that it does not fit have that of 8 bits, if they can.
+
     Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
     sampled. With `halves` there are a plan of f16 or bf16 and one of sums of two of them, and an index takes the first
     one of which a bound on its errors is small enough: nests find magnitudes of the inputs, and one evaluates the expressions of
@@ -67,10 +70,12 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
            "Weights and values of sums in e4m3 too, in the same plan">,
     Option<"halves", "halves", "bool", "false",
            "Of inputs in f32 further plans, whose contractions multiply floats of 16 bits, or sums of two such">,
+    Option<"bf16", "bf16", "bool", "false",
+           "Of inputs in f32 one plan, whose contractions multiply bf16, in place of 8 bits for scores alone">,
     Option<"table", "table", "std::string", "\"\"",
            "Plans instead of estimates, `f.O=1,0;f.P=2`: of the nest that stores O of the kernel f, by index in row-major order">,
     Option<"fewest", "fewest", "int64_t", "256",
-           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums`, on a CPU with dot products of four bytes">,
+           "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums` or with `bf16`, on a CPU">,
     Option<"pilot", "pilot", "int64_t", "-1",
            "Few rows and keys are tried first where a nest has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the nest's time">,
     Option<"warns", "warns", "bool", "false",
