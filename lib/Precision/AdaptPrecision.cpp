@@ -128,12 +128,12 @@ bool Adapter::plan(std::string &why) {
   bool hasHalves = false, hasBytes = false;
   if (options.bf16)
     hasHalves = addHalvesPlan(whyNot);
-  if (!hasHalves) {
+  if (!hasHalves && (!options.bf16 || allow(kLeastOfBytes))) {
     hasBytes = addBytesPlan(why);
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
   if (!hasBytes && !hasHalves) {
-    why += whyNot.empty() ? "" : "; and " + whyNot;
+    why += why.empty() || whyNot.empty() ? whyNot : "; and " + whyNot;
     return false;
   }
   if (hasBytes && hasHalves && !allow(kLeastOfBytes)) {

@@ -1,5 +1,6 @@
 # RUN: %python %s
-"""Scores in 8 bits where speed is asked for on a CPU (--spend), head by head, against NumPy in float64."""
+"""Scores in 8 bits, or scores and sums in bf16, where speed is asked for on a CPU (--spend), head by head, against NumPy in
+float64."""
 import unittest
 
 import numpy as np
@@ -24,18 +25,30 @@ def heads(names, n, m):
     return plans.heads(names, n, m, D, seed=0)
 
 
-def has_byte_dots():
+def words():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        words = set(file.read().split())
-    return {"avx512_vnni", "avx512vl"} <= words or ("avx_vnni" in words and "avx512f" not in words)
+        return set(file.read().split())
+
+
+def has_byte_dots(name):
+    return {name, "avx512vl", "avx512f"} <= words()
+
+
+def has_bf16_dots():
+    return {"amx_tile", "amx_bf16"} <= words() or {"AuthenticAMD", "avx512_bf16"} <= words()
+
+
+# It has dot products of bytes and none of bf16; its code runs on all that have the former with vectors of 512 bits.
+BYTES = "cascadelake"
 
 
 @unittest.skipIf(mt.TARGET != "cpu", "about plans for CPUs")
 class Spend(unittest.TestCase):
+    processor = BYTES if mt.TARGET == "cpu" and has_byte_dots("avx512_vnni") else "x86-64"
 
     def run_kernel(self, specification, arrays, *flags):
         q, k, v = arrays
-        kernel = mt.Kernel(specification, flags=flags)
+        kernel = mt.Kernel(specification, flags=flags, processor=self.processor)
         return kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
                           {"O": q.shape, "O_plan": q.shape[:1], "O_estimate": (len(q), 1)})
 
@@ -62,10 +75,10 @@ class Spend(unittest.TestCase):
         self.assertTrue((errors(run["O"], exact) <= LIMIT).all())
         self.assertIn(1, run["O_plan"])
 
-    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots("avx512_vnni"), "this processor has no dot products of bytes")
     def test_where_it_pays(self):
         """A model says where it is tried: 180·N·M > 8·(14·(14·M + 9·N)·64 + 160·128·M), N > 1826 where N = M."""
-        kernel = mt.Kernel(PLAIN, flags=("--spend", "--decisions"))
+        kernel = mt.Kernel(PLAIN, flags=("--spend", "--decisions"), processor=BYTES)
         for n, plan in ((1800, 0), (1850, 1)):
             q, k, v = heads(["normal"], n, n)
             run = kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
@@ -73,13 +86,13 @@ class Spend(unittest.TestCase):
             self.assertEqual(list(run["O_plan"]), [plan], n)
             self.assertLessEqual(errors(run["O"], attention(q, k, v))[0], LIMIT)
 
-    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots("avx512_vnni"), "this processor has no dot products of bytes")
     def test_pilot(self):
         """Of long nests few rows and keys come first: where fewer than half of the heads are near enough there, none is
         tried, else each of them takes what the sample allows, as without a pilot."""
         n, m = 3000, 4400  # more than 200·128·512 pairs
-        tried = mt.Kernel(PLAIN, flags=("--spend",))
-        plain = mt.Kernel(PLAIN)
+        tried = mt.Kernel(PLAIN, flags=("--spend",), processor=BYTES)
+        plain = mt.Kernel(PLAIN, processor=BYTES)
         for names, taken in ((["large_scores"] * 3, [0, 0, 0]), (["normal", "large_scores", "small_signal"], [0, 0, 0]),
                              (["normal", "large_scores"], [1, 0]), (["large_scores", "normal", "diffuse"], [0, 1, 1])):
             with self.subTest(names=names):
@@ -91,6 +104,52 @@ class Spend(unittest.TestCase):
                 off = errors(found, attention(*arrays))
                 self.assertTrue((off <= LIMIT).all(), off)
                 self.assertTrue((off[np.array(taken) == 1] > 1e-4).all(), off)
+
+
+@unittest.skipUnless(mt.TARGET == "cpu" and has_bf16_dots(), "this processor has no dot products of bf16 that are faster than f32")
+class SpendBf16(unittest.TestCase):
+    processor = "sapphirerapids" if mt.TARGET == "cpu" and "amx_bf16" in words() else None
+
+    def run_kernel(self, specification, arrays, *flags):
+        q, k, v = arrays
+        kernel = mt.Kernel(specification, flags=flags, processor=self.processor)
+        return kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
+                          {"O": q.shape, "O_plan": q.shape[:1], "O_estimate": (len(q), 1)})
+
+    def test_heads(self):
+        """Heads whose error is below the tolerance take bf16, others have the bits of the kernel as written."""
+        names = ["normal", "offset_channels", "large_scores", "diffuse", "small_signal"]
+        arrays = heads(names, 300, 517)
+        exact = attention(*arrays)
+        plain = self.run_kernel(PLAIN, arrays)
+        for limit, plans_of in ((3e-2, [1, 1, 1, 1, 1]), (6e-3, [1, 0, 0, 1, 1]), (1e-3, [0, 0, 0, 0, 0])):
+            run = self.run_kernel(PLAIN.replace("3e-2", str(limit)), arrays, "--spend=256", "--decisions")
+            found = errors(run["O"], exact)
+            for name, plan, estimate, error in zip(names, run["O_plan"], run["O_estimate"][:, 0], found):
+                print(f"{name:18} plan {plan}  error {error:.2e} of {limit:.0e} allowed, estimated {estimate:.2e}")
+            self.assertTrue((found <= limit).all(), found)
+            self.assertEqual(list(run["O_plan"]), plans_of)
+            self.assertTrue((found[run["O_plan"] == 1] > 1e-4).all(), found)
+            for h in np.flatnonzero(run["O_plan"] == 0):
+                self.assertEqual(run["O"][h].tobytes(), plain["O"][h].tobytes(), names[h])
+
+    def test_grouped_causal(self):
+        q = heads(["normal"] * 4, 300, 320)[0]
+        k, v = heads(["normal", "diffuse"], 300, 320)[1:]
+        run = self.run_kernel(GROUPED, (q, k, v), "--spend=256", "--decisions")
+        exact = attention(q, k, v, np.arange(320) <= np.arange(300)[:, None] + 20)
+        self.assertTrue((errors(run["O"], exact) <= LIMIT).all())
+        self.assertTrue((run["O_plan"] == 1).all())
+
+    def test_where_it_pays(self):
+        """A model says where it is tried: 128·N·M > 4·(14·(28·M + 9·N)·64 + 160·128·M), N > 1676 where N = M."""
+        kernel = mt.Kernel(PLAIN, flags=("--spend", "--decisions"), processor=self.processor)
+        for n, plan in ((1660, 0), (1690, 1)):
+            q, k, v = heads(["normal"], n, n)
+            run = kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5},
+                             {"O": q.shape, "O_plan": (1,), "O_estimate": (1, 1)})
+            self.assertEqual(list(run["O_plan"]), [plan], n)
+            self.assertLessEqual(errors(run["O"], attention(q, k, v))[0], LIMIT)
 
 
 if __name__ == "__main__":
