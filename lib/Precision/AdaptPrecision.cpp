@@ -128,7 +128,12 @@ bool Adapter::plan(std::string &why) {
   bool hasHalves = false, hasBytes = false;
   if (options.bf16)
     hasHalves = addHalvesPlan(whyNot);
-  if (!hasHalves && (!options.bf16 || allow(kLeastOfBytes))) {
+  auto isOfBf16 = [](const Score &score) {
+    return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
+  };
+  if (options.bf16 && !hasHalves && llvm::all_of(scores, isOfBf16))
+    whyNot = "inputs are of bf16, whose products are as fast on this processor as those of 8 bits";
+  else if (!hasHalves && (!options.bf16 || allow(kLeastOfBytes))) {
     hasBytes = addBytesPlan(why);
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }

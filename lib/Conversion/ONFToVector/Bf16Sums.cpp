@@ -31,15 +31,42 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 // What is summed up in this way
 //===----------------------------------------------------------------------===//
 
-/// Whether the factors of a sum are bf16 each, by their type or as they are rounded.
+/// A sum that is computed again elsewhere has the same bits there, where it may be a sum of multiply-adds: so arrays that folds
+/// read of which none stands in the other have none here. Where accuracy is spent only copies of arrays do, as the nest as it is
+/// written is compared with what stands in samples.
+void BlockedFold::findReadAgain() {
+  auto kernel = fold->getParentOfType<onf::KernelOp>();
+  llvm::DenseMap<Value, SmallVector<FoldOp, 2>> readers;
+  unsigned known = kernel.getNumInputs() + kernel.getNumOutputs();
+  kernel.walk([&](LoadOp load) {
+    auto reader = load->getParentOfType<FoldOp>();
+    if (!reader || !load.getResult().getType().isBF16())
+      return;
+    Value array = load.getArray();
+    if (kernel->hasAttr("moa.spent")) {
+      if (cast<BlockArgument>(array).getArgNumber() < known)
+        readAgain.insert(array);
+      return;
+    }
+    auto &all = readers[array];
+    if (llvm::any_of(all, [&](FoldOp other) { return !other->isAncestor(reader) && !reader->isAncestor(other); }))
+      readAgain.insert(array);
+    all.push_back(reader);
+  });
+}
+
+/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, and the sum is the only one of them.
 bool BlockedFold::isHalf(Type type, const Factors &row, const Factors &key) const {
-  auto is = [](const Factors &factors) {
-    if (factors.narrow)
-      return factors.narrow.isBF16();
+  unsigned read = 0;
+  auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
-    return load && load.getResult().getType().isBF16();
+    bool isRead = load && load.getResult().getType().isBF16();
+    read += isRead;
+    if (isRead && readAgain.contains(load.getArray()))
+      return false;
+    return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key);
+  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key) && read > 0;
 }
 
 bool BlockedFold::usesTiles() const {

@@ -33,6 +33,7 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
       plan(std::move(plan)), options(options) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
+  findReadAgain();
   chooseShape();
 }
 

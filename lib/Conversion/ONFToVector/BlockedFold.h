@@ -162,6 +162,7 @@ private:
   void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
+  void findReadAgain();
   bool isHalf(mlir::Type type, const Factors &row, const Factors &key) const;
   bool usesTiles() const;
   Terms halfTerms();
@@ -195,6 +196,7 @@ private:
   onf::GuardOp guard;
   FoldPlan plan;
   const ONFToVectorOptions &options;
+  llvm::DenseSet<mlir::Value> readAgain; // arrays of bf16 whose sums must have the bits of others
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;
   llvm::SmallVector<CarrierBuffers> carriers;

@@ -12,13 +12,13 @@ import moa_testing as mt
 # there.
 PROCESSORS = (None, "x86-64", "znver4", "sapphirerapids")
 
-SCORES = """kernel scores[H, G, N, M; D = 64](Q : bf16[H, N, D], K : bf16[G, M, D]) -> (top : f32[H, N], least : f32[H, N])
+SCORES = """kernel scores[H, G, N, M; D = 64](Q : bf16[H, N, D], K : bf16[G, M, D]) -> (top : f32[H, N], sum : f32[H, N])
   require H % G == 0
 {
   Kh    = [h < H] K[h / (H/G)]
-  A     = Q +.* transpose(Kh)
-  top   = max/ mask([_, i, j] j <= i + (M - N), A)
-  least = min/ A
+  A     = mask([_, i, j] j <= i + (M - N), Q +.* transpose(Kh))
+  top   = max/ A
+  sum   = +/ select(A > 0, 1.0, 0.0)
 }
 """
 # Weights of 0 and 1, rounded, so that each sum is one of integers; three axes in a state.
@@ -36,6 +36,14 @@ GATHERED = """kernel gathered[N, M, P; D = 48](Q : bf16[D, N], K : bf16[P, D, 2]
 {
   A   = [i < N, j < M] +/ [d < D] Q[d, i] * K[at[j], d, 1]
   top = max/ A
+}
+"""
+# A sum that is computed again has the same bits.
+REPEATED = """kernel repeated[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> hits : f32[N, M]
+{
+  S    = Q +.* transpose(K)
+  top  = max/ S
+  hits = select(S == ([i, _] top[i]), 1.0, 0.0)
 }
 """
 ATTENTION = """kernel attention[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D], V : bf16[H, M, D], scale : f32)
@@ -86,7 +94,7 @@ class Bf16Dots(unittest.TestCase):
         q, k = integers(rng, 4, n, d), integers(rng, 2, m, d)
         sums = products(q, np.repeat(k, 2, axis=0))
         visible = np.arange(m) <= np.arange(n)[:, None] + (m - n)
-        self.compare(SCORES, {"Q": q, "K": k}, {"top": np.where(visible, sums, -np.inf).max(-1), "least": sums.min(-1)},
+        self.compare(SCORES, {"Q": q, "K": k}, {"top": np.where(visible, sums, -np.inf).max(-1), "sum": (visible & (sums > 0)).sum(-1)},
                      f"{d} {n} {m}", D=d)
 
     def test_depths(self):
@@ -136,6 +144,14 @@ class Bf16Dots(unittest.TestCase):
                 if kernel.code == mt.OK:
                     np.testing.assert_array_equal(found["O"], weights @ v)
 
+    def test_repeated(self):
+        """The largest of a row's sums is found among the sums, once."""
+        rng = np.random.default_rng(5)
+        for n, m in ((20, 70), (100, 203), (1, 500)):
+            q, k = (mt.from_bf16(mt.to_bf16(rng.standard_normal((rows, 64)))).astype(np.float64) for rows in (n, m))
+            sums = products(q, k)
+            self.compare(REPEATED, {"Q": q, "K": k}, {"hits": sums == sums.max(-1, keepdims=True)}, f"repeated {n} {m}")
+
     def test_attention(self):
         """Against exact weights: what is off is their rounding to bf16."""
         rng = np.random.default_rng(3)
@@ -157,7 +173,7 @@ class Bf16Dots(unittest.TestCase):
         sums = products(q, k)
         visible = np.arange(70) <= np.arange(20)[:, None] + 50
         top = np.where(visible, sums, -np.inf).max(-1)  # NaN where a row sees it
-        self.compare(SCORES, {"Q": q, "K": k}, {"top": top, "least": sums.min(-1)}, "special", D=19)
+        self.compare(SCORES, {"Q": q, "K": k}, {"top": top, "sum": (visible & (sums > 0)).sum(-1)}, "special", D=19)
 
 
 if __name__ == "__main__":
