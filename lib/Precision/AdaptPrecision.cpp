@@ -300,6 +300,9 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
+      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) { return plan.half && plan.half.isBF16() && !plan.isSplit; });
+      if (hasBytes || hasBf16)
+        reach.push_back(addReach(score, gathered.back()));
       if (!hasBytes)
         continue;
       Rounded rows = rounded(score.row);
@@ -308,7 +311,6 @@ void Adapter::run() {
       else
         rows = addRounded(gathered.back(), sampleExtents.size());
       gatheredRounded.push_back(rows);
-      reach.push_back(addReach(score, gathered.back()));
     }
   }
   addChoice();

@@ -145,7 +145,11 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
   if (element.isBF16()) {
     const Score &first = scores[plans[0].scores[0]];
-    bool isMeasured = needsEstimates() && plans[0].half && array == first.row.array() && axis == first.row.axis;
+    bool isRow = plans[0].half && array == first.row.array() && axis == first.row.axis;
+    bool isKey = llvm::any_of(scores, [&](const Score &score) {
+      return array == score.key.array() && axis == score.key.axis;
+    });
+    bool isMeasured = needsEstimates() && (isRow || isKey);
     if (isMeasured)
       result.scale = editor.addTemporary(name + "_largest", extents, b.getF32Type());
     editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {

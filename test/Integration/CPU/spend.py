@@ -7,6 +7,7 @@ import numpy as np
 
 import moa_testing as mt
 import plans
+import shared_budget
 from plans import errors
 
 LIMIT, D = 3e-2, 64
@@ -25,26 +26,21 @@ def heads(names, n, m):
     return plans.heads(names, n, m, D, seed=0)
 
 
-def words():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return set(file.read().split())
+# It has dot products of bytes and none of bf16.
+BYTES = "cascadelake"
 
 
-def has_byte_dots(name):
-    return {name, "avx512vl", "avx512f"} <= words()
+def has_byte_dots():
+    return plans.without_bf16() == BYTES
 
 
 def has_bf16_dots():
-    return {"amx_tile", "amx_bf16"} <= words() or {"AuthenticAMD", "avx512_bf16"} <= words()
-
-
-# It has dot products of bytes and none of bf16; its code runs on all that have the former with vectors of 512 bits.
-BYTES = "cascadelake"
+    return {"amx_tile", "amx_bf16"} <= plans.processor_words() or {"AuthenticAMD", "avx512_bf16"} <= plans.processor_words()
 
 
 @unittest.skipIf(mt.TARGET != "cpu", "about plans for CPUs")
 class Spend(unittest.TestCase):
-    processor = BYTES if mt.TARGET == "cpu" and has_byte_dots("avx512_vnni") else "x86-64"
+    processor = plans.without_bf16() if mt.TARGET == "cpu" else None
 
     def run_kernel(self, specification, arrays, *flags):
         q, k, v = arrays
@@ -75,7 +71,7 @@ class Spend(unittest.TestCase):
         self.assertTrue((errors(run["O"], exact) <= LIMIT).all())
         self.assertIn(1, run["O_plan"])
 
-    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots("avx512_vnni"), "this processor has no dot products of bytes")
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
     def test_where_it_pays(self):
         """A model says where it is tried: 180·N·M > 8·(14·(14·M + 9·N)·64 + 160·128·M), N > 1826 where N = M."""
         kernel = mt.Kernel(PLAIN, flags=("--spend", "--decisions"), processor=BYTES)
@@ -86,7 +82,7 @@ class Spend(unittest.TestCase):
             self.assertEqual(list(run["O_plan"]), [plan], n)
             self.assertLessEqual(errors(run["O"], attention(q, k, v))[0], LIMIT)
 
-    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots("avx512_vnni"), "this processor has no dot products of bytes")
+    @unittest.skipUnless(mt.TARGET == "cpu" and has_byte_dots(), "this processor has no dot products of bytes")
     def test_pilot(self):
         """Of long nests few rows and keys come first: where fewer than half of the heads are near enough there, none is
         tried, else each of them takes what the sample allows, as without a pilot."""
@@ -108,7 +104,7 @@ class Spend(unittest.TestCase):
 
 @unittest.skipUnless(mt.TARGET == "cpu" and has_bf16_dots(), "this processor has no dot products of bf16 that are faster than f32")
 class SpendBf16(unittest.TestCase):
-    processor = "sapphirerapids" if mt.TARGET == "cpu" and "amx_bf16" in words() else None
+    processor = "sapphirerapids" if mt.TARGET == "cpu" and "amx_bf16" in plans.processor_words() else None
 
     def run_kernel(self, specification, arrays, *flags):
         q, k, v = arrays
@@ -122,7 +118,7 @@ class SpendBf16(unittest.TestCase):
         arrays = heads(names, 300, 517)
         exact = attention(*arrays)
         plain = self.run_kernel(PLAIN, arrays)
-        for limit, plans_of in ((3e-2, [1, 1, 1, 1, 1]), (6e-3, [1, 0, 0, 1, 1]), (1e-3, [0, 0, 0, 0, 0])):
+        for limit, plans_of in ((3e-2, [1, 1, 1, 1, 1]), (6e-3, [1, 0, 0, 1, 0]), (1e-3, [0, 0, 0, 0, 0])):
             run = self.run_kernel(PLAIN.replace("3e-2", str(limit)), arrays, "--spend=256", "--decisions")
             found = errors(run["O"], exact)
             for name, plan, estimate, error in zip(names, run["O_plan"], run["O_estimate"][:, 0], found):
@@ -140,6 +136,28 @@ class SpendBf16(unittest.TestCase):
         exact = attention(q, k, v, np.arange(320) <= np.arange(300)[:, None] + 20)
         self.assertTrue((errors(run["O"], exact) <= LIMIT).all())
         self.assertTrue((run["O_plan"] == 1).all())
+
+    def test_huge_key(self):
+        """A key whose scores are off by more than the tolerance in few rows, which a sample may not have: estimates say nothing of it."""
+        arrays = heads(["normal"] * 8, 512, 700)
+        for h in range(1, 8):
+            arrays[1][h, 31 * h] *= 100
+        run = self.run_kernel(PLAIN.replace("3e-2", "6e-3"), arrays, "--spend=256", "--decisions")
+        self.assertEqual(list(run["O_plan"]), [1] + 7 * [0])
+        self.assertTrue(np.isinf(run["O_estimate"][1:]).all())
+        self.assertTrue((errors(run["O"], attention(*arrays)) <= 6e-3).all())
+
+    def test_few_keys_first(self):
+        """With --low-rank a head takes few keys, else bf16."""
+        arrays = shared_budget.inputs(["repeated", "normal", "tiny"], 520, 2060)
+        q, k, v = arrays
+        kernel = mt.Kernel(shared_budget.PLAIN, flags=(*shared_budget.FLAGS, "--decisions"), processor=self.processor)
+        run = kernel.run({"Q": q, "K": k, "V": v, "scale": shared_budget.SCALE},
+                         {"O": q.shape, "O_plan": (3,), "O_estimate": (3, 2)})
+        self.assertEqual(list(run["O_plan"]), [1, 2, 0])
+        found = errors(run["O"], shared_budget.attention(*arrays)[0])
+        self.assertTrue((found <= shared_budget.LIMIT).all(), found)
+        self.assertTrue(1e-4 < found[1] < 6e-3, found)
 
     def test_where_it_pays(self):
         """A model says where it is tried: 128·N·M > 4·(14·(28·M + 9·N)·64 + 160·128·M), N > 1676 where N = M."""

@@ -16,6 +16,20 @@ import families  # noqa: E402
 NOT_SHOWN = -1  # in place of a plan
 
 
+def processor_words():
+    """What this processor says that it has."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return set(file.read().split())
+
+
+def without_bf16():
+    """A processor, by LLVM's name, whose code runs on this one and which has no instructions for products of bf16."""
+    words = processor_words()
+    if {"avx512_vnni", "avx512vl"} <= words:
+        return "cascadelake"
+    return "haswell" if {"avx2", "fma", "bmi2"} <= words else "x86-64"
+
+
 def grouped(lse="", d=16):
     """Heads that share keys, and rows that see the keys up to theirs; with a place for the tolerance of O, and the
     log-sum-exp as a second result within `lse`, if that is given."""
