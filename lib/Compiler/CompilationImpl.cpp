@@ -19,6 +19,7 @@
 #include "lib/Schedule/Passes.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "lib/Target/CPU/Features.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -413,7 +414,8 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
   if (!hasTolerance && asksForBits)
     first.emitWarning("computes nothing in fewer bits: ") << kNone;
   else if (asksForBits && !pipeline.spends)
-    first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 fewer bits are no faster on this processor; "
+    first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 fewer bits are no faster on "
+                      "this processor; "
                       "'--spend=4096' takes them from so many keys on all the same");
   if (!hasTolerance && pipeline.lowRankFrom > 0)
     first.emitWarning("no keys stand for others: ") << kNone;
@@ -586,6 +588,22 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
     unit.llvm = std::move(module);
   }
   return level == Level::LLVM ? *unit.llvm : *unit.vector;
+}
+
+std::optional<bool> Compilation::Impl::usesTiles() {
+  if (getBf16Dots() != Bf16Dots::tiles)
+    return false;
+  bool uses = false;
+  for (unsigned k = 0; k < infos.size() && !uses; ++k) {
+    ModuleOp module = getKernelModule(k, Level::Vector);
+    if (!module)
+      return std::nullopt;
+    uses = module->walk([](mlir::LLVM::CallIntrinsicOp op) {
+      bool isTiles = op.getIntrin() == cpu::kTilesIntrinsic;
+      return isTiles ? WalkResult::interrupt() : WalkResult::advance();
+    }).wasInterrupted();
+  }
+  return uses;
 }
 
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {

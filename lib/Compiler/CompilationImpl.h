@@ -48,6 +48,8 @@ struct Compilation::Impl {
   llvm::Module *getLLVM(unsigned kernel, bool packed);
   /// Object code of all kernels.
   const llvm::SmallVectorImpl<char> *getObject(bool packed);
+  /// Whether the code of any kernel for a CPU has tiles of AMX; nothing if one has no code.
+  std::optional<bool> usesTiles();
   /// What code is generated for: as the options say, or this machine.
   llvm::TargetMachine *getMachine(bool host);
 

@@ -173,7 +173,10 @@ std::optional<std::string> Compilation::header() {
   llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);
   if (!machine)
     return std::nullopt;
-  return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine));
+  std::optional<bool> usesTiles = impl->usesTiles();
+  if (!usesTiles)
+    return std::nullopt;
+  return cpu::printHeader(impl->signatures, guard, cpu::getProcessor(*machine, *usesTiles));
 }
 
 std::optional<std::string>

@@ -390,7 +390,7 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
           terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
       return terms;
     });
-    // The step of a key's largest element in bf16.
+    // Half a step of a key's largest element in bf16, or more: as its others have smaller ones, that of most.
     Value step = halfType ? code.make<arith::MulFOp>(most[0], code.real(0x1p-8)) : most[0];
     for (Value beyond : llvm::drop_begin(most)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));

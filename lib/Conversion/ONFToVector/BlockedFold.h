@@ -195,7 +195,7 @@ private:
   mlir::Value laneIndex, key;
   onf::GuardOp guard;
   FoldPlan plan;
-  const ONFToVectorOptions &options;
+  const ONFToVectorOptions options;
   llvm::DenseSet<mlir::Value> readAgain; // arrays of bf16 whose sums must have the bits of others
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;

@@ -130,7 +130,7 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
     return shown.takeError();
   options.shown = std::move(*shown);
   options.packed = packed;
-  options.processor = getProcessor(machine);
+  options.processor = getProcessor(machine, /*usesTiles=*/module->getFunction(kTilesIntrinsic) != nullptr);
   if (Error error = addEntryPoints(*module, signature, options))
     return error;
   StringRef stem = signature.name;

@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace moa::cpu {
 
-/// Beyond x86-64, by their names in LLVM. What only intrinsics use is left out.
+/// Beyond x86-64, by their names in LLVM. What only intrinsics use is left out, but for tiles.
 static const Feature kFeatures[] = {
     {"sse3", 1, 0, kECX, 0, kNoState},
     {"ssse3", 1, 0, kECX, 9, kNoState},
@@ -43,12 +43,13 @@ static const Feature kFeatures[] = {
     {"amx-bf16", 7, 0, kEDX, 22, kTileState},
 };
 
-Processor getProcessor(const TargetMachine &machine) {
+Processor getProcessor(const TargetMachine &machine, bool usesTiles) {
   Processor processor{machine.getTargetCPU().str(), {}};
   if (machine.getTargetTriple().getArch() != Triple::x86_64)
     return processor;
   for (const Feature &feature : kFeatures)
-    if (machine.getMCSubtargetInfo()->checkFeatures(std::string("+") + feature.name))
+    if ((usesTiles || feature.state != kTileState) &&
+        machine.getMCSubtargetInfo()->checkFeatures(std::string("+") + feature.name))
       processor.features.push_back(feature);
   return processor;
 }

@@ -3,6 +3,7 @@
 #define MOA_TARGET_CPU_FEATURES_H
 
 #include "lib/Conversion/ONFToVector/Bf16Dots.h"
+#include "llvm/ADT/StringRef.h"
 #include <string>
 #include <vector>
 
@@ -25,8 +26,12 @@ struct Processor {
   std::vector<Feature> features;
 };
 
-/// What the machine generates code for. Without features on other than x86.
-Processor getProcessor(const llvm::TargetMachine &machine);
+/// The intrinsic that every code with tiles calls.
+constexpr llvm::StringLiteral kTilesIntrinsic = "llvm.x86.ldtilecfg";
+
+/// What the machine generates code for. Without features on other than x86, and without those of tiles
+/// where no code `usesTiles`: a process has to ask for their registers.
+Processor getProcessor(const llvm::TargetMachine &machine, bool usesTiles);
 
 /// Whether it has dot products of four bytes (`vpdpbusd`) for all vectors it has.
 bool hasByteDots(const llvm::TargetMachine &machine);
