@@ -177,6 +177,10 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
     modules.clear();
     return;
   }
+  if (!checkPlanNames()) {
+    modules.clear();
+    return;
+  }
   units.resize(signatures.size());
   dumpModule(llvm::sys::path::stem(fileName), entry, *modules[entry]);
 }
@@ -607,11 +611,13 @@ std::optional<bool> Compilation::Impl::usesTiles() {
 }
 
 llvm::TargetMachine *Compilation::Impl::getMachine(bool host) {
-  if (!machine[host])
+  if (!machine[host] && !hasNoMachine[host]) {
     if (auto created = take(cpu::createTargetMachine(
             host ? llvm::StringRef() : llvm::StringRef(options.processor),
             options.optimization)))
       machine[host] = std::move(*created);
+    hasNoMachine[host] = !machine[host];
+  }
   return machine[host].get();
 }
 

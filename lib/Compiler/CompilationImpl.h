@@ -126,10 +126,13 @@ private:
   bool findEntryLevel();
   bool readSignatures();
   bool readPlans();
+  /// Whether there is a result for each list of plans.
+  bool checkPlanNames();
   bool addDecisions();
   /// Whether plans that were given are what they were where they were found.
   bool checkPlanTexts();
   std::string planTable; ///< as the pass takes it
+  std::vector<std::string> planNames; ///< of kernels and results, as f.O
   /// What the plans of `f.O` were where they were found, if that is said.
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
@@ -167,6 +170,7 @@ private:
   Level entry = Level::MoA;
   std::vector<Unit> units;
   std::unique_ptr<llvm::TargetMachine> machine[2]; // as asked, this one
+  bool hasNoMachine[2] = {false, false}; // which is said once
   std::optional<llvm::SmallVector<char, 0>> objects[2];
 };
 

@@ -39,6 +39,7 @@ bool Compilation::Impl::readPlans() {
         numbers.push_back(std::to_string(*number));
     if (!entries || numbers.size() != entries->size())
       return refuse("'" + llvm::StringRef(key) + "' expects a list of integers");
+    planNames.push_back(llvm::StringRef(key).str());
     planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
   }
   if (const llvm::json::Object *meaning = whole->getObject("meaning"))
@@ -47,6 +48,25 @@ bool Compilation::Impl::readPlans() {
         for (const llvm::json::Value &text : *texts)
           planTexts[llvm::StringRef(key).str()].push_back(text.getAsString().value_or("").str());
   return true;
+}
+
+bool Compilation::Impl::checkPlanNames() {
+  if (options.plans.empty())
+    return true;
+  std::vector<std::string> known;
+  for (const KernelInfo &info : infos)
+    for (const ParameterInfo &parameter : info.parameters)
+      if (parameter.isOutput && parameter.decisionOf.empty())
+        known.push_back(info.name + "." + parameter.name);
+  for (const std::string &name : planNames)
+    if (!llvm::is_contained(known, name)) {
+      log.addError(aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
+      return false;
+    }
+  if (!planNames.empty())
+    return true;
+  log.addError(aboutPlans(options, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
+  return false;
 }
 
 bool Compilation::Impl::checkPlanTexts() {

@@ -6,6 +6,8 @@
 // however often the loops compute it again: the figure is the work asked for
 // over the time it took. Terms that the intervals of the lifted level exclude
 // do not count; a mask that bounds no interval counts as if nothing were absent.
+// Of plans that spend accuracy none counts, nor what decides between them: the
+// work is that of the nests as they are written.
 // A kernel without a sum of products counts one operation per term of every
 // reduction.
 //
@@ -14,6 +16,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
+#include "lib/Precision/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -38,6 +41,7 @@ public:
           scalar < scalars.size())
         values[argument] = scalars[scalar++].asInteger();
     }
+    findWritten();
   }
 
   double count() {
@@ -49,14 +53,37 @@ public:
   }
 
 private:
+  /// The nests that results need as they are written: no plan, and nothing that only decisions need.
+  void findWritten() {
+    auto decisions = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);
+    unsigned outputs = kernel.getNumOutputs() - (decisions ? decisions.size() : 0);
+    llvm::SetVector<Value> needed;
+    for (unsigned k = 0; k < outputs; ++k)
+      needed.insert(kernel.getBody().getArgument(kernel.getNumInputs() + k));
+    // Nests read what others in front of them store.
+    for (Operation &op : llvm::reverse(kernel.getBody().front())) {
+      auto nest = dyn_cast<onf::ForOp>(op);
+      if (!nest || (nest.getChoices() && nest.getChoice() != 0))
+        continue;
+      bool isNeeded = nest.walk([&](onf::StoreOp store) {
+        return needed.contains(store.getArray()) ? WalkResult::interrupt() : WalkResult::advance();
+      }).wasInterrupted();
+      if (!isNeeded)
+        continue;
+      nests.push_back(nest);
+      nest.walk([&](onf::LoadOp load) { needed.insert(load.getArray()); });
+    }
+  }
+
   double countNests() {
     std::map<std::string, double> sums;
-    kernel.walk([&](onf::AccOp acc) {
-      if (productsOnly && !isProduct(acc))
-        return;
-      double &most = sums[describeTerms(acc)];
-      most = std::max(most, countTerms(acc));
-    });
+    for (onf::ForOp nest : nests)
+      nest.walk([&](onf::AccOp acc) {
+        if (productsOnly && !isProduct(acc))
+          return;
+        double &most = sums[describeTerms(acc)];
+        most = std::max(most, countTerms(acc));
+      });
     double total = 0;
     for (auto &[identity, terms] : sums)
       total += (productsOnly ? 2 : 1) * terms;
@@ -265,6 +292,7 @@ private:
   onf::KernelOp kernel;
   const std::map<std::string, int64_t> &symbols;
   llvm::DenseMap<Value, int64_t> values;
+  SmallVector<onf::ForOp> nests;
   bool productsOnly = true;
 };
 } // namespace

@@ -109,7 +109,7 @@ bool Adapter::plan(std::string &why) {
   if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {
-    why = "no fold sums up products of rows of two inputs";
+    why = whyNoScores();
     return false;
   }
   if (!fits)

@@ -138,7 +138,9 @@ protected:
 
   //===--- The whole ------------------------------------------------------===//
   void note();
-  bool needsEstimates() const { return table.empty() || options.check; }
+  /// Why no scores were found.
+  std::string whyNoScores();
+  bool needsEstimates() const { return !isTabled || options.check; }
   void addDecisionResults();
   /// Where the nest is what passes before have left as it is written (Earlier.cpp).
   void findEarlier();
@@ -193,7 +195,8 @@ protected:
   mlir::Value sampledRows;             // the number of each row of the sample
   llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
-  llvm::SmallVector<int64_t> table;             // plans that are given, of all passes, or none
+  llvm::SmallVector<int64_t> table;             // plans that are given, of all passes; 0 behind its end
+  bool isTabled = false;                        // whether they are given
   mlir::Value planArray;                        // results for the decisions, if there are such
   llvm::SmallVector<mlir::Value> estimateArrays;
   llvm::SmallVector<mlir::Value> earlierEstimates; // those of passes before, or null

@@ -23,7 +23,7 @@ bool Adapter::planBound(std::string &why) {
   std::string whyNot = "this processor has nothing for products of 16 bits";
   if (options.halves || options.bf16) {
     if (scores.empty())
-      whyNot = "no fold sums up products of rows of two inputs";
+      whyNot = whyNoScores();
     else if (isShort(cast<StringAttr>(nest.getExtents().getValue().back()).getValue()) ||
              isShort(scores.front().outer.getExtent()))
       whyNot = "rows or the indices of a fold are known to be few";
@@ -93,7 +93,7 @@ void Adapter::runBound() {
       }
     }
     Value plan = code.make<arith::SelectOp>(allowed[0], code.index(0), code.index(kNotShown)), none = code.index(0);
-    Value first = table.empty() ? Value() : tabled(code, head), choice = none;
+    Value first = isTabled ? tabled(code, head) : Value(), choice = none;
     for (unsigned p = plans.size(); p > 0; --p) {
       Value takes = code.make<arith::AndIOp>(isTried(code, tried, head), allowed[p]);
       if (first) {

@@ -87,6 +87,7 @@ LogicalResult Chooser::readTable() {
     auto [key, numbers] = list.split('=');
     if (key != (kernel.getSymName() + "." + base()).str())
       continue;
+    isTabled = true;
     numbers.split(entries, ',', -1, /*KeepEmpty=*/false);
     for (StringRef entry : entries) {
       int64_t plan = 0;
@@ -103,6 +104,14 @@ LogicalResult Chooser::readTable() {
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
+
+std::string Chooser::whyNoScores() {
+  bool hasDoubles = nest.walk([](onf::LoadOp load) {
+    return load.getType().isF64() ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+  return hasDoubles ? "operands are of f64, and plans are for f32, f16 and bf16"
+                    : "no fold sums up products of rows of two inputs";
+}
 
 /// Says on the kernel what may be computed how; there is one list per result.
 void Chooser::note() {

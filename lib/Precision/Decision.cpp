@@ -163,7 +163,7 @@ void Chooser::addDecision() {
         allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;
       }
     }
-    Value first = table.empty() ? Value() : tabled(code, head);
+    Value first = isTabled ? tabled(code, head) : Value();
     Value plan = code.index(0);
     for (unsigned p = numPlans(); p-- > 0;) {
       Value number = code.index(numEarlier + p + 1), takes = code.make<arith::AndIOp>(runs, allowed[p]);

@@ -27,7 +27,7 @@ static constexpr double kHopeful = 1.05;
 /// would be another one for few keys.
 bool Adapter::canPilot() {
   bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
-  if (!isAsked || options.decisions || !table.empty() || plans.size() != 1 || plans[0].half || headExtents.empty())
+  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty())
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);

@@ -103,6 +103,8 @@ static std::optional<std::string> checkFlags() {
     return "--arch names a GPU; --target=cpu takes --mcpu";
   if (target != "cpu" && !arch.empty() && arch != "sm_90a")
     return "there is no GPU architecture '" + arch + "'; there is sm_90a";
+  if (processor.getNumOccurrences() && processor.empty())
+    return "--mcpu expects the name of a processor; --mcpu=native is this one";
   if (target != "cpu" && !processor.empty())
     return std::string("--mcpu names a CPU; --target=" + target + " takes --arch");
   if (target == "cubin" && !header.empty())

@@ -359,7 +359,8 @@ Error Run::checkResults(bool &good) {
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.spendable > 0)
-      outs() << ", and " << moa::getNumberText(error.spendable, error.allowed->isRelative ? 17 : 3) << " that may be spent";
+      outs() << ", and " << (error.allowed->isRelative ? moa::getNumberText(error.spendable) : "errors component by component")
+             << " that may be spent";
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
@@ -401,6 +402,9 @@ Error Run::run() {
     return error;
   if (Error error = choose())
     return error;
+  if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
+    return createStringError("--calibrate: kernel '" + info.name + "' decides nothing, as no result has a tolerance (within) "
+                             "that a plan may spend; --remarks says why");
   if (Error error = checkOutputNames())
     return error;
   auto words =

@@ -93,12 +93,23 @@ static std::string describeAnyTiles(llvm::StringRef text) {
   return result;
 }
 
+/// Whether a text has a name as a whole word.
+static bool names(llvm::StringRef text, llvm::StringRef name) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !isPart(text[at - 1])) && (end == text.size() || !isPart(text[end])))
+      return true;
+  }
+  return false;
+}
+
 /// The functions of the host code that `callers` or one another name.
 static std::string printHostFunctions(const std::string &callers, bool ofOthers) {
   std::string text;
   for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
     std::string call = function.name;
-    if ((text + callers).find(call) != std::string::npos)
+    if (names(text, call) || names(callers, call))
       text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
   }
   return text;

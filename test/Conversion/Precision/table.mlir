@@ -1,4 +1,5 @@
 // RUN: moa-opt %s --onf-adapt-precision=table='k.y=1,0,1' --onf-verify | FileCheck %s
+// RUN: moa-opt %s --onf-adapt-precision=table='k.y=' --onf-verify | FileCheck %s --check-prefix=ZERO
 // RUN: moa-opt %s --onf-adapt-precision='table=k.y=1 check=1' --onf-verify | FileCheck %s --check-prefix=BOTH
 // RUN: not moa-opt %s --onf-adapt-precision=table='k.y=0,2' 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: moa-opt %s --onf-adapt-precision=table='other.y=7' --onf-verify | FileCheck %s --check-prefix=OTHER
@@ -8,6 +9,10 @@
 // CHECK: onf.for ["h"] in ["H"] attributes {moa.short} {
 // CHECK-COUNT-3: arith.cmpi eq, %{{.*}}, %{{.*}} : index
 // CHECK: onf.store %{{.*}}, %y_choice[%h]
+
+// Nor with an empty list: all have plan 0.
+// ZERO-NOT: _sample
+// ZERO: onf.store %{{.*}}, %y_choice[%h]
 
 // With a check the sample decides, from the plan of the table on.
 // BOTH: %y_sample1
