@@ -52,6 +52,8 @@ struct AccuracyOptions {
       return error;
     if (llvm::Error error = readKeys(lowRank, CompilerOptions::kLowRankFrom, options.lowRankFrom))
       return error;
+    if (plans.getNumOccurrences() && plans.empty())
+      return llvm::createStringError("--plans expects a file, as moa-run --calibrate writes it");
     if (checkPlans && plans.empty())
       return llvm::createStringError("--check-plans goes with --plans");
     return plans.empty() ? llvm::Error::success() : readPlans(options);

@@ -95,6 +95,8 @@ bool Compilation::Impl::checkOptions() {
                  llvm::Twine(options.optimization));
     return false;
   }
+  if (!options.processor.empty() && !getMachine(/*host=*/false))
+    return false;
   std::vector<std::string> known = getPsiLawNames();
   known.insert(known.end(), std::begin(kFoldRules), std::end(kFoldRules));
   known.push_back(kSplit);
@@ -173,11 +175,7 @@ void Compilation::Impl::read(const std::string &text, const std::string &name) {
       log.addError(name + ": the input could not be read");
     return;
   }
-  if (!addDecisions()) {
-    modules.clear();
-    return;
-  }
-  if (!checkPlanNames()) {
+  if (!addDecisions() || !checkPlanNames()) {
     modules.clear();
     return;
   }
@@ -437,7 +435,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
   warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
   if (!spends || !isAny)
-    return exact;
+    return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))
     return {};
@@ -448,11 +446,9 @@ ModuleOp Compilation::Impl::getAdapted() {
   };
   if (!options.architecture.empty() && pipeline.ranges && !runPasses(*module, "adapted", split))
     return {};
-  adapted = std::move(module);
-  if (!checkPlanTexts()) {
-    adapted = {};
+  if (!checkPlansTaken(*module))
     return {};
-  }
+  adapted = std::move(module);
   return *adapted;
 }
 

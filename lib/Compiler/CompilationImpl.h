@@ -129,10 +129,11 @@ private:
   /// Whether there is a result for each list of plans.
   bool checkPlanNames();
   bool addDecisions();
-  /// Whether plans that were given are what they were where they were found.
-  bool checkPlanTexts();
+  /// Whether the module has the plans that were given, and they are what they were where they were found.
+  bool checkPlansTaken(mlir::ModuleOp module);
   std::string planTable; ///< as the pass takes it
-  std::vector<std::string> planNames; ///< of kernels and results, as f.O
+  std::map<std::string, int64_t> largestPlans; ///< of each list, by f.O
+  std::optional<bool> plansFit; ///< which is said once
   /// What the plans of `f.O` were where they were found, if that is said.
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);

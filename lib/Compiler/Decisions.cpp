@@ -39,7 +39,10 @@ bool Compilation::Impl::readPlans() {
         numbers.push_back(std::to_string(*number));
     if (!entries || numbers.size() != entries->size())
       return refuse("'" + llvm::StringRef(key) + "' expects a list of integers");
-    planNames.push_back(llvm::StringRef(key).str());
+    int64_t largest = 0;
+    for (const llvm::json::Value &entry : *entries)
+      largest = std::max(largest, *entry.getAsInteger());
+    largestPlans[llvm::StringRef(key).str()] = largest;
     planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
   }
   if (const llvm::json::Object *meaning = whole->getObject("meaning"))
@@ -53,35 +56,61 @@ bool Compilation::Impl::readPlans() {
 bool Compilation::Impl::checkPlanNames() {
   if (options.plans.empty())
     return true;
+  if (entry > Level::ONF) {
+    log.addError(aboutPlans(options, fileName + " is at the level " + getLevelName(entry) +
+                                         ", before which plans are taken; compile the specification with them"));
+    return false;
+  }
   std::vector<std::string> known;
   for (const KernelInfo &info : infos)
     for (const ParameterInfo &parameter : info.parameters)
       if (parameter.isOutput && parameter.decisionOf.empty())
         known.push_back(info.name + "." + parameter.name);
-  for (const std::string &name : planNames)
+  for (const auto &[name, largest] : largestPlans)
     if (!llvm::is_contained(known, name)) {
       log.addError(aboutPlans(options, "there is no result '" + name + "' of a kernel; there are " + llvm::join(known, ", ")));
       return false;
     }
-  if (!planNames.empty())
+  if (!largestPlans.empty())
     return true;
   log.addError(aboutPlans(options, "there is no list of plans; leave --plans out, and they are decided when the kernel runs"));
   return false;
 }
 
-bool Compilation::Impl::checkPlanTexts() {
+/// What may be taken at a result, and where nothing may, no text.
+static std::vector<std::string> getSpentOf(Operation *kernel, unsigned result) {
+  auto lists = kernel->getAttrOfType<ArrayAttr>(kSpentAttr);
+  std::vector<std::string> texts;
+  if (lists && result < lists.size())
+    for (StringRef text : cast<ArrayAttr>(lists[result]).getAsValueRange<StringAttr>())
+      texts.push_back(text.str());
+  return texts;
+}
+
+bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
+  if (plansFit)
+    return *plansFit;
+  plansFit = true;
+  auto refuse = [&](const llvm::Twine &message) {
+    log.addError(aboutPlans(options, message));
+    return *(plansFit = false);
+  };
   for (unsigned k = 0; k < infos.size(); ++k) {
     unsigned number = 0;
     for (const ParameterInfo &parameter : infos[k].parameters) {
-      auto known = parameter.isOutput ? planTexts.find(infos[k].name + "." + parameter.name) : planTexts.end();
-      std::vector<std::string> here = known == planTexts.end() ? std::vector<std::string>() : getSpent(k, number);
-      number += parameter.isOutput;
-      if (known == planTexts.end() || known->second == here)
+      if (!parameter.isOutput)
         continue;
-      log.addError(aboutPlans(options, "those of '" + known->first + "' were found for '" + llvm::join(known->second, "; ") +
-                                           "', but here there is '" + (here.empty() ? "no plan" : llvm::join(here, "; ")) +
-                                           "'; compile with the options they were found with, or calibrate again"));
-      return false;
+      std::string name = infos[k].name + "." + parameter.name;
+      auto texts = planTexts.find(name);
+      auto largest = largestPlans.find(name);
+      std::vector<std::string> here = getSpentOf(kernelAt(module, k), number++);
+      if (texts != planTexts.end() && texts->second != here)
+        return refuse("those of '" + name + "' were found for '" + llvm::join(texts->second, "; ") +
+                      "', but here there is '" + (here.empty() ? "no plan" : llvm::join(here, "; ")) +
+                      "'; compile with the options they were found with, or calibrate again");
+      if (largest != largestPlans.end() && largest->second > int64_t(here.size()))
+        return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name + "'; " +
+                      precision::tellPlans(here.size()));
     }
   }
   return true;
@@ -123,12 +152,7 @@ bool Compilation::Impl::addDecisions() {
 
 std::vector<std::string> Compilation::Impl::getSpent(unsigned kernel, unsigned result) {
   ModuleOp module = entry <= Level::ONF ? getAdapted() : ModuleOp();
-  auto lists = module ? kernelAt(module, kernel)->getAttrOfType<ArrayAttr>(kSpentAttr) : ArrayAttr();
-  std::vector<std::string> texts;
-  if (lists && result < lists.size())
-    for (StringRef text : cast<ArrayAttr>(lists[result]).getAsValueRange<StringAttr>())
-      texts.push_back(text.str());
-  return texts;
+  return module ? getSpentOf(kernelAt(module, kernel), result) : std::vector<std::string>();
 }
 
 std::vector<std::string> Compilation::spent(const std::string &kernel, const std::string &result) {

@@ -79,12 +79,20 @@ void Chooser::findHead() {
   sampleExtents.push_back(editor.text(SymExpr(kSample)));
 }
 
+std::string tellPlans(unsigned count) {
+  return count ? ("there are 0 to " + Twine(count)).str() : "there is none but 0, the kernel as written";
+}
+
 /// "f.O=1,0;g.P=2": the plans that are given for this nest.
 LogicalResult Chooser::readTable() {
   SmallVector<StringRef> lists, entries;
   StringRef(options.table).split(lists, ';', -1, /*KeepEmpty=*/false);
   for (StringRef list : lists) {
     auto [key, numbers] = list.split('=');
+    for (Result &result : MutableArrayRef(results).drop_front())
+      if (StringRef name = kernel.getArrayName(numberOf(result.store)); key == (kernel.getSymName() + "." + name).str())
+        return nest.emitError("'") << name << "' is computed with '" << base() << "', whose plans are its own; give them as '"
+                                   << kernel.getSymName() << "." << base() << "'";
     if (key != (kernel.getSymName() + "." + base()).str())
       continue;
     isTabled = true;
@@ -94,7 +102,7 @@ LogicalResult Chooser::readTable() {
       bool isNumber = !entry.getAsInteger(10, plan) && plan >= 0;
       if (!isNumber || (plan > int64_t(numAll()) && !options.isShared))
         return nest.emitError("there is no plan '")
-               << entry << "' for '" << base() << "'; there are 0 to " << numAll();
+               << entry << "' for '" << base() << "'; " << tellPlans(numAll());
       table.push_back(plan);
     }
   }
@@ -106,8 +114,15 @@ LogicalResult Chooser::readTable() {
 //===----------------------------------------------------------------------===//
 
 std::string Chooser::whyNoScores() {
-  bool hasDoubles = nest.walk([](onf::LoadOp load) {
-    return load.getType().isF64() ? WalkResult::interrupt() : WalkResult::advance();
+  // Something as sums of products of rows, were it not for the type.
+  auto isRow = [](Value value) {
+    auto load = value.getDefiningOp<onf::LoadOp>();
+    return load && load.getArray().getType().getRank() > 1;
+  };
+  bool hasDoubles = nest.walk([&](onf::AccOp acc) {
+    auto product = acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
+    bool isSum = product && product.getType().isF64() && isRow(product.getLhs()) && isRow(product.getRhs());
+    return isSum ? WalkResult::interrupt() : WalkResult::advance();
   }).wasInterrupted();
   return hasDoubles ? "operands are of f64, and plans are for f32, f16 and bf16"
                     : "no fold sums up products of rows of two inputs";

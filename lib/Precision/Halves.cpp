@@ -22,20 +22,25 @@ static constexpr double kLeastBound = 0x1p-7;
 // What there is
 //===----------------------------------------------------------------------===//
 
-static bool isF32(Value array) { return cast<ArrayType>(array.getType()).getElementType().isF32(); }
+static Type elementOf(Value array) { return cast<ArrayType>(array.getType()).getElementType(); }
 
 /// A plan whose scores and sums multiply floats of 16 bits, where tensor cores take the whole: one fold whose states
 /// with an axis, if it has any, are sums of computed weights times elements of inputs, all of f32. And one with sums of
-/// two such floats.
+/// two such floats. On a CPU some of them may be of bf16, which stay as they are.
 bool Adapter::addHalvesPlan(std::string &why) {
   auto refuse = [&](const Twine &reason) {
     why = reason.str();
     return false;
   };
   onf::FoldOp outer = scores.front().outer;
+  bool isAnyWide = false;
+  auto fitsType = [&](Value array) {
+    isAnyWide |= elementOf(array).isF32();
+    return elementOf(array).isF32() || (options.bf16 && elementOf(array).isBF16());
+  };
   for (const Score &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
-      if (!isF32(operand->array()))
+      if (!fitsType(operand->array()))
         return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits");
     if (score.outer != outer)
       return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
@@ -43,9 +48,11 @@ bool Adapter::addHalvesPlan(std::string &why) {
   anyCarriers = findCarriers(nest, onDemand, /*anyWeights=*/true);
   unsigned carried = 0;
   nest.walk([&](onf::AccOp acc) { carried += isa<ArrayType>(acc.getResult().getType()); });
-  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && isF32(carrier.load.getArray()); };
+  auto fits = [&](const Carrier &carrier) { return carrier.outer == outer && fitsType(carrier.load.getArray()); };
   if (anyCarriers.size() != carried || !llvm::all_of(anyCarriers, fits))
     return refuse("what is summed up with an axis is not computed weights times elements of an input of f32");
+  if (!isAnyWide)
+    return refuse("inputs are of bf16, whose products are as fast on this processor as those of 8 bits");
   // In f16 with a power of 2 for each index of the other axes, which rows and keys of their own have; weights are at
   // most 1. bf16 has the range of f32.
   Builder b(kernel.getContext());
@@ -103,7 +110,7 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
 
-/// A copy of an array in 16 bits. Of f16 x·2^e, with one e for all that `axis` and `across` tell apart, and `scale`
+/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e for all that `axis` and `across` tell apart, and `scale`
 /// is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes.
 /// With `hasRest` what that leaves is there too, in the same type.
 Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
@@ -129,7 +136,8 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
   };
   std::string suffix = element.isF16() ? "_f16" : "_bf16";
   Rounded result;
-  result.data = editor.addTemporary(name + suffix, all, element);
+  bool isCopied = type.getElementType() != element;
+  result.data = isCopied ? editor.addTemporary(name + suffix, all, element) : array;
   if (hasRest)
     result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
   auto storeRow = [&](Code &code, ValueRange row, Value power) {
@@ -152,11 +160,13 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     bool isMeasured = needsEstimates() && (isRow || isKey);
     if (isMeasured)
       result.scale = editor.addTemporary(name + "_largest", extents, b.getF32Type());
-    editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
-      if (isMeasured)
-        code.store(largestOf(code, row), result.scale, row);
-      storeRow(code, row, Value());
-    });
+    if (isCopied || isMeasured)
+      editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
+        if (isMeasured)
+          code.store(largestOf(code, row), result.scale, row);
+        if (isCopied)
+          storeRow(code, row, Value());
+      });
     return result;
   }
   result.across = across;
@@ -248,10 +258,11 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     SmallVector<Value> indices(rowIndices), floats;
     indices.push_back(fold.getBody().getArgument(0));
     for (Value data : {by.data, plan.isSplit ? by.rest : Value()})
-      if (data)
-        floats.push_back(code.widen(
-            isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
-                       : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map)));
+      if (data) {
+        Value x = isGathered ? code.load(gatheredHalves.lookup({data, number}), indices)
+                             : loadAs(code, old, data, placesWithout(old.getArray().getType().getRank(), {}), copy.map);
+        floats.push_back(x.getType() == load.getType() ? x : code.widen(x));
+      }
     load.getResult().replaceAllUsesWith(floats[0]);
     load.erase();
     return floats;
@@ -308,7 +319,10 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
   auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
   unsigned rank = carrier.load.getArray().getType().getRank();
   Code code(kernel, OpBuilder(load), load.getLoc());
-  auto read = [&](Value data) { return code.widen(loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map)); };
+  auto read = [&](Value data) {
+    Value x = loadAs(code, carrier.load, data, placesWithout(rank, {}), copy.map);
+    return x.getType() == load.getType() ? x : code.widen(x);
+  };
   double scale = plan.isSplit && element.isF16() ? kSplitScale : 1;
   if (plan.isSplit) {
     Operation *product = getTerm(acc).getDefiningOp();

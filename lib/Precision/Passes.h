@@ -25,6 +25,11 @@ inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 /// { result = "O", bound = "O_shown" }, the temporary that holds bounds on its errors, and `why` where none is known.
 inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
 
+namespace precision {
+/// Which numbers of plans there are where there are so many beside 0, as messages say it.
+std::string tellPlans(unsigned count);
+} // namespace precision
+
 } // namespace moa
 
 #endif // MOA_PRECISION_PASSES_H

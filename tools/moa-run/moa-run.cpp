@@ -359,8 +359,8 @@ Error Run::checkResults(bool &good) {
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.spendable > 0)
-      outs() << ", and " << (error.allowed->isRelative ? moa::getNumberText(error.spendable) : "errors component by component")
-             << " that may be spent";
+      outs() << ", and " << moa::getNumberText(error.spendable) << " that may be spent"
+             << (error.allowed->isRelative ? "" : ", " + moa::getNumberText(error.allowed->epsilon) + " of each component's magnitude");
     outs() << ")";
     if (error.ties > 0)
       outs() << "; " << error.ties << " more where a rounding decides";
@@ -402,6 +402,9 @@ Error Run::run() {
     return error;
   if (Error error = choose())
     return error;
+  if (!calibrate.empty() && unit.inputLevel() > moa::Level::ONF)
+    return createStringError("--calibrate: " + input + " is at the level " + moa::getLevelName(unit.inputLevel()) +
+                             ", before which plans are taken; calibrate the specification");
   if (!calibrate.empty() && none_of(info.parameters, [](const moa::ParameterInfo &p) { return !p.decisionOf.empty(); }))
     return createStringError("--calibrate: kernel '" + info.name + "' decides nothing, as no result has a tolerance (within) "
                              "that a plan may spend; --remarks says why");
@@ -479,6 +482,8 @@ int main(int argc, char **argv) {
     return fail("--repeat times compiled code; --target=" + target + " is an interpreter");
   if (input.empty())
     return fail("there is no specification to run; moa-run --help says what it takes");
+  if (calibrate.getNumOccurrences() && calibrate.empty())
+    return fail("--calibrate expects a file to write");
   auto numbers = readNumbers();
   if (!numbers)
     return fail(toString(numbers.takeError()));

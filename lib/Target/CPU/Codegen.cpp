@@ -61,7 +61,7 @@ createTargetMachine(StringRef processor, unsigned optimization) {
       target->createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(name))
     return createStringError("unknown processor '" + processor + "' for " + triple.str() +
-                             "; 'native' is this one, and 'llc -mcpu=help' of LLVM lists the names");
+                             "; 'native' is this one, and 'llc -mtriple=" + triple.getArchName() + " -mcpu=help' of LLVM lists the names");
   std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
       triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
       std::nullopt, static_cast<CodeGenOptLevel>(optimization)));

@@ -93,14 +93,14 @@ static std::string describeAnyTiles(llvm::StringRef text) {
   return result;
 }
 
-/// Whether a text has a name as a whole word.
-static bool names(llvm::StringRef text, llvm::StringRef name) {
+/// Whether a text has a call's text, which ends with whole words where it begins or ends with letters; "" is in every
+/// text.
+static bool names(llvm::StringRef text, llvm::StringRef call) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1)) {
-    size_t end = at + name.size();
-    if ((at == 0 || !isPart(text[at - 1])) && (end == text.size() || !isPart(text[end])))
+  auto isWithin = [&](size_t at) { return at > 0 && at < text.size() && isPart(text[at - 1]) && isPart(text[at]); };
+  for (size_t at = text.find(call); at != llvm::StringRef::npos; at = text.find(call, at + 1))
+    if (call.empty() || (!isWithin(at) && !isWithin(at + call.size())))
       return true;
-  }
   return false;
 }
 

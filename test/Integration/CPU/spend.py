@@ -147,6 +147,52 @@ class SpendBf16(unittest.TestCase):
         self.assertTrue(np.isinf(run["O_estimate"][1:]).all())
         self.assertTrue((errors(run["O"], attention(*arrays)) <= 6e-3).all())
 
+    def test_mixed_types(self):
+        """Inputs of bf16 stay as they are, what is of f32 is rounded; with nothing of f32 there is no plan."""
+        for types in (("bf16", "f32", "f32"), ("f32", "bf16", "bf16"), ("f32", "f32", "bf16"), ("bf16", "bf16", "f32")):
+            with self.subTest(types=types):
+                specification = PLAIN
+                for name, kind in zip("QKV", types):
+                    specification = specification.replace(f"{name} : f32", f"{name} : {kind}")
+                arrays = heads(["normal", "offset_channels", "diffuse"], 300, 517)
+                exact = attention(*(mt.from_bf16(mt.to_bf16(a)).astype(np.float64) if kind == "bf16" else a
+                                    for a, kind in zip(arrays, types)))
+                # Weights are of bf16 as written where values are.
+                for limit, taken in ((3e-2, [1, 1, 1]), (4e-3, [1, 0, 1])):
+                    run = self.run_kernel(specification.replace("3e-2", str(limit)), arrays, "--spend=256", "--decisions")
+                    found = errors(run["O"], exact)
+                    print(types, limit, run["O_plan"], found, run["O_estimate"][:, 0])
+                    self.assertTrue((found <= limit).all(), found)
+                    self.assertEqual(list(run["O_plan"]), taken)
+                    self.assertLess(found[0], 4e-3)  # 8 bits are off by 9e-3
+
+    def test_subnormal(self):
+        """Dot products of bf16 take subnormal numbers for 0: where that is seen, heads are computed as written."""
+        q, k, v = heads(["normal"] * 6, 300, 517)
+        tiny = np.array([1, 1e-36, 1e-38, 1e-39, 1e-41, 0])[:, None, None]
+        arrays = q, k, v * tiny
+        plain, run = self.run_kernel(PLAIN, arrays), self.run_kernel(PLAIN, arrays, "--spend=256", "--decisions")
+        self.assertEqual(list(run["O_plan"]), [1, 0, 0, 0, 0, 0])
+        self.assertEqual(run["O"][1:].tobytes(), plain["O"][1:].tobytes())
+        # Scores as they were, of rows that are subnormal.
+        large = np.minimum(1 / np.maximum(tiny, 1e-36), 1e36)
+        for arrays in ((q * tiny, k * large, v), (q * large, k * tiny, v)):
+            run = self.run_kernel(PLAIN, arrays, "--spend=256", "--decisions")
+            found = errors(run["O"], attention(*(a.astype(np.float32).astype(np.float64) for a in arrays)))
+            self.assertTrue((found <= LIMIT).all(), found)
+
+    def test_subnormal_bounded(self):
+        """A bound holds for them too: what is taken for 0 is below the least number that errors are measured by."""
+        specification = PLAIN.replace("3e-2 relative sampled", "0.5")
+        q, k, v = heads(["normal"] * 4, 300, 317)
+        v = (v * np.array([1, 1e-36, 1e-38, 1e-40])[:, None, None]).astype(np.float32).astype(np.float64)
+        kernel = mt.Kernel(specification, flags=("--spend=256", "--decisions"), processor=self.processor)
+        run = kernel.run({"Q": q, "K": k, "V": v, "scale": D ** -0.5}, {"O": q.shape, "O_plan": (4,), "O_bound": (4, 2)})
+        self.assertEqual(list(run["O_plan"]), [1, 1, 1, 1])
+        exact, magnitude = attention(q, k, v), attention(q, k, np.abs(v))
+        self.assertTrue((np.abs(run["O"] - exact) <= np.maximum(0.5 * magnitude, 2.0 ** -80)).all())
+        self.assertTrue((np.abs(run["O"] - exact)[0] > 1e-4 * magnitude[0]).any())
+
     def test_few_keys_first(self):
         """With --low-rank a head takes few keys, else bf16."""
         arrays = shared_budget.inputs(["repeated", "normal", "tiny"], 520, 2060)

@@ -586,6 +586,29 @@ kernel lower[N](a : f32[N], b : f32[N, N]) -> (c : f32[N])
   EXPECT_EQ(visited.flops("lower", {{"N", 10}}), 2.0 * 100);
 }
 
+TEST(Compiler, FlopsCountWorkAsWritten) {
+  const char *text = "kernel k[H, N, M](q : f32[H, N, 16], x : f32[H, M, 16], v : f32[H, M, 8])\n"
+                     "    -> (y : f32[H, N, 8] within 5e-2 relative sampled) {\n"
+                     "  y = softmax(q +.* transpose(x)) +.* v\n}\n";
+  const std::map<std::string, int64_t> at = {{"H", 2}, {"N", 300}, {"M", 500}};
+  const double written = 2.0 * 2 * 300 * 500 * (16 + 8);
+  EXPECT_EQ(Compiler().compileText(text).flops("k", at), written);
+  // Copies for plans, samples and what only decisions need are none of it.
+  for (bool decides : {false, true})
+    for (int64_t classes : {0, 256}) {
+      CompilerOptions options;
+      options.spendsAnywhere = true;
+      options.spendFrom = 256;
+      options.plansForGpu = true;
+      options.lowRankFrom = classes;
+      options.decisions = decides;
+      Compilation unit = Compiler(options).compileText(text);
+      ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
+      ASSERT_FALSE(unit.spent("k", "y").empty());
+      EXPECT_EQ(unit.flops("k", at), written) << decides << " " << classes;
+    }
+}
+
 TEST(Compiler, FlopsCountEverySumOfProductsOnce) {
   // K'V is computed again for every row of Q, which is no work asked for.
   Compilation chain = Compiler().compileText(R"(
