@@ -44,8 +44,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     (`O_open`), those that round an array which several of them share where one of these is (`O_needed`); results for decisions and
     estimates become those of all plans. The pass says nothing of nests that passes before have added.
 
-    With `bf16`, which is for CPUs that sum up products of bf16 at twice the speed of f32's or more, nests whose inputs are of f32 have one plan
-    alone: scores and sums multiply bf16. Nests that it does not fit have that of 8 bits, if they can.
+    With `bf16`, which is for CPUs that sum up products of bf16 at twice the speed of f32's or more, nests whose inputs are of f32, or of f32 and
+    bf16, have one plan alone: scores and sums multiply bf16. Nests that it does not fit have that of 8 bits, if they can.
 
     Where all results of a nest have a component-wise tolerance that holds for every input, nothing is
     sampled. With `halves` there are a plan of f16 or bf16 and one of sums of two of them, and an index takes the first
