@@ -98,9 +98,7 @@ void Adapter::addSizeCondition() {
     beside = addOn;
   options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
                  : addCondition(kFewest, weigh(), beside);
-  if (beside)
-    addPilot();
-  addOpen();
+  beside ? addPilot() : addOpen();
 }
 
 bool Adapter::plan(std::string &why) {

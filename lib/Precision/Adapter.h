@@ -43,7 +43,7 @@ struct Options {
   std::string table;
   bool isShared = false; ///< numbers of the table beyond the plans are those of a pass behind
   int64_t fewest = kFewest; ///< rows and keys; 0: where it pays
-  /// Few rows and keys come first where the nest has more multiply-adds than that.
+  /// Few rows and keys come first where an index in front of the rows has more multiply-adds than that.
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
 };
@@ -146,7 +146,7 @@ protected:
   void findEarlier();
   void leadAlternatives();
   void takeAlternatives();
-  void addOpen();
+  void addOpen(llvm::function_ref<mlir::Value(Code &, mlir::ValueRange)> also = nullptr);
   mlir::Value findDecision(llvm::StringRef of, mlir::Type element);
   mlir::Value extendDecision(mlir::Value result);
   mlir::Value takenBefore(Code &code, mlir::ValueRange head, mlir::Value plan);

@@ -128,15 +128,19 @@ Value Chooser::extendDecision(Value result) {
 // Where anything runs
 //===----------------------------------------------------------------------===//
 
-/// A sample is taken where sizes say so, at indices that passes before have left.
-void Chooser::addOpen() {
+/// A sample is taken where sizes say so, at indices that passes before have left and, if that is given, where it holds.
+void Chooser::addOpen(llvm::function_ref<Value(Code &, ValueRange)> also) {
   sampled = tried;
-  if (!earlier.array)
+  if (!earlier.array && !also)
     return;
-  sampled = {editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type()),
-             earlier.axes, 1};
-  editor.addNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value is = code.make<arith::AndIOp>(isTried(code, tried, {}), isTried(code, earlier, head));
+  sampled.array = editor.addTemporary(base() + "_open", headExtents, Builder(kernel.getContext()).getI32Type());
+  sampled.axes.assign(llvm::to_vector(llvm::seq<int64_t>(0, headExtents.size())));
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value is = isTried(code, tried, {});
+    if (earlier.array)
+      is = code.make<arith::AndIOp>(is, isTried(code, earlier, head));
+    if (also)
+      is = code.make<arith::AndIOp>(is, also(code, head));
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), sampled.array, head);
   });
 }
@@ -253,11 +257,11 @@ Value Adapter::addNeed(const Need &need) {
   return array;
 }
 
-/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is tried or, if passes
-/// before have taken some indices, at those of the others. It is the same for all nests that have axes behind those, so
+/// Where a nest over these axes of an operand, or of what has them, is of use: wherever anything is tried or, if some
+/// indices are not sampled, at those of the others. It is the same for all nests that have axes behind those, so
 /// that none reads what another has not written.
 Choice Adapter::whereRead(Value array, const Axes &axes) {
-  if (!earlier.array)
+  if (sampled.array == tried.array)
     return tried;
   if (llvm::is_contained(gathered, array))
     return sampled;

@@ -35,8 +35,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     else is launched but what says so (the hint `moa.runs` on nests).
 
     Of a long nest a pilot comes first (`pilot`): 128 rows and 512 keys at equal distances, as it is written and by
-    the plan. Where fewer than half of the heads are within the tolerance there, nothing else is rounded or
-    sampled. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
+    the plan. An index of the axes in front of the rows that is not within the tolerance there is not rounded or
+    sampled. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
+    stands beside it. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
 
     A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in
     front of the rows, with `moa.spent`) gets these plans too, numbered behind the earlier ones. All copies are then chosen by one
@@ -77,7 +78,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"fewest", "fewest", "int64_t", "256",
            "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums` or with `bf16`, on a CPU">,
     Option<"pilot", "pilot", "int64_t", "-1",
-           "Few rows and keys are tried first where a nest has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the nest's time">,
+           "Few rows and keys are tried first where an index in front of the rows has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the time of 16 such">,
     Option<"warns", "warns", "bool", "false",
            "Where no nest is changed the first remark that says why is a warning">
   ];

@@ -2,7 +2,8 @@
 //
 // What stands in front of a plan, the rounding of all keys and rows and the sample, is lost where the plan is not
 // taken. So a nest like the one at hand with few rows and keys, at equal distances from each other, is computed first,
-// as it is written and by the plan, and all else is left out where too few of its heads are near enough.
+// as it is written and by the plan, and all else is left out at indices in front of the rows where that is not near
+// enough. Each index decides for itself, so that its results are the same whatever stands beside it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/Hints.h"
@@ -18,8 +19,9 @@ namespace moa::precision {
 static constexpr int64_t kPilotRows = 128, kPilotKeys = 512;
 /// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
 static constexpr int64_t kPilotShare = 200;
-/// A pilot's launches take 80 µs of an H200, 1 % of what so many multiply-adds do.
-static constexpr int64_t kPilotWork = 2'900'000'000'000;
+/// Multiply-adds of one index in front of the rows. A pilot's launches take 80 µs of an H200, 1 % of what 16 times as
+/// many multiply-adds do; how many indices there are may change no results.
+static constexpr int64_t kPilotWork = 180'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed.
 static constexpr double kHopeful = 1.05;
 
@@ -147,10 +149,7 @@ SmallVector<std::pair<SymExpr, SymExpr>> Adapter::pilotConditions() {
   SymExpr keys = *SymExpr::parse(scores[0].outer.getExtent());
   SmallVector<std::pair<SymExpr, SymExpr>> list{
       {keys, SymExpr(2 * kPilotKeys - 1)}, {rows() * keys, SymExpr(kPilotShare * kPilotRows * kPilotKeys)}};
-  // The nest's multiply-adds, of all heads.
   SymExpr work = weigh().first;
-  for (Attribute extent : headExtents)
-    work = work * *SymExpr::parse(cast<StringAttr>(extent).getValue());
   if (options.pilot >= 0)
     list.assign({{keys, SymExpr(2 * kPilotKeys - 1)}, {work, SymExpr(options.pilot)}});
   else if (options.sums)
@@ -168,9 +167,9 @@ void Adapter::addPiloted(Code &code, Value isLarge) {
   code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), piloted.array, {});
 }
 
-/// Where the plan is tried: what sizes say, and, where keys are many, the pilot.
+/// A sample is taken where sizes say so and, where keys are many, the pilot.
 void Adapter::addPilot() {
-  const Choice large = tried, where = piloted;
+  const Choice where = piloted;
   Adapter small(kernel, nest, options);
   small.sampleNames = sampleNames, small.sampleExtents = sampleExtents;
   small.sampleExtents.back() = editor.text(SymExpr(kPilotRows));
@@ -197,15 +196,21 @@ void Adapter::addPilot() {
     result.store = from.store, result.sample = sample;
   small.editor.before = nest;
   small.addErrors(samples);
-  // 1 for heads that may be near enough.
-  Value hopes = editor.addTemporary(base() + "_hopes", headExtents, Builder(kernel.getContext()).getI32Type());
-  editor.addShortNest(headNames, headExtents, &where, [&](Code &code, ValueRange head) {
+  fuseNests(small.switchedNests());
+  SmallVector<Attribute> needed(runs);
+  for (const auto &[x, y] : pilotConditions())
+    needed.append({editor.text(x), editor.text(y)});
+  for (auto other : small.switchedNests())
+    other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
+  addOpen([&](Code &code, ValueRange head) {
     Value yes = code.make<arith::ConstantOp>(code.b.getBoolAttr(true));
-    Value open = earlier.array ? isTried(code, small.sampled, head) : Value();
-    Value all = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, open ? open : yes), yes);
+    Value looked = isTried(code, where, {});
+    if (earlier.array)
+      looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
+    Value isNear = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, looked), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
-        present = open;
+        present = looked;
         SmallVector<Value> at(head);
         at.push_back(r);
         return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
@@ -214,50 +219,9 @@ void Adapter::addPilot() {
       double allowed = kHopeful * result.allowed.epsilon;
       Value most = code.make<arith::MulFOp>(sums[0], code.real(allowed * allowed));
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
-      all = code.make<arith::AndIOp>(all, is);
+      isNear = code.make<arith::AndIOp>(isNear, is);
     }
-    code.store(code.make<arith::SelectOp>(all, code.index(1), code.index(0)), hopes, head);
-  });
-  fuseNests(small.switchedNests());
-  SmallVector<Attribute> needed(runs);
-  for (const auto &[x, y] : pilotConditions())
-    needed.append({editor.text(x), editor.text(y)});
-  for (auto other : small.switchedNests())
-    other->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), needed));
-  tried = {editor.addTemporary(base() + "_hopeful", {}, Builder(kernel.getContext()).getI32Type()), {}, 1};
-  editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) {
-    Value looked = isTried(code, where, {});
-    // Heads that may be near enough, and those of the pilot: all, or such as passes before have left.
-    std::function<Code::Values(Code &, SmallVector<Value>)> count = [&](Code &at, SmallVector<Value> indices) {
-      unsigned axis = indices.size();
-      if (axis == headExtents.size()) {
-        Value is = at.toReal(at.toIndex(at.load(hopes, indices)));
-        if (!earlier.array)
-          return Code::Values{is};
-        Value isOpen = isTried(at, small.sampled, indices), none = at.real(0);
-        return Code::Values{at.make<arith::SelectOp>(isOpen, is, none), at.make<arith::SelectOp>(isOpen, at.real(1), none)};
-      }
-      SymExpr extent = *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue());
-      return at.fold(cast<StringAttr>(headNames[axis]).getValue(), extent, [&](Code &in, Value index, Value &present) {
-        present = looked;
-        SmallVector<Value> more(indices);
-        more.push_back(index);
-        SmallVector<Code::Term> terms;
-        for (auto [number, value] : llvm::enumerate(count(in, more)))
-          terms.push_back({Monoid::add, number ? "open" : "hopes", value});
-        return terms;
-      });
-    };
-    Code::Values counts = count(code, {});
-    SymExpr heads(1);
-    for (Attribute extent : headExtents)
-      heads = heads * *SymExpr::parse(cast<StringAttr>(extent).getValue());
-    Value found = code.make<arith::MulFOp>(counts[0], code.real(2));
-    Value all = earlier.array ? counts[1] : code.toReal(code.extent(heads));
-    Value most = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, found, all);
-    Value isUnknown = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.load(where.array, {}), code.integer(0));
-    Value is = code.make<arith::AndIOp>(isTried(code, large, {}), code.make<arith::OrIOp>(isUnknown, most));
-    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), tried.array, {});
+    return Value(code.make<arith::SelectOp>(looked, isNear, yes));
   });
 }
 
