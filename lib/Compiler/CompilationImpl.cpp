@@ -124,6 +124,19 @@ Bf16Dots Compilation::Impl::getBf16Dots() {
   return target ? cpu::getBf16Dots(*target) : Bf16Dots::none;
 }
 
+bool Compilation::Impl::checkRunsHere() {
+  llvm::TargetMachine *target = getMachine(/*host=*/false), *host = getMachine(/*host=*/true);
+  if (!target || !host)
+    return false;
+  bool hasAll = (!cpu::hasByteDots(*target) || cpu::hasByteDots(*host)) &&
+                cpu::getBf16Dots(*target) <= cpu::getBf16Dots(*host);
+  if (!hasAll)
+    log.addQueryError("kernels for the processor '" + options.processor + "' do not run on this one, '" +
+                 host->getTargetCPU() + "', which lacks products of bytes or of bf16 that they may use; "
+                 "leave the option 'processor' empty to run kernels here");
+  return hasAll;
+}
+
 PipelineOptions Compilation::Impl::getPipelineOptions() {
   PipelineOptions result;
   // The plans of a table are the same on all targets. Where speed is asked for on a CPU, scores and sums are of bf16, if it

@@ -52,6 +52,8 @@ struct Compilation::Impl {
   std::optional<bool> usesTiles();
   /// What code is generated for: as the options say, or this machine.
   llvm::TargetMachine *getMachine(bool host);
+  /// Whether this machine has the products of bytes and of bf16 that the loops may use; an error if not.
+  bool checkRunsHere();
 
   /// The level the input is at.
   Level getEntryLevel() const { return entry; }

@@ -35,10 +35,10 @@ bool Compilation::Impl::readPlans() {
     const llvm::json::Array *entries = list.getAsArray();
     SmallVector<std::string> numbers;
     for (const llvm::json::Value &entry : entries ? *entries : llvm::json::Array())
-      if (auto number = entry.getAsInteger())
+      if (auto number = entry.getAsInteger(); number && *number >= 0)
         numbers.push_back(std::to_string(*number));
     if (!entries || numbers.size() != entries->size())
-      return refuse("'" + llvm::StringRef(key) + "' expects a list of integers");
+      return refuse("'" + llvm::StringRef(key) + "' expects a list of plans, integers from 0 on");
     int64_t largest = 0;
     for (const llvm::json::Value &entry : *entries)
       largest = std::max(largest, *entry.getAsInteger());

@@ -138,7 +138,7 @@ std::optional<Kernel> Compilation::load(const std::string &name) {
   std::optional<unsigned> index =
       impl->isOpen() ? impl->findKernel(name) : std::nullopt;
   const llvm::SmallVectorImpl<char> *bytes =
-      index ? impl->getObject(/*packed=*/true) : nullptr;
+      index && impl->checkRunsHere() ? impl->getObject(/*packed=*/true) : nullptr;
   if (!bytes)
     return std::nullopt;
   auto kernel = std::make_shared<Kernel::Impl>();

@@ -204,6 +204,18 @@ TEST(Compiler, BadOptionsAreErrors) {
   EXPECT_THAT(message(options), HasSubstr("expects an optimization from 0 to 3, but got 4"));
 }
 
+TEST(Compiler, KernelsForAnotherProcessorAreNotLoaded) {
+  CompilerOptions options;
+  options.processor = "sapphirerapids";
+  Compilation unit = Compiler(options).compileText(kRowSums);
+  ASSERT_TRUE(unit.ok()) << unit.renderDiagnostics();
+  if (unit.load("row_sums"))
+    GTEST_SKIP() << "this processor has all that it has";
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("kernels for the processor 'sapphirerapids' do not run on this one, '"));
+  EXPECT_THAT(unit.renderDiagnostics(), HasSubstr("', which lacks products of bytes or of bf16 that they may use; "
+                                                  "leave the option 'processor' empty to run kernels here"));
+}
+
 TEST(Compiler, SettingsSpecialise) {
   CompilerOptions options;
   options.settings = {"T=f64", "M=8"};

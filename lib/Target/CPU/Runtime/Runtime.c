@@ -13,6 +13,7 @@
 #define _GNU_SOURCE /* syscall */
 #endif
 #include "Runtime.h"
+#include <errno.h>
 #include <omp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,10 +91,10 @@ static int hasFeature(const MoaFeature *feature, uint32_t saved) {
                          &words[0], &words[1], &words[2], &words[3]))
     return 0;
   return (words[feature->reg] >> feature->bit & 1) &&
-         (saved & feature->state) == feature->state &&
-         (feature->state != kTileState || mayUseTiles());
+         (saved & feature->state) == feature->state;
 }
 #else
+static int mayUseTiles(void) { return 0; }
 static uint32_t savedState(void) { return 0; }
 static int hasFeature(const MoaFeature *feature, uint32_t saved) {
   return feature && !saved;
@@ -107,8 +108,10 @@ static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
     return MOA_OK;
   char missing[256] = "";
   size_t used = 0;
+  int needsTiles = 0;
   uint32_t saved = savedState();
   for (int64_t k = 0; k < kernel->numFeatures; ++k) {
+    needsTiles |= kernel->features[k].state == kTileState;
     if (hasFeature(&kernel->features[k], saved) || used >= sizeof missing)
       continue;
     int count = snprintf(missing + used, sizeof missing - used, " %s",
@@ -119,6 +122,12 @@ static int32_t checkProcessor(const MoaKernel *kernel, Message *message) {
     return refuse(message, MOA_PROCESSOR,
                   "%s: compiled for %s; this processor lacks%s", kernel->name,
                   kernel->processor, missing);
+  if (needsTiles && !mayUseTiles())
+    return refuse(message, MOA_PROCESSOR,
+                  "%s: compiled for %s; the system does not let this process use the registers of "
+                  "AMX tiles (arch_prctl: %s); compile for a processor without them, as with "
+                  "--mcpu=x86-64-v4",
+                  kernel->name, kernel->processor, strerror(errno));
   __atomic_store_n(&known, 1, __ATOMIC_RELAXED);
   return MOA_OK;
 }
