@@ -68,8 +68,10 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
     work = work + rows() * keys * width;
-    // Keys are read for their scale, rounded, written, and read twice by the sample.
-    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
+    // Keys are read for their scale, rounded, written, and read twice by the sample; for component-wise errors they are
+    // read once more, of values what is written in between.
+    int64_t reads = isComponentWise() ? 6 : 3;
+    bytes = bytes + keys * width * (bytesOf(key) * SymExpr(reads) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
@@ -103,14 +105,14 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
-  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
+  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true, /*takesComponents=*/true);
   if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {
     why = whyNoScores();
     return false;
   }
-  if (!fits)
+  if (!fits || (isComponentWise() && !findMeasure(why)))
     return false;
   auto isShort = [](StringRef extent) {
     auto size = SymExpr::parse(extent)->getConstant();
@@ -312,6 +314,8 @@ void Adapter::run() {
       gatheredRounded.push_back(rows);
     }
   }
+  if (needsEstimates() && isComponentWise())
+    addMeasure();
   addChoice();
   // What runs wherever anything is tried.
   fuseNests(switchedNests());

@@ -77,7 +77,8 @@ struct Result {
   Tolerance allowed;
   llvm::SmallVector<mlir::Attribute> names, extents; // of the loops inside of the nest around the store
   mlir::Value sample;                          // of the nest as it is written
-  mlir::Value norm;                            // Σ |sample|² of a row
+  mlir::Value norm;                            // Σ |sample|² of a row, if the tolerance is relative
+  mlir::Value measure;                         // |P|·|V| of the rows of the sample, if it is component-wise
 };
 
 /// One way to compute the nest: the scores whose operands are rounded.
@@ -125,8 +126,9 @@ protected:
   virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) { return {}; }
 
   //===--- What there is --------------------------------------------------===//
-  /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input.
-  bool findResults(std::string &why, bool takesBounds = false);
+  /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input. The former
+  /// are relative, or with `takesComponents` all component-wise.
+  bool findResults(std::string &why, bool takesBounds = false, bool takesComponents = false);
   void findHead();
   /// Plans of passes before and of this one: the numbers of the former come first.
   unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }
@@ -164,11 +166,19 @@ protected:
   virtual llvm::SmallVector<mlir::Value> addSample(unsigned plan);
   llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
   Copy copySample(const Choice &where);
+  int64_t sampleLength(bool isWritten) const;
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   void splitSample(Copy &copy, int64_t length);
   llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
                                              llvm::ArrayRef<mlir::Attribute> rowExtents);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
+  using Samples = llvm::ArrayRef<llvm::SmallVector<mlir::Value>>;
+  Code::Values errorsAt(Code &at, unsigned result, mlir::ValueRange indices, Samples samples);
+  Code::Values errorsOf(Code &at, unsigned result, mlir::ValueRange row, llvm::SmallVector<mlir::Value> indices,
+                        Samples samples);
+  struct Look;
+  Code::Values estimateNorms(const Look &look, unsigned result);
+  Code::Values estimateComponents(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
   void addDecision();
   void addTable();
@@ -276,6 +286,14 @@ private:
   Copy addPilotNest(Adapter &small, const Choice &where);
   void addPilot();
 
+  //===--- What component-wise errors are measured by (Measure.cpp) --------===//
+  bool isComponentWise() const { return !isBound && !results.empty() && !results[0].allowed.isRelative; }
+  bool findMeasure(std::string &why);
+  mlir::Value addSizes(mlir::Value array);
+  void addUpSizes(Copy &copy, const Carrier &carrier, mlir::Value sizes);
+  mlir::Value pushSizes(Code &code, mlir::Value value, Copy &copy);
+  void addMeasure();
+
   //===--- Errors bounded for every input (BoundPlans.cpp) -----------------===//
   bool planBound(std::string &why);
   void runBound();
@@ -304,6 +322,7 @@ private:
   llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the rows of the sample, by score
   std::optional<Bounds> bounds;
   llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
+  llvm::SmallVector<Carrier> measured;    // those that component-wise errors are measured by
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };

@@ -14,7 +14,7 @@ namespace moa::precision {
 
 /// The results of the nest. Each may have an error, measured over rows: on a sample of
 /// them, in the norm over axes that the rows are one of.
-bool Chooser::findResults(std::string &why, bool takesBounds) {
+bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponents) {
   bool fits = true;
   Value row = nest.getBody().front().getArguments().back();
   nest.walk([&](onf::StoreOp store) {
@@ -29,7 +29,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
       return refuse("may have no error");
-    Result result{store, within.getTolerance(), {}, {}, {}, {}};
+    Result result{store, within.getTolerance(), {}, {}, {}, {}, {}};
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
       return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
@@ -39,12 +39,14 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     }
     if (isShown || isBound)
       return refuse("has a tolerance of another mode than other results of the nest");
-    if (!result.allowed.isSampled || !result.allowed.isRelative)
+    if (!result.allowed.isSampled || (!result.allowed.isRelative && !takesComponents))
       return refuse("has a tolerance that is not relative and sampled");
+    if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
+      return refuse("has a tolerance of another measure than other results of the nest");
     for (auto [term, text] : llvm::zip_equal(
              store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
       int64_t rank = store.getArray().getType().getRank(), axis;
-      if (term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+      if (result.allowed.isRelative && term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
         return refuse("has an error per row, of which a sample says nothing");
     }
     for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;

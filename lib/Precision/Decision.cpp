@@ -14,57 +14,77 @@ static constexpr double kLeastNorm = 0x1p-40;
 static constexpr double kShare = 0.95;
 /// Deviations of the estimate that are added to it: 95 % of a normal distribution.
 static constexpr double kDeviations = 1.645;
+/// More rows than 2^kLongestLog count as that many.
+static constexpr int kLongestLog = 40;
 
-/// Per row of the sample and result Σ |x|² of the nest as written, and Σ |x̂ − x|² of plans.
-void Chooser::addErrors(ArrayRef<SmallVector<Value>> samples) {
+/// Of an element of the sample |x|², with a relative tolerance, and |x̂ − x|² of plans; or, of a component-wise one,
+/// |x̂ − x| relative to what it is measured by.
+Code::Values Chooser::errorsAt(Code &at, unsigned number, ValueRange indices, Samples samples) {
+  const Result &result = results[number];
+  Code::Values values;
+  Value x = at.load(result.sample, indices);
+  auto typed = [&](double value) { return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value)); };
+  auto compare = [&](arith::CmpFPredicate is, Value a, Value b) { return at.make<arith::CmpFOp>(is, a, b); };
+  // What is infinite has no norm, and must be the same.
+  if (!result.measure) {
+    Value isInfinite = compare(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
+    Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
+    values.push_back(at.make<arith::MulFOp>(finite, finite));
+  }
+  for (const auto &sample : samples) {
+    Value y = at.load(sample[number], indices);
+    Value same = compare(arith::CmpFPredicate::OEQ, x, y);
+    Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
+    if (!result.measure) {
+      values.push_back(at.make<arith::MulFOp>(off, off));
+      continue;
+    }
+    Value size = at.make<math::AbsFOp>(off), part = at.make<arith::DivFOp>(size, at.load(result.measure, indices));
+    Value isSmall = compare(arith::CmpFPredicate::OLE, size, typed(kUnderflow));
+    values.push_back(at.make<arith::SelectOp>(isSmall, typed(0), part));
+  }
+  return values;
+}
+
+/// The same of a row from an element's indices on: sums, or the largest.
+Code::Values Chooser::errorsOf(Code &at, unsigned number, ValueRange row, SmallVector<Value> indices, Samples samples) {
+  const Result &result = results[number];
+  unsigned axis = indices.size() - row.size();
+  if (axis == result.extents.size())
+    return errorsAt(at, number, indices, samples);
+  StringRef name = cast<StringAttr>(result.names[axis]).getValue();
+  SymExpr extent = *SymExpr::parse(cast<StringAttr>(result.extents[axis]).getValue());
+  return at.fold(name, extent, [&](Code &in, Value index, Value &) {
+    SmallVector<Value> more(indices);
+    more.push_back(index);
+    SmallVector<Code::Term> terms;
+    for (Value value : errorsOf(in, number, row, more, samples))
+      terms.push_back(result.measure ? Code::Term{Monoid::max, "most", value} : Code::Term{Monoid::add, "sum", value});
+    return terms;
+  });
+}
+
+/// Per row of the sample and result Σ |x|² of the nest as written, and Σ |x̂ − x|² of plans, or the largest |x̂ − x|
+/// relative to what it is measured by.
+void Chooser::addErrors(Samples samples) {
   Builder b(kernel.getContext());
   errors.resize(numPlans());
   for (Result &result : results) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
-    result.norm = editor.addTemporary(name + "_norm", sampleExtents, b.getF32Type());
+    if (!result.measure)
+      result.norm = editor.addTemporary(name + "_norm", sampleExtents, b.getF32Type());
     for (unsigned p = 0; p < numPlans(); ++p)
       errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), sampleExtents, b.getF32Type()));
   }
-  auto write = [&](Code &code, ValueRange row) {
+  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
-      std::function<Code::Values(Code &, SmallVector<Value>)> sums = [&](Code &at, SmallVector<Value> indices) {
-        Code::Values values;
-        unsigned axis = indices.size() - row.size();
-        if (axis == result.extents.size()) {
-          // What is infinite has no norm, and must be the same.
-          Value x = at.load(result.sample, indices);
-          auto typed = [&](double value) {
-            return at.make<arith::ConstantOp>(at.b.getFloatAttr(x.getType(), value));
-          };
-          Value isInfinite = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, at.make<math::AbsFOp>(x), typed(INFINITY));
-          Value finite = at.make<arith::SelectOp>(isInfinite, typed(0), x);
-          values.push_back(at.make<arith::MulFOp>(finite, finite));
-          for (unsigned p = 0; p < numPlans(); ++p) {
-            Value y = at.load(samples[p][o], indices);
-            Value same = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, y);
-            Value off = at.make<arith::SelectOp>(same, typed(0), at.make<arith::SubFOp>(y, x));
-            values.push_back(at.make<arith::MulFOp>(off, off));
-          }
-          return values;
-        }
-        StringRef name = cast<StringAttr>(result.names[axis]).getValue();
-        SymExpr extent = *SymExpr::parse(cast<StringAttr>(result.extents[axis]).getValue());
-        return at.fold(name, extent, [&](Code &in, Value index, Value &) {
-          SmallVector<Value> more(indices);
-          more.push_back(index);
-          SmallVector<Code::Term> terms;
-          for (Value value : sums(in, more))
-            terms.push_back({Monoid::add, "sum", value});
-          return terms;
-        });
-      };
-      Code::Values values = sums(code, SmallVector<Value>(row));
-      code.store(values[0], result.norm, row);
+      Code::Values values = errorsOf(code, o, row, SmallVector<Value>(row), samples);
+      if (result.norm)
+        code.store(values.front(), result.norm, row);
       for (unsigned p = 0; p < numPlans(); ++p)
-        code.store(values[1 + p], errors[p][o], row);
+        code.store(values[values.size() - numPlans() + p], errors[p][o], row);
     }
-  };
-  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange row) { write(code, row); });
+  });
 }
 
 Value Chooser::isTried(Code &code, const Choice &choice, ValueRange head) {
@@ -89,77 +109,155 @@ Value Chooser::tabled(Code &code, ValueRange head) {
   return plan;
 }
 
-/// Of each plan and result the ratio Σ w·e / Σ w·n over the sample, with w the rows that one
-/// stands for, and a margin for what was not seen; then the first plan that is near enough.
+/// The sample of one index in front of the rows: rows of odd number are the largest of their part, which are all there
+/// are of their kind; the others stand for the rest of it.
+struct Chooser::Look {
+  Code &code;
+  SmallVector<Value> head;
+  Value runs, count; // whether there is a sample; all rows
+
+  SmallVector<Value> at(Value r) const {
+    SmallVector<Value> row(head);
+    row.push_back(r);
+    return row;
+  }
+  static Value isLargest(Code &in, Value r) {
+    return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
+  }
+  /// The rows that one stands for.
+  Value weigh(Code &in, Value r) const {
+    auto bound = [&](Value part) {
+      return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(part, count), in.index(kParts));
+    };
+    Value part = in.make<arith::FloorDivSIOp>(r, in.index(2)), next = in.make<arith::AddIOp>(part, in.index(1));
+    Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
+    return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
+  }
+  /// What is behind a comparison that fails with NaN, which stands where nothing was estimated; ∞ is there where the
+  /// sample says nothing.
+  Value orInfinity(Value estimate) const {
+    Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, estimate, estimate);
+    return code.make<arith::SelectOp>(isNaN, code.real(INFINITY), estimate);
+  }
+};
+
+/// Of each plan the ratio Σ w·e / Σ w·n over the sample, with w the rows that one stands for, and a margin for what was
+/// not seen; its root.
+Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
+  Code &code = look.code;
+  const Result &result = results[o];
+  Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+    present = look.runs;
+    Value w = look.weigh(in, r);
+    SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, look.at(r)))}};
+    for (auto &error : errors)
+      terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], look.at(r)))});
+    return terms;
+  });
+  Value norm = totals[0], zero = code.real(0);
+  // Squares of what is much smaller than 1 are not what they stand for.
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
+  SmallVector<Value> ratios;
+  for (Value error : llvm::drop_begin(totals))
+    ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
+  Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+    present = look.runs; // of the row alone, so that nothing is read where no sample was taken
+    Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
+    SmallVector<Code::Term> terms;
+    for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
+      off = in.make<arith::MulFOp>(w, off);
+      Value square = in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), in.make<arith::MulFOp>(off, off));
+      terms.push_back({Monoid::add, "square", square});
+    }
+    return terms;
+  });
+  Code::Values estimates;
+  for (unsigned p = 0; p < numPlans(); ++p) {
+    double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
+    Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
+    Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
+    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
+  }
+  return estimates;
+}
+
+/// Of each plan the largest error of the sample, or what the largest of all rows is with a probability of 95 % if a row's
+/// largest error has Gumbel's distribution, as extremes of many have: mean + β·(log n − γ − log(−log 0.95)), with β =
+/// √6/π deviations (Def 31).
+Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
+  Code &code = look.code;
+  auto mean = [&](Code &in, Value r, Value x, Code::Values &terms) {
+    Value part = in.make<arith::MulFOp>(x, in.real(1.0 / kParts));
+    terms.push_back(in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), part));
+  };
+  auto over = [&](Monoid monoid, llvm::function_ref<Code::Values(Code &, Value)> body) {
+    return code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
+      present = look.runs;
+      SmallVector<Code::Term> terms;
+      for (Value value : body(in, r))
+        terms.push_back({monoid, "of_sample", value});
+      return terms;
+    });
+  };
+  Code::Values most = over(Monoid::max, [&](Code &in, Value r) {
+    Code::Values values;
+    for (auto &error : errors)
+      values.push_back(in.load(error[o], look.at(r)));
+    return values;
+  });
+  Code::Values means = over(Monoid::add, [&](Code &in, Value r) {
+    Code::Values values;
+    for (auto &error : errors)
+      mean(in, r, in.load(error[o], look.at(r)), values);
+    return values;
+  });
+  Code::Values squares = over(Monoid::add, [&](Code &in, Value r) {
+    Code::Values values;
+    for (auto [average, error] : llvm::zip_equal(means, errors)) {
+      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), average);
+      mean(in, r, in.make<arith::MulFOp>(off, off), values);
+    }
+    return values;
+  });
+  // log n, by the powers of 2 below it.
+  Value logarithm = code.real(0);
+  for (int e = 8; e < kLongestLog; ++e) {
+    Value isMore = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, look.count, code.index(int64_t(1) << e));
+    logarithm = code.make<arith::SelectOp>(isMore, code.real((e + 1) * M_LN2), logarithm);
+  }
+  constexpr double kScale = 0.77970, kShift = 2.39294; // √6/π; −γ − log(−log 0.95)
+  Value deviations = code.make<arith::MulFOp>(code.make<arith::AddFOp>(logarithm, code.real(kShift)), code.real(kScale));
+  Code::Values estimates;
+  for (unsigned p = 0; p < numPlans(); ++p) {
+    Value variance = code.make<arith::MulFOp>(squares[p], code.real(double(kParts) / (kParts - 1)));
+    Value further = code.make<arith::MulFOp>(code.make<math::SqrtOp>(variance), deviations);
+    Value extreme = code.make<arith::AddFOp>(means[p], further);
+    estimates.push_back(look.orInfinity(code.make<arith::MaximumFOp>(most[p], extreme)));
+  }
+  return estimates;
+}
+
+/// The first plan whose estimates are small enough for every result.
 void Chooser::addDecision() {
   SymExpr count = rows();
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
-    Value runs = isTried(code, sampled, head), n = code.extent(count);
-    auto at = [&](Value r) {
-      SmallVector<Value> row(head);
-      row.push_back(r);
-      return row;
-    };
-    auto half = [&](Code &in, Value r) { return in.make<arith::FloorDivSIOp>(r, in.index(2)); };
-    auto isLargest = [&](Code &in, Value r) {
-      return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
-    };
-    auto weight = [&](Code &in, Value r) {
-      auto bound = [&](Value part) {
-        return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(part, n), in.index(kParts));
-      };
-      Value part = half(in, r), next = in.make<arith::AddIOp>(part, in.index(1));
-      Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
-      return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
-    };
+    Value runs = isTried(code, sampled, head);
+    Look look{code, SmallVector<Value>(head), runs, code.extent(count)};
     SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)
       unseen[p] = isUnseen(code, head, p + 1, runs);
-    SmallVector<SmallVector<Value>> estimates;
+    SmallVector<Code::Values> estimates;
     for (auto [o, result] : llvm::enumerate(results)) {
-      Code::Values totals = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
-        present = runs;
-        Value w = weight(in, r);
-        SmallVector<Code::Term> terms{{Monoid::add, "norm", in.make<arith::MulFOp>(w, in.load(result.norm, at(r)))}};
-        for (auto &error : errors)
-          terms.push_back({Monoid::add, "error", in.make<arith::MulFOp>(w, in.load(error[o], at(r)))});
-        return terms;
-      });
-      Value norm = totals[0], zero = code.real(0);
-      // Squares of what is much smaller than 1 are not what they stand for.
-      Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
-      SmallVector<Value> ratios;
-      for (Value error : llvm::drop_begin(totals))
-        ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
-      // The rows of largest elements are all there are of their kind; the others vary.
-      Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
-        present = runs; // of the row alone, so that nothing is read where no sample was taken
-        Value w = weight(in, r), norm = in.load(result.norm, at(r));
-        SmallVector<Code::Term> terms;
-        for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
-          Value off = in.make<arith::SubFOp>(in.load(error[o], at(r)), in.make<arith::MulFOp>(ratio, norm));
-          off = in.make<arith::MulFOp>(w, off);
-          Value square = in.make<arith::SelectOp>(isLargest(in, r), in.real(0), in.make<arith::MulFOp>(off, off));
-          terms.push_back({Monoid::add, "square", square});
-        }
-        return terms;
-      });
+      Code::Values &list =
+          estimates.emplace_back(result.measure ? estimateComponents(look, o) : estimateNorms(look, o));
       Value limit = code.real(kShare * result.allowed.epsilon);
-      estimates.emplace_back();
       for (unsigned p = 0; p < numPlans(); ++p) {
-        double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
-        Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
-        Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
-        Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
-        // NaN is what stands where nothing was estimated; ∞ where the sample says nothing.
-        Value root = code.make<math::SqrtOp>(ratio);
-        Value isNaN = code.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, root, root);
         if (unseen[p])
-          isNaN = code.make<arith::OrIOp>(isNaN, unseen[p]);
-        Value estimate = code.make<arith::SelectOp>(isNaN, code.real(INFINITY), root);
-        estimates.back().push_back(estimate);
-        Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, estimate, limit);
+          list[p] = code.make<arith::SelectOp>(unseen[p], code.real(INFINITY), list[p]);
+        Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, list[p], limit);
         allowed[p] = allowed[p] ? code.make<arith::AndIOp>(allowed[p], fits) : fits;
       }
     }

@@ -8,7 +8,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
   let summary = "Compute contractions in fewer bits where a result allows an error and it is met";
   let description = [{
     In a nest whose results all have a tolerance that is relative and sampled [Def 25], over
-    axes of which the rows, its last axis, are one: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
+    axes of which the rows, its last axis, are one, or all one that is component-wise and sampled: the sums s(i, j) = Σ_k q(i, k)·v(j, k) of
     elements of inputs, at most 256 of them, may be computed in integers of 8 bits, and with the
     option `sums` what weighs elements of inputs by a softmax of them in e4m3. With `halves` there
     are further plans for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
@@ -34,10 +34,15 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     indices of the fold or more; elsewhere the results are those of the nest as it was, and on a GPU nothing
     else is launched but what says so (the hint `moa.runs` on nests).
 
+    With component-wise tolerances the rows of the sample are computed once more, with sizes in the place of values
+    (`O_measure`), and an index takes a plan if what the largest error of all rows is, as those of the sample say, is
+    small enough relative to that (Def 31). Results are sums of computed weights times elements of inputs then, or of such
+    sums, and no condition of a fold follows from the row.
+
     Of a long nest a pilot comes first (`pilot`): 128 rows and 512 keys at equal distances, as it is written and by
     the plan. An index of the axes in front of the rows that is not within the tolerance there is not rounded or
     sampled. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
-    stands beside it. Only of nests with one plan whose keys' index stands in loads alone, and not beside decisions.
+    stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not beside decisions.
 
     A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in
     front of the rows, with `moa.spent`) gets these plans too, numbered behind the earlier ones. All copies are then chosen by one

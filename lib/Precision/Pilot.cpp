@@ -25,11 +25,12 @@ static constexpr int64_t kPilotWork = 180'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed.
 static constexpr double kHopeful = 1.05;
 
-/// Whether there is one plan, of 8 bits, for one fold whose index stands in loads alone, along one axis of each: a mask
+/// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
 /// would be another one for few keys.
 bool Adapter::canPilot() {
   bool isAsked = options.pilot >= 0 || (options.fewest == 0 && options.pilot == Options::kPilotWherePays);
-  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty())
+  if (!isAsked || options.decisions || isTabled || plans.size() != 1 || plans[0].half || headExtents.empty() ||
+      isComponentWise())
     return false;
   onf::FoldOp outer = scores[0].outer;
   Value row = nest.getBody().getArguments().back(), key = outer.getBody().getArgument(0);

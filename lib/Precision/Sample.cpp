@@ -177,11 +177,16 @@ SmallVector<Value> Chooser::addSample(unsigned plan) {
     for (auto [score, rows] : llvm::zip_equal(scores, gathered))
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
+  splitSample(copy, sampleLength(/*isWritten=*/!plan));
+  return samples;
+}
+
+/// Indices of a part of the fold, of the nest as it is written or of a plan.
+int64_t Chooser::sampleLength(bool isWritten) const {
   bool isSingle = options.halves && llvm::any_of(scores, [](const Score &score) {
     return score.row.load.getResult().getType().isF32();
   });
-  splitSample(copy, !plan && isSingle ? kShortPart : kPartLength);
-  return samples;
+  return isWritten && isSingle ? kShortPart : kPartLength;
 }
 
 } // namespace moa::precision

@@ -1,0 +1,180 @@
+//===- Measure.cpp - what component-wise errors are measured by -----------===//
+//
+// |P|·|V| of a result is the result with absolute values pushed through sums, products and quotients, and through the
+// sum over keys of weights times values [Def 26]. For the rows of the sample it is computed by a copy of the nest as it is
+// written: sums of weights times values add up |w|·|v|, from an array of the |v|, and what is behind the fold has
+// magnitudes in the place of values.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Precision/Adapter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace moa::precision {
+
+/// The sum of weights times values that an element of a state is, or null.
+static const Carrier *findSum(Value value, ArrayRef<Carrier> carriers) {
+  auto at = value.getDefiningOp<onf::AtOp>();
+  auto found = llvm::find_if(carriers, [&](const Carrier &carrier) {
+    return at && carrier.outer->getResult(carrier.result) == at.getState();
+  });
+  return found == carriers.end() ? nullptr : &*found;
+}
+
+/// Whether the value follows from such a sum.
+static bool readsSums(Value value, ArrayRef<Carrier> carriers) {
+  if (findSum(value, carriers))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && !isa<onf::FoldOp>(op) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return readsSums(operand, carriers); });
+}
+
+/// Whether absolute values can be pushed through to sums of weights times values.
+static bool hasMeasure(Value value, ArrayRef<Carrier> carriers) {
+  if (!readsSums(value, carriers) || findSum(value, carriers))
+    return true;
+  Operation *op = value.getDefiningOp();
+  auto all = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value x) { return hasMeasure(x, carriers); });
+  };
+  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(op))
+    return all(op->getOperands());
+  if (isa<arith::DivFOp>(op))
+    return !readsSums(op->getOperand(1), carriers) && hasMeasure(op->getOperand(0), carriers);
+  if (isa<arith::SelectOp>(op))
+    return !readsSums(op->getOperand(0), carriers) && all(op->getOperands().drop_front());
+  return false;
+}
+
+/// Whether a value follows from this index.
+static bool follows(Value value, Value index, llvm::SmallPtrSetImpl<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (value == index || !op || !seen.insert(op).second)
+    return value == index;
+  bool isInside = op->walk([&](Operation *inner) {
+                      bool does = llvm::any_of(inner->getOperands(), [&](Value x) { return follows(x, index, seen); });
+                      return does ? WalkResult::interrupt() : WalkResult::advance();
+                    }).wasInterrupted();
+  return isInside;
+}
+
+/// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|, and all rows have the
+/// same keys: of few keys errors do not average, and a sample of the rows may not have those with few.
+bool Adapter::findMeasure(std::string &why) {
+  measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  for (Result &result : results) {
+    Value value = result.store.getValue();
+    if (readsSums(value, measured) && hasMeasure(value, measured))
+      continue;
+    why = "'" + kernel.getArrayName(numberOf(result.store)).str() +
+          "' has a component-wise tolerance that is sampled, and is no sum of computed weights times elements of an "
+          "input, or of such sums";
+    return false;
+  }
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  bool isMasked = nest.walk([&](onf::GuardOp guard) {
+                        bool is = follows(guard.getCondition(), nest.getBody().getArguments().back(), seen);
+                        return is ? WalkResult::interrupt() : WalkResult::advance();
+                      }).wasInterrupted();
+  if (isMasked)
+    why = "'" + base() + "' has a component-wise tolerance that is sampled, and which keys a row has depends on the row: "
+          "those with few are off by more, and a sample may not have them; 'relative' takes the norm over all rows";
+  return !isMasked;
+}
+
+/// |x| of every element of an array, in its type.
+Value Adapter::addSizes(Value array) {
+  auto type = cast<ArrayType>(array.getType());
+  SmallVector<Attribute> names, extents(type.getShape().begin(), type.getShape().end());
+  for (unsigned k = 0; k < extents.size(); ++k)
+    names.push_back(editor.text("i" + Twine(k)));
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str() + "_size";
+  Value sizes = editor.addTemporary(name, extents, type.getElementType());
+  Choice where = whereRead(array, axesWithout(type.getRank(), {unsigned(type.getRank()) - 1}));
+  editor.addNest(ArrayRef(names).drop_back(), ArrayRef(extents).drop_back(), &where, [&](Code &code, ValueRange outer) {
+    code.loops({names.back()}, {extents.back()}, [&](Code &at, ValueRange last) {
+      SmallVector<Value> indices(outer);
+      indices.push_back(last[0]);
+      at.store(at.make<math::AbsFOp>(at.loadFloat(array, indices)), sizes, indices);
+    });
+  });
+  return sizes;
+}
+
+/// The state of a copy adds up |w|·|v|.
+void Adapter::addUpSizes(Copy &copy, const Carrier &carrier, Value sizes) {
+  auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+  auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
+  Code term(kernel, OpBuilder(load), load.getLoc());
+  unsigned rank = carrier.load.getArray().getType().getRank();
+  load.getResult().replaceAllUsesWith(loadAs(term, carrier.load, sizes, placesWithout(rank, {}), copy.map));
+  load.erase();
+  if (carrier.isNormalised)
+    return;
+  Value weight = copy.map.lookup(carrier.weight);
+  Code front(kernel, OpBuilder(weight.getDefiningOp()), acc.getLoc());
+  front.b.setInsertionPointAfter(weight.getDefiningOp());
+  Value size = front.make<math::AbsFOp>(weight);
+  getTerm(acc).getDefiningOp()->replaceUsesOfWith(weight, size);
+  if (acc.getRepair().empty() || acc.getRefs().empty())
+    return;
+  Operation *yield = acc.getRepair().front().getTerminator();
+  Code repair(kernel, OpBuilder(yield), acc.getLoc());
+  yield->setOperand(0, repair.make<math::AbsFOp>(yield->getOperand(0)));
+}
+
+/// |x| of what follows from sums of sizes, at the place of the code.
+Value Adapter::pushSizes(Code &code, Value value, Copy &copy) {
+  Value now = copy.map.lookupOrDefault(value);
+  if (findSum(value, measured))
+    return now;
+  if (!readsSums(value, measured))
+    return code.make<math::AbsFOp>(now);
+  Operation *op = value.getDefiningOp();
+  auto of = [&](unsigned k) { return pushSizes(code, op->getOperand(k), copy); };
+  if (isa<arith::AddFOp, arith::SubFOp>(op))
+    return code.make<arith::AddFOp>(of(0), of(1));
+  if (isa<arith::MulFOp>(op))
+    return code.make<arith::MulFOp>(of(0), of(1));
+  if (isa<arith::DivFOp>(op))
+    return code.make<arith::DivFOp>(of(0), of(1));
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return code.make<arith::SelectOp>(copy.map.lookupOrDefault(select.getCondition()), of(1), of(2));
+  if (isa<arith::NegFOp>(op))
+    return of(0);
+  return code.b.create(op->getLoc(), op->getName().getIdentifier(), of(0), op->getResultTypes(), op->getAttrs())
+      ->getResult(0);
+}
+
+/// What the errors of the sample's rows are measured by.
+void Adapter::addMeasure() {
+  llvm::MapVector<Value, Value> sizes;
+  for (const Carrier &carrier : measured)
+    if (Value &known = sizes[carrier.load.getArray()]; !known)
+      known = addSizes(carrier.load.getArray());
+  SmallVector<Value> arrays = addSampleArrays("_measure", sampleExtents);
+  Copy copy = copySample(sampled);
+  for (auto [score, rows] : llvm::zip_equal(scores, gathered))
+    readSampledRows(copy, score, rows);
+  for (const Carrier &carrier : measured)
+    addUpSizes(copy, carrier, sizes[carrier.load.getArray()]);
+  for (auto [result, array] : llvm::zip_equal(results, arrays)) {
+    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+    Code code(kernel, OpBuilder(store), store.getLoc());
+    store.getValueMutable().assign(pushSizes(code, result.store.getValue(), copy));
+    result.measure = array;
+  }
+  storeIn(copy, arrays);
+  copy.nest.walk([](onf::ForOp loop) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(loop.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  });
+  splitSample(copy, sampleLength(/*isWritten=*/true));
+}
+
+} // namespace moa::precision
