@@ -31,10 +31,31 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 // What is summed up in this way
 //===----------------------------------------------------------------------===//
 
+/// What a value of the fold is computed from in it.
+static void walkBackwards(FoldOp fold, Value value, llvm::function_ref<void(Operation *)> visit) {
+  SmallVector<Value> work{value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !fold->isProperAncestor(op) || !seen.insert(op).second)
+      continue;
+    op->walk([&](Operation *inner) {
+      visit(inner);
+      work.append(inner->operand_begin(), inner->operand_end());
+    });
+  }
+}
+
 /// A sum that is computed again elsewhere has the same bits there, where it may be a sum of multiply-adds: so arrays that folds
-/// read of which none stands in the other have none here. Where accuracy is spent only copies of arrays do, as the nest as it is
-/// written is compared with what stands in samples.
+/// read of which none stands in the other have none here. Masks are evaluated on their own, so that their conditions compute
+/// again what they read. Where accuracy is spent only copies of arrays do, as the nest as it is written is compared with what
+/// stands in samples.
 void BlockedFold::findReadAgain() {
+  if (guard)
+    walkBackwards(fold, guard.getCondition(), [&](Operation *op) {
+      if (auto load = dyn_cast<LoadOp>(op); load && load.getResult().getType().isBF16())
+        readAgain.insert(load.getArray());
+    });
   auto kernel = fold->getParentOfType<onf::KernelOp>();
   llvm::DenseMap<Value, SmallVector<FoldOp, 2>> readers;
   unsigned known = kernel.getNumInputs() + kernel.getNumOutputs();

@@ -46,6 +46,15 @@ REPEATED = """kernel repeated[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> h
   hits = select(S == ([i, _] top[i]), 1.0, 0.0)
 }
 """
+# A mask reads the sums that it hides.
+MASKED = """kernel masked[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> (low : f32[N], logs : f32[N])
+{
+  S    = Q +.* transpose(K)
+  A    = mask(S > 0, S)
+  low  = min/ A
+  logs = +/ log(A)
+}
+"""
 ATTENTION = """kernel attention[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D], V : bf16[H, M, D], scale : f32)
     -> O : f32[H, N, D]
 {
@@ -151,6 +160,19 @@ class Bf16Dots(unittest.TestCase):
             q, k = (mt.from_bf16(mt.to_bf16(rng.standard_normal((rows, 64)))).astype(np.float64) for rows in (n, m))
             sums = products(q, k)
             self.compare(REPEATED, {"Q": q, "K": k}, {"hits": sums == sums.max(-1, keepdims=True)}, f"repeated {n} {m}")
+
+    def test_masked(self):
+        """Sums near 0, which other orders of their terms give other signs: those that a mask has as positive are."""
+        rng = np.random.default_rng(6)
+        low, high = (mt.from_bf16(mt.to_bf16(rng.standard_normal((rows, 32)))) for rows in (300, 300))
+        for processor in PROCESSORS:
+            kernel = mt.Kernel(MASKED, processor=processor)
+            kernel.accepted = (mt.OK, mt.PROCESSOR)
+            found = kernel.run({"Q": np.hstack([low, low]), "K": np.hstack([high, -high])}, {"low": (300,), "logs": (300,)})
+            if kernel.code == mt.OK:
+                with self.subTest(processor=processor):
+                    self.assertGreater(found["low"].min(), 0)
+                    self.assertFalse(np.isnan(found["logs"]).any())
 
     def test_attention(self):
         """Against exact weights: what is off is their rounding to bf16."""
