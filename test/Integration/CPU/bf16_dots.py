@@ -55,6 +55,10 @@ MASKED = """kernel masked[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> (low 
   logs = +/ log(A)
 }
 """
+# With a tolerance that holds for every input.
+BOUNDED = """kernel bounded[N, M; T : float = f32, D = 64](Q : T[N, D], K : T[M, D], V : T[M, D]) -> O : f32[N, D] within 0.5
+{ O = exp(Q +.* transpose(K)) +.* V }
+"""
 ATTENTION = """kernel attention[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D], V : bf16[H, M, D], scale : f32)
     -> O : f32[H, N, D]
 {
@@ -186,6 +190,24 @@ class Bf16Dots(unittest.TestCase):
             expected = weights @ arrays[2] / weights.sum(-1, keepdims=True)
             self.compare(ATTENTION, dict(zip("QKV", arrays), scale=scale), {"O": expected}, f"{n} {m}",
                          bound=mt.BOUNDS["bf16"])
+
+    def test_flushed(self):
+        """Bounds know that subnormal operands may be 0: what large weights make of them is not shown, and no plan takes them."""
+        inputs = {"Q": np.ones((300, 64)), "K": np.full((300, 64), 40 / 64), "V": np.full((300, 64), 2.0 ** -127)}
+        exact = np.exp(40.0) * 300 * 2.0 ** -127
+        for processor in PROCESSORS:
+            for form in ("f32", "bf16"):
+                with self.subTest(processor=processor, form=form):
+                    kernel = mt.Kernel(BOUNDED, flags=("--spend=256", "--decisions"), processor=processor, T=form)
+                    kernel.accepted = (mt.OK, mt.NOT_SHOWN, mt.PROCESSOR)
+                    plans = int(kernel.by_name["O_bound"].extents[0])
+                    found = kernel.run(inputs, {"O": (300, 64), "O_plan": (), "O_bound": (plans,)})
+                    if kernel.code == mt.PROCESSOR:
+                        continue
+                    self.assertEqual(np.isinf(found["O_bound"]).tolist(), [form == "bf16"] + [True] * (plans - 1))
+                    self.assertEqual(found["O_plan"], -1 if form == "bf16" else 0)
+                    if form == "f32":
+                        np.testing.assert_allclose(found["O"], exact, rtol=1e-4)
 
     def test_special(self):
         """Infinite and NaN keys reach what they should, and nothing else, in depths that are padded."""
