@@ -43,7 +43,7 @@ static constexpr double kLeastOfBytes = 0x1p-9;
 static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
 /// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the heads
-/// take them, a quarter of all is saved.
+/// take them, a quarter of all that is not summed up so as it is written is saved.
 static constexpr int64_t kCpuSaved = 4;
 
 /// Elements that the states of a fold carry.
@@ -59,21 +59,38 @@ static SymExpr carriedBy(onf::FoldOp fold) {
   return sum;
 }
 
+/// Whether a CPU adds up products of bf16 by instructions for them as the nest is written.
+static bool isAlone(onf::AccOp acc) {
+  auto is = acc->getAttrOfType<BoolAttr>(onf::kAloneAttr);
+  return is && is.getValue();
+}
+
+static bool isFast(const Score &score) {
+  return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16() &&
+         isAlone(*score.fold.getBody().getOps<onf::AccOp>().begin());
+}
+
+static bool isFast(const Carrier &carrier) {
+  return carrier.load.getResult().getType().isBF16() && carrier.acc.getOperandType().value_or(Type()) ==
+         carrier.load.getResult().getType() && isAlone(carrier.acc);
+}
+
 /// The multiply-adds of the nest, and those that would take as long as what stands in front of its plans. Where scores
 /// alone have fewer bits, on a CPU, half of the heads save three quarters of the scores' work; both times 8.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes, sample, saved;
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
-  auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key) {
+  auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
-    work = work + rows() * keys * width;
+    if (isSaved)
+      work = work + rows() * keys * width;
     // Keys are read for their scale, rounded, written, and read twice by the sample.
     bytes = bytes + keys * width * (bytesOf(key) * SymExpr(3) + SymExpr(isSplit ? 6 : 2));
   };
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
-    add(score.outer, width, score.key.load);
+    add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
     SymExpr keys = *SymExpr::parse(score.outer.getExtent());
     sample = sample + keys * (width + carriedBy(score.outer));
@@ -82,7 +99,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   if (!options.sums && plans.size() == 1 && !plans[0].half)
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
-    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
+    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
+        !options.bf16 || !isFast(carrier));
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });

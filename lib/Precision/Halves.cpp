@@ -244,6 +244,9 @@ static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Opera
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
 
+/// What a plan sums up of rounded factors stands nowhere else.
+static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
+
 /// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the operands.
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
   const Score &score = scores[number];
@@ -289,6 +292,8 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     }
   }
   auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
+  if (plan.half.isBF16() && (row.data != score.row.array() || key.data != score.key.array()))
+    noteAlone(*fold.getBody().getOps<onf::AccOp>().begin());
   if (!plan.isSplit)
     return;
   auto acc = *fold.getBody().getOps<onf::AccOp>().begin();
@@ -341,6 +346,8 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
     load.erase();
     acc.setOperandTypeAttr(TypeAttr::get(element));
   }
+  if (element.isBF16())
+    noteAlone(acc);
   if (!element.isF16())
     return;
   Code front(kernel, OpBuilder(outer), acc.getLoc());

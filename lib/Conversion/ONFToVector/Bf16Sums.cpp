@@ -31,68 +31,30 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 // What is summed up in this way
 //===----------------------------------------------------------------------===//
 
-/// What a value of the fold is computed from in it.
-static void walkBackwards(FoldOp fold, Value value, llvm::function_ref<void(Operation *)> visit) {
-  SmallVector<Value> work{value};
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !fold->isProperAncestor(op) || !seen.insert(op).second)
-      continue;
-    op->walk([&](Operation *inner) {
-      visit(inner);
-      work.append(inner->operand_begin(), inner->operand_end());
-    });
-  }
-}
-
-/// A sum that is computed again elsewhere has the same bits there, where it may be a sum of multiply-adds: so arrays that folds
-/// read of which none stands in the other have none here. Masks are evaluated on their own, so that their conditions compute
-/// again what they read. Where accuracy is spent only copies of arrays do, as the nest as it is written is compared with what
-/// stands in samples.
-void BlockedFold::findReadAgain() {
-  if (guard)
-    walkBackwards(fold, guard.getCondition(), [&](Operation *op) {
-      if (auto load = dyn_cast<LoadOp>(op); load && load.getResult().getType().isBF16())
-        readAgain.insert(load.getArray());
-    });
-  auto kernel = fold->getParentOfType<onf::KernelOp>();
-  llvm::DenseMap<Value, SmallVector<FoldOp, 2>> readers;
-  unsigned known = kernel.getNumInputs() + kernel.getNumOutputs();
-  kernel.walk([&](LoadOp load) {
-    auto reader = load->getParentOfType<FoldOp>();
-    if (!reader || !load.getResult().getType().isBF16())
-      return;
-    Value array = load.getArray();
-    if (kernel->hasAttr("moa.spent")) {
-      if (cast<BlockArgument>(array).getArgNumber() < known)
-        readAgain.insert(array);
-      return;
-    }
-    auto &all = readers[array];
-    if (llvm::any_of(all, [&](FoldOp other) { return !other->isAncestor(reader) && !reader->isAncestor(other); }))
-      readAgain.insert(array);
-    all.push_back(reader);
-  });
-}
-
-/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, and the sum is the only one of them.
-bool BlockedFold::isHalf(Type type, const Factors &row, const Factors &key) const {
+/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, it is the only one of them, and nothing
+/// computes it again.
+bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
     bool isRead = load && load.getResult().getType().isBF16();
     read += isRead;
-    if (isRead && readAgain.contains(load.getArray()))
-      return false;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key) && read > 0;
+  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key) && read > 0 && !repeated.contains(acc);
+}
+
+bool BlockedFold::isHalf(const Score &score) const {
+  return score.further.empty() && isHalf(getAccs(score.fold)[0], score.type, score.row, score.key);
+}
+
+bool BlockedFold::isHalf(const Carrier &carrier) const {
+  return carrier.further.empty() && isHalf(carrier.acc, carrier.type, carrier.row, carrier.key);
 }
 
 bool BlockedFold::usesTiles() const {
   auto isAny = [&](const auto &sums) {
-    return llvm::any_of(sums, [&](const auto &sum) { return sum.further.empty() && isHalf(sum.type, sum.row, sum.key); });
+    return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); });
   };
   return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.carriers));
 }
