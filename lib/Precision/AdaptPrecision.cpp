@@ -37,13 +37,13 @@ static constexpr int64_t kSplitWorkPerByte = 2 * 21;
 /// A tolerance, sampled, below which 8 bits are never near enough.
 static constexpr double kLeastOfBytes = 0x1p-9;
 
-/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a float
-/// of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long as so
-/// many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
+/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a
+/// float of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long
+/// as so many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
-/// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the heads
-/// take them, a quarter of all that is not summed up so as it is written is saved.
+/// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the
+/// heads take them, a quarter of all that is not summed up so as it is written is saved.
 static constexpr int64_t kCpuSaved = 4;
 
 /// Elements that the states of a fold carry.
@@ -71,8 +71,8 @@ static bool isFast(const Score &score) {
 }
 
 static bool isFast(const Carrier &carrier) {
-  return carrier.load.getResult().getType().isBF16() && carrier.acc.getOperandType().value_or(Type()) ==
-         carrier.load.getResult().getType() && isAlone(carrier.acc);
+  Type type = carrier.load.getResult().getType();
+  return type.isBF16() && carrier.acc.getOperandType() == type && isAlone(carrier.acc);
 }
 
 /// The multiply-adds of the nest, and those that would take as long as what stands in front of its plans. Where scores
@@ -150,9 +150,8 @@ bool Adapter::plan(std::string &why) {
     return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
   };
   // The products of scores of bf16 are as fast as those of 8 bits.
-  if (!hasHalves && options.bf16 && llvm::all_of(scores, isOfBf16))
-    ;
-  else if (!hasHalves && (!options.bf16 || allow(kLeastOfBytes))) {
+  bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
+  if (!hasHalves && !areFast && (!options.bf16 || allow(kLeastOfBytes))) {
     hasBytes = addBytesPlan(why);
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
@@ -184,8 +183,8 @@ bool Adapter::addBytesPlan(std::string &why) {
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() ||
           (k != n && score.key.array() == other.key.array())) {
-        why = "'" + nameOf(other.key) + "' is " + (k == n ? "both operands of a sum of products" : "an operand of several sums of products") +
-              ", which the plan of 8 bits does not take";
+        const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
+        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
         return false;
       }
   Plan all;
@@ -197,8 +196,9 @@ bool Adapter::addBytesPlan(std::string &why) {
   for (auto [k, carrier] : llvm::enumerate(carriers))
     for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
       if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, which the plan of 8 bits does not take"
-                                           : "weighted sums stand in several folds, and the plan of 8 bits is for those of one";
+        why = carrier.outer == other.outer
+                  ? "several weighted sums are of elements of one array, which the plan of 8 bits does not take"
+                  : "weighted sums stand in several folds, and the plan of 8 bits is for those of one";
         return false;
       }
   // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
@@ -319,7 +319,9 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
-      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) { return plan.half && plan.half.isBF16() && !plan.isSplit; });
+      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) {
+        return plan.half && plan.half.isBF16() && !plan.isSplit;
+      });
       if (hasBytes || hasBf16)
         reach.push_back(addReach(score, gathered.back()));
       if (!hasBytes)

@@ -31,8 +31,8 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 // What is summed up in this way
 //===----------------------------------------------------------------------===//
 
-/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, it is the only one of them, and nothing
-/// computes it again.
+/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, it is the only one of them, and
+/// nothing computes it again.
 bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
@@ -41,7 +41,9 @@ bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors
     read += isRead;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key) && read > 0 && !repeated.contains(acc);
+  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(row) || !is(key))
+    return false;
+  return read > 0 && !repeated.contains(acc);
 }
 
 bool BlockedFold::isHalf(const Score &score) const {
@@ -213,11 +215,13 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
     Build b = e.here();
     for (int64_t r = 0; r != keyTiles; ++r) {
       Value first = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
-      call(b, "tileloadd64", static_cast<int>(kKeyTiles + r), {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
+      int number = static_cast<int>(kKeyTiles + r);
+      call(b, "tileloadd64", number, {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
     }
     for (int64_t u = 0; u != shape.RI; ++u) {
       Value first = b.add(b.mul(step, kTile * width), u * kTile);
-      call(b, "tileloadd64", static_cast<int>(kRowTiles + u), {b.address(word, rows, first), b.i64(b.index(4 * width))});
+      int number = static_cast<int>(kRowTiles + u);
+      call(b, "tileloadd64", number, {b.address(word, rows, first), b.i64(b.index(4 * width))});
     }
     overSums([&](int number, int64_t r, int64_t u) {
       call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
@@ -254,8 +258,8 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     e.loop(e.here().index(0), end, most, [&](Value base) {
       Build b = e.here();
       Value steps = b.ceilDiv(b.min(b.sub(end, base), b.index(most)), kTile);
-      tileSums(b.address(half, keys, b.mul(base, 2)), source.stride, 2, b.address(word, rows, b.mul(base, width)), steps,
-               tileSum);
+      Value from = b.address(half, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
+      tileSums(from, source.stride, 2, of, steps, tileSum);
       overVectors([&](Value offset) {
         auto [total, rest] = e.here().addCompensated(load(sum, to, offset), load(sum, tileRest, offset),
                                                      load(sum, tileSum, offset));
@@ -279,7 +283,8 @@ void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
   e.loop(e.here().index(0), e.here().index(buffers.padded), keyTiles * kTile, [&](Value d) {
     Build b = e.here();
     Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
-    tileSums(keys, b.index(shape.BN), keyTiles, operands[carrier.operand].packed, b.ceilDiv(count, kTileDepth), tileSum);
+    Value rows = operands[carrier.operand].packed;
+    tileSums(keys, b.index(shape.BN), keyTiles, rows, b.ceilDiv(count, kTileDepth), tileSum);
     e.loop(e.here().index(0), e.here().index(keyTiles * kTile), 1, [&](Value r) {
       for (int64_t u = 0; u != shape.RI; ++u) {
         Build b = e.here();
