@@ -115,7 +115,7 @@ static ContractionOperand makeOperand(ErrorContext &context, dnf::ReduceOp op, V
     operand.type = op.getOperandType().value_or(value.getType());
   operand.standard = getFormatOf(operand.type);
   operand.parameter = context.parameters.size();
-  for (unsigned k = 0; k < 3; ++k)
+  for (unsigned k = 0; k < ContractionOperand::kParameters; ++k)
     context.parameter(name, 0);
   return operand;
 }
@@ -259,6 +259,10 @@ RoundingErrorAnalysis::Impl::values(const FormatAssignment &formats) const {
     // What is computed in the type of the format is rounded already.
     bool isAsComputed = format && (format->name == "f64" ||
                                    (format->name == "f32" && !context.isDouble));
+    // Products of f32 alone flush what they read, and whatever holds an element of bf16 may be multiplied as such.
+    const OperandFormat *read = !operand.isComputed && operand.type.isBF16() ? getFormatOf(operand.type) : format;
+    if (read && !context.isDouble)
+      values[operand.parameter + 3] = read->flushed;
     if (!format || (operand.isComputed ? isAsComputed : holdsExactly(*format, operand.type)))
       continue;
     values[operand.parameter] = toLogarithm(format->relative);

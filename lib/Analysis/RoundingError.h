@@ -34,7 +34,8 @@ struct ContractionOperand {
   bool isComputed = false; ///< otherwise a parameter or a selection of parameters
   std::string array;       ///< the parameter, if it is one
   mlir::Type type;         ///< of a parameter its own, else what it is rounded to
-  unsigned parameter = 0;  ///< the first of its parameters
+  static constexpr unsigned kParameters = 4;
+  unsigned parameter = 0;  ///< the first of its parameters: relative, of the row, absolute, and as multiples of η
   const OperandFormat *standard = nullptr; ///< the format without an assignment
 };
 

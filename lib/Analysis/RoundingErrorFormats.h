@@ -14,7 +14,7 @@
 
 namespace moa {
 
-/// A format x ↦ x̂ with |x̂ − x| ≤ relative·|x| + ofRow·max|row| + absolute, for |x| ≤ limit.
+/// A format x ↦ x̂ with |x̂ − x| ≤ relative·|x| + ofRow·max|row| + absolute + flushed·η, for |x| ≤ limit and η = 2⁻¹²⁶.
 /// A row are the elements along the contracted axis, or more of them.
 struct OperandFormat {
   llvm::StringLiteral name;
@@ -22,6 +22,8 @@ struct OperandFormat {
   /// Products of such operands are added up with an error of at most this, relative to
   /// the sum of magnitudes, for each term.
   double accumulate;
+  /// Floats whose subnormal numbers count as 0 in products, of elements that are exact too.
+  double flushed = 0;
 };
 
 /// f64, f32, tf32x3, tf32, bf16, fp16, fp16p, fp16x2, bf16x2, int8, e4m3.

@@ -120,6 +120,22 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
   return result;
 }
 
+/// What a computed operand loses where a factor of bf16 is multiplied as such and the others behind the sum (R1).
+ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
+  Operation *op = value.getDefiningOp();
+  auto ofFactor = [&](Value factor) {
+    Type type = isTakenAsItIs(factor) ? resolve({factor, nullptr}).value.getType() : Type();
+    return type && type.isBF16() ? pool.tiny() : flushedFactors(factor, facts);
+  };
+  if (isa_and_nonnull<arith::MulFOp>(op)) {
+    Value x = op->getOperand(0), y = op->getOperand(1);
+    return ofFactor(x) * of(y).magnitude + of(x).magnitude * ofFactor(y);
+  }
+  if (!isa_and_nonnull<arith::DivFOp>(op))
+    return ErrorExpr();
+  return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)), facts);
+}
+
 /// Lemma E11: an operand as it enters a contraction.
 ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, ErrorValue x) {
   const ContractionOperand &operand = context.operands[number];
@@ -150,6 +166,9 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, ErrorValue x) {
   // The largest of the row has the factors that the row has in common.
   x.absolute += parameter(1) * (x.magnitude + x.absolute);
   rules.addAbsolute(x, parameter(2) * scale);
+  rules.addAbsolute(x, parameter(3) * pool.tiny() * scale);
+  if (operand.isComputed && !context.isDouble)
+    rules.addAbsolute(x, flushedFactors(value, x.facts));
   x.distance.reset();
   return x;
 }

@@ -94,6 +94,9 @@ public:
   ErrorValue collapse(ErrorValue x);
   /// An absolute error of the result.
   void addAbsolute(ErrorValue &x, const ErrorExpr &amount);
+  /// x / least, where x is an absolute error.
+  ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
+                     std::set<unsigned> &rests);
   /// |x̂ − x| over all indices.
   ErrorExpr distance(const ErrorValue &x);
   /// Takes a common error out of x: its own errors become ε with the coefficient 1.
@@ -114,8 +117,6 @@ private:
   ErrorExpr width(const ErrorValue &x) const;
   /// Errors of a divisor or of the argument of a logarithm as a relative one.
   ErrorValue toRelative(ErrorValue x, const std::string &what);
-  ErrorExpr quotient(const ErrorExpr &x, const ErrorExpr &least, const std::string &what,
-                     std::set<unsigned> &rests);
   ErrorExpr absorb(const ErrorExpr &e, std::set<unsigned> &rests);
 };
 

@@ -74,6 +74,7 @@ private:
   ErrorValue reduce(dnf::ReduceOp op, bool isShallow);
   ErrorValue contraction(dnf::ReduceOp op, mlir::Operation *product, bool isShallow);
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
+  ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
   ErrorValue roundOperand(unsigned number, mlir::Value value, ErrorValue x);
   /// Ends the scope of an index: requirements, common errors, statistics.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent,

@@ -137,7 +137,11 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     Sums of f32 of products whose factors are elements of bf16, or are rounded to it, may use `bf16-dots`. With `pairs` a lane holds
     two consecutive elements of a row, the key's two are broadcast, and `vdpbf16ps` adds both products; with `tiles` of vectors of
     512 bits `tdpbf16ps` adds products of 16 keys and 16 rows over 32 indices, in two by two tiles of sums. What is summed up over keys is
-    packed by two keys. Subnormal operands, products and sums count as 0.
+    packed by two keys. Subnormal operands, products and sums count as 0. A sum that is computed again where it is read has the same
+    bits, so that none does which another fold may compute again, one of which none stands in the other: that sums up products of
+    elements of the same arrays, or of computed factors and the same array. Nor does one that the condition of its fold reads, as
+    masks are evaluated on their own. `moa.alone` of a sum (`onf.acc`) says so in place of that, on copies too: passes that spend
+    accuracy note it of the nest as it is written, and what a plan rounds to bf16 is alone.
 
     **Requires** the onf contract, lifted or not. **Establishes** the functions above; no
     operation of onf is left. **Numerics**: sums are reassociated by blocks of the reduced

@@ -37,13 +37,13 @@ static constexpr int64_t kSplitWorkPerByte = 2 * 21;
 /// A tolerance, sampled, below which 8 bits are never near enough.
 static constexpr double kLeastOfBytes = 0x1p-9;
 
-/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a float
-/// of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long as so
-/// many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
+/// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a
+/// float of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long
+/// as so many rows of the nest: its 64 are two panels of 48, once as written and once by the plan (benchmarks/cpu/NOTES.md).
 static constexpr int64_t kCpuWorkPerScore = 4, kCpuWorkPerByte = 14, kCpuSampleRows = 160;
 
-/// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the heads
-/// take them, a quarter of all is saved.
+/// On a CPU sums of products of bf16 take half of the time of f32's or less (benchmarks/cpu/NOTES.md): where half of the
+/// heads take them, a quarter of all that is not summed up so as it is written is saved.
 static constexpr int64_t kCpuSaved = 4;
 
 /// Elements that the states of a fold carry.
@@ -59,15 +59,32 @@ static SymExpr carriedBy(onf::FoldOp fold) {
   return sum;
 }
 
+/// Whether a CPU adds up products of bf16 by instructions for them as the nest is written.
+static bool isAlone(onf::AccOp acc) {
+  auto is = acc->getAttrOfType<BoolAttr>(onf::kAloneAttr);
+  return is && is.getValue();
+}
+
+static bool isFast(const Score &score) {
+  return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16() &&
+         isAlone(*score.fold.getBody().getOps<onf::AccOp>().begin());
+}
+
+static bool isFast(const Carrier &carrier) {
+  Type type = carrier.load.getResult().getType();
+  return type.isBF16() && carrier.acc.getOperandType() == type && isAlone(carrier.acc);
+}
+
 /// The multiply-adds of the nest, and those that would take as long as what stands in front of its plans. Where scores
 /// alone have fewer bits, on a CPU, half of the heads save three quarters of the scores' work; both times 8.
 std::pair<SymExpr, SymExpr> Adapter::weigh() {
   SymExpr work, bytes, sample, saved;
   bool isSplit = llvm::any_of(plans, [](const Plan &plan) { return plan.isSplit; });
   auto bytesOf = [](onf::LoadOp load) { return SymExpr(load.getResult().getType().getIntOrFloatBitWidth() / 8); };
-  auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key) {
+  auto add = [&](onf::FoldOp outer, const SymExpr &width, onf::LoadOp key, bool isSaved) {
     SymExpr keys = *SymExpr::parse(outer.getExtent());
-    work = work + rows() * keys * width;
+    if (isSaved)
+      work = work + rows() * keys * width;
     // Keys are read for their scale, rounded, written, and read twice by the sample; for component-wise errors they are
     // read once more, of values what is written in between.
     int64_t reads = isComponentWise() ? 6 : 3;
@@ -75,7 +92,7 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   };
   for (const Score &score : scores) {
     SymExpr width = *SymExpr::parse(score.fold.getExtent());
-    add(score.outer, width, score.key.load);
+    add(score.outer, width, score.key.load, !options.bf16 || !isFast(score));
     bytes = bytes + rows() * width * (bytesOf(score.row.load) * SymExpr(2) + SymExpr(isSplit ? 3 : 1));
     SymExpr keys = *SymExpr::parse(score.outer.getExtent());
     sample = sample + keys * (width + carriedBy(score.outer));
@@ -84,7 +101,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   if (!options.sums && plans.size() == 1 && !plans[0].half)
     return {saved * SymExpr(3), (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(8)};
   for (const Carrier &carrier : carriers.empty() ? anyCarriers : carriers)
-    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load);
+    add(carrier.outer, *SymExpr::parse(cast<StringAttr>(carrier.acc.getExtents()[0]).getValue()), carrier.load,
+        !options.bf16 || !isFast(carrier));
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
@@ -132,9 +150,8 @@ bool Adapter::plan(std::string &why) {
     return score.row.load.getResult().getType().isBF16() && score.key.load.getResult().getType().isBF16();
   };
   // The products of scores of bf16 are as fast as those of 8 bits.
-  if (!hasHalves && options.bf16 && llvm::all_of(scores, isOfBf16))
-    ;
-  else if (!hasHalves && (!options.bf16 || allow(kLeastOfBytes))) {
+  bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
+  if (!hasHalves && !areFast && (!options.bf16 || allow(kLeastOfBytes))) {
     hasBytes = addBytesPlan(why);
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
@@ -166,8 +183,8 @@ bool Adapter::addBytesPlan(std::string &why) {
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() ||
           (k != n && score.key.array() == other.key.array())) {
-        why = "'" + nameOf(other.key) + "' is " + (k == n ? "both operands of a sum of products" : "an operand of several sums of products") +
-              ", which the plan of 8 bits does not take";
+        const char *what = k == n ? "both operands of a sum of products" : "an operand of several sums of products";
+        why = "'" + nameOf(other.key) + "' is " + what + ", which the plan of 8 bits does not take";
         return false;
       }
   Plan all;
@@ -179,8 +196,9 @@ bool Adapter::addBytesPlan(std::string &why) {
   for (auto [k, carrier] : llvm::enumerate(carriers))
     for (const Carrier &other : ArrayRef(carriers).drop_front(k + 1))
       if (carrier.outer != other.outer || carrier.load.getArray() == other.load.getArray()) {
-        why = carrier.outer == other.outer ? "several weighted sums are of elements of one array, which the plan of 8 bits does not take"
-                                           : "weighted sums stand in several folds, and the plan of 8 bits is for those of one";
+        why = carrier.outer == other.outer
+                  ? "several weighted sums are of elements of one array, which the plan of 8 bits does not take"
+                  : "weighted sums stand in several folds, and the plan of 8 bits is for those of one";
         return false;
       }
   // Where sums can be of 8 bits, scores alone are no faster than 16 bits.
@@ -301,7 +319,9 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
-      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) { return plan.half && plan.half.isBF16() && !plan.isSplit; });
+      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) {
+        return plan.half && plan.half.isBF16() && !plan.isSplit;
+      });
       if (hasBytes || hasBf16)
         reach.push_back(addReach(score, gathered.back()));
       if (!hasBytes)

@@ -58,6 +58,8 @@ struct Rounded {
   std::optional<unsigned> across;
 };
 
+struct ArrayRows; // Halves.cpp
+
 /// A vector near the mean of an array along one axis.
 struct Mean {
   mlir::Value array;
@@ -136,7 +138,9 @@ protected:
   static unsigned numberOf(onf::StoreOp store) {
     return llvm::cast<mlir::BlockArgument>(store.getArray()).getArgNumber();
   }
-  SymExpr rows() { return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue()); }
+  SymExpr rows() {
+    return *SymExpr::parse(llvm::cast<mlir::StringAttr>(nest.getExtents().getValue().back()).getValue());
+  }
 
   //===--- The whole ------------------------------------------------------===//
   void note();
@@ -272,7 +276,8 @@ private:
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
   mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by);
-  /// Whether what is too large for a scale is found out behind it: by the sample, not by a table or by a pilot's few rows.
+  /// Whether what is too large for a scale is found out behind it: by the sample, not by a table or by a pilot's few
+  /// rows.
   bool scalesOfPart() { return needsEstimates() && !isSmall; }
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
@@ -302,6 +307,8 @@ private:
   bool addHalvesPlan(std::string &why);
   void addHalves(const Plan &plan);
   Rounded addHalf(mlir::Value array, unsigned axis, unsigned across, mlir::Type element, bool hasRest);
+  void fillBf16(const ArrayRows &rows, llvm::StringRef name, Rounded &result);
+  void fillF16(const ArrayRows &rows, llvm::StringRef name, unsigned across, Rounded &result);
   Rounded &half(mlir::Value array, unsigned axis, unsigned across, mlir::Type element) {
     return halves[{array, axis, across, element}];
   }

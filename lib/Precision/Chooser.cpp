@@ -1,5 +1,6 @@
 //===- Chooser.cpp - a nest, its plans and the choice ---------------------===//
 #include "dialects/ONF/IR/Hints.h"
+#include "lib/Analysis/RepeatedSums.h"
 #include "lib/Precision/Adapter.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -136,6 +137,8 @@ void Chooser::note() {
   SmallVector<Attribute> lists, texts;
   if (auto known = kernel->getAttrOfType<ArrayAttr>(kSpentAttr))
     lists.assign(known.begin(), known.end());
+  else // before there are copies
+    RepeatedSums::note(kernel);
   lists.resize(kernel.getNumOutputs(), b.getArrayAttr({}));
   auto listOf = [&](Result &result) -> Attribute & { return lists[numberOf(result.store) - kernel.getNumInputs()]; };
   llvm::append_range(texts, cast<ArrayAttr>(listOf(results[0])));

@@ -59,8 +59,10 @@ bool Adapter::addHalvesPlan(std::string &why) {
   Plan plan;
   for (unsigned k = 0; k < scores.size(); ++k)
     plan.scores.push_back(k);
-  bool isScaled = !options.bf16 && llvm::all_of(scores, [&](const Score &score) { return score.keyAxis && rowAxisOf(score); });
-  bool areShares = !options.bf16 && llvm::all_of(anyCarriers, [](const Carrier &carrier) { return carrier.isNormalised; });
+  auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
+  auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
+  bool isScaled = !options.bf16 && llvm::all_of(scores, hasOwnAxes);
+  bool areShares = !options.bf16 && llvm::all_of(anyCarriers, isShare);
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
@@ -110,68 +112,84 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
 
-/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e for all that `axis` and `across` tell apart, and `scale`
-/// is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale` are these magnitudes.
-/// With `hasRest` what that leaves is there too, in the same type.
-Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
-  auto type = cast<ArrayType>(array.getType());
-  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
-  Builder b(kernel.getContext());
-  SmallVector<Attribute> names, extents, all(type.getShape().begin(), type.getShape().end());
-  for (auto [k, extent] : llvm::enumerate(all))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
-  auto indicesOf = [&](ValueRange row, Value k) {
+/// What nests over the rows of an array along an axis do.
+struct ArrayRows {
+  Value array;
+  unsigned axis;
+  SmallVector<Attribute> names, extents; // of the other axes
+  ArrayType type() const { return cast<ArrayType>(array.getType()); }
+
+  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
     SmallVector<Value> indices(row);
     indices.insert(indices.begin() + axis, k);
     return indices;
-  };
-  auto largestOf = [&](Code &code, ValueRange row) {
-    return code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
+  }
+  Value largestOf(Code &code, ValueRange row) const {
+    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
       Value size = at.make<math::AbsFOp>(at.loadFloat(array, indicesOf(row, k)));
       return SmallVector<Code::Term>{{Monoid::max, "largest", size}};
     })[0];
-  };
-  std::string suffix = element.isF16() ? "_f16" : "_bf16";
-  Rounded result;
-  bool isCopied = type.getElementType() != element;
-  result.data = isCopied ? editor.addTemporary(name + suffix, all, element) : array;
-  if (hasRest)
-    result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
-  auto storeRow = [&](Code &code, ValueRange row, Value power) {
-    code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
+  }
+  /// Times a power of 2, if there is one; what that leaves to the rest, if there is one.
+  void store(Code &code, ValueRange row, Value power, const Rounded &to) const {
+    Type element = elementOf(to.data);
+    code.loops({code.b.getStringAttr("k")}, {type().getShape()[axis]}, [&](Code &at, ValueRange k) {
       Value x = at.loadFloat(array, indicesOf(row, k[0]));
       if (power)
         x = at.make<arith::MulFOp>(x, power);
-      at.store(x, result.data, indicesOf(row, k[0]));
-      if (hasRest)
-        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), result.rest, indicesOf(row, k[0]));
+      at.store(x, to.data, indicesOf(row, k[0]));
+      if (to.rest)
+        at.store(at.make<arith::SubFOp>(x, roundedTo(at, x, element)), to.rest, indicesOf(row, k[0]));
     });
-  };
-  Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
-  if (element.isBF16()) {
-    const Score &first = scores[plans[0].scores[0]];
-    bool isRow = plans[0].half && array == first.row.array() && axis == first.row.axis;
-    bool isKey = llvm::any_of(scores, [&](const Score &score) {
-      return array == score.key.array() && axis == score.key.axis;
-    });
-    bool isMeasured = needsEstimates() && (isRow || isKey);
-    if (isMeasured)
-      result.scale = editor.addTemporary(name + "_largest", extents, b.getF32Type());
-    if (isCopied || isMeasured)
-      editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
-        if (isMeasured)
-          code.store(largestOf(code, row), result.scale, row);
-        if (isCopied)
-          storeRow(code, row, Value());
-      });
-    return result;
   }
-  result.across = across;
-  unsigned place = across - (across > axis);
-  SmallVector<Attribute> otherNames(names), otherExtents(extents);
+};
+
+/// A copy of an array in 16 bits, or the array where it is of that type. Of f16 x·2^e, with one e for all that `axis` and
+/// `across` tell apart, and `scale` is 2^-e; `largest` are the magnitudes of the rows along `axis`. Of bf16 x, and `scale`
+/// are these magnitudes. With `hasRest` what that leaves is there too, in the same type.
+Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type element, bool hasRest) {
+  ArrayRows rows{array, axis, {}, {}};
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  SmallVector<Attribute> all(rows.type().getShape().begin(), rows.type().getShape().end());
+  for (auto [k, extent] : llvm::enumerate(all))
+    if (k != axis) {
+      rows.names.push_back(editor.text("i" + Twine(k)));
+      rows.extents.push_back(extent);
+    }
+  std::string suffix = element.isF16() ? "_f16" : "_bf16";
+  Rounded result;
+  result.data = elementOf(array) != element ? editor.addTemporary(name + suffix, all, element) : array;
+  if (hasRest)
+    result.rest = editor.addTemporary(name + suffix + "_rest", all, element);
+  element.isBF16() ? fillBf16(rows, name, result) : fillF16(rows, name, across, result);
+  return result;
+}
+
+void Adapter::fillBf16(const ArrayRows &rows, StringRef name, Rounded &result) {
+  const Score &first = scores[plans[0].scores[0]];
+  bool isCopied = result.data != rows.array;
+  bool isRow = plans[0].half && rows.array == first.row.array() && rows.axis == first.row.axis;
+  bool isKey = llvm::any_of(scores, [&](const Score &score) {
+    return rows.array == score.key.array() && rows.axis == score.key.axis;
+  });
+  bool isMeasured = needsEstimates() && (isRow || isKey);
+  if (!isCopied && !isMeasured)
+    return;
+  Choice where = whereRead(rows.array, axesWithout(rows.type().getRank(), {rows.axis}));
+  if (isMeasured)
+    result.scale = editor.addTemporary(name + "_largest", rows.extents, Builder(kernel.getContext()).getF32Type());
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    if (isMeasured)
+      code.store(rows.largestOf(code, row), result.scale, row);
+    if (isCopied)
+      rows.store(code, row, Value(), result);
+  });
+}
+
+void Adapter::fillF16(const ArrayRows &rows, StringRef name, unsigned across, Rounded &result) {
+  unsigned rank = rows.type().getRank(), place = across - (across > rows.axis);
+  Choice where = whereRead(rows.array, axesWithout(rank, {rows.axis}));
+  SmallVector<Attribute> otherNames(rows.names), otherExtents(rows.extents);
   for (auto *list : {&otherNames, &otherExtents})
     list->erase(list->begin() + place);
   auto lastOf = [&](auto list) {
@@ -180,13 +198,15 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     list.push_back(moved);
     return list;
   };
-  result.largest = editor.addTemporary(name + "_largest", lastOf(extents), b.getF32Type());
-  result.scale = editor.addTemporary(name + "_unit", otherExtents, b.getF32Type());
-  Value power = editor.addTemporary(name + "_power", otherExtents, b.getF32Type());
-  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
-    code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
+  Type single = Builder(kernel.getContext()).getF32Type();
+  result.across = across;
+  result.largest = editor.addTemporary(name + "_largest", lastOf(rows.extents), single);
+  result.scale = editor.addTemporary(name + "_unit", otherExtents, single);
+  Value power = editor.addTemporary(name + "_power", otherExtents, single);
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    code.store(rows.largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
   });
-  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, across})));
+  Choice whereParts = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, across})));
   Value parts = addPartsOf(result.largest, otherNames, otherExtents, whereParts);
   editor.addShortNest(otherNames, otherExtents, &tried, [&](Code &code, ValueRange others) {
     Value most = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
@@ -194,12 +214,11 @@ Rounded Adapter::addHalf(Value array, unsigned axis, unsigned across, Type eleme
     code.store(up, power, others);
     code.store(down, result.scale, others);
   });
-  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
     SmallVector<Value> others(row);
     others.erase(others.begin() + place);
-    storeRow(code, row, code.load(power, others));
+    rows.store(code, row, code.load(power, others), result);
   });
-  return result;
 }
 
 /// Rows without an axis of their own have the first other one, as bf16 has no scale.
@@ -236,13 +255,16 @@ static bool isFreeOf(onf::LoadOp load, ArrayRef<Value> indices, onf::FoldOp oute
   });
 }
 
-/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large product comes last, as
-/// tensor cores cut off what they add to a large sum.
+/// x·y for sums of two floats, x·y′ + x′·y + x·y, without the product of what is small; the large product comes last,
+/// as tensor cores cut off what they add to a large sum.
 static Value addProducts(Code &code, ArrayRef<Value> x, ArrayRef<Value> y, Operation *product) {
   code.b.setInsertionPointAfter(product);
   Value small = code.make<arith::AddFOp>(code.make<arith::MulFOp>(x[1], y[0]), code.make<arith::MulFOp>(x[0], y[1]));
   return code.make<arith::AddFOp>(small, product->getResult(0));
 }
+
+/// What a plan sums up of rounded factors stands nowhere else.
+static void noteAlone(onf::AccOp acc) { acc->setAttr(onf::kAloneAttr, BoolAttr::get(acc.getContext(), true)); }
 
 /// Σ row · key becomes Σ row16 · key16 · (2^-e of the row) · (2^-e of the key), exactly but for the operands.
 void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRange rowIndices) {
@@ -289,6 +311,8 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     }
   }
   auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);
+  if (plan.half.isBF16() && (row.data != score.row.array() || key.data != score.key.array()))
+    noteAlone(*fold.getBody().getOps<onf::AccOp>().begin());
   if (!plan.isSplit)
     return;
   auto acc = *fold.getBody().getOps<onf::AccOp>().begin();
@@ -341,10 +365,13 @@ void Adapter::halveCarrier(Copy &copy, const Carrier &carrier, const Plan &plan)
     load.erase();
     acc.setOperandTypeAttr(TypeAttr::get(element));
   }
+  if (element.isBF16())
+    noteAlone(acc);
   if (!element.isF16())
     return;
   Code front(kernel, OpBuilder(outer), acc.getLoc());
-  Value unit = loadAs(front, carrier.load, values.scale, placesWithout(rank, {carrier.keyAxis, carrier.axis}), copy.map);
+  auto places = placesWithout(rank, {carrier.keyAxis, carrier.axis});
+  Value unit = loadAs(front, carrier.load, values.scale, places, copy.map);
   if (scale != 1)
     unit = front.make<arith::MulFOp>(unit, front.real(1 / scale));
   for (Operation *user : llvm::to_vector(outer.getResult(carrier.result).getUsers())) {

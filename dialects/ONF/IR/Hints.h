@@ -17,6 +17,10 @@ inline constexpr llvm::StringLiteral kRunsAttr = "moa.runs";
 /// On a nest, a unit: it does little beside others of the kernel, so that code for it should be short.
 inline constexpr llvm::StringLiteral kShortAttr = "moa.short";
 
+/// On a sum (onf.acc) with factors of bf16, a bool: nothing computes it again, so that it need not have the bits of multiply-adds
+/// in order. Without it a lowering looks for what does; with it copies of a fold, for some of its rows too, are added up as it is.
+inline constexpr llvm::StringLiteral kAloneAttr = "moa.alone";
+
 } // namespace moa::onf
 
 #endif // MOA_DIALECTS_ONF_IR_HINTS_H

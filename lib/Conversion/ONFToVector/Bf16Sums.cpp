@@ -31,47 +31,32 @@ static constexpr unsigned kKeyTiles = 4, kRowTiles = 6, kTileRegisters = 8;
 // What is summed up in this way
 //===----------------------------------------------------------------------===//
 
-/// A sum that is computed again elsewhere has the same bits there, where it may be a sum of multiply-adds: so arrays that folds
-/// read of which none stands in the other have none here. Where accuracy is spent only copies of arrays do, as the nest as it is
-/// written is compared with what stands in samples.
-void BlockedFold::findReadAgain() {
-  auto kernel = fold->getParentOfType<onf::KernelOp>();
-  llvm::DenseMap<Value, SmallVector<FoldOp, 2>> readers;
-  unsigned known = kernel.getNumInputs() + kernel.getNumOutputs();
-  kernel.walk([&](LoadOp load) {
-    auto reader = load->getParentOfType<FoldOp>();
-    if (!reader || !load.getResult().getType().isBF16())
-      return;
-    Value array = load.getArray();
-    if (kernel->hasAttr("moa.spent")) {
-      if (cast<BlockArgument>(array).getArgNumber() < known)
-        readAgain.insert(array);
-      return;
-    }
-    auto &all = readers[array];
-    if (llvm::any_of(all, [&](FoldOp other) { return !other->isAncestor(reader) && !reader->isAncestor(other); }))
-      readAgain.insert(array);
-    all.push_back(reader);
-  });
-}
-
-/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, and the sum is the only one of them.
-bool BlockedFold::isHalf(Type type, const Factors &row, const Factors &key) const {
+/// Whether the factors of a sum are bf16 each, by their type or as they are rounded, it is the only one of them, and
+/// nothing computes it again.
+bool BlockedFold::isHalf(AccOp acc, Type type, const Factors &row, const Factors &key) const {
   unsigned read = 0;
   auto is = [&](const Factors &factors) {
     LoadOp load = factors.values.size() == 1 && factors.divisors.empty() ? getReadElement(factors.values[0]) : LoadOp();
     bool isRead = load && load.getResult().getType().isBF16();
     read += isRead;
-    if (isRead && readAgain.contains(load.getArray()))
-      return false;
     return factors.narrow ? factors.narrow.isBF16() : isRead;
   };
-  return options.bf16Dots != Bf16Dots::none && type.isF32() && is(row) && is(key) && read > 0;
+  if (options.bf16Dots == Bf16Dots::none || !type.isF32() || !is(row) || !is(key))
+    return false;
+  return read > 0 && !repeated.contains(acc);
+}
+
+bool BlockedFold::isHalf(const Score &score) const {
+  return score.further.empty() && isHalf(getAccs(score.fold)[0], score.type, score.row, score.key);
+}
+
+bool BlockedFold::isHalf(const Carrier &carrier) const {
+  return carrier.further.empty() && isHalf(carrier.acc, carrier.type, carrier.row, carrier.key);
 }
 
 bool BlockedFold::usesTiles() const {
   auto isAny = [&](const auto &sums) {
-    return llvm::any_of(sums, [&](const auto &sum) { return sum.further.empty() && isHalf(sum.type, sum.row, sum.key); });
+    return llvm::any_of(sums, [&](const auto &sum) { return isHalf(sum); });
   };
   return options.bf16Dots == Bf16Dots::tiles && (isAny(plan.scores) || isAny(plan.carriers));
 }
@@ -230,11 +215,13 @@ void BlockedFold::tileSums(Value keys, Value keyStride, int64_t keyTiles, Value 
     Build b = e.here();
     for (int64_t r = 0; r != keyTiles; ++r) {
       Value first = b.add(b.mul(step, kTileDepth), b.mul(keyStride, kTile * r));
-      call(b, "tileloadd64", static_cast<int>(kKeyTiles + r), {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
+      int number = static_cast<int>(kKeyTiles + r);
+      call(b, "tileloadd64", number, {b.address(half, keys, first), b.i64(b.mul(keyStride, 2))});
     }
     for (int64_t u = 0; u != shape.RI; ++u) {
       Value first = b.add(b.mul(step, kTile * width), u * kTile);
-      call(b, "tileloadd64", static_cast<int>(kRowTiles + u), {b.address(word, rows, first), b.i64(b.index(4 * width))});
+      int number = static_cast<int>(kRowTiles + u);
+      call(b, "tileloadd64", number, {b.address(word, rows, first), b.i64(b.index(4 * width))});
     }
     overSums([&](int number, int64_t r, int64_t u) {
       call(b, "tdpbf16ps", {number, static_cast<int>(kKeyTiles + r), static_cast<int>(kRowTiles + u)});
@@ -271,8 +258,8 @@ void BlockedFold::tileScore(unsigned number, Value rows) {
     e.loop(e.here().index(0), end, most, [&](Value base) {
       Build b = e.here();
       Value steps = b.ceilDiv(b.min(b.sub(end, base), b.index(most)), kTile);
-      tileSums(b.address(half, keys, b.mul(base, 2)), source.stride, 2, b.address(word, rows, b.mul(base, width)), steps,
-               tileSum);
+      Value from = b.address(half, keys, b.mul(base, 2)), of = b.address(word, rows, b.mul(base, width));
+      tileSums(from, source.stride, 2, of, steps, tileSum);
       overVectors([&](Value offset) {
         auto [total, rest] = e.here().addCompensated(load(sum, to, offset), load(sum, tileRest, offset),
                                                      load(sum, tileSum, offset));
@@ -296,7 +283,8 @@ void BlockedFold::tileCarrier(unsigned number, Panel &panel) {
   e.loop(e.here().index(0), e.here().index(buffers.padded), keyTiles * kTile, [&](Value d) {
     Build b = e.here();
     Value keys = b.address(b.b.getBF16Type(), buffers.packed, b.mul(d, shape.BN));
-    tileSums(keys, b.index(shape.BN), keyTiles, operands[carrier.operand].packed, b.ceilDiv(count, kTileDepth), tileSum);
+    Value rows = operands[carrier.operand].packed;
+    tileSums(keys, b.index(shape.BN), keyTiles, rows, b.ceilDiv(count, kTileDepth), tileSum);
     e.loop(e.here().index(0), e.here().index(keyTiles * kTile), 1, [&](Value r) {
       for (int64_t u = 0; u != shape.RI; ++u) {
         Build b = e.here();

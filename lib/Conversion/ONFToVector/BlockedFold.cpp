@@ -30,10 +30,9 @@ BlockedFold::BlockedFold(Emitter &emitter, FoldOp fold, Value laneIndex,
                          int64_t vectors, FoldPlan plan, const ONFToVectorOptions &options)
     : e(emitter), fold(fold), laneIndex(laneIndex),
       key(fold.getBody().getArgument(0)), guard(getGuard(fold)),
-      plan(std::move(plan)), options(options) {
+      plan(std::move(plan)), options(options), repeated(fold->getParentOfType<onf::KernelOp>()) {
   shape.lanes = e.lanes;
   shape.vectors = vectors;
-  findReadAgain();
   chooseShape();
 }
 
@@ -87,7 +86,7 @@ void BlockedFold::allocateScore(const Score &score) {
   int64_t width = shape.panelWidth();
   ScoreBuffers buffers;
   buffers.bytes = score.isInteger() && options.byteDots;
-  buffers.halves = score.further.empty() && isHalf(score.type, score.row, score.key);
+  buffers.halves = isHalf(score);
   bool isPacked = buffers.bytes || buffers.halves;
   buffers.operand = isPacked ? b.getI32Type() : score.isInteger() ? b.getF32Type() : score.type;
   buffers.sum = score.value && score.isInteger() ? score.value.getType()
@@ -109,7 +108,7 @@ void BlockedFold::allocateScore(const Score &score) {
 
 void BlockedFold::allocateCarrier(const Carrier &carrier) {
   CarrierBuffers buffers;
-  buffers.halves = carrier.further.empty() && isHalf(carrier.type, carrier.row, carrier.key);
+  buffers.halves = isHalf(carrier);
   int64_t unit = std::max(shape.lanes, shape.RJ), outer = 1;
   for (int64_t extent : ArrayRef<int64_t>(carrier.extents).drop_back())
     outer *= extent;

@@ -21,6 +21,7 @@
 #ifndef MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H
 #define MOA_CONVERSION_ONFTOVECTOR_BLOCKEDFOLD_H
 
+#include "lib/Analysis/RepeatedSums.h"
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Conversion/ONFToVector/Nest.h"
 
@@ -162,8 +163,9 @@ private:
   void addToState(unsigned carrier, mlir::Value where, mlir::Value sum, int64_t u);
 
   //===--- Products of bf16 (Bf16Sums.cpp) --------------------------------===//
-  void findReadAgain();
-  bool isHalf(mlir::Type type, const Factors &row, const Factors &key) const;
+  bool isHalf(onf::AccOp acc, mlir::Type type, const Factors &row, const Factors &key) const;
+  bool isHalf(const Score &score) const;
+  bool isHalf(const Carrier &carrier) const;
   bool usesTiles() const;
   Terms halfTerms();
   mlir::Value interleaved(Build b, mlir::Value low, mlir::Value high);
@@ -196,7 +198,7 @@ private:
   onf::GuardOp guard;
   FoldPlan plan;
   const ONFToVectorOptions options;
-  llvm::DenseSet<mlir::Value> readAgain; // arrays of bf16 whose sums must have the bits of others
+  const RepeatedSums repeated;
   BlockShape shape;
   llvm::SmallVector<ScoreBuffers> scores;
   llvm::SmallVector<CarrierBuffers> carriers;

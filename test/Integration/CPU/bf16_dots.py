@@ -46,6 +46,19 @@ REPEATED = """kernel repeated[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> h
   hits = select(S == ([i, _] top[i]), 1.0, 0.0)
 }
 """
+# A mask reads the sums that it hides.
+MASKED = """kernel masked[N, M; D = 64](Q : bf16[N, D], K : bf16[M, D]) -> (low : f32[N], logs : f32[N])
+{
+  S    = Q +.* transpose(K)
+  A    = mask(S > 0, S)
+  low  = min/ A
+  logs = +/ log(A)
+}
+"""
+# With a tolerance that holds for every input.
+BOUNDED = """kernel bounded[N, M; T : float = f32, D = 64](Q : T[N, D], K : T[M, D], V : T[M, D]) -> O : f32[N, D] within 0.5
+{ O = exp(Q +.* transpose(K)) +.* V }
+"""
 ATTENTION = """kernel attention[H, N, M; D = 64](Q : bf16[H, N, D], K : bf16[H, M, D], V : bf16[H, M, D], scale : f32)
     -> O : f32[H, N, D]
 {
@@ -68,12 +81,17 @@ class Bf16Dots(unittest.TestCase):
 
     ran = set()  # the processors that were there
 
+    def make(self, spec, processor, **settings):
+        """A kernel for a processor, which may be missing if it is another than this one and more than each x86 is."""
+        kernel = mt.Kernel(spec, processor=processor, **settings)
+        if processor != "x86-64" and (processor or "MOA_CPU_KERNELS" in os.environ):
+            kernel.accepted += (mt.PROCESSOR,)
+        return kernel
+
     def compare(self, spec, inputs, expected, what, bound=0, **settings):
         """Numbers that are equal, or near one another, whatever the processor."""
         for processor in PROCESSORS:
-            kernel = mt.Kernel(spec, processor=processor, **settings)
-            if processor != "x86-64" and (processor or "MOA_CPU_KERNELS" in os.environ):
-                kernel.accepted = (mt.OK, mt.PROCESSOR)
+            kernel = self.make(spec, processor, **settings)
             with self.subTest(processor=processor, what=what):
                 results = kernel.run(inputs, {name: value.shape for name, value in expected.items()})
                 if kernel.code == mt.PROCESSOR:
@@ -137,12 +155,15 @@ class Bf16Dots(unittest.TestCase):
             return wide[..., 1:-2]
 
         for processor in PROCESSORS:
-            kernel = mt.Kernel(PICKED, processor=processor)
-            kernel.accepted = (mt.OK, mt.PROCESSOR)
+            kernel = self.make(PICKED, processor)
             for arrange in (spread, np.asfortranarray):
                 found = kernel.run({"Q": q, "K": k, "V": v, "U": u}, {"O": (2, 60, 48), "P": (2, 60, 3, 5)}, arrange)
-                if kernel.code == mt.OK:
+                if kernel.code == mt.PROCESSOR:
+                    continue
+                self.ran.add(processor)
+                with self.subTest(processor=processor, arrange=arrange.__name__):
                     np.testing.assert_array_equal(found["O"], weights @ v)
+                    np.testing.assert_array_equal(found["P"], np.einsum("hij,hjxy->hixy", weights, u))
 
     def test_repeated(self):
         """The largest of a row's sums is found among the sums, once."""
@@ -151,6 +172,18 @@ class Bf16Dots(unittest.TestCase):
             q, k = (mt.from_bf16(mt.to_bf16(rng.standard_normal((rows, 64)))).astype(np.float64) for rows in (n, m))
             sums = products(q, k)
             self.compare(REPEATED, {"Q": q, "K": k}, {"hits": sums == sums.max(-1, keepdims=True)}, f"repeated {n} {m}")
+
+    def test_masked(self):
+        """Sums near 0, which other orders of their terms give other signs: those that a mask has as positive are."""
+        rng = np.random.default_rng(6)
+        low, high = (mt.from_bf16(mt.to_bf16(rng.standard_normal((rows, 32)))) for rows in (300, 300))
+        for processor in PROCESSORS:
+            kernel = self.make(MASKED, processor)
+            found = kernel.run({"Q": np.hstack([low, low]), "K": np.hstack([high, -high])}, {"low": (300,), "logs": (300,)})
+            if kernel.code == mt.OK:
+                with self.subTest(processor=processor):
+                    self.assertGreater(found["low"].min(), 0)
+                    self.assertFalse(np.isnan(found["logs"]).any())
 
     def test_attention(self):
         """Against exact weights: what is off is their rounding to bf16."""
@@ -164,6 +197,24 @@ class Bf16Dots(unittest.TestCase):
             expected = weights @ arrays[2] / weights.sum(-1, keepdims=True)
             self.compare(ATTENTION, dict(zip("QKV", arrays), scale=scale), {"O": expected}, f"{n} {m}",
                          bound=mt.BOUNDS["bf16"])
+
+    def test_flushed(self):
+        """Bounds know that subnormal operands may be 0: what large weights make of them is not shown, and no plan takes them."""
+        inputs = {"Q": np.ones((300, 64)), "K": np.full((300, 64), 40 / 64), "V": np.full((300, 64), 2.0 ** -127)}
+        exact = np.exp(40.0) * 300 * 2.0 ** -127
+        for processor in PROCESSORS:
+            for form in ("f32", "bf16"):
+                with self.subTest(processor=processor, form=form):
+                    kernel = self.make(BOUNDED, processor, flags=("--spend=256", "--decisions"), T=form)
+                    kernel.accepted += (mt.NOT_SHOWN,)
+                    plans = int(kernel.by_name["O_bound"].extents[0])
+                    found = kernel.run(inputs, {"O": (300, 64), "O_plan": (), "O_bound": (plans,)})
+                    if kernel.code == mt.PROCESSOR:
+                        continue
+                    self.assertEqual(np.isinf(found["O_bound"]).tolist(), [form == "bf16"] + [True] * (plans - 1))
+                    self.assertEqual(found["O_plan"], -1 if form == "bf16" else 0)
+                    if form == "f32":
+                        np.testing.assert_allclose(found["O"], exact, rtol=1e-4)
 
     def test_special(self):
         """Infinite and NaN keys reach what they should, and nothing else, in depths that are padded."""
