@@ -147,7 +147,6 @@ static void findContractions(ErrorContext &context) {
       context.contractions.emplace(op, contraction);
     });
   }
-  context.operandMagnitudes.resize(context.operands.size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,11 +233,6 @@ void RoundingErrorAnalysis::Impl::run() {
   unsigned k = 0;
   for (dnf::OutputOp op : context.kernel.getBody().getOps<dnf::OutputOp>())
     finish(resultList[k++], op);
-  for (ErrorExpr &magnitude : context.operandMagnitudes)
-    magnitude = keep(magnitude, {});
-  for (ErrorFact &fact : context.rules.facts)
-    if (fact.value)
-      fact.value = keep(*fact.value, {});
 }
 
 const OperandFormat *
@@ -322,15 +316,17 @@ void RoundingErrorAnalysis::Impl::addFacts(ErrorBound &bound, const Result &resu
   for (unsigned number : numbers) {
     ErrorFact fact = context.rules.facts[number];
     if (fact.value)
-      fact.value = insert(*fact.value, values);
+      fact.value = insert(keep(*fact.value, result.free), values);
+    if (auto operand = std::exchange(fact.operand, std::nullopt)) {
+      const ContractionOperand &of = context.operands[*operand];
+      const OperandFormat *format = formatOf(of, formats);
+      if (!format || !std::isfinite(format->limit) || (holdsExactly(*format, of.type) && !of.isComputed))
+        continue;
+      fact.text = "'" + of.name + "' stays in the range of " + format->name.str();
+      fact.limit = format->limit;
+    }
     add(std::move(fact));
   }
-  for (auto [operand, magnitude] : llvm::zip(context.operands, context.operandMagnitudes))
-    if (const OperandFormat *format = formatOf(operand, formats);
-        format && std::isfinite(format->limit) &&
-        !(holdsExactly(*format, operand.type) && !operand.isComputed))
-      add({"'" + operand.name + "' stays in the range of " + format->name.str(),
-           insert(magnitude, values), format->limit});
 }
 
 RoundingErrorAnalysis::RoundingErrorAnalysis(std::unique_ptr<Impl> impl)

@@ -48,6 +48,17 @@ ErrorExpr ErrorWalk::substituteIndices(
   });
 }
 
+void ErrorWalk::substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<Value>(Value)> to) {
+  std::set<unsigned> facts;
+  for (unsigned number : x.facts) {
+    ErrorFact fact = rules.facts[number];
+    if (fact.value)
+      fact.value = substituteIndices(*fact.value, to);
+    facts.insert(rules.fact(std::move(fact)));
+  }
+  x.facts = std::move(facts);
+}
+
 static std::optional<Value> asIndex(const Term &term) {
   Term other = resolve(term);
   if (isa<BlockArgument>(other.value) && other.value.getType().isIndex())

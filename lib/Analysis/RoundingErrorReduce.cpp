@@ -42,6 +42,7 @@ ErrorValue ErrorWalk::leave(ErrorValue x, Value index, StringRef extent, Value c
     *e = substituteIndices(*e, to);
   if (x.distance)
     x.distance = substituteIndices(*x.distance, to);
+  substituteFacts(x, to);
   for (auto &[key, shared] : x.shared)
     shared.bound = substituteIndices(shared.bound, to);
   x.indices.erase(index);
@@ -161,7 +162,7 @@ ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, ErrorValue x) {
       }
     }
   }
-  context.operandMagnitudes[number] = largest;
+  x.facts.insert(rules.fact({"", largest, 0, number}));
   x.relative += parameter(0);
   // The largest of the row has the factors that the row has in common.
   x.absolute += parameter(1) * (x.magnitude + x.absolute);

@@ -45,13 +45,15 @@ struct ErrorValue {
   }
 };
 
-/// What a bound rests on: `value` ≤ limit, which evaluation checks, or an assumption.
+/// What a bound rests on: `value` ≤ limit, which evaluation checks, or an assumption. Of an operand the value is its
+/// magnitude, and the limit that of its format.
 struct ErrorFact {
   std::string text;
   std::optional<ErrorExpr> value;
   double limit = 0;
+  std::optional<unsigned> operand = std::nullopt; ///< the number of a contraction operand
   bool operator==(const ErrorFact &other) const {
-    return text == other.text && value == other.value && limit == other.limit;
+    return text == other.text && value == other.value && limit == other.limit && operand == other.operand;
   }
 };
 

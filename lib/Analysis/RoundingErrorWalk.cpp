@@ -101,6 +101,7 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
     *e = substituteIndices(*e, to);
   if (value.distance)
     value.distance = substituteIndices(*value.distance, to);
+  substituteFacts(value, to);
   std::map<std::string, SharedError> shared;
   for (auto &[key, error] : value.shared) {
     std::string name;

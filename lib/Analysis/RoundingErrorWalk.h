@@ -30,8 +30,6 @@ struct ErrorContext {
   std::vector<ErrorParameter> parameters;
   std::vector<mlir::Value> indices;
   std::vector<ContractionOperand> operands;
-  /// Largest magnitudes that the operand is rounded at.
-  std::vector<ErrorExpr> operandMagnitudes;
   /// Of a contraction the numbers of its operands, and the parameter of its sums.
   struct Contraction {
     unsigned lhs, rhs;
@@ -93,6 +91,8 @@ private:
                                          Norm kind);
   ErrorExpr magnitude(const Term &term);
   bool dependsOn(const Term &term, mlir::Value index);
+  /// The same facts at other indices, or of all.
+  void substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr substituteIndices(const ErrorExpr &e,
                               llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);
   ErrorExpr sumRounding(llvm::StringRef extent);

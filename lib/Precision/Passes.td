@@ -61,7 +61,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
 
     **Requires** the onf contract and that nothing is lifted. **Establishes** it; `moa.spent`
     on the kernel says per result what may be computed how, and `moa.decisions` which
-    results are decisions and estimates, or bounds. Kernels without a tolerance do not change, nor do
+    results are decisions and estimates, or bounds. Sums with factors of bf16 have `moa.alone`, which says whether anything
+    computed them again before there were copies, so that copies are added up as the nest is. Kernels without a tolerance do not change, nor do
     nests of which a remark says why not: of which a sample says little, as their results jump where a sum passes a
     number (Def 31), or whose form no plan has. **Numerics**: within the tolerances, with
     the confidence of Def 31 of docs/Errors.md or for every input. **Cost**: linear in the size of a nest, times
