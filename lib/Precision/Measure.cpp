@@ -1,7 +1,7 @@
 //===- Measure.cpp - what component-wise errors are measured by -----------===//
 //
 // |P|·|V| of a result is the result with absolute values pushed through sums, products and quotients, and through the
-// sum over keys of weights times values [Def 26]. For the rows of the sample it is computed by a copy of the nest as it is
+// sum over keys of weights times values [Def 24]. For the rows of the sample it is computed by a copy of the nest as it is
 // written: sums of weights times values add up |w|·|v|, from an array of the |v|, and what is behind the fold has
 // magnitudes in the place of values.
 //

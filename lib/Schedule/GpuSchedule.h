@@ -64,8 +64,8 @@ struct TileColumns {
   /// That instructions contract along: of bytes in steps of 32, else all of a ring's.
   int64_t contracted() const { return bytes == 1 ? (columns + 31) / 32 * 32 : padded(); }
   int64_t paddedBytes() const { return padded() * bytes; }
-  /// What states add of one tile is apart where it is a sum of several products.
-  bool isApart() const { return products > 1; }
+  /// What states add of one tile is apart where it is a sum of several products, or has 8 bits.
+  bool isApart() const { return products > 1 || bytes == 1; }
 };
 
 /// A fold that can run with tiles.

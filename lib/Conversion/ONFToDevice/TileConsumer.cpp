@@ -201,12 +201,13 @@ void TileKernel::packWeights(ScalarCode &code, Running &running) {
   }
 }
 
-/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of products, what they
-/// add up of one tile is apart: tensor cores cut off what they add, so that only few terms go into a sum of theirs.
+/// Starts O + P · G of the tile at a position, whose G has been awaited. Where a term is a sum of products, or one of
+/// 8-bit floats, what they add up of one tile is apart: tensor cores cut off what they add, each product of 8-bit floats at
+/// some 13 bits below the sum so far, so that only few terms go into a sum of theirs.
 void TileKernel::startCarriers(ScalarCode &code, Value n, Running &running) {
   Value stage = stageOf(code, n).first;
   for (auto [terms, sum] : llvm::zip_equal(plan.carrierTerms, running.sums)) {
-    bool isApart = terms.size() > 1;
+    bool isApart = terms.size() > 1 || plan.carried[terms.front().key].getBytes() == 1;
     Value &to = isApart ? sum.part : sum.sum;
     to = isApart ? Value() : to;
     for (const ProductTerm &term : terms)

@@ -121,6 +121,31 @@ class Components(plans.PlansTest):
         self.check(["normal", "diffuse"], run, left / 2 - right, of_left / 2 + of_right, 3e-2)
         self.assertEqual(list(run["O_plan"]), [1, 1])
 
+    @unittest.skipIf(mt.TARGET == "device", "takes long there, and its sums are not cut off")
+    def test_long_sums(self):
+        """Sums over many values that have something in common: tensor cores cut off what they add to large sums of 8-bit
+        floats, which a sample in parts of the keys would not show if sums over all of them were theirs."""
+        rng = np.random.default_rng(7)
+        q, k, v = (rng.standard_normal((3, n, D)).astype(np.float32) for n in (256, 16384, 16384))
+        v += np.array([0.2, 0.45, 1], np.float32)[:, None, None]
+        run = self.run_kernel(PLAIN % "3e-2 sampled", (q, k, v))
+        self.assertEqual(list(run["O_plan"]), [1, 1, 1])
+        exact, size = plans.attention(q, k, v, SCALE)
+        delivered = components(run["O"], exact, size)
+        print("long sums", delivered, run["O_estimate"][:, 0])
+        self.assertTrue((delivered <= 2 * run["O_estimate"][:, 0]).all(), delivered)
+        self.assertTrue((delivered <= 1.5e-2).all(), delivered)
+
+    def test_wrong_table(self):
+        """A table says 8 bits of every head; checked, the ones that are too far off fall back."""
+        arrays = plans.heads(["normal", "large_scores"], 600, 600)
+        kernel = self.make_kernel(PLAIN % "3e-2 sampled", "--decisions", "--plans", self.table, "--check-plans")
+        run = kernel.run({**dict(zip("QKV", arrays)), "scale": SCALE},
+                         {"O": arrays[0].shape, "O_plan": (2,), "O_estimate": (2, 3)})
+        self.check(["normal", "large_scores"], run, *plans.attention(*arrays, SCALE), 3e-2)
+        self.assertEqual(run["O_plan"][0], 1)
+        self.assertNotEqual(run["O_plan"][1], 1)
+
     def test_no_values(self):
         """Nothing is off where values are 0; where one is NaN nothing is taken."""
         q, k, v = plans.heads(["normal"] * 3, 600, 600)
