@@ -52,7 +52,9 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // Addresses take two registers, and so that loads run at once there are several; long
   // expressions are computed for several elements at once.
   bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
-  needs.others = addresses + perState * fold.states +
+  // Of 8 bits the weights' registers are half of what they are computed in, which are free behind them.
+  bool areBytes = !fold.widths.empty() && llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
+  needs.others = (areBytes ? addresses - 8 : addresses) + perState * fold.states +
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
                  std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
                  fold.terms * shape.keys / 4 +

@@ -16,7 +16,7 @@ job=$1 directory=$2
 shift 2
 
 export MOA_GPU_KERNELS=$directory
-tests=$(grep -l 'forms.FormTest\|mt.make_kernel' "$here"/../CPU/*.py; ls "$here"/*.py)
+tests=$(grep -l 'forms.FormTest\|mt.make_kernel\|plans.PlansTest' "$here"/../CPU/*.py; ls "$here"/*.py)
 case $job in
 emit)
   # The tests run on this CPU and write down every kernel they ask for.
