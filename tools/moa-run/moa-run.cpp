@@ -359,7 +359,7 @@ Error Run::checkResults(bool &good) {
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
     if (error.spendable > 0)
-      outs() << ", and " << moa::getNumberText(error.spendable) << " that may be spent"
+      outs() << ", and " << moa::getNumberText(error.spendable, 3) << " that may be spent"
              << (error.allowed->isRelative ? "" : ", " + moa::getNumberText(error.allowed->epsilon) + " of each component's magnitude");
     outs() << ")";
     if (error.ties > 0)
@@ -496,8 +496,9 @@ int main(int argc, char **argv) {
     return fail(toString(std::move(error)));
   // It is what a GPU runs, unless few keys alone are asked for.
   options.spendsAnywhere |= target == "device" && options.lowRankFrom <= 0;
-  if (target == "reference" && (options.decisions || options.lowRankFrom > 0 || !accuracy.plans.empty()))
-    return fail("--decisions, --calibrate, --low-rank and --plans apply to compiled code and to --target=device; "
+  bool isAsked = options.decisions || options.lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
+  if (target == "reference" && (isAsked || !accuracy.plans.empty()))
+    return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code and to --target=device; "
                 "--target=reference spends no accuracy");
   if (schedule == "print")
     return fail("--schedule takes a file; moa-codegen --schedule=print writes one");
