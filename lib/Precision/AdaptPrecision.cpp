@@ -107,7 +107,7 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
   int64_t perByte = isSplit && plans.size() == 1 ? kSplitWorkPerByte : isSingle ? kSingleWorkPerByte : kWorkPerByte;
-  // Where rows have keys of their own, as under a causal mask, half of the pairs are taken to be there.
+  // Under a mask, as a causal one, half of the pairs are taken to be there.
   bool isMasked = llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
   if (isMasked && !isSingle)
     perByte *= 2;

@@ -188,7 +188,8 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
 /// √6/π deviations (Def 31).
 Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   Code &code = look.code;
-  auto mean = [&](Code &in, Value r, Value x, Code::Values &terms) {
+  // What a picked row adds to a mean of them; the largest of a part add nothing.
+  auto addShare = [&](Code &in, Value r, Value x, Code::Values &terms) {
     Value part = in.make<arith::MulFOp>(x, in.real(1.0 / kParts));
     terms.push_back(in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), part));
   };
@@ -210,14 +211,14 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   Code::Values means = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values;
     for (auto &error : errors)
-      mean(in, r, in.load(error[o], look.at(r)), values);
+      addShare(in, r, in.load(error[o], look.at(r)), values);
     return values;
   });
   Code::Values squares = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values;
     for (auto [average, error] : llvm::zip_equal(means, errors)) {
       Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), average);
-      mean(in, r, in.make<arith::MulFOp>(off, off), values);
+      addShare(in, r, in.make<arith::MulFOp>(off, off), values);
     }
     return values;
   });

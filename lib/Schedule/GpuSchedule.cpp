@@ -52,9 +52,11 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // Addresses take two registers, and so that loads run at once there are several; long
   // expressions are computed for several elements at once.
   bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
-  // Of 8 bits the weights' registers are half of what they are computed in, which are free behind them.
+  // Chosen by trial: beside sums of 8 bits and those of one tile ptxas keeps that many fewer. Full attention with D = 128
+  // spills nothing in 240 registers, causal 48 bytes, which is faster than one warpgroup (benchmarks/gpu/NOTES.md).
+  constexpr int64_t sparedOfBytes = 8;
   bool areBytes = !fold.widths.empty() && llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
-  needs.others = (areBytes ? addresses - 8 : addresses) + perState * fold.states +
+  needs.others = (areBytes ? addresses - sparedOfBytes : addresses) + perState * fold.states +
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
                  std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
                  fold.terms * shape.keys / 4 +

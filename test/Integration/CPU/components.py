@@ -10,15 +10,8 @@ import plans
 
 D = 16
 SCALE = D ** -0.5
-# Of inputs of f32 a GPU has plans of 16 bits behind that of 8.
-ON_GPU = mt.TARGET in ("device", "cuda")
-PLANS = 3 if ON_GPU else 1
+PLANS = 3 if plans.ON_GPU else 1
 
-PLAIN = """
-kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
-    -> O : T[H, N, D] within %s
-{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
-"""
 SIGNED = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
     -> O : f32[H, N, D] within %s
@@ -73,17 +66,17 @@ class Components(plans.PlansTest):
     def test_families(self):
         names = ["normal", "diffuse", "coherent_values", "clustered_keys", "peaked", "large_scores"]
         arrays = plans.heads(names, 700, 700)
-        run = self.run_kernel(PLAIN % "3e-2 sampled", arrays)
+        run = self.run_kernel(plans.plain("3e-2 sampled"), arrays)
         self.check(names, run, *plans.attention(*arrays, SCALE), 3e-2)
         self.assertEqual(list(run["O_plan"][:4]), [1] * 4)
-        self.assertEqual(list(run["O_plan"][4:]), [2 if ON_GPU else 0] * 2)
+        self.assertEqual(list(run["O_plan"][4:]), [2 if plans.ON_GPU else 0] * 2)
 
     def test_measures(self):
         """Sums of values of both signs are small beside the sums of their sizes: what is too far off in the norm of a
         result is not so relative to these."""
         arrays = plans.heads(["normal"], 700, 700)
-        by_component = self.run_kernel(PLAIN % "3e-2 sampled", arrays)
-        by_norm = self.run_kernel(PLAIN % "3e-2 relative sampled", arrays)
+        by_component = self.run_kernel(plans.plain("3e-2 sampled"), arrays)
+        by_norm = self.run_kernel(plans.plain("3e-2 relative sampled"), arrays)
         self.assertEqual(by_component["O_plan"][0], 1)
         self.assertNotEqual(by_norm["O_plan"][0], 1)
         self.assertLess(by_component["O_estimate"][0, 0], 0.6 * by_norm["O_estimate"][0, 0])
@@ -128,7 +121,7 @@ class Components(plans.PlansTest):
         rng = np.random.default_rng(7)
         q, k, v = (rng.standard_normal((3, n, D)).astype(np.float32) for n in (256, 16384, 16384))
         v += np.array([0.2, 0.45, 1], np.float32)[:, None, None]
-        run = self.run_kernel(PLAIN % "3e-2 sampled", (q, k, v))
+        run = self.run_kernel(plans.plain("3e-2 sampled"), (q, k, v))
         self.assertEqual(list(run["O_plan"]), [1, 1, 1])
         exact, size = plans.attention(q, k, v, SCALE)
         delivered = components(run["O"], exact, size)
@@ -139,7 +132,7 @@ class Components(plans.PlansTest):
     def test_wrong_table(self):
         """A table says 8 bits of every head; checked, the ones that are too far off fall back."""
         arrays = plans.heads(["normal", "large_scores"], 600, 600)
-        kernel = self.make_kernel(PLAIN % "3e-2 sampled", "--decisions", "--plans", self.table, "--check-plans")
+        kernel = self.make_kernel(plans.plain("3e-2 sampled"), "--decisions", "--plans", self.table, "--check-plans")
         run = kernel.run({**dict(zip("QKV", arrays)), "scale": SCALE},
                          {"O": arrays[0].shape, "O_plan": (2,), "O_estimate": (2, 3)})
         self.check(["normal", "large_scores"], run, *plans.attention(*arrays, SCALE), 3e-2)
@@ -150,7 +143,7 @@ class Components(plans.PlansTest):
         """Nothing is off where values are 0; where one is NaN nothing is taken."""
         q, k, v = plans.heads(["normal"] * 3, 600, 600)
         v[1], v[2, 300, 3] = 0, np.nan
-        run = self.run_kernel(PLAIN % "3e-2 sampled", (q, k, v))
+        run = self.run_kernel(plans.plain("3e-2 sampled"), (q, k, v))
         self.assertEqual(list(run["O_plan"]), [1, 1, 0])
         self.assertTrue((run["O"][1] == 0).all())
         self.assertTrue(np.isinf(run["O_estimate"][2]).all())

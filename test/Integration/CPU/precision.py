@@ -12,6 +12,7 @@ import unittest
 import numpy as np
 
 import moa_testing as mt
+import plans
 
 sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "benchmarks", "accuracy"))
 import families  # noqa: E402
@@ -20,14 +21,10 @@ LIMIT = 6e-2
 D = 16
 SCALE = D ** -0.5
 # Where 8 bits are too few, a GPU takes 16 (halves.py), of which 6e-2 allows any.
-ON_GPU = mt.TARGET in ("device", "cuda")
+ON_GPU = plans.ON_GPU
 LEFT = 2 if ON_GPU else 0
 
-PLAIN = """
-kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
-    -> O : T[H, N, D] within %s relative sampled
-{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
-"""
+PLAIN = plans.plain("%s relative sampled")
 GROUPED = """
 kernel k[H, G, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[G, M, D], V : T[G, M, D], scale : f32)
     -> (O : T[H, N, D] within %s relative sampled, lse : f32[H, N] within 1e-2 relative sampled)
@@ -91,9 +88,9 @@ class Precision(unittest.TestCase):
     def run_kernel(self, specification, arrays, *flags):
         kernel = self.kernel(specification, *flags)
         q, k, v = arrays
-        plans = 3 if ON_GPU or "--plans" in flags else 1
+        count = 3 if ON_GPU or "--plans" in flags else 1
         shapes = {"O": q.shape, "lse": q.shape[:2], "O_plan": q.shape[:1],
-                  "O_estimate": (len(q), plans), "lse_estimate": (len(q), plans)}
+                  "O_estimate": (len(q), count), "lse_estimate": (len(q), count)}
         return kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, shapes)
 
     def check(self, title, names, run, exact, epsilon, output="O"):
