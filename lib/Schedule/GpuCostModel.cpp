@@ -208,22 +208,28 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     shape.groupBytes = machine.l2Bytes * 18 / 25;
   shape.repairBound = nest.fold->repairBound;
   // Where all products are of 8 bits, states take longer than they: warpgroups that compute
-  // them at the same time would wait for the same units.
+  // them at the same time would wait for the same units, and a third warpgroup, for which there are registers where
+  // products do not overlap with scores, fills more gaps than the overlap.
   bool isNarrow = llvm::all_of(llvm::concat<const TileColumns>(nest.fold->depths, nest.fold->widths),
                                [](const TileColumns &c) { return c.bytes == 1; });
+  auto add = [&] {
+    if (shape.threads() > machine.threadsPerBlock)
+      return;
+    assignRegisters(shape, machine);
+    shape.takesTurns = isNarrow && shape.warpgroups > 1;
+    if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))
+      return llvm::consumeError(std::move(error));
+    shapes.emplace_back(shape, tileCost(nest, shape, machine));
+  };
   for (shape.warpgroups = 1; !isShort && shape.rows() <= machine.copyRows; ++shape.warpgroups)
     // Powers of two divide the extents that occur.
     for (shape.keys = 16; shape.keys <= machine.tensorColumns; shape.keys *= 2)
       for (shape.stages = 2; shape.stages <= 4; ++shape.stages) {
-        if (shape.threads() > machine.threadsPerBlock)
-          continue;
-        assignRegisters(shape, machine);
-        shape.takesTurns = isNarrow && shape.warpgroups > 1;
-        if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
-          llvm::consumeError(std::move(error));
-          continue;
-        }
-        shapes.emplace_back(shape, tileCost(nest, shape, machine));
+        shape.overlap = true;
+        add();
+        shape.overlap = false;
+        if (isNarrow)
+          add();
       }
   // Of equal cost the first: fewer stages, smaller tiles.
   llvm::stable_sort(shapes, [](const auto &a, const auto &b) {

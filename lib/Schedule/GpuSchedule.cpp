@@ -35,9 +35,12 @@ static int64_t countOperands(ArrayRef<TileColumns> operands, int64_t TileColumns
 static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape &shape) {
   constexpr int64_t addresses = 24, perState = 2, perPosition = 4, perLoad = 16,
                     shortExpression = 24;
-  for (const TileColumns &width : fold.widths)
-    needs.sums += width.padded() / 2 * (width.isApart() ? 2 : 1);
+  for (const TileColumns &width : fold.widths) {
+    needs.sums += width.padded() / 2;
+    needs.apart += width.isApart() ? width.padded() / 2 : 0;
+  }
   needs.sums += fold.priorSums;
+  needs.multipliesAtOnce = !shape.overlap && !fold.isProduct;
   needs.scores = static_cast<int64_t>(fold.depths.size()) * shape.keys / 2;
   int64_t weightBytes = 0; // of the widest
   for (const TileColumns &width : fold.widths)
@@ -52,15 +55,20 @@ static void addRegisters(TileNeeds &needs, const TileFold &fold, const TileShape
   // Addresses take two registers, and so that loads run at once there are several; long
   // expressions are computed for several elements at once.
   bool reads = fold.counts.loads + fold.guardCounts.loads > 0;
-  // Chosen by trial: beside sums of 8 bits and those of one tile ptxas keeps that many fewer. Full attention with D = 128
-  // spills nothing in 240 registers, causal 48 bytes, which is faster than one warpgroup (benchmarks/gpu/NOTES.md).
-  constexpr int64_t sparedOfBytes = 8;
+  // Chosen by trial: beside scores, sums of 8 bits and those of one tile ptxas keeps that many fewer, and beside scores
+  // alone so many; beside products alone stand as many addresses and counters. Full attention with D = 128 spills nothing
+  // in 240 and in 160 registers, causal 48 and 52 bytes (benchmarks/gpu/NOTES.md).
+  constexpr int64_t sparedOfBytes = 8, sparedOfScores = 2, ofProducts = 10;
   bool areBytes = !fold.widths.empty() && llvm::all_of(fold.widths, [](const TileColumns &w) { return w.bytes == 1; });
-  needs.others = (areBytes ? addresses - sparedOfBytes : addresses) + perState * fold.states +
+  int64_t spared = needs.multipliesAtOnce ? sparedOfScores : areBytes ? sparedOfBytes : 0;
+  needs.others = addresses - spared + perState * fold.states +
                  perPosition * std::clamp<int64_t>(positions, 0, 3) + (reads ? perLoad : 0) +
                  std::clamp<int64_t>((fold.counts.f32 - shortExpression) / 2, 0, 24) +
                  fold.terms * shape.keys / 4 +
                  (fold.counts.loads > 0 ? shape.keys / 2 : 0); // terms beside the scores
+  needs.kept = ofProducts + perState * fold.states;
+  if (needs.multipliesAtOnce) // all weights but one stand beside the scores that the last one is computed from
+    needs.others += needs.weights - needs.weights / std::max<int64_t>(fold.weights, 1);
 }
 
 TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
@@ -159,14 +167,20 @@ static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape
                   " and " + llvm::Twine(shape.producerRegisters) + "), but a block of " +
                   llvm::Twine(shape.threads()) + " threads has " + llvm::Twine(available));
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
-  if (needs.registers() > limit)
+  if (needs.registers() > limit) {
+    auto number = [](int64_t count, const char *of) { return std::to_string(count) + of; };
+    std::string rows = needs.rows ? number(needs.rows, " of rows, ") : std::string();
+    std::string parts =
+        needs.multipliesAtOnce
+            ? number(needs.sums, " of sums, ") + rows + "beside them first " +
+                  number(needs.scores + needs.others, " of scores, states and addresses, then ") +
+                  number(needs.apart + needs.weights + needs.kept, " of weights, a tile's sums, states and addresses")
+            : number(needs.sums + needs.apart, " of sums, ") + number(needs.scores, " of scores, ") +
+                  number(needs.weights, " of weights, ") + rows +
+                  number(needs.others, " of states and addresses");
     return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
-                  " registers in each thread of a consumer (" + llvm::Twine(needs.sums) +
-                  " of sums, " + llvm::Twine(needs.scores) + " of scores, " +
-                  llvm::Twine(needs.weights) + " of weights, " +
-                  (needs.rows ? std::to_string(needs.rows) + " of rows, " : std::string()) +
-                  llvm::Twine(needs.others) +
-                  " of states and addresses), but it has " + llvm::Twine(limit));
+                  " registers in each thread of a consumer (" + parts + "), but it has " + llvm::Twine(limit));
+  }
   return llvm::Error::success();
 }
 

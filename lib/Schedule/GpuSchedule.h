@@ -141,9 +141,16 @@ struct TileNeeds {
   // Bytes of a block's shared memory.
   int64_t rowBytes = 0, stageBytes = 0, stages = 0, otherBytes = 0;
   int64_t bytes() const { return rowBytes + stages * stageBytes + otherBytes; }
-  // Registers of a consumer's thread.
-  int64_t sums = 0, scores = 0, weights = 0, rows = 0, others = 0;
-  int64_t registers() const { return sums + scores + weights + rows + others; }
+  // Registers of a consumer's thread. Of sums those of one tile are apart, of others those that products leave.
+  int64_t sums = 0, apart = 0, scores = 0, weights = 0, rows = 0, others = 0, kept = 0;
+  /// Where each tile's weights are multiplied behind its states: its scores, of which each becomes a part of a weight,
+  /// are not needed any more beside the products. Else the scores of a tile stand beside the products of the one before.
+  bool multipliesAtOnce = false;
+  int64_t registers() const {
+    int64_t always = sums + rows;
+    return multipliesAtOnce ? always + std::max(scores + others, apart + weights + kept)
+                            : always + apart + scores + weights + others;
+  }
 };
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 

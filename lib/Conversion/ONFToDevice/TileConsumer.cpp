@@ -98,7 +98,8 @@ void TileKernel::contractPriors(ScalarCode &code) {
 
 /// The states after the tile at a position, and its weights. Those of the tile before
 /// are multiplied with their operand here, where `overlapped` while this tile's states
-/// are computed; the first tile has none before. It may be masked or not.
+/// are computed; the first tile has none before. A schedule without overlap multiplies each tile's at its own end,
+/// so that neither scores nor weights need registers beside the other or from tile to tile. It may be masked or not.
 TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running &olds,
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
@@ -147,7 +148,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
         device::ArriveOp::create(b, code.loc, ring.empty, stage);
   }
   passTurn(code);
-  if (!overlapped && !isFirst) {
+  if (!overlapped && !isFirst && !multipliesAtOnce()) {
     startCarriers(code, last, current);
     finishCarriers(code, last, current);
   }
@@ -171,6 +172,10 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   if (!isFirst)
     repairSums(code, step);
   packWeights(code, step.next);
+  if (multipliesAtOnce()) {
+    startCarriers(code, n, step.next);
+    finishCarriers(code, n, step.next);
+  }
   return step.next;
 }
 
@@ -497,6 +502,10 @@ void TileKernel::consume(ScalarCode &code) {
     Running running = inits;
     for (auto [k, sum] : llvm::enumerate(running.sums))
       for (const rows::Factors &factors : plan.weights[k]) {
+        if (multipliesAtOnce()) {
+          sum.weights.push_back(Value());
+          continue;
+        }
         FragmentType type = typeOver(Over::tile(plan.shape.keys), factors.narrow);
         Value zero = code.constant(b.getFloatAttr(type.getElementType(), 0.0));
         std::string name = "weights_of_" + AccOp(plan.folded.carriers[k].acc).getName().str();
@@ -515,9 +524,11 @@ void TileKernel::consume(ScalarCode &code) {
     run(code.index(0), one, std::nullopt);
     run(one, begin, true);
     run(begin, numTiles, false);
-    Value last = arith::SubIOp::create(b, code.loc, numTiles, one);
-    startCarriers(code, last, running);
-    finishCarriers(code, last, running);
+    if (!multipliesAtOnce()) {
+      Value last = arith::SubIOp::create(b, code.loc, numTiles, one);
+      startCarriers(code, last, running);
+      finishCarriers(code, last, running);
+    }
     return running.values();
   }, [&] { return inits.values(); });
   Values results = conclude(code, inits.with(finals));

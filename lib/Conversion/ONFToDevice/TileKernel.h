@@ -217,6 +217,8 @@ private:
                   std::optional<bool> masked, bool overlapped);
   void awaitTurn(ScalarCode &code, mlir::Value n);
   void passTurn(ScalarCode &code);
+  /// Whether a tile's weights are multiplied behind its states; else beside or in front of those of the next tile.
+  bool multipliesAtOnce() const { return !plan.shape.overlap && !plan.product; }
   int64_t countProducts(llvm::ArrayRef<llvm::SmallVector<ProductTerm, 1>> terms, unsigned from);
   void packWeights(ScalarCode &code, Running &running);
   void startCarriers(ScalarCode &code, mlir::Value n, Running &running);

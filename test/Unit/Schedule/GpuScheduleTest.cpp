@@ -148,14 +148,48 @@ TEST(TileShapes, SumsOfProducts) {
   EXPECT_EQ(needs.rowBytes, 2 * one.rowBytes);
   EXPECT_EQ(needs.stageBytes, 2 * one.stageBytes);
   EXPECT_EQ(needs.otherBytes, 2 * one.otherBytes);
-  EXPECT_EQ(needs.sums, 2 * one.sums);
+  EXPECT_EQ(needs.sums, one.sums);
+  EXPECT_EQ(needs.apart, one.sums);
   EXPECT_EQ(needs.scores, one.scores);
   EXPECT_EQ(needs.weights, 2 * one.weights);
+  EXPECT_EQ(needs.registers(), one.registers() + needs.apart + one.weights);
   EXPECT_EQ(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
   TileCost cost = tileCost(nest, shape, h200());
   EXPECT_DOUBLE_EQ(cost.tensor, 3 * single.tensor);
   EXPECT_GT(cost.issue, single.issue);
   EXPECT_DOUBLE_EQ(cost.copy, 2 * single.copy);
+}
+
+TEST(TileShapes, WithoutOverlapScoresAndProductsShareRegisters) {
+  GpuNest nest = weightedSum(128, 128);
+  nest.fold->depths[0] = nest.fold->widths[0] = TileColumns(128, 1);
+  TileShape shape = shapeOf(3, 128);
+  TileNeeds beside = tileNeeds(*nest.fold, shape);
+  EXPECT_EQ(beside.registers(),
+            beside.sums + beside.apart + beside.scores + beside.weights + beside.others);
+  EXPECT_NE(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
+  shape.overlap = false;
+  TileNeeds after = tileNeeds(*nest.fold, shape);
+  EXPECT_EQ(after.registers(), after.sums + std::max(after.scores + after.others,
+                                                     after.apart + after.weights + after.kept));
+  EXPECT_EQ(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
+  // All but one of several weights stand beside the scores.
+  nest.fold->weights = 2;
+  EXPECT_EQ(tileNeeds(*nest.fold, shape).others, after.others + after.weights);
+}
+
+// Products of 8 bits run in three warpgroups without overlap, of 16 bits in two with it.
+TEST(TileShapes, ThreeWarpgroupsForBytes) {
+  GpuNest nest = weightedSum(128, 128);
+  TileShape chosen = rankTileShapes(nest, h200()).front().first;
+  EXPECT_TRUE(chosen.overlap);
+  EXPECT_EQ(chosen.warpgroups, 2);
+  EXPECT_FALSE(chosen.takesTurns);
+  nest.fold->depths[0] = nest.fold->widths[0] = TileColumns(128, 1);
+  chosen = rankTileShapes(nest, h200()).front().first;
+  EXPECT_FALSE(chosen.overlap);
+  EXPECT_EQ(chosen.warpgroups, 3);
+  EXPECT_TRUE(chosen.takesTurns);
 }
 
 TEST(TileShapes, RegistersOfARole) {
