@@ -450,7 +450,9 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
-  if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline); }))
+  // On a GPU fewer bits are for tensor cores.
+  NestTeller tellsSlow = options.architecture.empty() ? nullptr : tellsSlowOn(pipeline.gpu);
+  if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The rows of a sample are few.
   auto split = [](OpPassManager &pm) {

@@ -8,6 +8,7 @@
 #include "lib/Analysis/Passes.h"
 #include "lib/Conversion/DNFToONF/DNFToONF.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Conversion/ONFToDevice/GpuNests.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Precision/Passes.h"
@@ -33,7 +34,17 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createRemarkRecomputationPass());
 }
 
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
+NestTeller tellsSlowOn(std::string gpu) {
+  return [gpu](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
+    auto machine = loadGpuMachine(gpu);
+    if (!machine) // lifting refuses its name
+      return llvm::consumeError(machine.takeError()), std::string();
+    auto nests = kernel.getBody().getOps<onf::ForOp>();
+    return whyNoTiles(gpuNests(kernel)[std::distance(nests.begin(), llvm::find(nests, nest))], *machine);
+  };
+}
+
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0)
     pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom,
@@ -42,7 +53,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options) {
     AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
                                     precision.bf16, precision.table, precision.fewest};
     adapt.warns = precision.warns;
-    pm.addPass(createAdaptPrecisionPass(adapt));
+    pm.addPass(createAdaptPrecisionPass(adapt, tellsSlow));
   }
   if (options.lowRankFrom <= 0 && !options.spends)
     return;
@@ -71,7 +82,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  buildAdapted(pm, options);
+  buildAdapted(pm, options, tellsSlowOn(options.gpu));
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());
   pm.addPass(createFuseNestsPass());

@@ -8,6 +8,7 @@
 #define MOA_PIPELINES_PIPELINES_H
 
 #include "lib/Conversion/ONFToVector/Bf16Dots.h"
+#include "lib/Precision/Passes.h"
 #include <string>
 #include <vector>
 
@@ -69,8 +70,11 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Derivation of folds and addresses, onf-verify; remarks on what is computed
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following.
-void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Why a nest would run without tensor cores on a GPU, by name, architecture or the path of a description.
+NestTeller tellsSlowOn(std::string gpu);
+/// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following. What is written for
+/// fewer bits is left out where `tellsSlow`, if it is not null, says why it would run slowly.
+void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow = nullptr);
 /// Key intervals, dimension lifting by the cost model for this machine,
 /// onf-verify-lifting, onf-verify.
 void buildONFToLifted(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -125,7 +125,50 @@ void Adapter::addSizeCondition() {
   beside ? addPilot() : addOpen();
 }
 
-bool Adapter::plan(std::string &why) {
+bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
+
+/// Leaves out plans whose nests, written into a copy of the kernel, would run without the units that they are for.
+bool Adapter::keepFastPlans(std::string &why) {
+  if (!options.tellsSlow)
+    return true;
+  std::optional<ScopedDiagnosticHandler> silence(std::in_place, kernel.getContext(), [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
+  module->push_back(kernel->clone());
+  auto copy = *module->getOps<onf::KernelOp>().begin();
+  auto nests = kernel.getBody().getOps<onf::ForOp>();
+  size_t place = std::distance(nests.begin(), llvm::find(nests, nest));
+  Options plain = options;
+  plain.tellsSlow = nullptr;
+  plain.table.clear();
+  Adapter trial(copy, *std::next(copy.getBody().getOps<onf::ForOp>().begin(), place), plain);
+  std::string unused;
+  if (!trial.plan(unused))
+    llvm_unreachable("a copy of a nest has its plans");
+  trial.run();
+  llvm::SmallBitVector slow(plans.size());
+  for (auto written : copy.getBody().getOps<onf::ForOp>()) {
+    int64_t number = written.getChoice().value_or(0);
+    if (number < 1 || number > static_cast<int64_t>(plans.size()) || !storesResult(written))
+      continue;
+    std::string reason = options.tellsSlow(copy, written);
+    if (reason.empty())
+      continue;
+    slow.set(number - 1);
+    why += (why.empty() ? "" : "; ") + describe(number) + " would run slowly: " + reason;
+  }
+  silence.reset();
+  for (int number = slow.size() - 1; number >= 0; --number)
+    if (slow[number]) {
+      if (!plans[number].half)
+        carriers.clear();
+      plans.erase(plans.begin() + number);
+    }
+  if (slow.any() && !plans.empty())
+    nest.emitRemark("leaves out a plan: ") << why;
+  return !plans.empty();
+}
+
+bool Adapter::findPlans(std::string &why) {
   scores = findScores(nest, onDemand, kMostTerms);
   bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true, /*takesComponents=*/true);
   if (fits && isBound)
@@ -348,9 +391,10 @@ void Adapter::run() {
 namespace {
 struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> {
   using Base::Base;
+  NestTeller tellsSlow;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot};
+    Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot, tellsSlow};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, /*takesLeft=*/true, adapt)))
       signalPassFailure();
@@ -361,3 +405,9 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   }
 };
 } // namespace
+
+std::unique_ptr<Pass> moa::createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow) {
+  auto pass = std::make_unique<AdaptPrecision>(std::move(options));
+  pass->tellsSlow = std::move(tellsSlow);
+  return pass;
+}

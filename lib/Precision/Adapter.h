@@ -46,6 +46,8 @@ struct Options {
   /// Few rows and keys come first where an index in front of the rows has more multiply-adds than that.
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
+  /// Why a nest would run without the units that plans are for; empty where it would run with them. Null: not asked.
+  NestTeller tellsSlow;
 };
 
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
@@ -226,6 +228,8 @@ public:
   void run();
 
 private:
+  bool findPlans(std::string &why);
+  bool keepFastPlans(std::string &why);
   unsigned numPlans() const override { return plans.size(); }
   std::string describe(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;

@@ -7,10 +7,16 @@
 
 namespace moa {
 
+/// What there is to say of a nest of a kernel.
+using NestTeller = std::function<std::string(onf::KernelOp, onf::ForOp)>;
+
 #define GEN_PASS_DECL
 #include "lib/Precision/PrecisionPasses.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "lib/Precision/PrecisionPasses.h.inc"
+
+/// The same, and plans are left out whose nests would run slowly: where `tellsSlow` says why, and not nothing.
+std::unique_ptr<mlir::Pass> createAdaptPrecisionPass(AdaptPrecisionPassOptions options, NestTeller tellsSlow);
 
 /// On a kernel that accuracy was spent on: per result a list of texts, one for each choice.
 inline constexpr llvm::StringLiteral kSpentAttr = "moa.spent";

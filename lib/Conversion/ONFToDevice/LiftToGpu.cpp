@@ -25,6 +25,12 @@ static std::string whyNoShape(const GpuNest &nest, const GpuMachine &machine) {
   return reason;
 }
 
+std::string moa::whyNoTiles(const GpuNest &nest, const GpuMachine &machine) {
+  if (!nest.fold)
+    return nest.why;
+  return rankTileShapes(nest, machine).empty() ? whyNoShape(nest, machine) : std::string();
+}
+
 llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &machine,
                                         const Schedule *given) {
   std::vector<GpuNest> nests = gpuNests(kernel);
@@ -39,7 +45,7 @@ llvm::Expected<Schedule> moa::liftToGpu(onf::KernelOp kernel, const GpuMachine &
     if (tileShapeOf(lifted) || (isShared ? nest.lanes->serial.empty() : runsWithWarps(lifted)) ||
         (given && (nest.fold || nest.isProduct || nest.lanes || nest.columns)))
       continue;
-    std::string why = nest.fold ? whyNoShape(nest, machine) : nest.why;
+    std::string why = whyNoTiles(nest, machine);
     // A user of the default expects the tensor cores here.
     std::string how = isShared ? std::to_string(nest.lanes->lanes) + " lanes" : "one thread";
     if (!given && contractsNarrow(op))
