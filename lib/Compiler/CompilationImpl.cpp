@@ -451,7 +451,7 @@ ModuleOp Compilation::Impl::getAdapted() {
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
   // On a GPU fewer bits are for tensor cores.
-  NestTeller tellsSlow = options.architecture.empty() ? nullptr : tellsSlowOn(pipeline.gpu);
+  NestTeller tellsSlow = options.architecture.empty() ? nullptr : tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The rows of a sample are few.

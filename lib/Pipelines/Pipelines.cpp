@@ -13,6 +13,7 @@
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -34,13 +35,33 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createRemarkRecomputationPass());
 }
 
-NestTeller tellsSlowOn(std::string gpu) {
-  return [gpu](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
+/// Of the time of the nest as it is written, what a plan may take that is to pay: rounding and the sample take as much as
+/// they are allowed to of what it saves, and the model is off by some percent.
+static constexpr double kMostOfTime = 0.9;
+
+NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
+  return [gpu, wherePays](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
     auto machine = loadGpuMachine(gpu);
     if (!machine) // lifting refuses its name
       return llvm::consumeError(machine.takeError()), std::string();
-    auto nests = kernel.getBody().getOps<onf::ForOp>();
-    return whyNoTiles(gpuNests(kernel)[std::distance(nests.begin(), llvm::find(nests, nest))], *machine);
+    std::vector<GpuNest> described = gpuNests(kernel);
+    const GpuNest *plan = nullptr, *asWritten = nullptr;
+    for (auto [other, about] : llvm::zip_equal(kernel.getBody().getOps<onf::ForOp>(), described)) {
+      if (other == nest)
+        plan = &about;
+      else if (other.getChoices() == nest.getChoices() && other.getChoice() == 0)
+        asWritten = &about;
+    }
+    std::string why = whyNoTiles(*plan, *machine);
+    if (!why.empty() || !asWritten || !whyNoTiles(*asWritten, *machine).empty())
+      return why;
+    auto cost = [&](const GpuNest &of) { return rankTileShapes(of, *machine).front().second.perPair; };
+    double ratio = cost(*plan) / cost(*asWritten);
+    if (!wherePays || ratio <= kMostOfTime)
+      return why;
+    return llvm::formatv("it takes {0:f2} of the time of the nest as it is written, by the model of '{1}', and rounding comes "
+                         "on top",
+                         ratio, machine->name);
   };
 }
 
@@ -82,7 +103,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  buildAdapted(pm, options, tellsSlowOn(options.gpu));
+  buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());
   pm.addPass(createFuseNestsPass());
