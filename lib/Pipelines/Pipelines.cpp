@@ -59,9 +59,8 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
     double ratio = cost(*plan) / cost(*asWritten);
     if (!wherePays || ratio <= kMostOfTime)
       return why;
-    return llvm::formatv("it takes {0:f2} of the time of the nest as it is written, by the model of '{1}', and rounding comes "
-                         "on top",
-                         ratio, machine->name);
+    return "it takes " + llvm::formatv("{0:f2}", ratio).str() + " of the time of the nest as it is written, by the model of '" +
+           machine->name + "', and rounding comes on top";
   };
 }
 
