@@ -127,9 +127,10 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
 
-/// Leaves out plans whose nests, written into a copy of the kernel, would run without the units that they are for.
+/// Leaves out plans whose nests, written into a copy of the kernel, would run without the units that they are for. Where
+/// decisions are told or given all are kept, as they are then on every target: tables number them.
 bool Adapter::keepFastPlans(std::string &why) {
-  if (!options.tellsSlow)
+  if (!options.tellsSlow || options.decisions || !options.table.empty())
     return true;
   std::optional<ScopedDiagnosticHandler> silence(std::in_place, kernel.getContext(), [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
