@@ -450,8 +450,10 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
-  // On a GPU fewer bits are for tensor cores.
-  NestTeller tellsSlow = options.architecture.empty() ? nullptr : tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
+  // On a GPU fewer bits are for tensor cores, also where its code is interpreted.
+  NestTeller tellsSlow;
+  if (!options.architecture.empty() || options.plansForGpu)
+    tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The rows of a sample are few.

@@ -71,7 +71,8 @@ void buildMoAToDNF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// again.
 void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Why a nest that is written for a plan would run without tensor cores on a GPU, by name, architecture or the path of a
-/// description; with `wherePays` also why it would not be a tenth faster than as it is written, by the cost model.
+/// description; with `wherePays` also why it would not be a tenth faster than as it is written, or than a plan behind it,
+/// by the cost model.
 NestTeller tellsSlowOn(std::string gpu, bool wherePays);
 /// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following. What is written for
 /// fewer bits is left out where `tellsSlow`, if it is not null, says why it would run slowly.

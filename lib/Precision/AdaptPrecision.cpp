@@ -127,12 +127,13 @@ void Adapter::addSizeCondition() {
 
 bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
 
-/// Leaves out plans whose nests, written into a copy of the kernel, would run without the units that they are for. Where
-/// decisions are told or given all are kept, as they are then on every target: tables number them.
+/// Leaves out plans whose nests, written into a copy of the kernel, would run slowly. Where decisions are told or given all
+/// are kept, as they are then on every target: tables number them.
 bool Adapter::keepFastPlans(std::string &why) {
   if (!options.tellsSlow || options.decisions || !options.table.empty())
     return true;
-  std::optional<ScopedDiagnosticHandler> silence(std::in_place, kernel.getContext(), [](Diagnostic &) { return success(); });
+  std::optional<ScopedDiagnosticHandler> silence;
+  silence.emplace(kernel.getContext(), [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
   module->push_back(kernel->clone());
   auto copy = *module->getOps<onf::KernelOp>().begin();
@@ -146,18 +147,22 @@ bool Adapter::keepFastPlans(std::string &why) {
   if (!trial.plan(unused))
     llvm_unreachable("a copy of a nest has its plans");
   trial.run();
+  // Choices of a nest count on from the plans of passes before.
   llvm::SmallBitVector slow(plans.size());
+  SmallVector<std::string> reasons;
   for (auto written : copy.getBody().getOps<onf::ForOp>()) {
-    int64_t number = written.getChoice().value_or(0);
-    if (number < 1 || number > static_cast<int64_t>(plans.size()) || !storesResult(written))
+    int64_t number = static_cast<int64_t>(written.getChoice().value_or(0)) - trial.numEarlier;
+    if (written.getChoices() != trial.chosen.array || number < 1)
       continue;
     std::string reason = options.tellsSlow(copy, written);
     if (reason.empty())
       continue;
     slow.set(number - 1);
-    why += (why.empty() ? "" : "; ") + describe(number) + " would run slowly: " + reason;
+    reasons.push_back(describe(number) + " would run slowly: " + reason);
   }
   silence.reset();
+  if (slow.any())
+    why = llvm::join(reasons, "; ");
   for (int number = slow.size() - 1; number >= 0; --number)
     if (slow[number]) {
       if (!plans[number].half)
@@ -165,7 +170,7 @@ bool Adapter::keepFastPlans(std::string &why) {
       plans.erase(plans.begin() + number);
     }
   if (slow.any() && !plans.empty())
-    nest.emitRemark("leaves out a plan: ") << why;
+    nest.emitRemark("leaves out plans: ") << why;
   return !plans.empty();
 }
 

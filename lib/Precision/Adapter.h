@@ -46,7 +46,7 @@ struct Options {
   /// Few rows and keys come first where an index in front of the rows has more multiply-adds than that.
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
-  /// Why a nest would run without the units that plans are for; empty where it would run with them. Null: not asked.
+  /// Why a nest that is written for a plan would run slowly; empty where it would not. Null: not asked.
   NestTeller tellsSlow;
 };
 

@@ -254,12 +254,12 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
     os << "one thread per row, " << chooseThreads(nest, machine) << " threads per block\n";
     return text;
   }
-  os << "warpgroups keys stages   tensor special  issue shared   copy  chain exposed  "
+  os << "warpgroups keys stages overlap   tensor special  issue shared   copy  chain exposed  "
         "registers   bytes   cost\n";
   for (const auto &[shape, cost] : shapes) {
     TileNeeds needs = tileNeeds(*nest.fold, shape);
-    os << llvm::format("%10d %4d %6d %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
-                       int(shape.warpgroups), int(shape.keys), int(shape.stages), cost.tensor,
+    os << llvm::format("%10d %4d %6d %7s %8.0f %7.0f %6.0f %6.0f %6.0f %6.0f %7.0f %6d/%3d %7d %6.3f\n",
+                       int(shape.warpgroups), int(shape.keys), int(shape.stages), shape.overlap ? "yes" : "no", cost.tensor,
                        cost.special, cost.issue, cost.shared, cost.copy, cost.chain, cost.exposed,
                        int(needs.registers()), int(shape.consumerRegisters), int(needs.bytes()),
                        cost.perPair / shapes.front().second.perPair);

@@ -68,7 +68,7 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
   let description = [{
     `consumer` and `producer` are registers per thread of a warpgroup that computes
     and of the one that copies. `overlap`: the products of one tile are in flight
-    while the states of the next one are computed. `descending`: blocks of the last
+    while the states of the next one are computed; else they follow its own states. `descending`: blocks of the last
     rows come first. `group`: indices of the other axes go through the blocks of rows
     together, as many as have what they read per index of the fold in so many bytes;
     0: one after the other. `lazy`: a reference may fall behind by a factor of 2^lazy

