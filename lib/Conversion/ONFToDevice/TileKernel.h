@@ -316,6 +316,7 @@ private:
       llvm::function_ref<Values(mlir::ValueRange, mlir::ValueRange)> body);
   void hideStrides(ScalarCode &code, device::MapOp op);
   void hideConditions(ScalarCode &code, device::MapOp op);
+  void splitBranches(device::MapOp op);
   void moveToRows(ScalarCode &code, device::MapOp op);
   Values ifAny(ScalarCode &code, mlir::Value condition,
                mlir::ValueRange otherwise, llvm::function_ref<Values()> body);

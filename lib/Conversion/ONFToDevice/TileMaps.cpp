@@ -124,42 +124,129 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
   }
 }
 
-/// Moves what a map over a tile computes of its row alone, numbers and conditions, to a
-/// map over the rows in front of it.
-void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
-  Block &block = op.getBody().front();
-  unsigned count = op.getInputs().size();
-  auto isOfRow = [&](BlockArgument argument) {
-    unsigned number = argument.getArgNumber();
+namespace {
+/// What values of a map over a tile depend on: its row, the whole tile, or its element.
+class Dependence {
+public:
+  enum Kind { Uniform, Row, Element };
+
+  explicit Dependence(device::MapOp op) : op(op) {}
+
+  bool isOfRow(BlockArgument argument) {
+    unsigned number = argument.getArgNumber(), count = op.getInputs().size();
     return number < count
                ? cast<FragmentType>(op.getInputs()[number].getType()).getShape().size() == 1
                : number == count;
-  };
-  // Of the row, or the same for the whole tile.
-  llvm::SmallPtrSet<Operation *, 16> ofRow, uniform;
-  for (Operation &inner : block.without_terminator()) {
-    // Inputs do not change, so that what is read anyway may be read here.
-    if (inner.getNumRegions() != 0 || !(isPure(&inner) || isa<device::LoadOp>(inner)))
+  }
+
+  Kind of(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument)
+      return argument.getOwner() != &op.getBody().front() ? Uniform
+             : isOfRow(argument)                          ? Row
+                                                          : Element;
+    Operation *def = value.getDefiningOp();
+    return op->isProperAncestor(def) ? of(def) : Uniform;
+  }
+
+  /// Of what an operation has: what may not be computed once for a row is of the element.
+  Kind of(Operation *step) {
+    if (auto known = kinds.find(step); known != kinds.end())
+      return known->second;
+    Kind kind = Uniform;
+    auto join = [&](ValueRange operands) {
+      for (Value operand : operands)
+        kind = std::max(kind, of(operand));
+    };
+    join(step->getOperands());
+    // Inputs do not change, so that what is read anyway may be read once for all.
+    if (!isa<scf::IfOp, scf::YieldOp>(step) &&
+        (step->getNumRegions() != 0 || !(isPure(step) || isa<device::LoadOp>(step))))
+      kind = Element;
+    for (Region &region : step->getRegions())
+      for (Operation &inner : region.getOps())
+        kind = std::max(kind, of(&inner));
+    return kinds[step] = kind;
+  }
+
+private:
+  device::MapOp op;
+  llvm::DenseMap<Operation *, Kind> kinds;
+};
+} // namespace
+
+/// Whether registers of a map may have a value.
+static bool isNumber(Value value) { return isa<IntegerType, FloatType>(value.getType()); }
+
+/// Splits branches whose condition is not of the element: what they compute of the row
+/// alone goes to a branch of the same condition in front of them, where a load is as safe
+/// as it was, so that it may be computed once for the row.
+void TileKernel::splitBranches(device::MapOp op) {
+  SmallVector<scf::IfOp> branches;
+  op.walk([&](scf::IfOp branch) { branches.push_back(branch); }); // inner ones first
+  for (scf::IfOp branch : branches) {
+    Dependence dependence(op);
+    if (dependence.of(branch.getCondition()) == Dependence::Element ||
+        dependence.of(branch) != Dependence::Element)
       continue;
-    bool row = false, other = false;
-    for (Value operand : inner.getOperands()) {
-      auto argument = dyn_cast<BlockArgument>(operand);
-      Operation *def = operand.getDefiningOp();
-      if (argument && argument.getOwner() == &block)
-        (isOfRow(argument) ? row : other) = true;
-      else if (def && def->getBlock() == &block)
-        (ofRow.contains(def) ? row : other) |= !uniform.contains(def);
+    SmallVector<Operation *> moved;
+    for (Region &side : branch->getRegions())
+      for (Operation &inner : side.getOps())
+        if (!isa<scf::YieldOp>(inner) && dependence.of(&inner) != Dependence::Element)
+          moved.push_back(&inner);
+    auto stays = [&](Operation *user) {
+      return llvm::none_of(moved, [&](Operation *step) { return step->isAncestor(user); });
+    };
+    Values roots;
+    for (Operation *step : moved)
+      for (Value result : step->getResults())
+        if (dependence.of(step) == Dependence::Row && isNumber(result) &&
+            llvm::any_of(result.getUsers(), stays))
+          roots.push_back(result);
+    if (roots.empty())
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch);
+    auto front = scf::IfOp::create(b, branch.getLoc(), ValueRange(roots).getTypes(),
+                                   branch.getCondition(), true, true);
+    for (auto [from, to] : llvm::zip(branch->getRegions(), front->getRegions())) {
+      b.setInsertionPointToEnd(&to.front());
+      IRMapping copies;
+      for (Operation *step : moved)
+        if (step->getParentRegion() == &from)
+          b.clone(*step, copies);
+      Values values;
+      for (Value root : roots) {
+        Value copy = copies.lookupOrNull(root);
+        TypedAttr zero = b.getZeroAttr(root.getType());
+        values.push_back(copy ? copy : arith::ConstantOp::create(b, root.getLoc(), zero));
+      }
+      scf::YieldOp::create(b, branch.getLoc(), values);
     }
-    if (!other)
-      (row ? ofRow : uniform).insert(&inner);
+    for (auto [root, result] : llvm::zip(roots, front.getResults()))
+      root.replaceUsesWithIf(result, [&](OpOperand &use) { return stays(use.getOwner()); });
+    for (Operation *step : llvm::reverse(moved))
+      if (isOpTriviallyDead(step))
+        step->erase();
   }
+}
+
+/// Moves what a map over a tile computes of its row alone, numbers and conditions, to a
+/// map over the rows in front of it.
+void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
+  splitBranches(op);
+  Block &block = op.getBody().front();
+  unsigned count = op.getInputs().size();
+  Dependence dependence(op);
   Values roots;
-  for (Operation &inner : block) {
-    if (!ofRow.contains(&inner) || !isa<IntegerType, FloatType>(inner.getResult(0).getType()))
-      continue;
-    if (llvm::any_of(inner.getUsers(), [&](Operation *user) { return !ofRow.contains(user); }))
-      roots.push_back(inner.getResult(0));
-  }
+  auto isOfRow = [&](Operation *step) { return dependence.of(step) == Dependence::Row; };
+  auto staysHere = [&](Operation *user) {
+    return isa<device::YieldOp>(user) || !isOfRow(block.findAncestorOpInBlock(*user));
+  };
+  for (Operation &inner : block.without_terminator())
+    for (Value result : inner.getResults())
+      if (isOfRow(&inner) && isNumber(result) && llvm::any_of(result.getUsers(), staysHere))
+        roots.push_back(result);
   if (roots.empty())
     return;
   OpBuilder::InsertionGuard guard(b);
@@ -169,7 +256,7 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
   IRMapping copies;
   SmallVector<unsigned> numbers;
   for (unsigned k = 0; k != count; ++k)
-    if (isOfRow(block.getArgument(k)))
+    if (dependence.isOfRow(block.getArgument(k)))
       inputs.push_back(op.getInputs()[k]), numbers.push_back(k);
   for (Value root : roots)
     types.push_back(root.getType());
@@ -178,8 +265,8 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
     for (auto [number, value] : llvm::zip(numbers, in))
       copies.map(block.getArgument(number), value);
     copies.map(block.getArgument(count), at[0]);
-    for (Operation &inner : block)
-      if (ofRow.contains(&inner) || uniform.contains(&inner))
+    for (Operation &inner : block.without_terminator())
+      if (dependence.of(&inner) != Dependence::Element)
         b.clone(inner, copies);
     Values values;
     for (Value root : roots)
