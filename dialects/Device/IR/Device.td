@@ -178,8 +178,8 @@ def Device_StoreOp : Device_Op<"store"> {
 def Device_LoadRunOp : Device_Op<"load_run"> {
   let summary = "Adjacent elements of an array, as many as a private array has in a row";
   let description = [{
-    Element e of the buffer's row `at` becomes the element at offset + e·stride, for e < `count`; the
-    others keep what they hold. By accesses of up to 16 bytes where `stride` is 1, all elements of the row
+    Element e of the buffer's row `at` becomes the element at offset + e·stride, for e < `count`; what the
+    others hold afterwards is not said. By accesses of up to 16 bytes where `stride` is 1, all elements of the row
     are loaded and the first one is aligned to them, else one by one: the same bits.
 
         device.load_run %x[%i] stride %s count %n to %buffer[%c]

@@ -33,6 +33,8 @@ private:
     int value = -1, started = -1; // positions among the loop's arguments
     int rest = -1;                // what rounding took from a long sum
   };
+  GuardOp findGuard();
+  bool isAskedOnce(GuardOp guard);
   Values initialise();
   Value identity(AccOp acc, Type type) {
     return code.constant(getIdentityOf(acc, acc.getMonoid(), type));
@@ -455,11 +457,22 @@ Values FoldWriter::iterate(ValueRange args) {
       code.lanes->endStep();
     return next;
   };
-  auto guards = fold.getBody().front().getOps<GuardOp>();
-  if (guards.empty())
+  GuardOp guard = findGuard();
+  if (!guard || isAskedOnce(guard))
     return steps();
-  Value present = code.eval((*guards.begin()).getCondition());
-  return code.branch(present, args.getTypes(), steps, [&] { return Values(args); });
+  return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps, [&] { return Values(args); });
+}
+
+GuardOp FoldWriter::findGuard() {
+  auto guards = fold.getBody().front().getOps<GuardOp>();
+  return guards.empty() ? GuardOp() : *guards.begin();
+}
+
+/// Whether a guard is the same for all indices, and threads need not stay together: it is asked in front of the loop
+/// then, in which loads of several steps may be in flight together.
+bool FoldWriter::isAskedOnce(GuardOp guard) {
+  rows::Dependence deps;
+  return !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
 }
 
 void FoldWriter::run() {
@@ -474,11 +487,17 @@ void FoldWriter::run() {
   } else {
     if (code.lanes)
       code.lanes->enter(fold);
-    auto [lower, upper] = range();
-    finals = code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
-      code.bind(fold.getBody().getArgument(0), j);
-      return iterate(args);
-    });
+    auto all = [&] {
+      auto [lower, upper] = range();
+      return code.loop(lower, upper, inits, names, [&](Value j, ValueRange args) {
+        code.bind(fold.getBody().getArgument(0), j);
+        return iterate(args);
+      });
+    };
+    GuardOp guard = findGuard();
+    finals = guard && isAskedOnce(guard)
+                 ? code.branch(code.eval(guard.getCondition()), ValueRange(inits).getTypes(), all, [&] { return inits; })
+                 : all();
     if (code.lanes)
       code.lanes->leave();
   }

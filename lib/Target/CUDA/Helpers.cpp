@@ -60,22 +60,34 @@ DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
     {"read_awaited", R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
 template <class T> DEVICE auto read_awaited(const T *x, int64_t i) { asm volatile("" : "+l"(x)); return __ldg(x + i); }
 )"},
-    {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes.
+    {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
+// packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
+// through all of it without doing anything, and jump over a loop.
 template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
-  constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
-  struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
-  if (stride == 1 && count >= W && uintptr_t(from) % sizeof(Unit) == 0) {
-    UNROLL for (int u = 0; u < W / UNIT; ++u) {
+  constexpr int BYTES = W * sizeof(T), UNIT = BYTES < 16 ? BYTES : 16;
+  struct alignas(UNIT) Unit { uint32_t words[UNIT / 4]; };
+  uint32_t words[BYTES / 4];
+  if (stride == 1 && count >= W && uintptr_t(from) % UNIT == 0) {
+    UNROLL for (int u = 0; u < BYTES / UNIT; ++u) {
       const Unit unit = reinterpret_cast<const Unit *>(from)[u];
-      UNROLL for (int e = 0; e < UNIT; ++e) to[u * UNIT + e] = unit.x[e];
+      UNROLL for (int w = 0; w < UNIT / 4; ++w) words[u * (UNIT / 4) + w] = unit.words[w];
     }
   } else {
-    UNROLL for (int e = 0; e < W; ++e)
-      if (e < count) to[e] = from[e * stride];
+    int32_t again = 0;
+    do {
+      T single[W] = {};
+      UNROLL for (int e = 0; e < W; ++e)
+        if (e < count) single[e] = from[e * stride];
+      memcpy(words, single, BYTES);
+      asm volatile("" : "+r"(again));
+    } while (again != 0);
   }
+  UNROLL for (int w = 0; w < BYTES / 4; ++w) asm("" : "+r"(words[w]));
+  memcpy(to, words, BYTES);
 }
 )"},
-    {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once.
+    {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
+// the steps of serial folds, where the loop of load_run costs more than it saves.
 template <int STEP, class T, int R, int W>
 DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
@@ -107,8 +119,12 @@ template <class T, int W> DEVICE void store_run(const T (&from)[W], T *to, int64
       reinterpret_cast<Unit *>(to)[u] = unit;
     }
   } else {
-    UNROLL for (int e = 0; e < W; ++e)
-      if (e < count) to[e * stride] = from[e];
+    int32_t again = 0;
+    do {
+      UNROLL for (int e = 0; e < W; ++e)
+        if (e < count) to[e * stride] = from[e];
+      asm volatile("" : "+r"(again));
+    } while (again != 0);
   }
 }
 )"},
