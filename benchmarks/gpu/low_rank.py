@@ -117,7 +117,7 @@ def compare(directory, shape, name, rounds, kernels=False, causal=False):
             torch.cuda.synchronize()
         for x in p.key_averages():
             if x.device_time_total:
-                print(f"    {x.key[:40]:40s} {x.device_time_total / 1000:.3f} ms")
+                print(f"    {x.key.split(chr(40))[0]:24s} {x.device_time_total / 1000:.3f} ms")
     return statistics.median(times["dense"]), statistics.median(times["classes"])
 
 

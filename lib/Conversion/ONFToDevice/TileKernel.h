@@ -104,6 +104,7 @@ private:
   void whenTried(ScalarCode &code, mlir::Value condition, llvm::function_ref<void()> body);
   void emitRanges(const mlir::IRMapping &arrays);
   void clampLoads(ScalarCode &code);
+  int64_t findListRoom();
   void collectTiles(ScalarCode &code);
   mlir::Value listedTile(ScalarCode &code, mlir::Value position, std::optional<bool> masked);
 
@@ -394,6 +395,7 @@ private:
   bool hasFewValues = false; // the kernel being written has registers for addresses
   Range table; // a number per 16 rows and column; without array if there is none
   mlir::Value partialTiles, fullTiles, numListed, listedEnd;
+  int64_t listRoom = 0; // of each list
 };
 
 } // namespace moa::tiles

@@ -9,6 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "lib/Schedule/GpuMachine.h"
+#include "lib/Schedule/GpuSchedule.h"
 
 using namespace mlir;
 using namespace moa;
@@ -16,8 +18,8 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Tiles per block of keys that lists hold; those behind are all visited.
-static constexpr int64_t kRoom = 2048;
+/// Tiles that a list of a block holds at least, which schedules count with, and at most; those behind are all visited.
+static constexpr int64_t kRoom = 2048, kMostRoom = 4096;
 /// Threads per block of the kernel of ranges.
 static constexpr int64_t kRangeThreads = 32;
 
@@ -300,13 +302,33 @@ void TileKernel::clampLoads(ScalarCode &code) {
 // The lists of a block
 //===----------------------------------------------------------------------===//
 
+/// Tiles that a list holds: more than the least where the block has shared memory left that no other block beside it
+/// could use.
+int64_t TileKernel::findListRoom() {
+  static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
+  constexpr int64_t others = 2048; // numbers that the block keeps, bits and counts, and what a machine takes for itself
+  int64_t bytes = others, residents = residentBlocks(plan.shape, machine);
+  b.getBlock()->getParentOp()->walk([&](Operation *op) {
+    if (auto ring = dyn_cast<device::SharedOp>(op))
+      bytes += llvm::alignTo(ring.getType().getStages() * ring.getType().getStageBytes(), 1024);
+    else if (isa<device::BarriersOp>(op))
+      bytes += 1024; // to where the next ring starts
+  });
+  int64_t all = std::min(machine.shared / residents, machine.sharedPerBlock), room = kRoom;
+  while (room < kMostRoom && bytes + 2 * 2 * 2 * room <= all)
+    room *= 2;
+  return room;
+}
+
 /// The tiles to visit: first those of which something may be seen, in `partialTiles` and
 /// from `listedEnd` on, then those in `fullTiles`.
 void TileKernel::collectTiles(ScalarCode &code) {
   Value size = code.index(plan.shape.keys), keys = code.symbol(plan.fold.getExtent());
-  bool isShort = getConstantIntValue(keys) && *getConstantIntValue(keys) <= kRoom * plan.shape.keys;
-  Value room = arith::AddIOp::create(b, code.loc, firstTile, code.index(kRoom));
-  listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, room).getResult();
+  std::optional<int64_t> extent = getConstantIntValue(keys);
+  listRoom = extent && *extent <= kRoom * plan.shape.keys ? kRoom : findListRoom();
+  bool isShort = extent && *extent <= listRoom * plan.shape.keys;
+  Value end = arith::AddIOp::create(b, code.loc, firstTile, code.index(listRoom));
+  listedEnd = isShort ? endTile : arith::MinSIOp::create(b, code.named("listed_end"), endTile, end).getResult();
   Value all = statesRead ? hasAllRows(code) : Value();
   SmallVector<TileRange> found(ranges.size());
   if (!table.array) {
@@ -315,7 +337,7 @@ void TileKernel::collectTiles(ScalarCode &code) {
       if (term.ofRow)
         found[k] = loadRange(code, ranges[k], rowTile);
   }
-  Type list = device::MembersType::get(b.getContext(), kRoom), index = b.getIndexType();
+  Type list = device::MembersType::get(b.getContext(), listRoom), index = b.getIndexType();
   auto collect = device::CollectOp::create(b, code.loc, TypeRange{list, list}, TypeRange{index, index},
                                            firstTile, listedEnd);
   collect->setAttr("names", b.getStrArrayAttr({"partial_tiles", "full_tiles"}));
@@ -364,7 +386,7 @@ void TileKernel::collectTiles(ScalarCode &code) {
 
 /// The tile at a position of the lists.
 Value TileKernel::listedTile(ScalarCode &code, Value position, std::optional<bool> masked) {
-  Value most = code.index(kRoom - 1);
+  Value most = code.index(listRoom - 1);
   auto member = [&](Value list, Value place) -> Value {
     return device::MemberOp::create(b, code.named("tile"), b.getIndexType(), list,
                                     arith::MinSIOp::create(b, code.loc, place, most));
