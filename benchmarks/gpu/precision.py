@@ -68,7 +68,7 @@ def main():
                     torch.cuda.synchronize()
                 for x in p.key_averages():
                     if x.device_time_total:
-                        print(f"    {x.key.split("(")[0][-24:]:24s} {x.device_time_total / 1000:.3f} ms")
+                        print(f"    {x.key.split(chr(40))[0][-24:]:24s} {x.device_time_total / 1000:.3f} ms")
 
 
 if __name__ == "__main__":

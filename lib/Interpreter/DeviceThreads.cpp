@@ -506,11 +506,15 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
     }
     for (int64_t e = 0; e < runs * length && !failed(); ++e) {
       int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
-      if (column >= count[k].i)
+      size_t place = (row * runs * length + e) * width + k;
+      if (column >= count[k].i) {
+        if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
+          array->written[place] = 0; // what it holds is not said
         continue;
+      }
       if (!memory.isElement(address))
         return failAt(op, k, "a run reaches outside of its array: " + outside(address, memory));
-      element(k, memory, address, (row * runs * length + e) * width + k);
+      element(k, memory, address, place);
     }
   }
 }

@@ -68,7 +68,7 @@ static cl::opt<std::string>
              cl::cat(category));
 static moa::AccuracyOptions accuracy(category);
 static cl::list<std::string>
-    disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
+    disabled("disable-rule", cl::value_desc("name"),
              cl::desc("Leave a law or a rule out (for tests)"),
              cl::cat(category));
 static cl::opt<std::string>

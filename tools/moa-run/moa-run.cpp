@@ -85,7 +85,7 @@ static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),
                                               "moa-codegen --schedule=print writes it"),
                                      cl::cat(category));
 static cl::list<std::string>
-    disabled("disable-rule", cl::value_desc("name"), cl::Hidden,
+    disabled("disable-rule", cl::value_desc("name"),
              cl::desc("Leave a law or a rule out (for tests)"),
              cl::cat(category));
 
@@ -494,8 +494,6 @@ int main(int argc, char **argv) {
   options.plansForGpu = target == "device" || !calibrate.empty();
   if (Error error = accuracy.apply(options))
     return fail(toString(std::move(error)));
-  // It is what a GPU runs, unless few keys alone are asked for.
-  options.spendsAnywhere |= target == "device" && options.lowRankFrom <= 0;
   bool isAsked = options.decisions || options.lowRankFrom > 0 || accuracy.spend.getNumOccurrences() > 0;
   if (target == "reference" && (isAsked || !accuracy.plans.empty()))
     return fail("--decisions, --calibrate, --low-rank, --plans and --spend apply to compiled code and to --target=device; "

@@ -24,7 +24,10 @@ class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
       : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
-        accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {}
+        guard(rows::getGuard(fold)), accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
+    rows::Dependence deps;
+    isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
+  }
   void run();
 
 private:
@@ -33,8 +36,6 @@ private:
     int value = -1, started = -1; // positions among the loop's arguments
     int rest = -1;                // what rounding took from a long sum
   };
-  GuardOp findGuard();
-  bool isAskedOnce(GuardOp guard);
   Values initialise();
   Value identity(AccOp acc, Type type) {
     return code.constant(getIdentityOf(acc, acc.getMonoid(), type));
@@ -65,6 +66,10 @@ private:
   OpBuilder &b;
   FoldOp fold;
   bool isShared; // lanes have its indices between them
+  GuardOp guard;
+  /// The guard is the same for all indices, and threads need not stay together: it is asked in front of the loop, in
+  /// which loads of several steps may be in flight together then.
+  bool isAskedOnce;
   SmallVector<AccOp> accs;
   SmallVector<State> states;
   std::vector<std::string> names; // of the index and the values carried
@@ -457,22 +462,9 @@ Values FoldWriter::iterate(ValueRange args) {
       code.lanes->endStep();
     return next;
   };
-  GuardOp guard = findGuard();
-  if (!guard || isAskedOnce(guard))
+  if (!guard || isAskedOnce)
     return steps();
   return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps, [&] { return Values(args); });
-}
-
-GuardOp FoldWriter::findGuard() {
-  auto guards = fold.getBody().front().getOps<GuardOp>();
-  return guards.empty() ? GuardOp() : *guards.begin();
-}
-
-/// Whether a guard is the same for all indices, and threads need not stay together: it is asked in front of the loop
-/// then, in which loads of several steps may be in flight together.
-bool FoldWriter::isAskedOnce(GuardOp guard) {
-  rows::Dependence deps;
-  return !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
 }
 
 void FoldWriter::run() {
@@ -494,10 +486,9 @@ void FoldWriter::run() {
         return iterate(args);
       });
     };
-    GuardOp guard = findGuard();
-    finals = guard && isAskedOnce(guard)
-                 ? code.branch(code.eval(guard.getCondition()), ValueRange(inits).getTypes(), all, [&] { return inits; })
-                 : all();
+    finals = isAskedOnce ? code.branch(code.eval(guard.getCondition()), ValueRange(inits).getTypes(), all,
+                                       [&] { return inits; })
+                         : all();
     if (code.lanes)
       code.lanes->leave();
   }

@@ -125,12 +125,13 @@ void TileKernel::hideConditions(ScalarCode &code, device::MapOp op) {
 }
 
 namespace {
-/// What values of a map over a tile depend on: its row, the whole tile, or its element.
-class Dependence {
+/// What values of a map over a tile depend on: its row, the whole tile, or its element. Of operations with regions
+/// only branches, whose blocks have no arguments, are of anything but the element.
+class RowDependence {
 public:
   enum Kind { Uniform, Row, Element };
 
-  explicit Dependence(device::MapOp op) : op(op) {}
+  explicit RowDependence(device::MapOp op) : op(op) {}
 
   bool isOfRow(BlockArgument argument) {
     unsigned number = argument.getArgNumber(), count = op.getInputs().size();
@@ -185,14 +186,14 @@ void TileKernel::splitBranches(device::MapOp op) {
   SmallVector<scf::IfOp> branches;
   op.walk([&](scf::IfOp branch) { branches.push_back(branch); }); // inner ones first
   for (scf::IfOp branch : branches) {
-    Dependence dependence(op);
-    if (dependence.of(branch.getCondition()) == Dependence::Element ||
-        dependence.of(branch) != Dependence::Element)
+    RowDependence dependence(op);
+    if (dependence.of(branch.getCondition()) == RowDependence::Element ||
+        dependence.of(branch) != RowDependence::Element)
       continue;
     SmallVector<Operation *> moved;
     for (Region &side : branch->getRegions())
       for (Operation &inner : side.getOps())
-        if (!isa<scf::YieldOp>(inner) && dependence.of(&inner) != Dependence::Element)
+        if (!isa<scf::YieldOp>(inner) && dependence.of(&inner) != RowDependence::Element)
           moved.push_back(&inner);
     auto stays = [&](Operation *user) {
       return llvm::none_of(moved, [&](Operation *step) { return step->isAncestor(user); });
@@ -200,7 +201,7 @@ void TileKernel::splitBranches(device::MapOp op) {
     Values roots;
     for (Operation *step : moved)
       for (Value result : step->getResults())
-        if (dependence.of(step) == Dependence::Row && isNumber(result) &&
+        if (dependence.of(step) == RowDependence::Row && isNumber(result) &&
             llvm::any_of(result.getUsers(), stays))
           roots.push_back(result);
     if (roots.empty())
@@ -237,9 +238,9 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
   splitBranches(op);
   Block &block = op.getBody().front();
   unsigned count = op.getInputs().size();
-  Dependence dependence(op);
+  RowDependence dependence(op);
   Values roots;
-  auto isOfRow = [&](Operation *step) { return dependence.of(step) == Dependence::Row; };
+  auto isOfRow = [&](Operation *step) { return dependence.of(step) == RowDependence::Row; };
   auto staysHere = [&](Operation *user) {
     return isa<device::YieldOp>(user) || !isOfRow(block.findAncestorOpInBlock(*user));
   };
@@ -266,7 +267,7 @@ void TileKernel::moveToRows(ScalarCode &code, device::MapOp op) {
       copies.map(block.getArgument(number), value);
     copies.map(block.getArgument(count), at[0]);
     for (Operation &inner : block.without_terminator())
-      if (dependence.of(&inner) != Dependence::Element)
+      if (dependence.of(&inner) != RowDependence::Element)
         b.clone(inner, copies);
     Values values;
     for (Value root : roots)
