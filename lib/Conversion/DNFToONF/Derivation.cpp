@@ -341,6 +341,30 @@ Expr Derivation::valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisLis
   return exprs.op("arith.select", {normalise(present), value, zero}, value->type);
 }
 
+/// Whether an output compares floats of which one is computed from an extreme of floats. What is asked has expressions of
+/// its own: those of a derivation are ordered by when they are made.
+static bool readsComparedExtreme(dnf::OutputOp op) {
+  ExprContext exprs(op.getContext());
+  ExprImporter importer(exprs, op->getParentOfType<dnf::KernelOp>());
+  SmallVector<Expr> indices;
+  for (StringRef name : op.getNames().getAsValueRange<StringAttr>())
+    indices.push_back(exprs.index(exprs.freshIndex(name)));
+  auto [value, present] = importer.output(op, indices);
+  bool found = false;
+  auto visit = [&](Expr compare) {
+    if (found || !compare->isOp("arith.cmpf"))
+      return;
+    walk(compare, [&](Expr e) {
+      found |= e->kind == ExprKind::Reduce && isa<FloatType>(e->type) &&
+               (e->monoid == Monoid::max || e->monoid == Monoid::min);
+    });
+  };
+  walk(value, visit);
+  if (present)
+    walk(present, visit);
+  return found;
+}
+
 std::vector<NestPlan> Derivation::run() {
   ExprImporter importer(exprs, kernel);
   for (StringRef name : kernel.getResultNames().getAsValueRange<StringAttr>())
@@ -350,6 +374,7 @@ std::vector<NestPlan> Derivation::run() {
   llvm::sort(outputs, [](dnf::OutputOp a, dnf::OutputOp b) {
     return a.getResult() < b.getResult();
   });
+  comparesExtremes = llvm::any_of(outputs, readsComparedExtreme);
   for (dnf::OutputOp op : outputs) {
     AxisList domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))

@@ -193,6 +193,7 @@ private:
   dnf::KernelOp kernel;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
+  bool comparesExtremes = false; // of floats, anywhere in the kernel: their bits are to be those of an element
   llvm::SmallVector<int64_t> rowIds;
   llvm::SmallVector<Temporary> temporaries;
   llvm::DenseMap<Expr, Expr> withStored; // reductions and the same with temporaries in them

@@ -2,7 +2,6 @@
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace moa;
@@ -213,23 +212,11 @@ Expr Derivation::hoist(Expr e, int64_t j, Expr body, Expr present) {
   return value;
 }
 
-/// Whether a kernel compares floats that it computes, so that the bits of an extreme of such a number are to be those
-/// of one of its elements.
-static bool comparesFloats(dnf::KernelOp kernel) {
-  auto isConstant = [](Value x) { return x.getDefiningOp<arith::ConstantOp>() != nullptr; };
-  return kernel
-      .walk([&](arith::CmpFOp compare) {
-        return isConstant(compare.getLhs()) || isConstant(compare.getRhs()) ? WalkResult::advance()
-                                                                            : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
-
 /// R1 for maxima and minima: max_j (c + ξ) = c + max_j ξ, max_j (c − ξ) = c − min_j ξ and
 /// max_j σ·ξ = σ·max_j ξ for σ ≥ 0, for the parts free of j that read results over the
 /// range, and for constants beside them. A rounded sum or product is monotone in ξ, so that no bit changes where such
-/// a part is added or multiplied last. Others of a product leave where nothing is compared: (x·σ)·y and (x·y)·σ differ
-/// by roundings, and no element might equal the maximum. Over nothing the result stays the identity.
+/// a part is added or multiplied last. Others of a product leave where no extreme is compared: (x·σ)·y and (x·y)·σ
+/// differ by roundings, and no element might equal the maximum. Over nothing the result stays the identity.
 Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
   bool isExtreme = e->monoid == Monoid::max || e->monoid == Monoid::min;
   if (!enabled("R1") || !isExtreme || !isa<FloatType>(e->type))
@@ -258,7 +245,7 @@ Expr Derivation::hoistFromExtreme(Expr e, int64_t j, Expr body, Expr present) {
       value = exprs.op(*body->op, body->attributes, operands, body->type);
       break;
     }
-  } else if (comparesFloats(kernel)) {
+  } else if (comparesExtremes) {
     SmallVector<std::pair<Expr, unsigned>> last; // products and quotients, and which operand of them stays
     Expr rest = body;
     auto goes = [&](Expr factor) { return leaves(factor) && rules.isNonNegative(factor); };
