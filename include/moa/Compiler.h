@@ -349,7 +349,7 @@ public:
   /// agent per warpgroup and in the types of the machine; an error where the
   /// program breaks a rule of its level (a stage of shared memory used without a
   /// barrier that orders it, a wait that never ends, an element written twice, …).
-  /// `interleaving` picks the order in which the agents take turns, on which the
+  /// `interleaving` picks the order of blocks, and in which their agents take turns, on which the
   /// result of a correct program does not depend. `counts` receives the tiles that
   /// the program has visited.
   std::optional<std::vector<ReferenceArray>>

@@ -46,7 +46,10 @@ static void printScheduleLines(const Schedule &schedule, llvm::raw_ostream &os) 
        << pipeline.producerRegisters << " per thread that copies"
        << (pipeline.overlap ? "; products overlap the states of the next tile" : "")
        << (pipeline.holdsRows ? "; rows are held in registers" : "")
-       << (pipeline.takesTurns ? "; warpgroups take turns" : "") << "\n";
+       << (pipeline.takesTurns ? "; warpgroups take turns" : "");
+    if (pipeline.shares)
+      os << "; the last blocks are shared among " << pipeline.shares << " multiprocessors";
+    os << "\n";
   }
 }
 

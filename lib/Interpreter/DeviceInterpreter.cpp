@@ -2,6 +2,7 @@
 #include "lib/Interpreter/DeviceInterpreter.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Interpreter/DeviceAgent.h"
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -99,8 +100,19 @@ Error ProgramRunner::runKernel(device::KernelOp op) {
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
                      " blocks, the value of '" + op.getBlocks() + "'");
-  for (launch.block = 0; launch.block < *blocks && !launch.error; ++launch.block)
+  std::vector<int64_t> order(*blocks);
+  std::iota(order.begin(), order.end(), 0);
+  if (options.interleaving != 0) {
+    std::mt19937_64 random(options.interleaving);
+    for (size_t k = order.size(); k > 1; --k)
+      std::swap(order[k - 1], order[random() % k]);
+  }
+  for (int64_t block : order) {
+    if (launch.error)
+      break;
+    launch.block = block;
     runBlock(op);
+  }
   return launch.error ? makeError(*launch.error) : Error::success();
 }
 

@@ -25,8 +25,8 @@ struct DeviceCounts {
 };
 
 struct DeviceOptions {
-  /// The order in which the agents of a block and the copy engine take turns: 0 each
-  /// as far as it gets, another number a random order of its own. The result of a
+  /// The order in which the agents of a block and the copy engine take turns, and that of the blocks: 0 each
+  /// as far as it gets and by their numbers, another number random orders of its own. The result of a
   /// correct program does not depend on it.
   uint64_t interleaving = 0;
   /// Shared memory of a block; by default that of sm_90a.

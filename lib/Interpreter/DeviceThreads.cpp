@@ -260,6 +260,7 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
+      .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::LoadRunOp>([&](auto run) { return load(run), true; })
       .Case<device::StoreRunOp>([&](auto run) { return store(run), true; })
       .Case<device::ExchangeOp>([&](auto lanes) { return exchange(lanes), true; })
@@ -386,6 +387,37 @@ void Threads::load(device::LoadOp op) {
     out[k] = memory.load(at[k].i);
   }
   define(op.getResult(), Lanes(std::move(out)));
+}
+
+/// A counter that a kernel in front of this one has set.
+std::optional<int64_t> Threads::findCounter(Operation *op, Memory &memory, Value offset) {
+  Lanes at = get(offset, op);
+  if (failed())
+    return std::nullopt;
+  if (!at.isUniform())
+    return fail(op, "threads of one block have different counters"), std::nullopt;
+  if (!memory.isElement(at[0].i))
+    return failAt(op, 0, "counts outside of its array: " + outside(at[0].i, memory)), std::nullopt;
+  if (!memory.isWritten(at[0].i))
+    return fail(op, "counter " + Twine(at[0].i) + " of '" + memory.getName() + "' has not been set"), std::nullopt;
+  return at[0].i;
+}
+
+void Threads::count(device::SignalOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  auto at = findCounter(op, memory, op.getOffset());
+  if (!at)
+    return;
+  for (size_t k = 0; k < width; ++k)
+    if (!active[k])
+      return failAt(op, k, "does not signal with the others of its warp");
+  memory.set(*at, ofInt(memory.load(*at).i + int64_t(width / 32)));
+}
+
+void Threads::count(device::SignalsOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  if (auto at = findCounter(op, memory, op.getOffset()))
+    define(op.getResult(), Lanes(memory.load(*at)));
 }
 
 void Threads::store(device::StoreOp op) {

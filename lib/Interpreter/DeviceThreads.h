@@ -144,6 +144,9 @@ private:
   void approximate(mlir::Operation *op, double (*function)(double));
   void load(device::LoadOp op);
   void store(device::StoreOp op);
+  std::optional<int64_t> findCounter(mlir::Operation *op, Memory &memory, mlir::Value offset);
+  void count(device::SignalOp op);
+  void count(device::SignalsOp op);
   PrivateArray *getPrivate(mlir::Value value);
   std::vector<int64_t> placesOf(mlir::Operation *op, const PrivateArray &array,
                                 mlir::OperandRange operands);

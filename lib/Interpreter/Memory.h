@@ -30,6 +30,8 @@ public:
     cells[address] = cell;
     return ++marks[address];
   }
+  /// Changes an element that has been written.
+  void set(int64_t address, Cell cell) { cells[address] = cell; }
   /// The index of the element at an address, which is one of an element.
   std::vector<int64_t> indexOf(int64_t address) const;
   int64_t addressOf(llvm::ArrayRef<int64_t> index) const;

@@ -217,6 +217,9 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
       return;
     assignRegisters(shape, machine);
     shape.takesTurns = isNarrow && shape.warpgroups > 1;
+    // For the sake of a few percent no call needs a workspace that has none.
+    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && residentBlocks(shape, machine) == 1;
+    shape.shares = shares ? machine.multiprocessors : 0;
     if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))
       return llvm::consumeError(std::move(error));
     shapes.emplace_back(shape, tileCost(nest, shape, machine));

@@ -219,6 +219,8 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
   if (shape.groupBytes > 0 && !fold.canGroup)
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");
+  if (shape.shares > 0 && !fold.canShare)
+    return refuse(place + " asks for shares, but its blocks visit different indices, or carry what is neither f32 nor bool");
   if (shape.repairBound > fold.mostRepairBound)
     return refuse(place + " asks to put off repairs until a factor of 2^" +
                   llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +

@@ -96,6 +96,11 @@ struct TileFold {
   int64_t listBytes = 0;
   /// Whether there are outer indices to group.
   bool canGroup = false;
+  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same indices, and what they carry
+  /// is f32 or bool.
+  bool canShare = false;
+  /// Whether the call has a workspace in any case.
+  bool hasWorkspace = false;
   /// Largest bound of late repairs that the states and the operands' type allow, and
   /// the bound that is taken by default.
   int64_t mostRepairBound = 0, repairBound = 0;

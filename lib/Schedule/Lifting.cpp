@@ -242,7 +242,7 @@ LogicalResult moa::lift(onf::KernelOp kernel, const Schedule &schedule) {
       nest.setPipelineAttr(onf::PipelineAttr::get(context, p->consumerRegisters,
                                                   p->producerRegisters, p->overlap,
                                                   p->descending, p->groupBytes, p->repairBound,
-                                                  p->holdsRows, p->takesTurns));
+                                                  p->holdsRows, p->takesTurns, p->shares));
     for (auto [fold, axis] : llvm::zip(folds, lifted.folds))
       fold.setLiftAttr(axisAttr(context, axis));
   }

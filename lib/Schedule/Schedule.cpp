@@ -130,7 +130,7 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
     return refuse("expects an object 'pipeline'");
   if (llvm::Error error =
           checkKeys(*object,
-                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns"},
+                    {"consumer", "producer", "overlap", "order", "group", "lazy", "held", "turns", "shares"},
                     "'pipeline'"))
     return error;
   PipelineSchedule pipeline;
@@ -163,6 +163,11 @@ static llvm::Expected<PipelineSchedule> parsePipeline(const json::Value &value) 
   if (!turns && object->get("turns"))
     return refuse("expects true or false for 'turns' in 'pipeline'");
   pipeline.takesTurns = turns.value_or(false);
+  auto shares = object->getInteger("shares");
+  if (object->get("shares") && (!shares || *shares < 1 || *shares > maxFactor))
+    return refuse("expects an integer from 1 to " + llvm::Twine(maxFactor) + " for 'shares' in 'pipeline'" +
+                  (shares ? ", but got " + std::to_string(*shares) : std::string()));
+  pipeline.shares = shares.value_or(0);
   auto order = object->getString("order");
   if (!order || (*order != "ascending" && *order != "descending"))
     return refuse("expects \"ascending\" or \"descending\" for 'order' in 'pipeline'");
@@ -261,7 +266,10 @@ static void printPipeline(llvm::raw_ostream &os, const PipelineSchedule &pipelin
      << ", \"overlap\": " << (pipeline.overlap ? "true" : "false") << ", \"order\": \""
      << (pipeline.descending ? "descending" : "ascending")
      << "\", \"group\": " << pipeline.groupBytes << ", \"lazy\": " << pipeline.repairBound
-     << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true }" : " }");
+     << (pipeline.holdsRows ? ", \"held\": true" : "") << (pipeline.takesTurns ? ", \"turns\": true" : "");
+  if (pipeline.shares)
+    os << ", \"shares\": " << pipeline.shares;
+  os << " }";
 }
 
 std::string moa::printSchedule(const Schedule &schedule) {

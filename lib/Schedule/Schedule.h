@@ -62,6 +62,8 @@ struct PipelineSchedule {
   bool holdsRows = false;
   /// Whether the warpgroups start the scores of a tile one after the other.
   bool takesTurns = false;
+  /// Multiprocessors among which the blocks of a last round that does not fill them are shared (docs/Architecture.md); 0: none.
+  int64_t shares = 0;
 };
 
 struct NestSchedule {

@@ -141,7 +141,8 @@ def Device_LoadOp : Device_Op<"load"> {
   let description = [{
     `offset` counts elements from the array's first one. The address lies inside the array.
     Inputs do not change during a program, and of the workspace an element is read that an
-    earlier kernel has stored.
+    earlier kernel has stored, or another block in front of a signal that this one has seen
+    (`device.signal`).
 
         %0 = device.load %x[%i] : <[N], bf16> -> bf16
 
@@ -172,6 +173,37 @@ def Device_StoreOp : Device_Op<"store"> {
   let assemblyFormat = [{
     $value `,` $array `[` $offset `]` attr-dict `:` type($value) `,` type($array)
   }];
+  let hasVerifier = 1;
+}
+
+def Device_SignalOp : Device_Op<"signal"> {
+  let summary = "Adds one to a counter, behind everything that this warp has stored";
+  let description = [{
+    Once per warp, all of whose threads execute this together. Whoever reads the counter by `device.signals` and
+    finds this addition in it sees what the warp has stored before.
+
+        device.signal %done[%slot] : <[132], i32>
+
+    Constraints: the array is a parameter of the program (C1), of the workspace (C2), and of i32 (C3).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset);
+  let assemblyFormat = "$array `[` $offset `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
+}
+
+def Device_SignalsOp : Device_Op<"signals"> {
+  let summary = "How many warps have signalled so far";
+  let description = [{
+    The counter may change between two reads of it, also by different threads: `device.kept` gives all of a block the
+    same.
+
+        %n = device.signals %done[%slot] : <[132], i32>
+
+    Constraints: those of `device.signal` (C1 to C3).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$array `[` $offset `]` attr-dict `:` type($array)";
   let hasVerifier = 1;
 }
 

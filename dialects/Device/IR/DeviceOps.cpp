@@ -145,6 +145,19 @@ LogicalResult StoreOp::verify() {
                                       getArray().getType())));
 }
 
+/// A counter of signals.
+template <typename OpT> static LogicalResult verifyCounter(OpT op) {
+  auto program = op->template getParentOfType<ProgramOp>();
+  if (program && isa<BlockArgument>(op.getArray()) && !program.isWorkspace(op.getArray()))
+    return op.emitOpError("expects an array of the workspace (C2)");
+  if (failed(verifyParameter(op, op.getArray(), true, /*orWorkspace=*/true)))
+    return failure();
+  return verifyElement(op, IntegerType::get(op.getContext(), 32), op.getArray().getType());
+}
+
+LogicalResult SignalOp::verify() { return verifyCounter(*this); }
+LogicalResult SignalsOp::verify() { return verifyCounter(*this); }
+
 /// A run and the row of a private array that holds its elements.
 template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool hasStep = false) {
   MemRefType buffer = cast<MemRefType>(op.getBuffer().getType());

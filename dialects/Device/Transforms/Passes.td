@@ -15,7 +15,8 @@ def DeviceVerify : Pass<"device-verify"> {
     - D3: memory beside the arrays is private to a thread and of constant shape.
     - D4: every output has exactly one store, or one in each of several kernels that say,
         in `moa.chosen`, for which values of one array they run, each for another.
-    - D5: one kernel stores an array of the workspace, and only later ones load it.
+    - D5: one kernel stores an array of the workspace, and only later ones load it, or the same one where its blocks
+      signal (`device.signal`) and read signals.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];

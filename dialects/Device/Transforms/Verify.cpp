@@ -60,7 +60,17 @@ private:
     return arrays.size() == 1;
   }
 
-  /// One kernel stores the array, and only those behind it load it.
+  /// Whether blocks of a kernel pass something on to others.
+  static bool passesOn(KernelOp kernel) {
+    bool signals = false, reads = false;
+    kernel.walk([&](Operation *op) {
+      signals |= isa<SignalOp>(op);
+      reads |= isa<SignalsOp>(op);
+    });
+    return signals && reads;
+  }
+
+  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that read signals.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
     auto stores = [&](Operation *op) {
@@ -85,7 +95,8 @@ private:
       return failure();
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      if (!stores(user) && (!writer || !writer->isBeforeInBlock(kernel)))
+      bool isBehind = writer && (writer->isBeforeInBlock(kernel) || (writer == kernel && passesOn(kernel)));
+      if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
     }

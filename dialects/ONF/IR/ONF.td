@@ -75,12 +75,15 @@ def ONF_PipelineAttr : AttrDef<ONF_Dialect, "Pipeline"> {
     before the states are repaired; 0: they always are. `held`: a consumer reads its
     rows once and keeps them in registers. `turns`: a consumer starts the scores of a tile
     when the one before it has finished those of its own, so that one computes states
-    while products of the other run. Only `lazy` may change roundings.
+    while products of the other run. `shares`: of a grid of more blocks than so many, those of the last
+    round, which does not fill them, are done in two parts, the former in front of all other blocks;
+    0: none are. Only `lazy` may change roundings.
   }];
   let parameters = (ins "int64_t":$consumer, "int64_t":$producer, "bool":$overlap,
                         "bool":$descending, "int64_t":$group, "int64_t":$lazy,
                         DefaultValuedParameter<"bool", "false">:$held,
-                        DefaultValuedParameter<"bool", "false">:$turns);
+                        DefaultValuedParameter<"bool", "false">:$turns,
+                        DefaultValuedParameter<"int64_t", "0">:$shares);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

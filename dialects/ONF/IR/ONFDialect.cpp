@@ -89,7 +89,7 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t consumer, int64_t producer, bool, bool,
-                                   int64_t group, int64_t lazy, bool, bool) {
+                                   int64_t group, int64_t lazy, bool, bool, int64_t shares) {
   if (consumer < 1 || producer < 1)
     return emitError() << "expects registers per thread of at least 1 (C1), but got "
                        << consumer << " and " << producer;
@@ -97,6 +97,8 @@ LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects a group of at least 0 bytes (C2), but got " << group;
   if (lazy < 0)
     return emitError() << "expects a bound of repairs of at least 0 (C3), but got " << lazy;
+  if (shares < 0)
+    return emitError() << "expects shares among at least 0 multiprocessors (C4), but got " << shares;
   return success();
 }
 

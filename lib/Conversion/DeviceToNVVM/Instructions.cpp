@@ -194,6 +194,17 @@ void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc)
 
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
 
+void Instructions::signal(Value counter) {
+  assembly("{\n\t.reg .pred first;\n\t.reg .b32 lane;\n\tbar.warp.sync 0xffffffff;\n\tmov.u32 lane, %tid.x;\n\t"
+           "and.b32 lane, lane, 31;\n\tsetp.eq.u32 first, lane, 0;\n\t"
+           "@first red.release.gpu.global.add.s32 [$0], 1;\n\t}",
+           "l,~{memory}", counter, {});
+}
+
+Value Instructions::signals(Value counter) {
+  return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
+}
+
 void Instructions::wait(Value barrier, Value parity) {
   assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
            "mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n\t"

@@ -89,6 +89,10 @@ public:
   void initBarrier(mlir::Value address, int64_t arrivals);
   /// Makes initialised barriers known to the copy engine.
   void publishBarriers();
+  /// Adds one to a counter in global memory, once per warp, behind all that the warp has stored.
+  void signal(mlir::Value counter);
+  /// A counter of signals, 32 bits; behind it everything is seen that stands in front of those in it.
+  mlir::Value signals(mlir::Value counter);
   void wait(mlir::Value barrier, mlir::Value parity);
   /// Until every block of the launches before has ended, and what they wrote is seen.
   void awaitEarlierLaunches();

@@ -42,17 +42,12 @@ LLVM::LLVMFuncOp KernelEmitter::createFunction() {
   if (launch.sharedBytes)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(static_cast<int32_t>(launch.residents)));
-  auto program = cast<device::ProgramOp>(kernel->getParentOp());
   for (auto [k, array] : llvm::enumerate(launch.parameters.arrays)) {
-    Value argument = program.getBody().getArgument(array);
-    bool isStored = llvm::any_of(argument.getUsers(), [&](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
-    });
     // What an earlier launch writes must not be read as if it were constant: it changes until that is waited for.
     // Else no output overlaps another array: the host has checked it.
-    if (!launch.awaits(array))
+    if (launch.isAlone(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    if (!isStored)
+    if (!launch.writes(array))
       function.setArgAttr(k, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
   }
   auto descriptor = LLVM::LLVMArrayType::get(b.getI8Type(), 128);

@@ -47,6 +47,10 @@ void KernelEmitter::emit(Operation *op) {
       })
       .Case<device::LoadOp>([&](auto load) { emitLoad(load); })
       .Case<device::StoreOp>([&](auto store) { emitStore(store); })
+      .Case<device::SignalOp>([&](auto signal) { to.signal(address(signal.getArray(), signal.getOffset())); })
+      .Case<device::SignalsOp>([&](auto signals) {
+        scalars.map(signals.getResult(), to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
+      })
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,

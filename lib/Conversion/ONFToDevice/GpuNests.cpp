@@ -264,6 +264,15 @@ std::optional<int64_t> countVisited(const TilePlan &plan) {
   return most <= few ? std::optional(most) : std::nullopt;
 }
 
+/// Whether a block can leave a fold off and another one take it up (TileShares.cpp).
+bool canShare(const TilePlan &plan) {
+  bool isAlike = !plan.product && plan.priors.empty() && !plan.fold.getPieces() && !rows::getGuard(plan.fold);
+  return isAlike && llvm::all_of(rows::getAccs(plan.fold), [](AccOp acc) {
+    Type type = rows::getYielded(acc.getValue()).getType();
+    return type.isF32() || type.isInteger(1);
+  });
+}
+
 TileFold describe(TilePlan &plan) {
   TileFold fold;
   fold.extent = constantOf(plan.fold.getExtent());
@@ -308,6 +317,10 @@ TileFold describe(TilePlan &plan) {
   if (getResultElement(plan))
     fold.resultBytes = 2 * getResultColumns(plan);
   fold.canGroup = plan.nest.getExtents().size() > 1;
+  fold.canShare = canShare(plan);
+  auto kernel = plan.nest->getParentOfType<onf::KernelOp>();
+  for (unsigned array = 0; array != kernel.getBody().getNumArguments(); ++array)
+    fold.hasWorkspace |= kernel.isTemporary(array);
   if (canLag(plan)) {
     // Weights are rounded while they are off by so much; f16 ends at 2^16, f8E4M3FN at 448, and sums
     // in f32 at 2^128. In the former two only weights that are bounded themselves may be off.

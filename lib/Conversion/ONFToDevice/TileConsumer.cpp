@@ -168,8 +168,8 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
     clearUnseen(code, presence, first, stage);
   // What has been added is repaired, then the weights are rounded. In front of the
-  // first tile no state has started, so that all factors are the identity.
-  if (!isFirst)
+  // first tile no state has started, so that all factors are the identity, but where another block has.
+  if (!isFirst || share.states)
     repairSums(code, step);
   packWeights(code, step.next);
   if (multipliesAtOnce()) {
@@ -487,18 +487,21 @@ void TileKernel::consume(ScalarCode &code) {
         ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
   }
   contractPriors(code);
-  planRepairs();
   Running inits = initialise(code);
   for (auto [prior, sum] : llvm::zip_equal(plan.priors, priorSums))
     if (prior.joined)
       inits.sums[prior.carrier].sum = sum;
-  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, numTiles,
-                                     code.index(0));
+  Value start = firstOfShare(code);
+  inits = takeUp(code, inits, start);
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start);
   SmallVector<Type> types;
   for (Value init : inits.values())
     types.push_back(init.getType());
   Values finals = code.branch(some, types, [&] {
-    Value one = code.index(1), begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, one);
+    Value one = code.index(1), second = b.createOrFold<arith::AddIOp>(code.loc, start, one);
+    Value begin = b.createOrFold<arith::MaxSIOp>(code.loc, numMasked, second);
+    if (share.states)
+      begin = arith::MinSIOp::create(b, code.loc, begin, share.end);
     Running running = inits;
     for (auto [k, sum] : llvm::enumerate(running.sums))
       for (const rows::Factors &factors : plan.weights[k]) {
@@ -521,19 +524,27 @@ void TileKernel::consume(ScalarCode &code) {
       running = running.with(results);
     };
     // The first tile is a loop too: texts may then have the three as one.
-    run(code.index(0), one, std::nullopt);
-    run(one, begin, true);
-    run(begin, numTiles, false);
+    run(start, second, std::nullopt);
+    run(second, begin, true);
+    run(begin, share.end, false);
     if (!multipliesAtOnce()) {
-      Value last = arith::SubIOp::create(b, code.loc, numTiles, one);
+      Value last = arith::SubIOp::create(b, code.loc, share.end, one);
       startCarriers(code, last, running);
       finishCarriers(code, last, running);
     }
     return running.values();
   }, [&] { return inits.values(); });
-  Values results = conclude(code, inits.with(finals));
-  results.append(priorSums);
-  finish(code, results);
+  auto end = [&] {
+    Values results = conclude(code, inits.with(finals));
+    results.append(priorSums);
+    finish(code, results);
+    return Values();
+  };
+  if (!share.states)
+    return (void)end();
+  Value leaves = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::ne,
+                                       device::KeptOp::create(b, code.named("leaves"), share.leaves), code.index(0));
+  code.branch(leaves, {}, [&] { return leaveOff(code, inits.with(finals)), Values(); }, end);
 }
 
 } // namespace moa::tiles

@@ -86,6 +86,22 @@ private:
   void makeProductRings(ScalarCode &code);
   void produce(ScalarCode &code);
 
+  //===--- Blocks in two parts (TileShares.cpp) ---------------------------===//
+  /// Which part of a fold this block does; without `states`, all of it.
+  struct Share {
+    mlir::Value states, done; // arrays of the workspace: f32, and a counter, by slot
+    int64_t elements = 0;     // of a slot
+    mlir::Value parts, isFormer, isLatter, slot;
+    mlir::Value begin, end, leaves; // positions of tiles; whether states are left for another block, as 0 or 1
+  };
+  SymExpr countBlocks();
+  SymExpr countSharedBlocks();
+  void makeShares();
+  void emitClear(const mlir::IRMapping &arrays);
+  mlir::Value findBlock(ScalarCode &code);
+  void findShare(ScalarCode &code);
+  mlir::Value firstOfShare(ScalarCode &code);
+
   //===--- Lists of tiles (TileLists.cpp) ---------------------------------===//
   /// The numbers of one term of the guard: an array of the workspace over these axes of
   /// the nest and the tiles.
@@ -209,6 +225,12 @@ private:
     const Presence *presence; // null: every row sees every key
   };
   void consume(ScalarCode &code);
+  int64_t columnsOfShare(Over over);
+  llvm::SmallVector<Over> oversOf(const Running &running);
+  mlir::Value placeInShare(ScalarCode &code, mlir::Value slot, mlir::Value row, int64_t before, Over over,
+                           mlir::ValueRange at);
+  Running takeUp(ScalarCode &code, const Running &inits, mlir::Value begin);
+  void leaveOff(ScalarCode &code, const Running &running);
   void contractPriors(ScalarCode &code);
   Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, bool isFirst);
   void planRepairs();
@@ -388,6 +410,7 @@ private:
       rowBase; // of the block, clamped; of the warpgroup
   mlir::Value firstTile, endTile, firstFull, endFull; // tiles of keys
   mlir::Value numTiles, numMasked, warpgroup;
+  Share share;
   // Where lists say which tiles are visited.
   std::optional<TilePredicate> predicate;
   std::vector<Range> ranges; // of the predicate's terms

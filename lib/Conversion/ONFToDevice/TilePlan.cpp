@@ -510,6 +510,7 @@ std::optional<TilePlan> moa::planTiles(ForOp nest, std::string &why) {
   shape.repairBound = pipeline->getLazy();
   shape.holdsRows = pipeline->getHeld();
   shape.takesTurns = pipeline->getTurns();
+  shape.shares = pipeline->getShares();
   if (rows.getTile() != shape.rows() || keys->getTile() != shape.stages * shape.keys) {
     why = "its factors are not those of warpgroups and stages";
     return std::nullopt;

@@ -42,7 +42,7 @@ void TileKernel::bindBlock(ScalarCode &code) {
   auto nameOf = [&](unsigned axis) {
     return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
   };
-  Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
+  Value block = findBlock(code);
   Value count = code.symbol(tiles()), tile, rest;
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
@@ -340,7 +340,7 @@ void TileKernel::produce(ScalarCode &code) {
     copy(code, operand, firstRow, ring, code.index(0));
   for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
     copy(code, prior.right, code.index(0), ring, code.index(0));
-  code.loop(code.index(0), numTiles, "n", [&](Value n) {
+  code.loop(firstOfShare(code), share.end, "n", [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
@@ -403,9 +403,11 @@ LogicalResult TileKernel::run() {
       emitTable(arrays);
   }
   std::string name = program.getSymName().str() + "_" + std::to_string(number);
-  SymExpr blocks = *SymExpr::parse(tiles());
-  for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
-    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  planRepairs();
+  makeShares();
+  if (share.states)
+    emitClear(arrays);
+  SymExpr blocks = share.states ? countBlocks() + countSharedBlocks() : countBlocks();
   int64_t threads = plan.shape.threads();
   auto kernel =
       device::KernelOp::create(b, plan.nest.getLoc(), name, blocks.str(), threads);
@@ -480,6 +482,7 @@ LogicalResult TileKernel::run() {
   if (chosen && predicate) // no tile is asked for where nobody has written about it
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
+  findShare(code);
   // A block whose nest is not chosen ends before it has set up anything, but for warpgroups that take turns: ptxas orders
   // what they do between two barriers in another way then, which takes a fifth longer.
   bool ends = chosen && !plan.shape.takesTurns;

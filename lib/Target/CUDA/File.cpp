@@ -109,7 +109,9 @@ static std::string printHostFunctions(const std::string &callers, bool ofOthers)
   std::string text;
   for (const HostFunction &function : llvm::reverse(kHostFunctions)) {
     std::string call = function.name;
-    if (names(text, call) || names(callers, call))
+    llvm::SmallVector<llvm::StringRef, 2> calls;
+    llvm::StringRef(call).split(calls, ' ');
+    if (llvm::any_of(calls, [&](llvm::StringRef one) { return names(text, one.str()) || names(callers, one.str()); }))
       text = (ofOthers && call == "describe_tiles" ? describeAnyTiles(function.text) : function.text) + text;
   }
   return text;

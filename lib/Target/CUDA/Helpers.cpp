@@ -60,6 +60,19 @@ DEVICE float opaque(float x) { asm volatile("" : "+f"(x)); return x; }
     {"read_awaited", R"(// An element that an earlier launch has written. Its address is known from here on, behind the wait for that launch.
 template <class T> DEVICE auto read_awaited(const T *x, int64_t i) { asm volatile("" : "+l"(x)); return __ldg(x + i); }
 )"},
+    {"signal", R"(// Adds one to a counter, behind everything that this warp has stored.
+DEVICE void signal(int32_t *counter) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+}
+)"},
+    {"signals", R"(// A counter. Behind it everything is seen that warps have stored whose signals are in it.
+DEVICE int64_t signals(const int32_t *counter) {
+  int32_t count;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+  return count;
+}
+)"},
     {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
 // packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
 // through all of it without doing anything, and jump over a loop.

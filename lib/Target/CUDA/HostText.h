@@ -29,7 +29,7 @@ enum { MOA_OK = 0,
 )moa";
 
 /// A function of the host code; one without a name is always there, another where
-/// what follows it names it.
+/// what follows it names it, or one of its names.
 struct HostFunction {
   const char *name, *text;
 };
@@ -54,7 +54,7 @@ struct Checked { // an integer that remembers overflow and division by zero
   [[maybe_unused]] friend Checked operator*(Checked a, Checked b) { return {__int128(a.value) * b.value, a, b}; }
 };
 )moa"},
-    {"-Checked(", R"moa(Checked operator-(Checked a) { return 0 - a; }
+    {"-Checked( -floor_div( -floor_mod(", R"moa(Checked operator-(Checked a) { return 0 - a; }
 )moa"},
     {"floor_div", R"moa(Checked floor_div(Checked a, Checked b) {
   if (b.value == 0) return Checked(0, a.code ? a.code : b.code ? b.code : MOA_CONSTRAINT);

@@ -236,6 +236,8 @@ void KernelPrinter::printFrom(Operation *op) {
   }
 }
 
+static unsigned getNumber(Value array) { return cast<BlockArgument>(array).getArgNumber(); }
+
 void KernelPrinter::printStatement(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
       .Case<scf::ForOp>([&](auto loop) { printLoops(loop); })
@@ -262,6 +264,16 @@ void KernelPrinter::printStatement(Operation &op) {
       .Case<device::StoreOp>([&](auto store) {
         write(access(store.getArray(), store.getOffset()) + " = " +
               value(store.getValue()).text + ";");
+      })
+      .Case<device::SignalOp>([&](auto signal) {
+        helpers.insert("signal");
+        writeCall("signal(" + names.of(getNumber(signal.getArray())) + " + " + value(signal.getOffset()).at(Expr::sum + 1) + ")");
+      })
+      .Case<device::SignalsOp>([&](auto signals) {
+        helpers.insert("signals");
+        define(op, {"signals(" + names.of(getNumber(signals.getArray())) + " + " +
+                    value(signals.getOffset()).at(Expr::sum + 1) + ")"},
+               /*mayInline=*/false);
       })
       .Case<device::LoadRunOp>([&](auto load) {
         helpers.insert(load.getStep() ? "load_runs" : "load_run");
@@ -422,14 +434,9 @@ std::string KernelPrinter::printSignature() {
   auto typeOf = [&](unsigned number) {
     return cast<ArrayType>(program.getBody().getArgument(number).getType()).getElementType();
   };
-  auto isRead = [&](unsigned number) {
-    return llvm::none_of(program.getBody().getArgument(number).getUsers(), [&](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
-    });
-  };
   for (unsigned number : launch.parameters.arrays)
-    words.push_back((isRead(number) ? "const " : "") + getStorageType(typeOf(number)).str() +
-                    (launch.awaits(number) ? " *" : " *__restrict__ ") + names.of(number));
+    words.push_back((launch.writes(number) ? "" : "const ") + getStorageType(typeOf(number)).str() +
+                    (launch.isAlone(number) ? " *__restrict__ " : " *") + names.of(number));
   for (const gpu::TensorMap &map : launch.parameters.maps)
     words.push_back("const __grid_constant__ CUtensorMap " + map.name);
   for (unsigned number : launch.parameters.scalars)

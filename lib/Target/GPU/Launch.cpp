@@ -61,7 +61,7 @@ void Collector::place(Operation *op) {
 
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp>(
+      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>(
@@ -108,11 +108,16 @@ Launch Collector::run() {
   launch.follows = *program.getBody().getOps<device::KernelOp>().begin() != kernel;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
   for (BlockArgument array : program.getBody().getArguments()) {
-    bool isWritten = llvm::any_of(array.getUsers(), [&](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp>(user) && kernel->isAncestor(user);
-    });
+    auto isUsedBy = [&](auto isOne) {
+      return llvm::any_of(array.getUsers(), [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
+    };
+    bool isWritten = isUsedBy([](Operation *user) { return isa<device::StoreOp, device::StoreRunOp, device::SignalOp>(user); });
     if (launch.follows && !isWritten && !program.isInput(array))
       launch.awaited.push_back(array.getArgNumber());
+    if (isWritten)
+      launch.written.push_back(array.getArgNumber());
+    if (isWritten && isUsedBy([](Operation *user) { return isa<device::LoadOp, device::LoadRunOp, device::SignalsOp>(user); }))
+      launch.exchanged.push_back(array.getArgNumber());
   }
   if (clears) {
     launch.clearWords = llvm::alignTo(launch.sharedBytes, 16);

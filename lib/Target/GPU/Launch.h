@@ -46,6 +46,11 @@ struct Launch {
   /// are constant behind it.
   llvm::SmallVector<unsigned> awaited;
   bool awaits(unsigned array) const { return llvm::is_contained(awaited, array); }
+  /// Arrays that this kernel writes, and those of them that it also reads: other blocks write them meanwhile.
+  llvm::SmallVector<unsigned> written, exchanged;
+  bool writes(unsigned array) const { return llvm::is_contained(written, array); }
+  /// Whether nothing else changes an array while this kernel runs.
+  bool isAlone(unsigned array) const { return !awaits(array) && !llvm::is_contained(exchanged, array); }
   /// It need not be launched but where x > y for each of these (onf::kRunsAttr).
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers a multiprocessor has together, where roles divide them.

@@ -171,3 +171,46 @@ device.program @d5_order attributes {symbols = ["N"], requires = [], arg_names =
     device.store %v, %w[%i] : i64, !moa.array<[N], i64>
   }
 }
+
+// -----
+
+// Blocks that signal pass on to others of the same kernel what they have stored.
+device.program @d5_signals attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>], workspace_names = ["w", "c"], workspace_types = [!moa.array<[N], i64>, !moa.array<[1], i32>]} {
+^bb0(%y: !moa.array<[N], i64>, %w: !moa.array<[N], i64>, %c: !moa.array<[1], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %c[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @k blocks "N" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : index
+    %v = arith.constant 1 : i64
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+    device.signal %c[%zero] : !moa.array<[1], i32>
+    %n = device.signals %c[%zero] : !moa.array<[1], i32>
+    %u = device.load %w[%n] : !moa.array<[N], i64> -> i64
+    device.store %u, %y[%i] : i64, !moa.array<[N], i64>
+  }
+}
+
+// -----
+
+device.program @d5_no_signals attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>], workspace_names = ["w", "c"], workspace_types = [!moa.array<[N], i64>, !moa.array<[1], i32>]} {
+^bb0(%y: !moa.array<[N], i64>, %w: !moa.array<[N], i64>, %c: !moa.array<[1], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %c[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @k blocks "N" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : index
+    %v = arith.constant 1 : i64
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+    device.signal %c[%zero] : !moa.array<[1], i32>
+    // expected-error @below {{expects an earlier kernel to store array 'w' of the workspace (D5)}}
+    %u = device.load %w[%i] : !moa.array<[N], i64> -> i64
+    device.store %u, %y[%i] : i64, !moa.array<[N], i64>
+  }
+}

@@ -109,3 +109,25 @@ func.func private @members_none(!device.members<0>)
 
 // expected-error @below {{expects room for 1 to 65536 indices (C1), but got 65537}}
 func.func private @members_many(!device.members<65537>)
+
+// -----
+
+device.program @signal_c2 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i32>]} {
+^bb0(%y: !moa.array<[N], i32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects an array of the workspace (C2)}}
+    device.signal %y[%i] : !moa.array<[N], i32>
+  }
+}
+
+// -----
+
+device.program @signals_c3 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i32>, %w: !moa.array<[N], i64>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{expects the array's element type 'i64' (C3), but got 'i32'}}
+    %n = device.signals %w[%i] : !moa.array<[N], i64>
+  }
+}

@@ -75,6 +75,9 @@ class Schedules(mt.KernelTest):
                     if schedules.is_exact(edit):
                         exact += 1
                         self.assert_same_bits(stored, default, what)
+                    if name in schedules.SAME:
+                        same = kernel(example, settings, schedules.SAME[name])
+                        self.assert_same_bits(stored, same.run(inputs, {"O": expected["O"].shape}), what)
         self.assertGreater(exact, len(SIZES) * 5)
 
 

@@ -13,7 +13,9 @@ REGISTERS = {1: (256, 40), 2: (240, 24), 3: (160, 32), 4: (112, 32)}
 # What leaves every element's operations as they are: in which order blocks run,
 # how far copies run ahead, what is in flight, who has which registers, how many
 # rows share a block where none is computed with another.
-EXACT = {"stage", "overlap", "order", "group", "consumer", "producer", "thread"}
+EXACT = {"stage", "overlap", "order", "group", "consumer", "producer", "thread", "shares"}
+# Edits that leave every element's operations as those of other edits have them.
+SAME = {"shares": "keys-32", "shares-serial": "keys-32"}
 
 # (example, settings): names of schedules and their edits.
 CASES = {
@@ -24,6 +26,8 @@ CASES = {
         "keys-32": {"shared": 32},
         "keys-64": {"shared": 64},
         "keys-256": {"warpgroup": 1, "shared": 256},
+        "shares": {"shared": 32, "shares": 7},
+        "shares-serial": {"shared": 32, "overlap": False, "shares": 14},
         "one-stage": {"stage": 1, "overlap": False},
         "three-stages": {"stage": 3},
         "serial": {"overlap": False},
@@ -72,7 +76,7 @@ def edited(schedule, edits):
         consumer, producer = REGISTERS[edits["warpgroup"]]
         edits = {"consumer": consumer, "producer": producer, **edits}
     for key, value in edits.items():
-        place = next(p for p in places if key in p)
+        place = next((p for p in places if key in p), places[-1])
         place[key] = value
     return schedule
 

@@ -191,6 +191,19 @@ TEST(TileShapes, ThreeWarpgroupsForBytes) {
   EXPECT_TRUE(chosen.takesTurns);
 }
 
+// A last round is shared where blocks are alike, the call has a workspace, and each has a multiprocessor for itself.
+TEST(TileShapes, SharesOfALastRound) {
+  GpuNest nest = weightedSum(128, 128);
+  auto shares = [&] { return rankTileShapes(nest, h200()).front().first.shares; };
+  EXPECT_EQ(shares(), 0);
+  nest.fold->canShare = true;
+  EXPECT_EQ(shares(), 0);
+  nest.fold->hasWorkspace = true;
+  EXPECT_EQ(shares(), 132);
+  nest.fold->canShare = false;
+  EXPECT_EQ(shares(), 0);
+}
+
 TEST(TileShapes, RegistersOfARole) {
   auto registers = [](int64_t warpgroups) {
     TileShape shape = shapeOf(warpgroups, 64);
@@ -260,6 +273,9 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   shape = shapeOf(2, 128);
   shape.repairBound = fold.mostRepairBound + 1;
   expect(shape, "factor of 2^65, but this fold allows exponents up to 64");
+  shape = shapeOf(2, 128);
+  shape.shares = 132;
+  expect(shape, "asks for shares, but its blocks visit different indices, or carry what is neither f32 nor bool");
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,243 @@
+//===- TileShares.cpp - blocks of a last round, in two parts ---------------===//
+//
+// A grid of T blocks, each of which has a multiprocessor for itself, takes ⌈T/S⌉ rounds on S of
+// them, and in the last one T mod S = r blocks run while the others wait. Where all blocks visit
+// the same indices, a fold can be left off at any of them and taken up by another block, which gets
+// its states: the same operations in the same order, so that results have the same bits. So each of
+// the r last blocks is done in two parts of f and 1 − f of its range. The former start the grid, r
+// of them beside the first of all other blocks; the latter end it. With n = ⌈r/(S − r)⌉ and
+// f = n/(n + 1) the r multiprocessors that had a former part have done ⌊T/S⌋ + f rounds when the
+// other S − r have done n latter parts each, which take n·(1 − f) = f: the end of all.
+//
+// A latter part waits for nothing: where its former part is not done (blocks usually start in the
+// order of their numbers, which nobody promises), it does all of the range itself.
+//
+// That a processor's share of the work may begin and end inside of a tile is an idea of Stream-K
+// (Osama et al., PPoPP 2023), whose parts add up their sums in the end; here one part goes on from
+// what the other left, as bits must not depend on how many heads a call has.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/ONFToDevice/TileKernel.h"
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace moa::tiles {
+
+/// Tiles of the fold from which on a part is worth what its states cost, some microseconds.
+static constexpr int64_t kLeastTiles = 16;
+/// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which must not be less than one
+/// in so many.
+static constexpr int64_t kMostParts = 100;
+/// Threads of the kernel that clears the counters.
+static constexpr int64_t kClearThreads = 128;
+
+SymExpr TileKernel::countBlocks() {
+  SymExpr blocks = *SymExpr::parse(tiles());
+  for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
+    blocks = *SymExpr::parse(extent(axis)) * blocks;
+  return blocks;
+}
+
+/// The columns of what is carried, as it is stored.
+int64_t TileKernel::columnsOfShare(Over over) {
+  if (over.kind == Over::Tile)
+    return over.columns;
+  return typeOver(Over::parts(), b.getF32Type()).getShape()[1];
+}
+
+/// Of each value that is carried from tile to tile, what it is over.
+SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
+  SmallVector<Over> overs;
+  for (const Running::Scalar &scalar : running.scalars) {
+    if (scalar.reference)
+      overs.push_back(Over::rows());
+    overs.push_back(Over::parts());
+  }
+  for (Value started : running.started)
+    if (started)
+      overs.push_back(Over::rows());
+  for (const Running::Sum &sum : running.sums)
+    overs.push_back(Over::tile(cast<FragmentType>(sum.sum.getType()).getShape()[1]));
+  return overs;
+}
+
+/// The arrays of the workspace: what former parts leave, and how many of their warps have.
+void TileKernel::makeShares() {
+  std::optional<int64_t> keys = SymExpr::parse(plan.fold.getExtent())->getConstant();
+  if (plan.shape.shares == 0 || (keys && *keys < kLeastTiles * plan.shape.keys))
+    return;
+  int64_t columns = 0, parts = columnsOfShare(Over::parts());
+  for (unsigned k = 0; k != plan.folded.scalars.size(); ++k)
+    columns += (isReference[k] ? 2 : 1) * parts;
+  for (const Repair &repair : repairs)
+    columns += repair.needsStarted ? parts : 0;
+  for (const Carrier &carrier : plan.folded.carriers)
+    columns += padded(carrier.extents[0]);
+  SymExpr slots(plan.shape.shares);
+  share.elements = plan.shape.rows() * columns;
+  share.states = program.addWorkspace(
+      freshName("left_off"), ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
+  share.done =
+      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {slots}, b.getI32Type()));
+}
+
+/// Of a last round that is shared, the blocks; else none.
+SymExpr TileKernel::countSharedBlocks() {
+  SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
+  SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
+  SymExpr parts = SymExpr::floorDiv(slots - one, slots - rest) + one;
+  // Not 0 where there are a full round, keys enough and enough to save; ⌊2x/(x + 1)⌋ is 1 then.
+  SymExpr some = rounds *
+                 SymExpr::floorDiv(*SymExpr::parse(plan.fold.getExtent()), SymExpr(kLeastTiles * plan.shape.keys)) *
+                 SymExpr::floorDiv(SymExpr(kMostParts), (rounds + one) * parts);
+  return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
+}
+
+/// Counters start at 0 with every call.
+void TileKernel::emitClear(const IRMapping &arrays) {
+  OpBuilder::InsertionGuard guard(b);
+  std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
+  int64_t blocks = (plan.shape.shares + kClearThreads - 1) / kClearThreads;
+  auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
+  ScalarCode code(b, arrays);
+  code.loc = plan.nest.getLoc();
+  Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
+  Value thread = device::ThreadOp::create(b, code.loc, b.getIndexType());
+  Value slot = arith::AddIOp::create(b, code.named("slot"),
+                                     arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
+  Value exists =
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(plan.shape.shares));
+  code.when(exists, [&] {
+    device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), share.done, slot);
+  });
+}
+
+/// The number of this block's tile of rows, of all blocks without parts.
+Value TileKernel::findBlock(ScalarCode &code) {
+  Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
+  if (!share.states)
+    return block;
+  auto less = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, x, y);
+  };
+  auto minus = [&](Value x, Value y, StringRef name) -> Value {
+    return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
+  };
+  Value all = code.symbol(countBlocks().str()), slots = code.index(plan.shape.shares);
+  Value keys = code.symbol(plan.fold.getExtent());
+  auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
+  Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
+  // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
+  share.parts = narrow(code, arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1),
+                                                    narrow(code, minus(slots, rest, ""))));
+  Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
+  Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one),
+                                     arith::AddIOp::create(b, code.loc, share.parts, one));
+  Value isFew = either(either(less(all, slots), less(keys, code.index(kLeastTiles * plan.shape.keys))),
+                       less(code.index(kMostParts), gain));
+  Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+  share.isFormer = less(block, shared);
+  share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
+  share.slot = narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
+  Value front = minus(all, shared, "");
+  return narrow(code, arith::SelectOp::create(b, code.named("number"), share.isFormer,
+                                              arith::AddIOp::create(b, code.loc, front, block),
+                                              minus(block, shared, "")));
+}
+
+/// Where this block begins and ends. Rings and turns count tiles from the first on, so that a part is a multiple of what
+/// brings all of their phases back.
+void TileKernel::findShare(ScalarCode &code) {
+  share.begin = code.index(0);
+  share.end = numTiles;
+  if (!share.states)
+    return;
+  Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
+  auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
+  auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
+  Value whole = divide(times(numTiles, share.parts), arith::AddIOp::create(b, code.loc, share.parts, one));
+  Value cut = narrow(code, times(divide(whole, unit), unit));
+  Value signals = code.branch(share.isLatter, {b.getIndexType()}, [&] {
+    return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
+  }, [&] { return Values{zero}; })[0];
+  Value isThere = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals,
+                                        code.index(4 * plan.shape.warpgroups));
+  share.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
+  share.end = narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
+  share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
+}
+
+/// What one thread has read is the same for all.
+Value TileKernel::firstOfShare(ScalarCode &code) {
+  return share.states ? device::KeptOp::create(b, code.named("begin"), share.begin).getResult() : share.begin;
+}
+
+/// Where an element of what is carried stands among the states of a part.
+Value TileKernel::placeInShare(ScalarCode &code, Value slot, Value row, int64_t before, Over over, ValueRange at) {
+  int64_t columns = columnsOfShare(over);
+  auto plus = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(code.loc, x, y); };
+  auto times = [&](Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(code.loc, x, code.index(y)); };
+  Value place = plus(times(slot, share.elements), code.index(plan.shape.rows() * before));
+  place = plus(place, times(plus(row, at[0]), columns));
+  return at.size() > 1 ? plus(place, at[1]) : place;
+}
+
+/// The states that a former part has left, or those from which all folds start.
+TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, Value begin) {
+  if (!share.states)
+    return inits;
+  SmallVector<Type> types;
+  Running running = inits;
+  for (Value init : running.values())
+    types.push_back(init.getType());
+  Value isLater = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, begin, code.index(0));
+  Values values = code.branch(isLater, types, [&] {
+    Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
+    Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
+    Values found;
+    int64_t before = 0;
+    auto names = ArrayRef(namesOf(running)).drop_front();
+    for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), names)) {
+      Type element = cast<FragmentType>(type).getElementType();
+      found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
+        Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,
+                                             placeInShare(code, slot, row, before, over, at));
+        if (element.isInteger(1))
+          value = arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::UNE, value,
+                                        code.constant(b.getF32FloatAttr(0)));
+        return Values{value};
+      })[0]);
+      before += columnsOfShare(over);
+    }
+    return found;
+  }, [&] { return running.values(); });
+  return inits.with(values);
+}
+
+/// Leaves states for a latter part.
+void TileKernel::leaveOff(ScalarCode &code, const Running &running) {
+  Value slot = device::KeptOp::create(b, code.named("slot"), share.slot);
+  Value number = device::WarpgroupOp::create(b, code.named("warpgroup"), b.getIndexType(), /*again=*/true);
+  Value row = arith::MulIOp::create(b, code.named("offset"), number, code.index(64));
+  int64_t before = 0;
+  Running states = running;
+  for (auto [value, over] : llvm::zip_equal(states.values(), oversOf(running))) {
+    // All lanes of a row have its reference; each keeps its own.
+    Over each = over.kind == Over::Rows ? Over::parts() : over;
+    map(code, "", {value}, each, {}, [&](ValueRange in, ValueRange at) {
+      Value stored = in[0];
+      if (stored.getType().isInteger(1))
+        stored = arith::SelectOp::create(b, code.loc, stored, code.constant(b.getF32FloatAttr(1)),
+                                         code.constant(b.getF32FloatAttr(0)));
+      device::StoreOp::create(b, code.loc, stored, share.states, placeInShare(code, slot, row, before, each, at));
+      return Values();
+    });
+    before += columnsOfShare(over);
+  }
+  device::SignalOp::create(b, code.loc, share.done, slot);
+}
+
+} // namespace moa::tiles
