@@ -116,7 +116,7 @@ device.program @signal_c2 attributes {symbols = ["N"], requires = [], arg_names 
 ^bb0(%y: !moa.array<[N], i32>):
   device.kernel @k blocks "N" threads 128 {
     %i = device.block
-    // expected-error @below {{expects an array of the workspace (C2)}}
+    // expected-error @below {{'device.signal' op expects an array of the workspace (C2)}}
     device.signal %y[%i] : !moa.array<[N], i32>
   }
 }
@@ -127,7 +127,45 @@ device.program @signals_c3 attributes {symbols = ["N"], requires = [], arg_names
 ^bb0(%y: !moa.array<[N], i32>, %w: !moa.array<[N], i64>):
   device.kernel @k blocks "N" threads 128 {
     %i = device.block
-    // expected-error @below {{expects the array's element type 'i64' (C3), but got 'i32'}}
+    // expected-error @below {{'device.signals' op expects the array's element type 'i64' (C3), but got 'i32'}}
     %n = device.signals %w[%i] : !moa.array<[N], i64>
+  }
+}
+
+// -----
+
+func.func @signal_c1(%c: !moa.array<[4], i32>, %i: index) {
+  // expected-error @below {{'device.signal' op expects a parameter of the program (C1)}}
+  device.signal %c[%i] : !moa.array<[4], i32>
+  return
+}
+
+// -----
+
+func.func @signals_c1(%c: !moa.array<[4], i32>, %i: index) {
+  // expected-error @below {{'device.signals' op expects a parameter of the program (C1)}}
+  %n = device.signals %c[%i] : !moa.array<[4], i32>
+  return
+}
+
+// -----
+
+device.program @signals_c2 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], i32>]} {
+^bb0(%x: !moa.array<[N], i32>, %y: !moa.array<[N], i32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{'device.signals' op expects an array of the workspace (C2)}}
+    %n = device.signals %x[%i] : !moa.array<[N], i32>
+  }
+}
+
+// -----
+
+device.program @signal_c3 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i32>, %w: !moa.array<[N], i64>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    // expected-error @below {{'device.signal' op expects the array's element type 'i64' (C3), but got 'i32'}}
+    device.signal %w[%i] : !moa.array<[N], i64>
   }
 }

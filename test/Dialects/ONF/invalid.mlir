@@ -567,6 +567,19 @@ onf.kernel @pipeline_without_bound attributes {symbols = ["N"], requires = [], a
 
 // -----
 
+onf.kernel @pipeline_shares attributes {symbols = ["N"], requires = [], arg_names = [],
+    result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  // expected-error @+1 {{expects shares among at least 0 multiprocessors (C4), but got -1}}
+  onf.for ["i"] in ["N"] lift [#onf.axis<block: 0>] pipeline <consumer = 240, producer = 24, overlap = true, descending = false, group = 1, lazy = 1, shares = -1> {
+  ^bb0(%i: index):
+    %c = arith.constant 1.0 : f32
+    onf.store %c, %y[%i] times ["y.s0"] plus "0" : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
 onf.kernel @pipeline_without_lift attributes {symbols = ["N"], requires = [], arg_names = [],
     result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%y: !moa.array<[N], f32>):
