@@ -100,17 +100,13 @@ Error ProgramRunner::runKernel(device::KernelOp op) {
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
                      " blocks, the value of '" + op.getBlocks() + "'");
-  std::vector<int64_t> order(*blocks);
+  std::vector<int64_t> order(options.interleaving != 0 ? *blocks : 0);
   std::iota(order.begin(), order.end(), 0);
-  if (options.interleaving != 0) {
-    std::mt19937_64 random(options.interleaving);
-    for (size_t k = order.size(); k > 1; --k)
-      std::swap(order[k - 1], order[random() % k]);
-  }
-  for (int64_t block : order) {
-    if (launch.error)
-      break;
-    launch.block = block;
+  std::mt19937_64 random(options.interleaving);
+  for (size_t k = order.size(); k > 1; --k)
+    std::swap(order[k - 1], order[random() % k]);
+  for (int64_t k = 0; k < *blocks && !launch.error; ++k) {
+    launch.block = order.empty() ? k : order[k];
     runBlock(op);
   }
   return launch.error ? makeError(*launch.error) : Error::success();

@@ -408,6 +408,8 @@ void Threads::count(device::SignalOp op) {
   auto at = findCounter(op, memory, op.getOffset());
   if (!at)
     return;
+  if (width % 32 != 0)
+    return fail(op, "one thread signals without the others of its warp");
   for (size_t k = 0; k < width; ++k)
     if (!active[k])
       return failAt(op, k, "does not signal with the others of its warp");

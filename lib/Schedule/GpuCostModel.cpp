@@ -218,7 +218,8 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     assignRegisters(shape, machine);
     shape.takesTurns = isNarrow && shape.warpgroups > 1;
     // For the sake of a few percent no call needs a workspace that has none.
-    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && residentBlocks(shape, machine) == 1;
+    bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
+    bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong && residentBlocks(shape, machine) == 1;
     shape.shares = shares ? machine.multiprocessors : 0;
     if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, ""))
       return llvm::consumeError(std::move(error));

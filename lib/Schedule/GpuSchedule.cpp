@@ -220,7 +220,11 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
     return refuse(place + " asks for groups of " + llvm::Twine(shape.groupBytes) +
                   " bytes, but it has one axis, with nothing to group");
   if (shape.shares > 0 && !fold.canShare)
-    return refuse(place + " asks for shares, but its blocks visit different indices, or carry what is neither f32 nor bool");
+    return refuse(place + " asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands "
+                          "behind one, or it carries what is neither f32 nor bool");
+  if (shape.shares > 0 && fold.extent && *fold.extent < leastSharedTiles * shape.keys)
+    return refuse(place + " asks for shares of a fold over " + llvm::Twine(*fold.extent) + " indices, but " +
+                  llvm::Twine(leastSharedTiles) + " tiles of " + llvm::Twine(shape.keys) + " are worth them");
   if (shape.repairBound > fold.mostRepairBound)
     return refuse(place + " asks to put off repairs until a factor of 2^" +
                   llvm::Twine(shape.repairBound) + ", but this fold allows exponents up to " +

@@ -96,8 +96,8 @@ struct TileFold {
   int64_t listBytes = 0;
   /// Whether there are outer indices to group.
   bool canGroup = false;
-  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same indices, and what they carry
-  /// is f32 or bool.
+  /// Whether a block can leave off anywhere and another one go on: all blocks visit the same indices, the fold is no
+  /// product of arrays and has none in front, and what it carries is f32 or bool.
   bool canShare = false;
   /// Whether the call has a workspace in any case.
   bool hasWorkspace = false;
@@ -157,6 +157,9 @@ struct TileNeeds {
                             : always + apart + scores + weights + others;
   }
 };
+/// Tiles of a fold from which on a block in two parts is worth what its states cost, some microseconds.
+inline constexpr int64_t leastSharedTiles = 16;
+
 TileNeeds tileNeeds(const TileFold &fold, const TileShape &shape);
 
 /// Registers of consumers and producer for a number of warpgroups: the consumers

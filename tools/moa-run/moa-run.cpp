@@ -76,8 +76,8 @@ static cl::opt<std::string>
            cl::cat(category));
 static cl::opt<std::string>
     interleaving("interleaving", cl::init("0"), cl::value_desc("seed"),
-                 cl::desc("With --target=device: let the warpgroups and copies of a "
-                          "block take turns in a random order; 0: each as far as it "
+                 cl::desc("With --target=device: run blocks, and let the warpgroups and copies of a "
+                          "block take turns, in a random order; 0: by their numbers, and each as far as it "
                           "gets"),
                  cl::cat(category));
 static cl::opt<std::string> schedule("schedule", cl::value_desc("file"),

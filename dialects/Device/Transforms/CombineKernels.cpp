@@ -24,7 +24,7 @@ namespace {
 struct Accesses {
   explicit Accesses(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
-      bool isStore = isa<StoreOp, StoreRunOp, StoreTileOp>(op);
+      bool isStore = isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp>(op);
       for (Value operand : op->getOperands())
         if (auto array = dyn_cast<BlockArgument>(operand); array && isa<ProgramOp>(array.getOwner()->getParentOp()))
           (isStore ? written : read).insert(array);

@@ -8,6 +8,8 @@ namespace moa::device {
 /// On kernels that store an output which others store too: the name of the array that chooses
 /// among them, `by`, and the value that it has where this one runs, `is`.
 inline constexpr llvm::StringLiteral kChosenAttr = "moa.chosen";
+/// Of a kernel that does no work of the nest it is made for, so that it runs whether that is chosen or not.
+inline constexpr llvm::StringLiteral kAlwaysAttr = "moa.always";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

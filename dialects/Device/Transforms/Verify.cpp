@@ -60,14 +60,16 @@ private:
     return arrays.size() == 1;
   }
 
-  /// Whether blocks of a kernel pass something on to others.
+  /// Whether blocks of a kernel pass something on to others: they signal by a counter that they read.
   static bool passesOn(KernelOp kernel) {
-    bool signals = false, reads = false;
+    llvm::SmallPtrSet<Value, 2> signalled, read;
     kernel.walk([&](Operation *op) {
-      signals |= isa<SignalOp>(op);
-      reads |= isa<SignalsOp>(op);
+      if (auto signal = dyn_cast<SignalOp>(op))
+        signalled.insert(signal.getArray());
+      if (auto signals = dyn_cast<SignalsOp>(op))
+        read.insert(signals.getArray());
     });
-    return signals && reads;
+    return llvm::any_of(read, [&](Value counter) { return signalled.contains(counter); });
   }
 
   /// One kernel stores the array, and only those behind it load it, or blocks of the same one that read signals.
@@ -95,7 +97,7 @@ private:
       return failure();
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      bool isBehind = writer && (writer->isBeforeInBlock(kernel) || (writer == kernel && passesOn(kernel)));
+      bool isBehind = writer && (writer->isBeforeInBlock(kernel) || (writer == kernel && !isa<SignalOp, SignalsOp>(user) && passesOn(kernel)));
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";

@@ -297,6 +297,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       Attribute runs = nest->getAttr(onf::kRunsAttr);
       for (Operation *made = last ? last->getNextNode() : &block.front(); choice && made;
            made = made->getNextNode()) {
+        if (made->hasAttr(device::kAlwaysAttr))
+          continue;
         made->setAttr(device::kChosenAttr, choice);
         if (runs)
           made->setAttr(onf::kRunsAttr, runs);

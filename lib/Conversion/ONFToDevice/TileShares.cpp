@@ -17,6 +17,7 @@
 // what the other left, as bits must not depend on how many heads a call has.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Device/Transforms/Passes.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 
 using namespace mlir;
@@ -25,8 +26,6 @@ using namespace moa::onf;
 
 namespace moa::tiles {
 
-/// Tiles of the fold from which on a part is worth what its states cost, some microseconds.
-static constexpr int64_t kLeastTiles = 16;
 /// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which must not be less than one
 /// in so many.
 static constexpr int64_t kMostParts = 100;
@@ -65,8 +64,7 @@ SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
 
 /// The arrays of the workspace: what former parts leave, and how many of their warps have.
 void TileKernel::makeShares() {
-  std::optional<int64_t> keys = SymExpr::parse(plan.fold.getExtent())->getConstant();
-  if (plan.shape.shares == 0 || (keys && *keys < kLeastTiles * plan.shape.keys))
+  if (plan.shape.shares == 0)
     return;
   int64_t columns = 0, parts = columnsOfShare(Over::parts());
   for (unsigned k = 0; k != plan.folded.scalars.size(); ++k)
@@ -88,9 +86,11 @@ SymExpr TileKernel::countSharedBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
   SymExpr parts = SymExpr::floorDiv(slots - one, slots - rest) + one;
+  // A range may be empty by a negative extent, whose quotient by what no extent reaches is −1.
+  SymExpr extent = *SymExpr::parse(plan.fold.getExtent());
+  SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 where there are a full round, keys enough and enough to save; ⌊2x/(x + 1)⌋ is 1 then.
-  SymExpr some = rounds *
-                 SymExpr::floorDiv(*SymExpr::parse(plan.fold.getExtent()), SymExpr(kLeastTiles * plan.shape.keys)) *
+  SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
                  SymExpr::floorDiv(SymExpr(kMostParts), (rounds + one) * parts);
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
@@ -101,6 +101,7 @@ void TileKernel::emitClear(const IRMapping &arrays) {
   std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
   int64_t blocks = (plan.shape.shares + kClearThreads - 1) / kClearThreads;
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
+  kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
   ScalarCode code(b, arrays);
   code.loc = plan.nest.getLoc();
@@ -136,7 +137,7 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
   Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one),
                                      arith::AddIOp::create(b, code.loc, share.parts, one));
-  Value isFew = either(either(less(all, slots), less(keys, code.index(kLeastTiles * plan.shape.keys))),
+  Value isFew = either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
                        less(code.index(kMostParts), gain));
   Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   share.isFormer = less(block, shared);
@@ -149,7 +150,7 @@ Value TileKernel::findBlock(ScalarCode &code) {
 }
 
 /// Where this block begins and ends. Rings and turns count tiles from the first on, so that a part is a multiple of what
-/// brings all of their phases back.
+/// brings all of their phases back, or all there is.
 void TileKernel::findShare(ScalarCode &code) {
   share.begin = code.index(0);
   share.end = numTiles;
@@ -158,8 +159,10 @@ void TileKernel::findShare(ScalarCode &code) {
   Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
   auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
+  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor.
   Value whole = divide(times(numTiles, share.parts), arith::AddIOp::create(b, code.loc, share.parts, one));
-  Value cut = narrow(code, times(divide(whole, unit), unit));
+  Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
+  Value cut = narrow(code, arith::MinSIOp::create(b, code.loc, times(divide(more, unit), unit), numTiles));
   Value signals = code.branch(share.isLatter, {b.getIndexType()}, [&] {
     return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
   }, [&] { return Values{zero}; })[0];
@@ -199,8 +202,8 @@ TileKernel::Running TileKernel::takeUp(ScalarCode &code, const Running &inits, V
     Value row = arith::MulIOp::create(b, code.named("offset"), warpgroup, code.index(64));
     Values found;
     int64_t before = 0;
-    auto names = ArrayRef(namesOf(running)).drop_front();
-    for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), names)) {
+    SmallVector<std::string> names = namesOf(running); // that of the loop's index first
+    for (auto [type, over, name] : llvm::zip_equal(types, oversOf(running), ArrayRef(names).drop_front())) {
       Type element = cast<FragmentType>(type).getElementType();
       found.push_back(map(code, name, {}, over, {element}, [&](ValueRange, ValueRange at) {
         Value value = device::LoadOp::create(b, code.loc, b.getF32Type(), share.states,

@@ -200,6 +200,14 @@ TEST(TileShapes, SharesOfALastRound) {
   EXPECT_EQ(shares(), 0);
   nest.fold->hasWorkspace = true;
   EXPECT_EQ(shares(), 132);
+  nest.fold->extent = 2048; // 16 tiles of 128
+  EXPECT_EQ(shares(), 132);
+  nest.fold->extent = 255; // of any size fewer
+  EXPECT_EQ(shares(), 0);
+  nest.fold->extent.reset();
+  nest.fold->visited = 128; // short blocks, several of which share a multiprocessor
+  EXPECT_EQ(shares(), 0);
+  nest.fold->visited.reset();
   nest.fold->canShare = false;
   EXPECT_EQ(shares(), 0);
 }
@@ -275,7 +283,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shape, "factor of 2^65, but this fold allows exponents up to 64");
   shape = shapeOf(2, 128);
   shape.shares = 132;
-  expect(shape, "asks for shares, but its blocks visit different indices, or carry what is neither f32 nor bool");
+  expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands behind one, or it carries what is neither f32 nor bool");
 }
 
 //===----------------------------------------------------------------------===//
