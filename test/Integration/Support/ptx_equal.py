@@ -56,8 +56,13 @@ def functions(kind):
     return f"kernel functions[N; T : float = {kind}](x : T[N], y : T[N]) -> ({outputs})\n{{\n{body}\n}}\n"
 
 
+# Edits of the schedule, by the name of the files: blocks of a last round in two parts.
+SCHEDULES = {"sdpa-bf16-64-shares": {"shared": 32, "shares": 5}}
+
+
 def cases():
     """(name of the files, path or text of the specification, settings)"""
+    yield "sdpa-bf16-64-shares", mt.example("sdpa"), {"T": "bf16", "D": 64}
     for name in EXAMPLES:
         for kind in ("bf16", "f16", "f32", "f64"):
             yield f"{name}-{kind}", mt.example(name), {"T": kind}
@@ -81,6 +86,12 @@ def emit(directory):
                 file.write(spec)
             spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        if name in SCHEDULES:
+            import schedule_edits
+            with open(base + ".schedule", "w", encoding="utf-8") as file:
+                json.dump(schedule_edits.edited(schedule_edits.printed("sdpa", tuple(settings.items())),
+                                                SCHEDULES[name]), file)
+            sets.append(f"--schedule={base}.schedule")
         for words in (["--target=cuda", "-o", base + ".cu"], ["--target=ptx", "-o", base + ".ptx"]):
             made = mt.tool("moa-codegen", spec, *sets, *words)
             if made.returncode:
