@@ -97,7 +97,8 @@ private:
       return failure();
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      bool isBehind = writer && (writer->isBeforeInBlock(kernel) || (writer == kernel && !isa<SignalOp, SignalsOp>(user) && passesOn(kernel)));
+      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) && passesOn(kernel);
+      bool isBehind = writer && (writer->isBeforeInBlock(kernel) || isPassed);
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";

@@ -81,7 +81,8 @@ void TileKernel::makeShares() {
       program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {slots}, b.getI32Type()));
 }
 
-/// Of a last round that is shared, the blocks; else none.
+/// Of a last round that is shared, the blocks; else none. For hosts, which evaluate expressions alone: findBlock says the
+/// same with comparisons, which a block has done before three more quotients of 64 bits.
 SymExpr TileKernel::countSharedBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
@@ -116,7 +117,7 @@ void TileKernel::emitClear(const IRMapping &arrays) {
   });
 }
 
-/// The number of this block's tile of rows, of all blocks without parts.
+/// The number of this block's tile of rows, of all blocks without parts. The host's grid is that of countSharedBlocks.
 Value TileKernel::findBlock(ScalarCode &code) {
   Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
   if (!share.states)
