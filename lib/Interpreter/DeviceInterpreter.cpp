@@ -1,8 +1,8 @@
 //===- DeviceInterpreter.cpp - launches, blocks, roles --------------------===//
 #include "lib/Interpreter/DeviceInterpreter.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Interpreter/DeviceAgent.h"
-#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -24,7 +24,8 @@ public:
 
 private:
   Error makeMemories(const KernelInputs &inputs);
-  Error runKernel(device::KernelOp op);
+  Expected<int64_t> countBlocks(device::KernelOp op);
+  Error runKernels(ArrayRef<device::KernelOp> kernels);
   void runBlock(device::KernelOp op);
   void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
                 int64_t threads);
@@ -66,9 +67,16 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
 Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   if (Error error = makeMemories(inputs))
     return error;
-  for (auto op : program.getBody().getOps<device::KernelOp>())
-    if (Error error = runKernel(op))
+  SmallVector<device::KernelOp> kernels;
+  for (auto op : program.getBody().getOps<device::KernelOp>()) {
+    kernels.push_back(op);
+    auto next = dyn_cast_or_null<device::KernelOp>(op->getNextNode());
+    if (next && next->hasAttr(device::kBesideAttr))
+      continue;
+    if (Error error = runKernels(kernels))
       return error;
+    kernels.clear();
+  }
   if (options.counts)
     *options.counts = {launch.copied, launch.cleared};
   std::vector<Array> outputs;
@@ -83,11 +91,11 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   return outputs;
 }
 
-Error ProgramRunner::runKernel(device::KernelOp op) {
+/// The blocks of a kernel; none where a host does not launch it, so that what is read behind it is there all the same.
+Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
   auto blocks = evaluate(op.getBlocks(), launch.symbols);
   if (!blocks)
     return blocks.takeError();
-  // As a host does, so that what is read behind it is there all the same.
   if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr))
     for (size_t k = 0; k + 1 < runs.size(); k += 2) {
       auto x = evaluate(cast<StringAttr>(runs[k]).getValue(), launch.symbols);
@@ -95,21 +103,34 @@ Error ProgramRunner::runKernel(device::KernelOp op) {
       if (!x || !y)
         return joinErrors(x.takeError(), y.takeError());
       if (*x <= *y)
-        return Error::success();
+        return 0;
     }
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
                      " blocks, the value of '" + op.getBlocks() + "'");
-  std::vector<int64_t> order(options.interleaving != 0 ? *blocks : 0);
-  std::iota(order.begin(), order.end(), 0);
+  return *blocks;
+}
+
+/// Kernels that may run beside each other. Their blocks are one list, of which each order may be.
+Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
+  std::vector<std::pair<device::KernelOp, int64_t>> order;
   std::mt19937_64 random(options.interleaving);
-  for (size_t k = order.size(); k > 1; --k)
-    std::swap(order[k - 1], order[random() % k]);
-  for (int64_t k = 0; k < *blocks && !launch.error; ++k) {
-    launch.block = order.empty() ? k : order[k];
-    runBlock(op);
+  for (device::KernelOp op : kernels) {
+    auto blocks = countBlocks(op);
+    if (!blocks)
+      return blocks.takeError();
+    for (int64_t k = 0; k < *blocks; ++k)
+      order.push_back({op, k});
   }
-  return launch.error ? makeError(*launch.error) : Error::success();
+  for (size_t k = options.interleaving != 0 ? order.size() : 0; k > 1; --k)
+    std::swap(order[k - 1], order[random() % k]);
+  for (auto [op, number] : order) {
+    launch.block = number;
+    runBlock(op);
+    if (launch.error)
+      return makeError(*launch.error);
+  }
+  return Error::success();
 }
 
 /// A value of all threads, as some of them have it.

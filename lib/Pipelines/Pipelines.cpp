@@ -125,6 +125,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::createCSEPass());
   pm.addPass(device::createDeviceCombineKernels());
+  pm.addPass(device::createDeviceOverlapKernels());
   pm.addPass(device::createDeviceVerify());
 }
 

@@ -4,14 +4,12 @@
 // which none reads or writes what another one writes need no order, so that their blocks may be those of one grid.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Device/IR/Device.h"
-#include "dialects/Device/Transforms/Passes.h"
+#include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Support/SymExpr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -20,26 +18,6 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// What a kernel does with the program's arrays.
-struct Accesses {
-  explicit Accesses(KernelOp kernel) {
-    kernel.walk([&](Operation *op) {
-      bool isStore = isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp>(op);
-      for (Value operand : op->getOperands())
-        if (auto array = dyn_cast<BlockArgument>(operand); array && isa<ProgramOp>(array.getOwner()->getParentOp()))
-          (isStore ? written : read).insert(array);
-    });
-  }
-  /// Whether one of both writes what the other one reads or writes.
-  bool interferes(const Accesses &other) const {
-    auto meets = [](const llvm::DenseSet<Value> &a, const llvm::DenseSet<Value> &b) {
-      return llvm::any_of(a, [&](Value array) { return b.contains(array); });
-    };
-    return meets(written, other.read) || meets(written, other.written) || meets(read, other.written);
-  }
-  llvm::DenseSet<Value> read, written;
-};
-
 /// Kernels that are to be one launch.
 struct Group {
   SmallVector<KernelOp> kernels;

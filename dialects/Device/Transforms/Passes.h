@@ -10,6 +10,8 @@ namespace moa::device {
 inline constexpr llvm::StringLiteral kChosenAttr = "moa.chosen";
 /// Of a kernel that does no work of the nest it is made for, so that it runs whether that is chosen or not.
 inline constexpr llvm::StringLiteral kAlwaysAttr = "moa.always";
+/// Of a kernel that may run beside the one in front of it, and beside those that this one may run beside: a unit.
+inline constexpr llvm::StringLiteral kBesideAttr = "moa.beside";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -17,6 +17,9 @@ def DeviceVerify : Pass<"device-verify"> {
         in `moa.chosen`, for which values of one array they run, each for another.
     - D5: one kernel stores an array of the workspace, and only later ones load it, or the same one where its blocks
       signal (`device.signal`) and read signals.
+    - D6: a kernel that may run beside the one in front of it (`moa.beside`), and beside all that this one may run
+      beside, is not the first one, and of these kernels none reads or writes what another one writes; an output that
+      D4 lets both store is none such.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
@@ -46,6 +49,29 @@ def DeviceCombineKernels : Pass<"device-combine-kernels"> {
     conditions follow each other. **Numerics**: exact. **Cost**: quadratic in kernels.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
+}
+
+def DeviceOverlapKernels : Pass<"device-overlap-kernels"> {
+  let summary = "Say which kernels need not wait for the one in front of them";
+  let description = [{
+    A kernel that neither reads nor writes what the one in front of it writes, nor writes what that one reads, may start
+    while that one runs: `moa.beside`. If that one has the attribute too, the same must hold of the one in front of it,
+    and so on to one that waits. Kernels that store an output for different values of one array (`moa.chosen`) do
+    not write the same elements.
+
+        device.kernel @f_0 blocks "N" threads 128 { A }
+        device.kernel @f_1 blocks "M" threads 512 { B }
+
+    becomes
+
+        device.kernel @f_0 blocks "N" threads 128 { A }
+        device.kernel @f_1 blocks "M" threads 512 attributes {moa.beside} { B }
+
+    Targets let the blocks of such a kernel start when all blocks of the one in front of it have, and let its last
+    block end when that one has ended, so that whoever waits for the one waits for both.
+
+    **Requires** D1 to D5. **Establishes** D6. **Numerics**: exact. **Cost**: quadratic in kernels.
+  }];
 }
 
 #endif // MOA_DIALECTS_DEVICE_TRANSFORMS_PASSES_TD

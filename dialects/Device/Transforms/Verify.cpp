@@ -1,7 +1,7 @@
 //===- Verify.cpp - the contract of the device level ----------------------===//
 
 #include "dialects/Device/IR/Device.h"
-#include "dialects/Device/Transforms/Passes.h"
+#include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/MoA/Transforms/Contract.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/SetVector.h"
@@ -29,7 +29,7 @@ public:
       return failure();
     WalkResult walked = program.getBody().walk(
         [&](Operation *op) { return WalkResult(verify(op)); });
-    if (walked.wasInterrupted())
+    if (walked.wasInterrupted() || failed(verifyOrder()))
       return failure();
     for (BlockArgument output :
          program.getBody().getArguments().drop_front(program.getArgNames().size()))
@@ -102,6 +102,24 @@ private:
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
+    }
+    return success();
+  }
+
+  /// Kernels that run beside others do not need them.
+  LogicalResult verifyOrder() {
+    SmallVector<std::pair<KernelOp, Accesses>> running;
+    for (auto kernel : program.getBody().getOps<KernelOp>()) {
+      Accesses accesses(kernel);
+      if (!kernel->hasAttr(kBesideAttr))
+        running.clear();
+      else if (running.empty())
+        return kernel.emitOpError("expects a kernel in front of one that runs beside another (D6)");
+      for (auto &[other, others] : running)
+        if (accesses.interferes(others))
+          return kernel.emitOpError("expects no order between this and '")
+                 << other.getSymName() << "', which it may run beside (D6), but one reads or writes what the other writes";
+      running.push_back({kernel, std::move(accesses)});
     }
     return success();
   }

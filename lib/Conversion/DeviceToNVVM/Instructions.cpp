@@ -192,6 +192,12 @@ void Instructions::initBarrier(Value address, int64_t arrivals) {
 
 void Instructions::publishBarriers() { NVVM::FenceMbarrierInitOp::create(b, loc); }
 
+void Instructions::awaitLaunchBeside() {
+  assembly("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
+           "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; @last griddepcontrol.wait; @last exit;}",
+           "~{memory}", {}, {});
+}
+void Instructions::letNextLaunchStart() { assembly("griddepcontrol.launch_dependents;", "~{memory}", {}, {}); }
 void Instructions::awaitEarlierLaunches() { assembly("griddepcontrol.wait;", "~{memory}", {}, {}); }
 
 void Instructions::signal(Value counter) {

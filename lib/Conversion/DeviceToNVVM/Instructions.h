@@ -96,6 +96,10 @@ public:
   void wait(mlir::Value barrier, mlir::Value parity);
   /// Until every block of the launches before has ended, and what they wrote is seen.
   void awaitEarlierLaunches();
+  /// In the block behind the last one, which then ends, until the launch before has ended.
+  void awaitLaunchBeside();
+  /// The next launch may start when all blocks have done this, or ended.
+  void letNextLaunchStart();
   /// One arrival, by lane 0.
   void arrive(mlir::Value barrier, mlir::Value lane);
   void expectBytes(mlir::Value barrier, int64_t bytes);

@@ -91,7 +91,9 @@ LogicalResult KernelEmitter::run() {
   to.loc = kernel.getLoc();
   bindParameters(function);
   if (launch.follows)
-    to.awaitEarlierLaunches();
+    launch.isBeside ? to.awaitLaunchBeside() : to.awaitEarlierLaunches();
+  if (launch.letsNextStart)
+    to.letNextLaunchStart();
   // What is constant from here on, at addresses that are known from here on: nothing there is read before. One address
   // for all loads, since one for each costs registers where they are loaded in tiles.
   for (unsigned array : launch.parameters.arrays)

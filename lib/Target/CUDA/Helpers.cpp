@@ -49,6 +49,17 @@ DEVICE uint8_t to_e4m3(float x) {
     {"await_earlier_launches", R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
 DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 )"},
+    {"let_next_launch_start", R"(// The next launch does not need this one: it starts when all blocks have come here.
+DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+)"},
+    {"await_launch_beside", R"(// The block behind the last one ends when the launch before has ended, which the others do not need. Without branches,
+// as these change the order of what stands behind.
+DEVICE void await_launch_beside() {
+  asm volatile("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
+               "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; "
+               "@last griddepcontrol.wait; @last exit;}" ::: "memory");
+}
+)"},
     {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.
 DEVICE int64_t low_word(int64_t x) { return int64_t(uint32_t(x)); }
 )"},

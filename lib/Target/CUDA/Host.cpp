@@ -141,7 +141,7 @@ private:
     if (!workspace.empty())
       os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
     if (kernels.size() > 1)
-      os << "  bool follows = false; // another launch of this call\n";
+      os << "  int latest = -1; // launch of this call\n";
     printConditions();
     for (const KernelText &kernel : kernels) {
       os << (kernels.size() > 1 ? "  {\n" : "");
@@ -332,7 +332,8 @@ private:
     std::string size = std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
     std::string list = llvm::join(arguments, ", ");
     if (kernels.size() > 1)
-      line("    launch_kernel(" + kernel.launch.name + ", follows, blocks.value, " + size + ", *stream" +
+      line("    launch_kernel(" + kernel.launch.name + ", latest, " + std::to_string(kernel.launch.number) + ", " +
+           std::to_string(kernel.launch.getLeastBefore()) + ", blocks.value, " + size + ", *stream" +
            (list.empty() ? "" : ", ") + list + ");", 8);
     else
       line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +

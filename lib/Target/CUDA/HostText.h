@@ -224,17 +224,18 @@ bool all_larger(std::initializer_list<Checked> pairs) {
   return true;
 }
 )moa"},
-    {"launch_kernel", R"moa(// Behind another launch of its call, a kernel may start blocks while the last ones of that end.
+    {"launch_kernel", R"moa(// Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs,
+// and waits by itself for what it needs.
 template <class... Parameters, class... Arguments>
-void launch_kernel(void (*kernel)(Parameters...), bool &follows, int64_t blocks, int threads, size_t shared_bytes,
-                   void *stream, const Arguments &...arguments) {
+void launch_kernel(void (*kernel)(Parameters...), int &latest, int number, int least, int64_t blocks, int threads,
+                   size_t shared_bytes, void *stream, const Arguments &...arguments) {
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(unsigned(blocks)), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared_bytes;
-  config.stream = cudaStream_t(stream), config.attrs = &overlap, config.numAttrs = follows;
-  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), follows = true;
+  config.stream = cudaStream_t(stream), config.attrs = &overlap, config.numAttrs = latest >= least;
+  cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), latest = number;
 }
 )moa"},
     {"", R"moa(// Loads kernels onto a device, which is made current for that time.

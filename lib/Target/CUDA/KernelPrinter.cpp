@@ -28,8 +28,13 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     return KernelText{launch, printSignature() + body + "}\n"};
   }
   if (launch.follows) {
-    helpers.insert("await_earlier_launches");
-    write("await_earlier_launches();");
+    std::string call = launch.isBeside ? "await_launch_beside" : "await_earlier_launches";
+    helpers.insert(call);
+    write(call + "();");
+  }
+  if (launch.letsNextStart) {
+    helpers.insert("let_next_launch_start");
+    write("let_next_launch_start();");
   }
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());

@@ -61,12 +61,12 @@ static const char *const kHostWords[] = {
     "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace",
     "blocks", "device", "size_t", "needed", "code", "check_workspace", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
-    "check_memory", "check_tiles", "describe_tiles", "prepare_device", "launch_kernel", "follows", "all_larger", "is_needed", "CUtensorMap",
+    "check_memory", "check_tiles", "describe_tiles", "prepare_device", "launch_kernel", "latest", "all_larger", "is_needed", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
 
 /// Words of the kernels.
 static const char *const kDeviceWords[] = {
-    "threadIdx", "blockIdx", "await_earlier_launches", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
+    "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_launch_beside", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
     "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan",
     "min_nan", "max_nan_double", "min_nan_double", "to_int", "to_byte", "shift_left", "shift_right",
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs", "read_awaited", "signal", "signals", "init_barriers", "publish_barriers",

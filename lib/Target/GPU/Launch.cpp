@@ -1,5 +1,6 @@
 //===- Launch.cpp - how a device kernel is launched -----------------------===//
 #include "lib/Target/GPU/Launch.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Schedule/GpuMachine.h"
 #include "llvm/ADT/STLExtras.h"
@@ -105,7 +106,17 @@ Launch Collector::run() {
     for (size_t k = 0; k + 1 < texts.size(); k += 2)
       launch.condition.push_back({*SymExpr::parse(texts[k]), *SymExpr::parse(texts[k + 1])});
   }
-  launch.follows = *program.getBody().getOps<device::KernelOp>().begin() != kernel;
+  for (auto other : program.getBody().getOps<device::KernelOp>()) {
+    if (other == kernel)
+      break;
+    ++launch.number;
+  }
+  launch.follows = launch.number != 0;
+  launch.isBeside = kernel->hasAttr(device::kBesideAttr);
+  if (launch.isBeside)
+    launch.blocks = launch.blocks + SymExpr(1);
+  auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
+  launch.letsNextStart = next && next->hasAttr(device::kBesideAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
   for (BlockArgument array : program.getBody().getArguments()) {
     auto isUsedBy = [&](auto isOne) {

@@ -42,6 +42,16 @@ struct Launch {
   /// while the last blocks of that one end, and the kernel begins by waiting until all of them have, and what they
   /// wrote is seen: programmatic dependent launch, CUDA Programming Guide.
   bool follows = false;
+  /// Whether it need not wait for the launch in front of it (device::kBesideAttr), if that has been launched: then all
+  /// else has ended before. It has one block more, which ends behind that launch, so that who waits for this one waits
+  /// for both.
+  bool isBeside = false;
+  /// Whether the next launch need not wait for this one: blocks tell that they have started, and waited.
+  bool letsNextStart = false;
+  /// Its place among the launches of the program.
+  unsigned number = 0;
+  /// The host allows it to overlap with the latest launch of the call if that is this one or one behind it.
+  unsigned getLeastBefore() const { return isBeside ? number - 1 : 0; }
   /// Arrays that earlier launches write and this one only reads, by number: they change until that is waited for, and
   /// are constant behind it.
   llvm::SmallVector<unsigned> awaited;

@@ -335,7 +335,7 @@ private:
       width += pointer.size() + 2;
     }
     os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
-       << quoted(launch.name) << ", &moa_follows, grid.value, " << launch.threads << ", " << launch.sharedBytes
+       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", grid.value, " << launch.threads << ", " << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }\n";
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
@@ -375,7 +375,7 @@ private:
     if (hasPlaces)
       printLayout();
     begin("int32_t", "", {"void *workspace", "size_t bytes", "void *stream"}, "{NULL, 0}");
-    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_follows = 0; /* another launch of this call */\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK;\n  int moa_latest = -1; /* launch of this call */\n";
     declarePlaces();
     if (workspace.empty())
       os << "  (void)workspace, (void)bytes, (void)stream; /* none is needed */\n";
@@ -387,7 +387,7 @@ private:
     for (const gpu::Launch &launch : launches)
       printLaunch(launch);
     if (launches.empty())
-      os << "  (void)grid, (void)moa_follows;\n";
+      os << "  (void)grid, (void)moa_latest;\n";
     os << "  return MOA_OK;\n}\n\n";
   }
   void printOthers() {

@@ -386,9 +386,10 @@ MOA_SHARED int32_t moa_open_kernel(CUkernel *kernel, const char *name, int share
   return MOA_OK;
 }
 
-/* Behind another launch of its call, a kernel may start blocks while the last ones of that end. */
-MOA_SHARED int32_t moa_launch(const char *name, int *follows, int64_t blocks, int threads, int shared_bytes,
-                              void **parameters, void *stream) {
+/* Behind another launch of its call, whose number is at least `least`, a kernel may start blocks while that one runs, and
+   waits by itself for what it needs. */
+MOA_SHARED int32_t moa_launch(const char *name, int *latest, int number, int least, int64_t blocks, int threads,
+                              int shared_bytes, void **parameters, void *stream) {
   CUkernel kernel;
   const int32_t code = moa_open_kernel(&kernel, name, shared_bytes);
   if (code)
@@ -402,9 +403,9 @@ MOA_SHARED int32_t moa_launch(const char *name, int *follows, int64_t blocks, in
   config.gridDimX = (unsigned)blocks, config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = (unsigned)threads, config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = (unsigned)shared_bytes, config.hStream = (CUstream)stream;
-  config.attrs = &overlap, config.numAttrs = *follows ? 1 : 0;
+  config.attrs = &overlap, config.numAttrs = *latest >= least ? 1 : 0;
   const CUresult launched = cuLaunchKernelEx(&config, (CUfunction)kernel, parameters, NULL);
-  *follows = 1;
+  *latest = number;
   return launched == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
 }
 

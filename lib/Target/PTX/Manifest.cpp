@@ -82,6 +82,8 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                       {"block", launch.threads},
                       {"shared_bytes", launch.sharedBytes},
                       {"parameters", std::move(parameters)}};
+  if (launch.isBeside)
+    object["beside"] = true;
   // Elsewhere it does nothing.
   json::Array conditions;
   for (const auto &[x, y] : launch.condition)

@@ -214,3 +214,37 @@ device.program @d5_no_signals attributes {symbols = ["N"], requires = [], arg_na
     device.store %u, %y[%i] : i64, !moa.array<[N], i64>
   }
 }
+
+// -----
+
+device.program @d6_first attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i64>):
+  // expected-error @below {{expects a kernel in front of one that runs beside another (D6)}}
+  device.kernel @k blocks "N" threads 128 attributes {moa.beside} {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %y[%i] : i64, !moa.array<[N], i64>
+  }
+}
+
+// -----
+
+device.program @d6_order attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y", "z"], result_types = [!moa.array<[N], i64>, !moa.array<[N], i64>], workspace_names = ["w"], workspace_types = [!moa.array<[N], i64>]} {
+^bb0(%y: !moa.array<[N], i64>, %z: !moa.array<[N], i64>, %w: !moa.array<[N], i64>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+  }
+  device.kernel @l blocks "N" threads 128 attributes {moa.beside} {
+    %i = device.block
+    %v = arith.constant 1 : i64
+    device.store %v, %z[%i] : i64, !moa.array<[N], i64>
+  }
+  // expected-error @below {{expects no order between this and 'k', which it may run beside (D6), but one reads or writes what the other writes}}
+  device.kernel @m blocks "N" threads 128 attributes {moa.beside} {
+    %i = device.block
+    %v = device.load %w[%i] : !moa.array<[N], i64> -> i64
+    device.store %v, %y[%i] : i64, !moa.array<[N], i64>
+  }
+}

@@ -31,7 +31,7 @@ class SameLaunch(unittest.TestCase):
                 with open(os.path.join(directory, f"{name}.json"), encoding="utf-8") as file:
                     launches = json.load(file)["programs"][0]["launches"]
                 texts = re.findall(r"(\w+)<<<[^,]+, (\d+), (\d+),[^>]*>>>\((.*?)\);", cuda, re.DOTALL) + \
-                    re.findall(r"launch_kernel\((\w+), follows, blocks.value,\s+(\d+), (\d+), \*stream, (.*?)\);", cuda, re.DOTALL)
+                    re.findall(r"launch_kernel\((\w+), latest, \d+, \d+, blocks.value,\s+(\d+), (\d+), \*stream, (.*?)\);", cuda, re.DOTALL)
                 self.assertEqual(len(texts), 2 if name == "cross_mask" else 1)  # a table of tiles
                 self.assertEqual([t[0] for t in texts], [launch["kernel"] for launch in launches])
                 for (_, threads, shared, arguments), launch in zip(texts, launches):

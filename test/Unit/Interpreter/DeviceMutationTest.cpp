@@ -193,4 +193,57 @@ TEST_F(DeviceMutations, ALayoutThatIsNotTheMachinesGivesAnotherResult) {
   EXPECT_EQ(outcome(*copy), "");
 }
 
+/// Blocks of kernels that may run beside each other stand in one order: where one needs what the other one writes, some
+/// orders say so.
+TEST(DeviceOrder, KernelsBesideEachOther) {
+  auto text = [](const std::string &attributes) {
+    return R"(device.program @f attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"],
+        result_types = [!moa.array<[N], f32>], workspace_names = ["w"], workspace_types = [!moa.array<[N], f32>]} {
+      ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %w: !moa.array<[N], f32>):
+      device.kernel @a blocks "N" threads 32 {
+        %i = device.block
+        %t = device.thread
+        %zero = arith.constant 0 : index
+        %is = arith.cmpi eq, %t, %zero : index
+        scf.if %is {
+          %s = device.symbol "x.s0"
+          %from = arith.muli %i, %s : index
+          %e = device.load %x[%from] : !moa.array<[N], f32> -> f32
+          device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+        }
+      }
+      device.kernel @b blocks "N" threads 32 )" + attributes + R"( {
+        %i = device.block
+        %t = device.thread
+        %zero = arith.constant 0 : index
+        %is = arith.cmpi eq, %t, %zero : index
+        scf.if %is {
+          %e = device.load %w[%i] : !moa.array<[N], f32> -> f32
+          %s = device.symbol "y.s0"
+          %to = arith.muli %i, %s : index
+          device.store %e, %y[%to] : f32, !moa.array<[N], f32>
+        }
+      }
+    })";
+  };
+  KernelInputs inputs;
+  inputs.arrays.push_back({{8}, {0, 1, 2, 3, 4, 5, 6, 7}});
+  auto run = [&](const std::string &attributes, uint64_t seed) {
+    DeviceProgram program(text(attributes));
+    DeviceOptions options;
+    options.interleaving = seed;
+    auto outputs = runDevice(DeviceProgram::programOf(program.get()), inputs, options);
+    if (!outputs)
+      return llvm::toString(outputs.takeError());
+    return (*outputs)[0].data == inputs.arrays[0].data ? std::string() : std::string("wrong");
+  };
+  unsigned found = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    EXPECT_EQ(run("", seed), "");
+    found += !run("attributes {moa.beside}", seed).empty();
+  }
+  EXPECT_EQ(run("attributes {moa.beside}", 0), ""); // by their numbers
+  EXPECT_EQ(found, 7u);
+}
+
 } // namespace
