@@ -368,31 +368,46 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
                             : rounded(score.key);
     Value squares = reach[number];
     SymExpr count = *SymExpr::parse(cast<StringAttr>(sampleExtents.back()).getValue());
-    Value square = code.fold("r", count, [&](Code &in, Value r, Value &there) {
-      there = present;
+    const Score &of = score;
+    auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
       SmallVector<Value> indices(head);
       indices.push_back(r);
-      return SmallVector<Code::Term>{{Monoid::max, "reach", in.load(squares, indices)}};
-    })[0];
-    // Keys may have one step.
-    SymExpr steps = keys.across ? SymExpr(1) : *SymExpr::parse(score.outer.getExtent());
-    const Score &of = score;
-    Code::Values most = code.fold("m", steps, [&](Code &in, Value m, Value &there) {
-      there = present;
+      terms.push_back({Monoid::max, "reach", in.load(squares, indices)});
+    };
+    auto addSteps = [&](Code &in, Value m, SmallVectorImpl<Code::Term> &terms) {
       IRMapping map;
       SmallVector<Value> indices(head);
       indices.push_back(in.index(0));
       map.map(nest.getBody().getArguments(), indices);
       map.map(of.outer.getBody().getArgument(0), m);
-      SmallVector<Code::Term> terms{{Monoid::max, "step", loadScale(in, of.key, keys, map)}};
+      terms.push_back({Monoid::max, "step", loadScale(in, of.key, keys, map)});
       for (const Operand *operand : {&of.row, &of.key})
         if (Rounded limited = halfType ? Rounded() : rounded(*operand); limited.beyond)
           terms.push_back({Monoid::max, "beyond", in.toReal(in.toIndex(loadBeyond(in, *operand, limited, map)))});
-      return terms;
-    });
+    };
+    using Add = llvm::function_ref<void(Code &, Value, SmallVectorImpl<Code::Term> &)>;
+    auto fold = [&](StringRef name, const SymExpr &extent, ArrayRef<Add> adds) {
+      return code.fold(name, extent, [&](Code &in, Value index, Value &there) {
+        there = present;
+        SmallVector<Code::Term> terms;
+        for (Add add : adds)
+          add(in, index, terms);
+        return terms;
+      });
+    };
+    // Keys may have one step, which is read beside the rows, so that their fold is the only one and lanes may share it.
+    Code::Values most;
+    if (keys.across) {
+      auto addFirst = [&](Code &in, Value, SmallVectorImpl<Code::Term> &terms) { addSteps(in, in.index(0), terms); };
+      most = fold("r", count, {addSquare, addFirst});
+    } else {
+      most = fold("r", count, {addSquare});
+      llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
+    }
+    Value square = most[0];
     // Half a step of a key's largest element in bf16, or more: as its others have smaller ones, that of most.
-    Value step = halfType ? code.make<arith::MulFOp>(most[0], code.real(0x1p-8)) : most[0];
-    for (Value beyond : llvm::drop_begin(most)) {
+    Value step = halfType ? code.make<arith::MulFOp>(most[1], code.real(0x1p-8)) : most[1];
+    for (Value beyond : llvm::drop_begin(most, 2)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
       any = any ? code.make<arith::OrIOp>(any, is) : is;
     }
