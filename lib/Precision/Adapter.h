@@ -323,6 +323,7 @@ private:
 
   Choice piloted; // where the pilot is computed
   bool isSmall = false; // whether this is the pilot
+  llvm::DenseMap<mlir::Value, mlir::Value> origins; // of its copies
   llvm::SmallVector<Need> needs;
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;

@@ -37,16 +37,18 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   Choice where = whereRead(keys, axesWithout(type.getRank(), {axis}));
+  // A pilot's is found beside its copies, from what they are copies of.
+  Value origin = origins.lookup(keys), from = origin ? origin : Value(keys);
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
-    Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
+    Value step = code.extent(SymExpr::floorDiv(cast<ArrayType>(from.getType()).getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
       Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
       for (int64_t k = 0; k < kAtOnce; ++k) {
         SmallVector<Value> indices(others);
         Value number = at.make<arith::AddIOp>(first, at.index(k));
         indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
-        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
+        Value x = at.loadFloat(from, indices), square = at.make<arith::MulFOp>(x, x);
         sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
         squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
       }
@@ -280,7 +282,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
       code.store(largestOf(code, withRow(at.drop_back(), number)), some, at);
     });
   }
-  Value parts = isPart ? some : addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
+  // A pilot has so few rows that they are parts themselves.
+  Value parts = isPart ? some : isSmall ? result.largest : addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
   editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
     Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     if (isPart) {

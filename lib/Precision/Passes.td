@@ -87,7 +87,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"fewest", "fewest", "int64_t", "256",
            "With fewer rows or keys nothing is tried; 0: where rounding and the sample take less than half of what may be saved, on a GPU or, without `sums` or with `bf16`, on a CPU">,
     Option<"pilot", "pilot", "int64_t", "-1",
-           "Few rows and keys are tried first where an index in front of the rows has more multiply-adds; -1: where `fewest` is 0 and that takes a hundredth of the time of 16 such">,
+           "Few rows and keys are tried first where an index in front of the rows has more multiply-adds; -1: where `fewest` is 0 and that takes a sixtieth of the time of 16 such">,
     Option<"warns", "warns", "bool", "false",
            "Where no nest is changed the first remark that says why is a warning">
   ];

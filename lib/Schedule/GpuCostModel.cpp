@@ -251,7 +251,8 @@ std::string moa::printRanking(const GpuNest &nest, const GpuMachine &machine) {
     return text;
   }
   if (shapes.empty() && nest.columns) {
-    os << "runs of " << nest.columns->width << " columns, a lane per " << nest.axes[nest.columns->rowAxis] << "\n";
+    os << "runs of " << nest.columns->width << " columns, " << (nest.columns->rows > 1 ? "a lane per two " : "a lane per ")
+       << nest.axes[nest.columns->rowAxis] << "\n";
     return text;
   }
   if (shapes.empty()) {

@@ -475,7 +475,10 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
 
 NestSchedule moa::makeColumnSchedule(const GpuNest &nest) {
   NestSchedule schedule = outerFactors(nest);
-  schedule.axes[nest.columns->rowAxis].factors.emplace_back(onf::Resource::lane, 32);
+  auto &rows = schedule.axes[nest.columns->rowAxis].factors;
+  if (nest.columns->rows > 1)
+    rows.emplace_back(onf::Resource::sequential, nest.columns->rows);
+  rows.emplace_back(onf::Resource::lane, 32);
   schedule.axes.back().factors.emplace_back(onf::Resource::warp, 4);
   schedule.axes.back().factors.emplace_back(onf::Resource::register_, nest.columns->width);
   return schedule;

@@ -120,8 +120,9 @@ struct LaneShape {
 
 /// How lanes have runs of columns, the nest's last axis.
 struct ColumnShape {
-  size_t rowAxis = 0; ///< of which the lanes of a warp have one each
+  size_t rowAxis = 0; ///< of which the lanes of a warp have `rows` each
   int64_t width = 8;  ///< columns of a run
+  int64_t rows = 1;
 };
 
 struct GpuNest {

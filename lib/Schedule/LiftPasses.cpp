@@ -137,9 +137,10 @@ static LogicalResult verifyNest(onf::ForOp nest) {
              << name << "' has " << axis;
     bool sharesColumns = axis.getSizes().size() > 1 && axis.getResource(1) == onf::Resource::warp &&
                          cast<onf::AxisAttr>(lift->getValue().back()).getTile() != 1 && k + 2 == lift->size();
-    // A lane for each row, with a run of columns.
+    // A lane for each row, or for several in turn, with a run of columns.
     auto last = cast<onf::AxisAttr>(lift->getValue().back());
-    bool hasRuns = axis.getSizes().size() == 2 && axis.getResource(1) == onf::Resource::lane &&
+    bool hasTurns = axis.getSizes().size() == 3 && axis.getResource(1) == onf::Resource::sequential;
+    bool hasRuns = (axis.getSizes().size() == 2 || hasTurns) && axis.getResources().back() == int64_t(onf::Resource::lane) &&
                    last.getSizes().size() == 3 && last.getResource(1) == onf::Resource::warp &&
                    last.getResource(2) == onf::Resource::register_;
     if (k + 1 < lift->size() && axis.getTile() != 1 && !sharesColumns && !hasRuns)

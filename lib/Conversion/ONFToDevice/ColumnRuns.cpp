@@ -12,6 +12,8 @@ using namespace moa;
 using namespace moa::onf;
 
 static constexpr int64_t kLanes = 32, kWarps = 4;
+/// Rows of a lane where all lanes have as many.
+static constexpr int64_t kMostRows = 2;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -60,8 +62,11 @@ std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
   form.rowAxis = *axis;
   // With fewer rows than half of the lanes, columns are better neighbours.
   auto extent = SymExpr::parse(cast<StringAttr>(nest.getExtents()[*axis]).getValue());
-  if (auto size = extent->getConstant(); size && *size < kLanes / 2)
+  auto size = extent->getConstant();
+  if (size && *size < kLanes / 2)
     return std::nullopt;
+  if (size && *size % (kMostRows * kLanes) == 0)
+    form.rows = kMostRows;
   // A choice must be one of the whole block.
   if (llvm::any_of(nest.getChoiceAxes().value_or(ArrayRef<int64_t>()),
                    [&](int64_t k) { return k == int64_t(*axis) || k == int64_t(rank) - 1; }))
@@ -103,7 +108,7 @@ private:
   SymExpr extent(unsigned axis) { return *SymExpr::parse(cast<StringAttr>(form.nest.getExtents()[axis]).getValue()); }
   StringRef nameOf(unsigned axis) { return cast<StringAttr>(form.nest.getNames()[axis]).getValue(); }
   SymExpr tiles(unsigned axis) {
-    SymExpr size(axis == form.rowAxis ? kLanes : kWarps * form.width);
+    SymExpr size(axis == form.rowAxis ? form.rows * kLanes : kWarps * form.width);
     return SymExpr::floorDiv(extent(axis) + size - SymExpr(1), size);
   }
   /// Whether all runs are of columns that exist.
@@ -130,10 +135,11 @@ private:
   OpBuilder b;
   Block &body;
   Value column, first, inside; // the index, a lane's first column, whether it has any
+  Value firstRow;              // of a lane
 };
 } // namespace
 
-/// block = ((i0 · n1 + i1) · … · column tiles + column tile) · row tiles + row tile.
+/// block = ((i0 · n1 + i1) · … · column tiles + column tile) · row tiles + row tile. Binds a lane's first row.
 void ColumnKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
   Value lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(kLanes));
@@ -150,18 +156,18 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
-  Value row = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
-                                    arith::MulIOp::create(b, code.loc, rowTile, code.index(kLanes)), lane);
+  firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
+                                   arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), lane);
   Value run = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), warp);
   first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
-  code.bind(body.getArgument(rowAxis), row);
+  code.bind(body.getArgument(rowAxis), firstRow);
   for (unsigned axis = columnAxis; axis-- > 0;)
     if (axis != rowAxis)
       code.bind(body.getArgument(axis), digit(extent(axis), nameOf(axis)));
   inside = less(code, first, code.symbol(extent(columnAxis).str()));
   auto rows = extent(rowAxis).getConstant();
   if (!rows || *rows % kLanes != 0)
-    inside = code.both(less(code, row, code.symbol(extent(rowAxis).str())), inside);
+    inside = code.both(less(code, firstRow, code.symbol(extent(rowAxis).str())), inside);
 }
 
 /// Whether a condition holds for all columns of a run: a bound of the column for the last, or
@@ -276,7 +282,16 @@ LogicalResult ColumnKernel::run() {
   bindIndices(code);
   if (chosen)
     inside = code.both(code.eval(chosen), inside);
-  code.when(inside, [&] { storeRuns(code); });
+  code.when(inside, [&] {
+    if (form.rows == 1)
+      return storeRuns(code);
+    code.loop(code.index(0), code.index(form.rows), "step", [&](Value step) {
+      Value offset = arith::MulIOp::create(b, code.loc, step, code.index(kLanes));
+      code.bind(body.getArgument(form.rowAxis),
+                arith::AddIOp::create(b, code.named(nameOf(form.rowAxis)), firstRow, offset));
+      storeRuns(code);
+    });
+  });
   return failure(code.failed);
 }
 

@@ -14,11 +14,12 @@
 
 namespace moa {
 
-/// How such a nest runs, 32 rows and four warps of `width` columns per block.
+/// How such a nest runs, 32 or 64 rows and four warps of `width` columns per block.
 struct ColumnRuns {
   mutable onf::ForOp nest;
   unsigned rowAxis = 0;
   int64_t width = 8; ///< columns of a lane
+  int64_t rows = 1;  ///< rows of a lane, 32 apart: blocks without work are fewer
   /// Conditions of selections on the column, but not on the row, that read no memory.
   llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }

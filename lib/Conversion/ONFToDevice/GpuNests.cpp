@@ -371,7 +371,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     if (!result.fold || result.fold->isProduct) // a product of warps does not ask whether it is chosen
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();
     if (auto turned = findColumnRuns(nest))
-      result.columns = {turned->rowAxis, turned->width};
+      result.columns = {turned->rowAxis, turned->width, turned->rows};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
       result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, {}};
       for (FoldOp fold : form->serial)

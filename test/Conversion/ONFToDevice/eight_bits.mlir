@@ -12,14 +12,21 @@
 // RUN: moa-run %s --target=device --random 3 B=1 H=2 N=70 M=150 scale=0.0001 -o O=%t-device.npy
 // RUN: %python %S/../../Integration/Support/near.py %t-cpu.npy %t-device.npy 3e-2
 
+// A lane has 16 keys of two columns, 32 apart, its neighbours the next columns: what is read is adjacent along these, what
+// is written along the keys. Where all keys exist nothing is asked of any; the last of them tells.
+// SCHEDULE: { "name": "d", "block": 0, "sequential": 2, "lane": 32 }
 // The weights are at most 2^5, so that what they refer to may lag by 2^3 below 448.
 // SCHEDULE: "lazy": 3, "turns": true
-
-// A lane has 16 keys of one column, its neighbours the next columns: what is read is adjacent along these, what is
-// written along the keys. Where all keys exist nothing is asked of any; the last of them tells.
-// CHECK: %[[BUFFER:.*]] = memref.alloca() : memref<16xf8E4M3FN>
+// CHECK: device.kernel @integers_0 blocks "2*((16*((M + 15)/16) + 63)/64)*B*H" threads 128 {
+// CHECK: %[[LANE:.*]] = arith.remui %{{.*}}, %c32
+// CHECK: %[[TILE:.*]] = arith.muli %{{.*}}, %c64
+// CHECK: %[[D:.*]] = arith.addi %[[TILE]], %[[LANE]]
 // CHECK: %[[LAST:.*]] = arith.addi %[[FIRST:.*]], %c15 : index
 // CHECK: %[[PLAIN:.*]] = arith.cmpi sgt, %{{.*}}, %[[LAST]] : index
+// CHECK: scf.for %[[STEP:.*]] = %c0 to %c2
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[STEP]], %c32
+// CHECK: arith.addi %[[D]], %[[OFFSET]]
+// CHECK: %[[BUFFER:.*]] = memref.alloca() : memref<16xf8E4M3FN>
 // CHECK: scf.if %[[PLAIN]] {
 // A place of the run has the key that stands there: bits 3 and 2 are those of twice as much, bit 1 that of 8.
 // CHECK: scf.for %[[E:.*]] = %c0 to %c16
