@@ -26,7 +26,7 @@ private:
   Error makeMemories(const KernelInputs &inputs);
   Expected<int64_t> countBlocks(device::KernelOp op);
   Error runKernels(ArrayRef<device::KernelOp> kernels);
-  void runBlock(device::KernelOp op);
+  void runBlock(device::KernelOp op, int64_t number);
   void runRoles(device::SpecializeOp roles, const Registers &known, BlockState &block,
                 int64_t threads);
   void drive(ArrayRef<Agent *> agents, BlockState &block, Operation *op);
@@ -119,18 +119,14 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
     auto blocks = countBlocks(op);
     if (!blocks)
       return blocks.takeError();
-    for (int64_t k = 0; k < *blocks; ++k)
-      order.push_back({op, k});
+    for (int64_t k = 0; k < *blocks && !launch.error; ++k)
+      options.interleaving != 0 ? order.push_back({op, k}) : runBlock(op, k);
   }
-  for (size_t k = options.interleaving != 0 ? order.size() : 0; k > 1; --k)
+  for (size_t k = order.size(); k > 1; --k)
     std::swap(order[k - 1], order[random() % k]);
-  for (auto [op, number] : order) {
-    launch.block = number;
-    runBlock(op);
-    if (launch.error)
-      return makeError(*launch.error);
-  }
-  return Error::success();
+  for (size_t k = 0; k < order.size() && !launch.error; ++k)
+    runBlock(order[k].first, order[k].second);
+  return launch.error ? makeError(*launch.error) : Error::success();
 }
 
 /// A value of all threads, as some of them have it.
@@ -138,7 +134,8 @@ static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
   return Lanes(Cells(lanes.data() + first, lanes.data() + first + count));
 }
 
-void ProgramRunner::runBlock(device::KernelOp op) {
+void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
+  launch.block = number;
   device::SpecializeOp roles;
   op.walk([&](device::SpecializeOp found) { roles = found; });
   unsigned agents = roles ? roles.getWarpgroups() + 1 : 1;

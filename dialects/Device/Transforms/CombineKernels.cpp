@@ -1,7 +1,8 @@
 //===- CombineKernels.cpp - kernels side by side in one launch ------------===//
 //
 // A launch costs a device a few microseconds, and at its end multiprocessors wait for its last blocks. Kernels of
-// which none reads or writes what another one writes need no order, so that their blocks may be those of one grid.
+// which none reads or writes what another one writes need no order, so that their blocks may be those of one grid; nor do
+// those that store an output each where one array chooses it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"

@@ -90,10 +90,13 @@ LogicalResult KernelEmitter::run() {
   to.setEntry(*entry);
   to.loc = kernel.getLoc();
   bindParameters(function);
-  if (launch.follows)
-    launch.isBeside ? to.awaitLaunchBeside() : to.awaitEarlierLaunches();
+  // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  if (launch.follows && !launch.isBeside)
+    to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();
+  if (launch.isBeside)
+    to.awaitLaunchBeside();
   // What is constant from here on, at addresses that are known from here on: nothing there is read before. One address
   // for all loads, since one for each costs registers where they are loaded in tiles.
   for (unsigned array : launch.parameters.arrays)

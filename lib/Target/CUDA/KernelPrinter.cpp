@@ -27,15 +27,17 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     write("// All that this kernel writes is empty, and no block of it starts.");
     return KernelText{launch, printSignature() + body + "}\n"};
   }
-  if (launch.follows) {
-    std::string call = launch.isBeside ? "await_launch_beside" : "await_earlier_launches";
+  auto begin = [&](const char *call) {
     helpers.insert(call);
-    write(call + "();");
-  }
-  if (launch.letsNextStart) {
-    helpers.insert("let_next_launch_start");
-    write("let_next_launch_start();");
-  }
+    write(std::string(call) + "();");
+  };
+  // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  if (launch.follows && !launch.isBeside)
+    begin("await_earlier_launches");
+  if (launch.letsNextStart)
+    begin("let_next_launch_start");
+  if (launch.isBeside)
+    begin("await_launch_beside");
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());

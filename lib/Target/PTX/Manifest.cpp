@@ -129,7 +129,7 @@ std::string printManifest(ArrayRef<Program> programs) {
   for (const Program &program : programs)
     list.push_back(printProgram(program));
   json::Value manifest(json::Object{
-      {"version", 1}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
+      {"version", 2}, {"target", "sm_90a"}, {"ptx_version", "8.6"}, {"programs", std::move(list)}});
   return formatv("{0:2}\n", manifest).str();
 }
 

@@ -282,11 +282,15 @@ class Launches(unittest.TestCase):
             conditions = [launch.get("needed_where") for launch in kernel.launch_facts]
             self.assertEqual(conditions.count(None), 3)
             self.assertTrue(all(c in (None, ["N > 299", "M > 299"]) for c in conditions), conditions)
-            for n, m, launched in ((299, 400, 3), (400, 299, 3), (300, 300, len(conditions))):
-                kernel.number("launches").value = 0
+            beside = [launch.get("beside", False) for launch in kernel.launch_facts]
+            self.assertTrue(beside[-1] and conditions[-2] is not None and beside.count(True) > 1)
+            # All but the first overlap with the launch before; one beside another does where that one has been launched.
+            every = 2 ** (len(conditions) - 1) - 1
+            for n, m, launched, overlap in ((299, 400, 3, 0b010), (400, 299, 3, 0b010), (300, 300, len(conditions), every)):
+                kernel.number("launches").value = kernel.number("overlaps").value = 0
                 values = tensors(x=((n, 16), "f32"), y=((m, 16), "f32"), v=((m, 16), "f32"), z=((n, 16), "f32"))
                 self.assertEqual(kernel.launch(values), OK)
-                self.assertEqual(kernel.number("launches").value, launched, (n, m))
+                self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap), (n, m))
 
     def test_scalars(self):
         """Scalars arrive in their own types, those of 16 bits rounded to nearest."""
