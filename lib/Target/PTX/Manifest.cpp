@@ -43,7 +43,7 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
     unsigned axis = rank - 1 - k;
     box.push_back(k == 0 ? int64_t(1024 / bits) : axis == map.rowAxis ? map.rows : int64_t(1));
   }
-  return json::Object{{"kind", "tensor_map"},
+  json::Object object{{"kind", "tensor_map"},
                       {"name", map.name},
                       {isPlaced ? "workspace" : "array", isPlaced ? placed->name : array->name},
                       {"type", type},
@@ -53,6 +53,14 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
                       {"swizzle", "128B"},
                       {"l2_promotion", "256B"},
                       {"out_of_bounds", "zeros"}};
+  if (!isPlaced)
+    return object;
+  json::Array shape;
+  for (const SymExpr &extent : placed->extents)
+    shape.push_back(getReadable(extent.str()));
+  object["shape"] = std::move(shape);
+  object["offset"] = getReadable(placed->offset.str());
+  return object;
 }
 
 json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
