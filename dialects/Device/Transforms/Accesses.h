@@ -11,7 +11,8 @@ namespace moa::device {
 /// What a kernel does with the program's arrays.
 struct Accesses {
   explicit Accesses(KernelOp kernel)
-      : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)), outputs(kernel->getParentOfType<ProgramOp>()) {
+      : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
+        program(kernel->getParentOfType<ProgramOp>()) {
     kernel.walk([&](mlir::Operation *op) {
       bool isStore = llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp>(op);
       for (mlir::Value operand : op->getOperands())
@@ -25,7 +26,7 @@ struct Accesses {
   bool interferes(const Accesses &other) const {
     auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b, bool areStores) {
       return llvm::any_of(a, [&](mlir::Value array) {
-        return b.contains(array) && !(areStores && isOtherChoice(other) && !outputs.isWorkspace(array));
+        return b.contains(array) && !(areStores && isOtherChoice(other) && !program.isWorkspace(array));
       });
     };
     return meets(written, other.read, false) || meets(written, other.written, true) || meets(read, other.written, false);
@@ -40,7 +41,7 @@ private:
   }
 
   mlir::DictionaryAttr choice;
-  mutable ProgramOp outputs;
+  mutable ProgramOp program;
 };
 
 } // namespace moa::device

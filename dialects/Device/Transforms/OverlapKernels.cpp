@@ -23,10 +23,10 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
       SmallVector<Accesses> running;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);
-        // One without blocks is not launched.
-        bool isBeside = !running.empty() && !SymExpr::parse(kernel.getBlocks())->isZero() && llvm::none_of(running, [&](const Accesses &other) {
-          return accesses.interferes(other);
-        });
+        bool isLaunched = !SymExpr::parse(kernel.getBlocks())->isZero(), needsAny = false;
+        for (const Accesses &other : running)
+          needsAny |= accesses.interferes(other);
+        bool isBeside = !running.empty() && isLaunched && !needsAny;
         if (isBeside)
           kernel->setAttr(kBesideAttr, UnitAttr::get(&getContext()));
         else
