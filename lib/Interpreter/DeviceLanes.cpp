@@ -178,6 +178,13 @@ double moa::interp::approximateReciprocal(double x) {
 
 double moa::interp::roundedReciprocal(double x) { return 1.0f / static_cast<float>(x); }
 
+double moa::interp::halfFromBits(double x) {
+  if (std::isnan(x))
+    return x;
+  double bits = 16 * std::nearbyint(std::clamp(x * 0x1p24, 0.0, 2047.0));
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
+}
+
 Cell moa::interp::combineIn(Monoid monoid, Type type, Cell x, Cell y) {
   Cell result = combine(monoid, Form::of(type), x, y);
   if (isa<FloatType>(type))

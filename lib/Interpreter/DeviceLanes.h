@@ -71,6 +71,10 @@ double approximateReciprocal(double x);
 /// The same as rcp.approx.f32 gives it: subnormal numbers are kept.
 double roundedReciprocal(double x);
 
+/// The f16 whose bits are 16·x, x the nearest integer to 2²⁴ times the operand, 0 if that is negative (cvt.rn.relu.f16x2.f32
+/// and a shift).
+double halfFromBits(double x);
+
 /// x ⊕ y rounded to the type.
 Cell combineIn(Monoid monoid, mlir::Type type, Cell x, Cell y);
 

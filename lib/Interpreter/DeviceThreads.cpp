@@ -292,6 +292,7 @@ bool Threads::execute(Operation *op) {
         return define(thread.getResult(), Lanes(std::move(numbers))), true;
       })
       .Case<device::Exp2Op>([&](auto) { return approximate(op, approximateExp2), true; })
+      .Case<device::HalfFromBitsOp>([&](auto) { return approximate(op, halfFromBits), true; })
       .Case<device::OpaqueOp, device::KeptOp>([&](auto same) {
         return define(same.getResult(), get(same.getOperand(), op)), true;
       })

@@ -1,5 +1,6 @@
 //===- Scalar.cpp - scalar operations on float64 and integers -------------===//
 #include "lib/Interpreter/Scalar.h"
+#include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/UserMonoid.h"
 #include "lib/Interpreter/Interpreter.h"
 #include "lib/Support/HalfFloat.h"
@@ -312,6 +313,7 @@ const char *moa::interp::perform(const Instr &instr, const Cell *v, Cell &result
   case Code::Id: result = v[0]; return nullptr;
   case Code::AddF: result.f = v[0].f + v[1].f; return nullptr;
   case Code::MulF: result.f = v[0].f * v[1].f; return nullptr;
+  case Code::PiecewiseExp2: result.f = onf::PiecewiseExp2Op::evaluate(instr.times * v[0].f + instr.plus); return nullptr;
   case Code::Fma: result.f = std::fma(v[0].f, v[1].f, v[2].f); return nullptr;
   case Code::CmpF:
     result.i = compareFloats(instr.predicate, v[0].f, v[1].f);

@@ -50,7 +50,7 @@ enum class Code {
   Id, NegF, AbsF, Exp, Exp2, ExpM1, Log, Log2, Log10, Log1p, Sqrt, RSqrt, Cbrt,
   Tanh, Sinh, Cosh, Sin, Cos, Tan, Atan, Erf, Erfc, Floor, Ceil, Round, RoundEven,
   TruncF, AddF, SubF, MulF, DivF, RemF, ModF, MaximumF, MinimumF, MaxNumF, MinNumF,
-  PowF, Atan2, CopySign, Fma, CmpF,
+  PowF, Atan2, CopySign, Fma, PiecewiseExp2, CmpF,
   // integers
   NegI, AbsI, NotI, AddI, SubI, MulI, DivSI, DivUI, FloorDivSI, CeilDivSI,
   CeilDivUI, RemSI, RemUI, ModI, AndI, OrI, XorI, ShlI, ShrSI, ShrUI, MaxSI, MinSI,
@@ -66,6 +66,7 @@ struct Instr {
   unsigned resultWidth = 0; // of the result, where it is an integer
   int predicate = 0;        // arith's number, for comparisons
   mlir::Type round;         // RoundF, SIToF, UIToF: the float type to round to
+  double times = 1, plus = 0; // PiecewiseExp2: of the exponent
 };
 
 /// Performs the operation; returns what is wrong with the operands, or null.

@@ -1,4 +1,5 @@
 //===- ScalarOps.cpp - from functions and ops to scalar operations --------===//
+#include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Scalar.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -157,7 +158,8 @@ static const llvm::StringMap<Code> &opCodes() {
       {"math.floor", Code::Floor},       {"math.ceil", Code::Ceil},
       {"math.round", Code::Round},       {"math.roundeven", Code::RoundEven},
       {"math.trunc", Code::TruncF},      {"math.powf", Code::PowF},
-      {"math.copysign", Code::CopySign}, {"math.fma", Code::Fma}};
+      {"math.copysign", Code::CopySign}, {"math.fma", Code::Fma},
+      {"onf.piecewise_exp2", Code::PiecewiseExp2}};
   return table;
 }
 
@@ -177,6 +179,10 @@ std::optional<Instr> moa::interp::instrOf(Operation *op) {
     instr.predicate = static_cast<int>(compare.getPredicate());
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     instr.predicate = static_cast<int>(compare.getPredicate());
+  if (auto piecewise = dyn_cast<onf::PiecewiseExp2Op>(op)) {
+    instr.times = piecewise.getTimes().convertToDouble();
+    instr.plus = piecewise.getPlus().convertToDouble();
+  }
   // Conversions the language inserted lose nothing; the user's own round.
   if (isa<FloatType>(result) && op->hasAttr("moa.round"))
     instr.round = result;

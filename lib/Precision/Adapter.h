@@ -186,6 +186,8 @@ protected:
   Code::Values estimateNorms(const Look &look, unsigned result);
   Code::Values estimateComponents(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
+  double errorAsWritten(const Result &result);
+  double leftOf(const Result &result);
   void addDecision();
   void addTable();
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
@@ -279,7 +281,7 @@ private:
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
-  mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by);
+  mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent = std::nullopt);
   /// Whether what is too large for a scale is found out behind it: by the sample, not by a table or by a pilot's few
   /// rows.
   bool scalesOfPart() { return needsEstimates() && !isSmall; }

@@ -10,9 +10,10 @@ namespace moa::precision {
 
 /// The largest number of e4m3.
 static constexpr double kLargest = 448;
-/// Weights of at most 1 are multiplied with it before they are rounded: what is above 2^-11 then
-/// has all bits, and a lowering may be late with a maximum by a factor of 2^3.
-static constexpr double kWeightScale = 32;
+/// Weights of at most 1 are multiplied with it before they are rounded: what is above 2^-11 then has all bits, and a lowering
+/// may be late with a maximum by a factor of 2^3. It is what 2^5.75 is by lines between powers of two, of which 7/4 is their
+/// mean over a period too (law B7).
+static constexpr double kWeightScale = 56, kWeightExponent = 5.75;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
 static constexpr int64_t kKeyParts = 128, kMultiple = 16;
 /// How much larger values may be than the largest of a part of the keys: floats are as exact in smaller steps.
@@ -165,8 +166,9 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
 // The sum
 //===----------------------------------------------------------------------===//
 
-/// The weight times a power of 2, once for all sums that take it; copy.totals is what the sum of them is then.
-Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by) {
+/// The weight times `by`, once for all sums that take it; copy.totals is what the sum of them is then. With an exponent it is
+/// 2 to that, of an exponential by lines between powers of two.
+Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto outer = cast<onf::FoldOp>(acc->getParentOp());
   Code fold(kernel, OpBuilder(acc), acc.getLoc());
@@ -174,10 +176,15 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by) {
   if (!weight) {
     if (Operation *op = plain.getDefiningOp()) // in front of all that it is part of
       fold.b.setInsertionPointAfter(op);
-    weight = fold.make<arith::MulFOp>(plain, fold.real(by));
+    Operation *power = plain.getDefiningOp();
+    if (exponent) {
+      double times = isa<math::ExpOp>(power) ? 1 / std::log(2.0) : 1;
+      weight = fold.make<onf::PiecewiseExp2Op>(power->getOperand(0), APFloat(times), APFloat(*exponent));
+    } else {
+      weight = fold.make<arith::MulFOp>(plain, fold.real(by));
+    }
   }
-  // The sum of the weights takes the same ones, so that a lowering computes them once: a power
-  // of 2 changes no rounding.
+  // The sum of the weights takes the same ones, so that a lowering computes them once.
   if (carrier.total && !copy.totals.count(*carrier.total)) {
     auto last = cast<onf::YieldOp>(outer.getBody().front().getTerminator());
     auto total = last.getValues()[*carrier.total].getDefiningOp<onf::AccOp>();
@@ -195,7 +202,7 @@ Value Adapter::multiplyWeight(Copy &copy, const Carrier &carrier, double by) {
   return weight;
 }
 
-/// Σ w·v becomes (Σ e4m3(32·w)·v̂) · scale/32 + μ · Σ w (law B3).
+/// Σ w·v becomes (Σ e4m3(ŵ)·v̂) · scale/56 + μ · Σ ŵ/56 with ŵ near 56·w (laws B3, B7).
 void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   const RoundedValues &values = roundedValues[carrier.load.getArray()];
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
@@ -203,7 +210,7 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
   Operation *product = yield.getValues()[0].getDefiningOp();
   Code term(kernel, OpBuilder(product), acc.getLoc());
-  Value weight = multiplyWeight(copy, carrier, kWeightScale);
+  Value weight = multiplyWeight(copy, carrier, kWeightScale, kWeightExponent);
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});

@@ -23,8 +23,9 @@ static constexpr int64_t kPilotShare = 200;
 /// H200, 1.5 % of what 16 times as many multiply-adds do, and save three times as much where no plan is taken; how many
 /// indices there are may change no results.
 static constexpr int64_t kPilotWork = 60'000'000'000;
-/// A head may be near enough where the error in the pilot is at most so much of what is allowed.
-static constexpr double kHopeful = 1.05;
+/// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
+/// matter, and errors of peaked heads are up to 1.15 times what they are among all.
+static constexpr double kHopeful = 1.15;
 
 /// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
 /// would be another one for few keys.

@@ -75,8 +75,9 @@ static double waste(const GpuNest &nest, const TileShape &shape) {
 }
 
 /// The time of the last blocks, when some multiprocessors have none, as a part of
-/// the whole.
-static double tail(const GpuNest &nest, int64_t rows, const GpuMachine &machine) {
+/// the whole. Blocks of the last round in parts leave a fifth of a round on average, not half of one.
+static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
+  int64_t rows = shape.rows();
   double blocks = 1;
   bool isConstant = !nest.extents.empty();
   for (auto [k, extent] : llvm::enumerate(nest.extents)) {
@@ -88,7 +89,7 @@ static double tail(const GpuNest &nest, int64_t rows, const GpuMachine &machine)
   double sms = machine.multiprocessors;
   if (isConstant)
     return std::ceil(blocks / sms) * sms / blocks - 1;
-  return 0.5 * rows * sms / assumedRows;
+  return (shape.shares > 0 ? 0.2 : 0.5) * rows * sms / assumedRows;
 }
 
 TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
@@ -137,9 +138,10 @@ TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMac
   double tiles = (fold.extent ? std::max<double>(*fold.extent, 1) : assumedKeys) / keys;
   double start = (blockStart + cost.chain) / (std::max(tiles, 1.0) * cost.period);
   int64_t limit = std::min(shape.consumerRegisters, machine.registersPerThread);
-  double full = double(tileNeeds(fold, shape).registers()) / limit;
+  // Where products are awaited before anything else is computed registers are those that are counted.
+  double full = double(tileNeeds(fold, shape).registers()) / limit, free = shape.overlap ? 0.95 : 0.99;
   cost.perPair = cost.period / pairs * (1 + waste(nest, shape)) * (1 + start) *
-                 (1 + tail(nest, shape.rows(), machine)) * (1 + std::max(0.0, full - 0.95));
+                 (1 + tail(nest, shape, machine)) * (1 + std::max(0.0, full - free));
   return cost;
 }
 
@@ -216,7 +218,8 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     if (shape.threads() > machine.threadsPerBlock)
       return;
     assignRegisters(shape, machine);
-    shape.takesTurns = isNarrow && shape.warpgroups > 1;
+    // Without functions of the special unit there is nothing that turns keep apart (benchmarks/gpu/NOTES.md, "Twelfth series").
+    shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
     // For the sake of a few percent no call needs a workspace that has none.
     bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
     bool shares = nest.fold->canShare && nest.fold->hasWorkspace && isLong && residentBlocks(shape, machine) == 1;

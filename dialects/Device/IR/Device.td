@@ -136,6 +136,21 @@ def Device_Exp2Op : Device_Op<"exp2", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 
+def Device_HalfFromBitsOp : Device_Op<"half_from_bits", [Pure]> {
+  let summary = "The f16 whose bits are 16·x, of x·2⁻²⁴";
+  let description = [{
+    The operand is x·2⁻²⁴ with x < 2048. x is rounded to the nearest integer, ties to even, one
+    below 0 to 0; the result is the f16 with the bits of 16 times that, NaN of NaN. What is scaled so rounds to a subnormal
+    f16, or one of twice their range, whose bits are the integer (cvt.rn.relu.f16x2.f32, PTX ISA 9.7.9.21).
+    With x = 64·(y + 15) that is 2^y by lines between powers of two (`onf.piecewise_exp2`).
+
+        %w = device.half_from_bits %x
+  }];
+  let arguments = (ins F32:$operand);
+  let results = (outs F16:$result);
+  let assemblyFormat = "$operand attr-dict";
+}
+
 def Device_LoadOp : Device_Op<"load"> {
   let summary = "One element of an input, or of the workspace, in global memory";
   let description = [{
@@ -714,10 +729,14 @@ def Device_ReduceOp : Device_Op<"reduce", [Pure]> {
     (`LayoutAttr::getThreadPart`) leaves the second step out: its column l is what the l-th lane of
     a row has combined.
 
+    Sums of f16 may have a result of f32: a thread adds its pairs of neighbours in f16 (add.rn.f16x2), those of even and of odd
+    number apart, then these two, then both neighbours in f32.
+
         %m = device.reduce max %s : !device.fragment<[64, 128], f32, …> -> !device.fragment<[64], f32, …>
 
     Constraints: the result has the layout of the fragment's rows, or that of the threads' parts of
-    them (C1), and the fragment's element type (C2); the fragment has rows and columns (C3).
+    them (C1), and the fragment's element type, or f32 for sums of f16 whose neighbours are in two registers of a thread, and of
+    threads' parts (C2); the fragment has rows and columns (C3).
   }];
   let arguments = (ins MoA_MonoidAttr:$monoid, Device_FragmentType:$fragment);
   let results = (outs Device_FragmentType:$result);

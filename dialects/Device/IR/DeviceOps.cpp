@@ -508,9 +508,14 @@ LogicalResult ReduceOp::verify() {
       to.getLayout() != from.getLayout().getThreadPart(1))
     return emitOpError("expects the layout of the fragment's rows, or of the threads' "
                        "parts of them (C1)");
-  if (to.getElementType() != from.getElementType())
+  bool isOfHalves = getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
+                    to.getLayout() == from.getLayout().getThreadPart(1) &&
+                    llvm::any_of(from.getLayout().getDigits(1), [](const LayoutAttr::Digit &digit) {
+                      return digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
+                    });
+  if (to.getElementType() != from.getElementType() && !isOfHalves)
     return emitOpError("expects the fragment's element type ")
-           << from.getElementType() << " (C2), but got " << to.getElementType();
+           << from.getElementType() << ", or f32 for a thread's sums of pairs of f16 (C2), but got " << to.getElementType();
   if (getMonoid() == Monoid::user)
     return emitOpError("expects a named monoid (C4)");
   return success();

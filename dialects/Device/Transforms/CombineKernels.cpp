@@ -33,7 +33,7 @@ bool isPlain(KernelOp kernel) {
   return !kernel.walk([](Operation *op) {
                   bool isDevice = op->getName().getDialectNamespace() == "device";
                   bool isKnown = isa<KernelOp, BlockOp, ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, LoadRunOp,
-                                     StoreRunOp, ExchangeOp, Exp2Op>(op);
+                                     StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
                   return isDevice && !isKnown ? WalkResult::interrupt() : WalkResult::advance();
                 })
               .wasInterrupted();

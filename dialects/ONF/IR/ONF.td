@@ -375,6 +375,27 @@ def ONF_ExtentOp : ONF_Op<"extent", [Pure]> {
   let assemblyFormat = "$expr attr-dict";
 }
 
+def ONF_PiecewiseExp2Op : ONF_Op<"piecewise_exp2", [Pure, SameOperandsAndResultType] # ElementwiseMappable.traits> {
+  let summary = "2^y by straight lines between powers of two, in the range of f16";
+  let description = [{
+    With y = `times`·x + `plus`, rounded to a multiple of 2⁻⁶ (ties to even), the result is
+    2^⌊y⌋·(1 + y − ⌊y⌋), which f16 holds: an exponential as J. N. Mitchell reads an antilogarithm
+    (Computer multiplication and division using binary logarithms, IRE Trans. EC-11, 1962). It is
+    2^y·r(y − ⌊y⌋) with r(f) = (1 + f)·2⁻ᶠ in 1 … 1.0615, of mean 1/(2·ln² 2) = 1.0407 over a period, which is also
+    r(3/4) but for 2·10⁻⁴; the rounding of y changes it by a factor within 2^±2⁻⁷. Below y = −14 it is 2⁻¹⁴·(y + 15), and 0 from
+    −15 on. NaN where y is; y must be less than 16. Of vectors it is that of each element.
+
+        %w = onf.piecewise_exp2 %x times 1.44269504 plus 5.75 : f32
+  }];
+  let arguments = (ins AnyTypeOf<[F32, VectorOfNonZeroRankOf<[F32]>]>:$operand, F64Attr:$times, F64Attr:$plus);
+  let results = (outs AnyTypeOf<[F32, VectorOfNonZeroRankOf<[F32]>]>:$result);
+  let assemblyFormat = "$operand `times` $times `plus` $plus attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// 2^y so, of a y that is not rounded yet.
+    static double evaluate(double y);
+  }];
+}
+
 def ONF_YieldOp : ONF_Op<"yield", [Terminator, Pure, ParentOneOf<["FoldOp", "AccOp"]>]> {
   let summary = "Ends a fold (its states), a value region or a repair region";
   let description = [{

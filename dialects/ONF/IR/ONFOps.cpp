@@ -2,6 +2,8 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -333,6 +335,14 @@ LogicalResult AtOp::verify() {
     return emitOpError("expects the element type (C2), but got ")
            << getResult().getType();
   return success();
+}
+
+/// A float of 16 bits is the exponential of its bits, by lines: 16 of 1,024 times y + 15 are rounded.
+double PiecewiseExp2Op::evaluate(double y) {
+  if (std::isnan(y))
+    return y;
+  double bits = 16 * std::nearbyint(std::clamp(64 * (y + 15), 0.0, 31.0 * 64));
+  return llvm::APFloat(llvm::APFloat::IEEEhalf(), llvm::APInt(16, static_cast<uint64_t>(bits))).convertToDouble();
 }
 
 } // namespace moa::onf

@@ -423,6 +423,29 @@ Value Instructions::packFour(ValueRange x) {
                   "=r,f,f,f,f", x, b.getI32Type())[0];
 }
 
+Value Instructions::halvesFromBits(Value low, Value high) {
+  Value bits = assembly("cvt.rn.relu.f16x2.f32 $0, $1, $2;", "=r,f,f", {high, low}, b.getI32Type())[0];
+  return make<arith::ShLIOp>(bits, i32(4));
+}
+
+Value Instructions::addHalves(Value x, Value y) {
+  return assembly("add.rn.f16x2 $0, $1, $2;", "=r,r,r", {x, y}, b.getI32Type())[0];
+}
+
+Value Instructions::sumOfHalves(Value x) {
+  SmallVector<Type> types(2, b.getF32Type());
+  Values both = assembly("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, $2;\n\t"
+                         "cvt.f32.f16 $0, low;\n\tcvt.f32.f16 $1, high;\n\t}",
+                         "=f,=f,r", x, types);
+  return make<arith::AddFOp>(both[0], both[1]);
+}
+
+Value Instructions::packPairs(Value low, Value high) {
+  return assembly("{\n\t.reg .b16 low, high;\n\tcvt.rn.satfinite.e4m3x2.f16x2 low, $1;\n\t"
+                  "cvt.rn.satfinite.e4m3x2.f16x2 high, $2;\n\tmov.b32 $0, {low, high};\n\t}",
+                  "=r,r,r", {low, high}, b.getI32Type())[0];
+}
+
 Value Instructions::toFloat8(Value x) {
   Value bits = assembly("{\n\t.reg .b16 pair;\n\t.reg .f32 none;\n\tmov.f32 none, 0f00000000;\n\t"
                         "cvt.rn.satfinite.e4m3x2.f32 pair, none, $1;\n\tcvt.u32.u16 $0, pair;\n\t}",

@@ -135,6 +135,13 @@ public:
   mlir::Value opaque(mlir::Value x);
   /// Four floats rounded to f8E4M3FN, the first one in the lowest byte.
   mlir::Value packFour(mlir::ValueRange x);
+  /// Two floats of 16 bits as `device.half_from_bits` makes them of floats, the first one in the low half.
+  mlir::Value halvesFromBits(mlir::Value low, mlir::Value high);
+  /// The sums of two pairs of floats of 16 bits, and of one pair as a float.
+  mlir::Value addHalves(mlir::Value x, mlir::Value y);
+  mlir::Value sumOfHalves(mlir::Value x);
+  /// Two pairs of floats of 16 bits rounded to f8E4M3FN, the first one in the lowest byte.
+  mlir::Value packPairs(mlir::Value low, mlir::Value high);
   /// A float rounded to f8E4M3FN, as a byte, and the float that such a byte is.
   mlir::Value toFloat8(mlir::Value x);
   mlir::Value fromFloat8(mlir::Value x);

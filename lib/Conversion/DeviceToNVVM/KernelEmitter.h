@@ -120,6 +120,7 @@ private:
   void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,
                    llvm::SmallVectorImpl<Values> &results);
   void emitIfAny(device::IfAnyOp op);
+  Values addPairs(mlir::ArrayRef<RegisterPlace> places, int64_t rows, mlir::ValueRange from);
   void emitReduce(device::ReduceOp op);
   mlir::Value combine(Monoid monoid, mlir::Value x, mlir::Value y);
   mlir::Value threadPart(device::LayoutAttr layout, unsigned axis);

@@ -134,6 +134,10 @@ Value KernelEmitter::compute(Operation *op, ValueRange in) {
     return to.shuffle(in[0], exchange.getMask(), exchange.getGroup());
   if (isa<device::Exp2Op>(op))
     return to.exp2(in[0]);
+  if (isa<device::HalfFromBitsOp>(op)) {
+    Value bits = to.make<arith::TruncIOp>(b.getI16Type(), to.halvesFromBits(in[0], in[0]));
+    return to.make<arith::BitcastOp>(b.getF16Type(), bits);
+  }
   if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(type))
     return to.toFloat8(in[0].getType().isF32() ? in[0] : to.make<arith::ExtFOp>(b.getF32Type(), in[0]));
   if (isa<arith::ExtFOp>(op) && type.isF32() && isa<Float8E4M3FNType>(op->getOperand(0).getType()))

@@ -404,17 +404,35 @@ Value KernelEmitter::firstReplica(LayoutAttr layout) {
   return first;
 }
 
-/// A map that only rounds to 16 or 8 bits.
+/// A map that only rounds to 16 or 8 bits, or makes floats of 16 bits of their bits.
 bool KernelEmitter::emitRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 ||
       !isNarrow(op.getResult(0).getType()))
     return false;
   auto yield = cast<device::YieldOp>(block.getTerminator());
-  auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
-  if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
+  Operation *rounded = yield.getValues()[0].getDefiningOp();
+  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) || rounded->getOperand(0) != block.getArgument(0))
+    return false;
+  Type given = block.getArgument(0).getType();
+  bool isOfHalves = given.isF16() && countPacked(op.getResult(0).getType()) == 4;
+  if (!given.isF32() && !isOfHalves)
     return false;
   Values from = registers(op.getInputs()[0]), packed;
+  if (isOfHalves) {
+    for (size_t word = 0; word != from.size() / 2; ++word) {
+      size_t first = word / 2 * 4 + word % 2;
+      packed.push_back(to.packPairs(from[first], from[first + 2]));
+    }
+    fragments[op.getResult(0)] = packed;
+    return true;
+  }
+  if (isa<device::HalfFromBitsOp>(rounded)) {
+    for (size_t k = 0; k + 1 < from.size(); k += 2)
+      packed.push_back(to.halvesFromBits(from[k], from[k + 1]));
+    fragments[op.getResult(0)] = packed;
+    return true;
+  }
   if (countPacked(op.getResult(0).getType()) == 4) {
     // Word 2g + r: rows r of columns 16·g + …, whose registers are 8·g + 4·b + 2·r + e.
     for (size_t word = 0; word != from.size() / 4; ++word) {
@@ -534,6 +552,22 @@ Value KernelEmitter::combine(Monoid monoid, Value x, Value y) {
   return buildMonoid(b, to.loc, monoid, x, y);
 }
 
+/// Sums of rows whose neighbours share a register: pairs of even and of odd number apart.
+Values KernelEmitter::addPairs(ArrayRef<RegisterPlace> places, int64_t rows, ValueRange from) {
+  SmallVector<Values> pairs(rows);
+  for (const RegisterPlace &place : places)
+    if (place.number % 2 == 0)
+      pairs[place.row].push_back(from[place.number / 2]);
+  Values sums;
+  for (const Values &row : pairs) {
+    Value chains[2];
+    for (auto [k, pair] : llvm::enumerate(row))
+      chains[k % 2] = chains[k % 2] ? to.addHalves(chains[k % 2], pair) : pair;
+    sums.push_back(to.sumOfHalves(chains[1] ? to.addHalves(chains[0], chains[1]) : chains[0]));
+  }
+  return sums;
+}
+
 void KernelEmitter::emitReduce(device::ReduceOp op) {
   LayoutAttr layout = op.getFragment().getType().getLayout();
   Type type = op.getFragment().getType().getElementType();
@@ -541,6 +575,10 @@ void KernelEmitter::emitReduce(device::ReduceOp op) {
     type = b.getI64Type();
   std::vector<RegisterPlace> places = getPlaces(layout);
   int64_t rows = op.getResult().getType().getLayout().getNumRegisters();
+  if (type.isF16() && op.getResult().getType().getElementType().isF32()) {
+    fragments[op.getResult()] = addPairs(places, rows, registers(Value(op.getFragment())));
+    return;
+  }
   Value identity = to.constant(getIdentity(op.getMonoid(), type));
   Values from = registers(Value(op.getFragment()));
   // The result may be what each thread has of a row.

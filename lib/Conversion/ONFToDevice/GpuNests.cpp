@@ -94,6 +94,8 @@ void PairCounter::count(Operation *op) {
     counts.f32 += 8;
   } else if (isa<math::ExpOp, math::Exp2Op>(op)) {
     ++counts.special; // its factor goes into a product before
+  } else if (isa<PiecewiseExp2Op>(op)) {
+    ++counts.f32; // of two at once: rounded, shifted
   } else if (isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(op)) {
     ++counts.f32;
   } else if (isa<math::LogOp, math::Log2Op, math::SqrtOp, math::RsqrtOp>(op)) {
@@ -137,13 +139,9 @@ bool canLag(const TilePlan &plan) {
   return any && can;
 }
 
-/// Whether a value is at most 1 whatever the operands are: e^(x − m), m the largest x,
-/// or e^(m − x), m the smallest.
-bool isAtMostOne(Value value) {
-  Operation *exp = value.getDefiningOp();
-  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp))
-    return false;
-  auto difference = exp->getOperand(0).getDefiningOp<arith::SubFOp>();
+/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or m − x, m the smallest.
+bool isAtMostZero(Value value) {
+  auto difference = value.getDefiningOp<arith::SubFOp>();
   if (!difference)
     return false;
   auto isExtremeOf = [](Value state, Value x, Monoid monoid) {
@@ -153,6 +151,12 @@ bool isAtMostOne(Value value) {
   };
   return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
          isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
+}
+
+/// The same of 1: an exponential of what is at most 0.
+bool isAtMostOne(Value value) {
+  Operation *exp = value.getDefiningOp();
+  return isa_and_nonnull<math::ExpOp, math::Exp2Op>(exp) && isAtMostZero(exp->getOperand(0));
 }
 
 /// Fragments beside scores and weights: terms of states that no carrier multiplies
@@ -191,26 +195,30 @@ int64_t countTerms(const TilePlan &plan) {
   return count;
 }
 
-/// An exponent e for which a weight is at most 2^e, 64 if none is known.
-int64_t getExponent(Value weight) {
+/// An exponent e for which a weight is at most 2^e, at least 0; 64 if none is known.
+double getExponent(Value weight) {
   if (auto product = weight.getDefiningOp<arith::MulFOp>())
-    return std::min<int64_t>(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64);
+    return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
+  if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
+    bool isShare = piecewise.getTimes().convertToDouble() >= 0 && isAtMostZero(piecewise.getOperand());
+    return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(piecewise.getPlus().convertToDouble())), 0.0) : 64;
+  }
   auto constant = weight.getDefiningOp<arith::ConstantOp>();
   auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
   if (number && number.getValue().isFiniteNonZero())
-    return llvm::Log2_64_Ceil(uint64_t(std::max(1.0, std::ceil(std::fabs(number.getValueAsDouble())))));
+    return std::log2(std::max(1.0, std::fabs(number.getValueAsDouble())));
   // What rounding to f16 leaves is at most 2^-11 of what is rounded.
   if (auto rest = weight.getDefiningOp<arith::SubFOp>()) {
     auto widened = rest.getRhs().getDefiningOp<arith::ExtFOp>();
     auto rounded = widened ? widened.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
     if (rounded && rounded.getType().isF16() && rounded.getIn() == rest.getLhs())
-      return std::max<int64_t>(getExponent(rest.getLhs()) - 11, 0);
+      return std::max(getExponent(rest.getLhs()) - 11, 0.0);
   }
   return isAtMostOne(weight) ? 0 : 64;
 }
 
-int64_t getExponent(const rows::Factors &weights) {
-  int64_t exponent = weights.divisors.empty() ? 0 : 64;
+double getExponent(const rows::Factors &weights) {
+  double exponent = weights.divisors.empty() ? 0 : 64;
   for (Value factor : weights.values)
     exponent += getExponent(factor);
   return exponent;
@@ -332,7 +340,9 @@ TileFold describe(TilePlan &plan) {
         bool isByte = factors.narrow && isa<Float8E4M3FNType>(factors.narrow);
         if (!isHalf && !isByte)
           continue;
-        int64_t room = std::max<int64_t>((isHalf ? 15 : 8) - getExponent(factors), 0);
+        // A weight that is the largest number exactly fits.
+        double most = std::log2(isHalf ? 65504.0 : 448.0) - getExponent(factors);
+        int64_t room = std::max<int64_t>(std::floor(most + 0x1p-20), 0);
         fold.mostRepairBound = std::min(fold.mostRepairBound, room);
         fold.repairBound = std::min<int64_t>(fold.repairBound, std::min<int64_t>(room, 3));
       }

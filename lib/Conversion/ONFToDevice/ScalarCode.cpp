@@ -220,34 +220,42 @@ static bool isNarrow(Operation *op) {
          llvm::any_of(op->getResultTypes(), narrow);
 }
 
-/// e^a = 2^(a · log2 e). A difference whose first term is a product takes one
-/// fused multiply-add: x·y − c becomes x·(y·log2 e) − c·log2 e.
-Value ScalarCode::approximateExp(Value argument, int64_t shift) {
-  Value log2e = constant(b.getF32FloatAttr(1.44269504088896341f));
-  auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, log2e); };
-  Value exponent;
+/// a·times + plus. A difference whose first term is a product takes one
+/// fused multiply-add: x·y − c becomes x·(y·times) − c·times.
+Value ScalarCode::scaledBy(Value argument, float times, float plus) {
+  Value factor = constant(b.getF32FloatAttr(times));
+  auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
   auto difference = argument.getDefiningOp<arith::SubFOp>();
   if (difference && !lookup(argument)) {
     Value reference = scaled(eval(difference.getRhs()));
-    Value minus = shift ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(float(shift))), reference).getResult()
-                        : arith::NegFOp::create(b, loc, reference).getResult();
+    Value minus = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), reference).getResult()
+                            : arith::NegFOp::create(b, loc, reference).getResult();
     auto product = difference.getLhs().getDefiningOp<arith::MulFOp>();
     auto bound = products.find(difference.getLhs());
     if (bound != products.end()) {
       auto [x, y] = bound->second;
-      exponent = math::FmaOp::create(b, loc, x, scaled(y), minus);
-    } else if (product && !lookup(difference.getLhs())) {
-      Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
-      exponent = math::FmaOp::create(b, loc, x, y, minus);
-    } else {
-      exponent = math::FmaOp::create(b, loc, eval(difference.getLhs()), log2e, minus);
+      return math::FmaOp::create(b, loc, x, scaled(y), minus);
     }
-  } else {
-    exponent = scaled(eval(argument));
-    if (shift)
-      exponent = arith::AddFOp::create(b, loc, exponent, constant(b.getF32FloatAttr(float(shift))));
+    if (product && !lookup(difference.getLhs())) {
+      Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
+      return math::FmaOp::create(b, loc, x, y, minus);
+    }
+    return math::FmaOp::create(b, loc, eval(difference.getLhs()), factor, minus);
   }
-  return device::Exp2Op::create(b, loc, exponent);
+  Value exponent = scaled(eval(argument));
+  return plus != 0 ? arith::AddFOp::create(b, loc, exponent, constant(b.getF32FloatAttr(plus))).getResult() : exponent;
+}
+
+/// e^a = 2^(a · log2 e).
+Value ScalarCode::approximateExp(Value argument, int64_t shift) {
+  return device::Exp2Op::create(b, loc, scaledBy(argument, 1.44269504088896341f, float(shift)));
+}
+
+/// What the device has 2^y by lines of: 2⁻²⁴·64·(y + 15).
+Value ScalarCode::bitsOf(onf::PiecewiseExp2Op op) {
+  constexpr double kUnit = 0x1p-18;
+  return scaledBy(op.getOperand(), float(op.getTimes().convertToDouble() * kUnit),
+                  float((op.getPlus().convertToDouble() + 15) * kUnit));
 }
 
 /// tanh x = sign(x)·(1 − e)/(1 + e) with e = 2^(−2·|x|·log2 e), and below 1/8, where
@@ -277,6 +285,8 @@ Value ScalarCode::evalOp(Operation *op) {
     return arith::MulFOp::create(b, loc, bound->second.first, bound->second.second);
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
+  if (auto piecewise = dyn_cast<onf::PiecewiseExp2Op>(op))
+    return convert(device::HalfFromBitsOp::create(b, loc, b.getF16Type(), bitsOf(piecewise)), b.getF32Type());
   // 2^k·exp(x) is one power of 2.
   if (auto product = dyn_cast<arith::MulFOp>(op); product && approximate && product.getType().isF32()) {
     auto exp = product.getLhs().getDefiningOp<math::ExpOp>();

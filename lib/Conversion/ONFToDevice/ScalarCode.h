@@ -92,6 +92,9 @@ public:
   /// What shares the columns of a row, if they are shared (RowLanes.h).
   LaneCode *lanes = nullptr;
 
+  /// The operand of `device.half_from_bits` for a power of 2 by lines.
+  mlir::Value bitsOf(onf::PiecewiseExp2Op op);
+
   /// Whether evaluating the value here would read memory or run a fold.
   bool isCostly(mlir::Value value);
 
@@ -101,6 +104,7 @@ private:
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
+  mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);
   mlir::Value interleave(mlir::Value place);

@@ -52,6 +52,11 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
                     llvm::APFloat::rmNearestTiesToEven, &isExact);
     return rounded.convertToDouble();
   }
+  if (auto piecewise = dyn_cast<PiecewiseExp2Op>(op)) {
+    auto number = valueWhere(piecewise.getOperand(), known);
+    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
+    return number ? std::optional(PiecewiseExp2Op::evaluate(times * *number + plus)) : std::nullopt;
+  }
   SmallVector<double, 2> operands(2, 0.0);
   if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, math::ExpOp, math::Exp2Op>(op))
     return std::nullopt;
@@ -346,8 +351,12 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   if (tile.presence)
     llvm::append_range(inputs, tile.presence->bounds);
   auto number = dyn_cast<FloatAttr>(none);
-  return map(code, "terms", inputs, Over::tile(plan.shape.keys), {none.getType()},
-             [&](ValueRange in, ValueRange at) {
+  // Powers of 2 by lines are left as the floats of 16 bits that they are, two in a register; the bits of 0 are 0.
+  auto piecewise = factors.size() == 1 && divisors.empty() ? factors[0].getDefiningOp<PiecewiseExp2Op>() : PiecewiseExp2Op();
+  if (!number || !number.getValue().isZero())
+    piecewise = nullptr;
+  Over over = Over::tile(plan.shape.keys);
+  Value terms = map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
     bindTile(code, tile, in, at);
     Values reads(factors);
     Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
@@ -359,6 +368,8 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
     if (tile.presence && !isNone)
       present = isPresent(code, *tile.presence, in.drop_front(count), at[1]);
     return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
+      if (piecewise)
+        return code.bitsOf(piecewise);
       Value product;
       for (Value factor : factors) {
         Value value = code.eval(factor);
@@ -370,6 +381,11 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
         product = arith::DivFOp::create(b, code.loc, product, code.eval(divisor));
       return product;
     })};
+  })[0];
+  if (!piecewise)
+    return terms;
+  return map(code, "terms", terms, over, {b.getF16Type()}, [&](ValueRange in, ValueRange) {
+    return Values{device::HalfFromBitsOp::create(b, code.loc, b.getF16Type(), in[0])};
   })[0];
 }
 
@@ -395,7 +411,10 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
   Value term = rows::getYielded(acc.getValue());
   Type type = acc.getResult().getType();
   auto reduce = [&](Value terms) -> Value {
-    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), elementOf(terms)),
+    Type element = elementOf(terms);
+    if (element.isF16()) // of f32 but for a thread's own pairs
+      element = type;
+    return device::ReduceOp::create(b, code.named("of_tile"), typeOver(Over::parts(), element),
                                     MonoidAttr::get(b.getContext(), acc.getMonoid()), terms);
   };
   auto none = cast<TypedAttr>(getIdentity(acc.getMonoid(), type));

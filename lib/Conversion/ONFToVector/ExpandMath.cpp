@@ -13,6 +13,7 @@
 // least normal number are rounded once.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -230,6 +231,30 @@ template <typename OpTy> struct ExpandExponential : OpRewritePattern<OpTy> {
   }
 };
 
+/// With i = 64·(y + 15), rounded, the float of 16 bits whose bits are 16·i: for i ≥ 64 a normal one, whose bits as f32
+/// are those but for where they stand and for the exponent's bias, and i·2⁻²⁰ below.
+struct ExpandPiecewiseExp2 : OpRewritePattern<moa::onf::PiecewiseExp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(moa::onf::PiecewiseExp2Op op, PatternRewriter &rewriter) const final {
+    Location loc = op.getLoc();
+    ExpBuilder builder{rewriter, loc, op.getType(), getFormat(false)};
+    double times = op.getTimes().convertToDouble() * 64, plus = (op.getPlus().convertToDouble() + 15) * 64;
+    Value x = op.getOperand(), y = builder.fma(x, builder.constant(times), builder.constant(plus));
+    Value isNaN = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, y, y);
+    Value known = arith::SelectOp::create(rewriter, loc, isNaN, builder.constant(0), y);
+    Value number = builder.nearest(builder.clamp(known, 0, 31 * 64));
+    Value integer = arith::FPToSIOp::create(rewriter, loc, builder.integerType(), number);
+    Value bits = arith::ShLIOp::create(rewriter, loc, integer, builder.integer(17));
+    bits = arith::AddIOp::create(rewriter, loc, bits, builder.integer(112 << 23));
+    Value normal = arith::BitcastOp::create(rewriter, loc, op.getType(), bits);
+    Value small = arith::MulFOp::create(rewriter, loc, number, builder.constant(0x1p-20));
+    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, number, builder.constant(64));
+    Value power = arith::SelectOp::create(rewriter, loc, isSmall, small, normal);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNaN, y, power);
+    return success();
+  }
+};
+
 struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
@@ -251,7 +276,7 @@ struct ExpandMath final : moa::impl::ExpandMathBase<ExpandMath> {
 
 void moa::populateExpandMathPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandExponential<math::ExpOp>, ExpandExponential<math::Exp2Op>,
-               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh>(patterns.getContext(), /*benefit=*/2);
+               ScaleSubnormal<math::LogOp>, ScaleSubnormal<math::Log2Op>, ExpandTanh, ExpandPiecewiseExp2>(patterns.getContext(), /*benefit=*/2);
 }
 
 std::unique_ptr<Pass> moa::createExpandMathPass() {

@@ -280,17 +280,24 @@ static std::string replicaCondition(LayoutAttr layout) {
   return text.empty() ? "true" : text;
 }
 
-/// A map that only rounds to 16 or 8 bits.
+/// A map that only rounds to 16 or 8 bits, or makes floats of 16 bits of their bits.
 bool KernelPrinter::printRounding(device::MapOp op) {
   Block &block = op.getBody().front();
   if (op.getNumResults() != 1 || op.getInputs().size() != 1 || !isNarrow(op.getResult(0)))
     return false;
   auto yield = cast<device::YieldOp>(block.getTerminator());
-  auto rounded = yield.getValues()[0].getDefiningOp<arith::TruncFOp>();
-  if (!rounded || rounded.getIn() != block.getArgument(0) || !rounded.getIn().getType().isF32())
+  Operation *rounded = yield.getValues()[0].getDefiningOp();
+  if (!isa_and_nonnull<arith::TruncFOp, device::HalfFromBitsOp>(rounded) || rounded->getOperand(0) != block.getArgument(0))
     return false;
-  Type type = yield.getValues()[0].getType();
-  const char *helper = type.isBF16() ? "pack_bf16" : type.isF16() ? "pack_f16" : "pack_e4m3";
+  Type given = block.getArgument(0).getType(), type = yield.getValues()[0].getType();
+  bool isOfHalves = given.isF16() && isa<Float8E4M3FNType>(type);
+  if (!given.isF32() && !isOfHalves)
+    return false;
+  const char *helper = isa<device::HalfFromBitsOp>(rounded) ? "halves_from_bits"
+                       : isOfHalves                        ? "pack_e4m3_of_halves"
+                       : type.isBF16()                     ? "pack_bf16"
+                       : type.isF16()                      ? "pack_f16"
+                                                           : "pack_e4m3";
   helpers.insert(helper);
   std::string name = declareFragment(op.getResult(0), "packed");
   write(std::string(helper) + "(" + name + ", " + value(op.getInputs()[0]).text + ");");
@@ -579,8 +586,31 @@ std::string KernelPrinter::requestReduction(LayoutAttr layout, LayoutAttr rows) 
   });
 }
 
+/// The function that adds the pairs of floats of 16 bits that a thread has of each row.
+std::string KernelPrinter::requestSumOfHalves(LayoutAttr layout, LayoutAttr rows) {
+  std::string row = registerPart(layout, 0, /*weights=*/false), count = std::to_string(rows.getNumRegisters());
+  row = row.empty() ? "0" : requestRegisterFunction("row_register", row, "2 * k");
+  helpers.insert("add_halves"), helpers.insert("halves_of");
+  return helpers.request("sum_halves", [&](const std::string &name) {
+    return "// Adds what this thread has of each row: pairs of even and of odd number apart, then both neighbours.\n"
+           "template <int R> DEVICE void " + name + "(float (&to)[" + count + "], const uint32_t (&x)[R]) {\n"
+           "  uint32_t sums[" + count + "][2] = {};\n  int number[" + count + "] = {};\n"
+           "  UNROLL for (int k = 0; k < R; ++k) {\n    const int r = " + row + ";\n"
+           "    uint32_t &sum = sums[r][number[r]++ % 2];\n    sum = add_halves(sum, x[k]);\n  }\n"
+           "  UNROLL for (int r = 0; r < " + count + "; ++r) {\n"
+           "    const float2 both = __half22float2(halves_of(add_halves(sums[r][0], sums[r][1])));\n"
+           "    to[r] = __fadd_rn(both.x, both.y);\n  }\n}\n";
+  });
+}
+
 Operation *KernelPrinter::printReduce(device::ReduceOp op) {
   FragmentType type = op.getFragment().getType();
+  if (type.getElementType().isF16() && op.getResult().getType().getElementType().isF32()) {
+    std::string function = requestSumOfHalves(type.getLayout(), op.getResult().getType().getLayout());
+    std::string from = value(op.getFragment()).text, name = declareFragment(op.getResult(), "reduced");
+    write(function + "(" + name + ", " + from + ");");
+    return op;
+  }
   std::string combine = requestCombination(op.getMonoid(), type.getElementType());
   std::string function = requestReduction(type.getLayout(), op.getResult().getType().getLayout());
   device::MapOp merge = findMerge(op);

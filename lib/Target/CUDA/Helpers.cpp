@@ -32,6 +32,13 @@ DEVICE float reciprocal_approximate(float x) { asm("rcp.approx.ftz.f32 %0, %0;" 
     {"reciprocal_near", R"(// 1/x within one unit in the last place.
 DEVICE float reciprocal_near(float x) { asm("rcp.approx.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
+    {"half_from_bits", R"(// The float of 16 bits whose bits are 16 times the nearest integer to 2^24 x, or to 0 if that is negative.
+DEVICE __half half_from_bits(float x) {
+  uint16_t bits;
+  asm("{cvt.rn.relu.f16.f32 %0, %1; shl.b16 %0, %0, 4;}" : "=h"(bits) : "f"(x));
+  return __ushort_as_half(bits);
+}
+)"},
     {"to_e4m3", R"(// The bits of the nearest float with 4 bits of exponent and 3 of fraction; beyond its largest, that one.
 DEVICE uint8_t to_e4m3(float x) {
   uint16_t bits;

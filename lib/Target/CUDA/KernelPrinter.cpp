@@ -305,6 +305,10 @@ void KernelPrinter::printStatement(Operation &op) {
         helpers.insert("exp2_approximate");
         define(op, {"exp2_approximate(" + value(exp.getOperand()).text + ")"});
       })
+      .Case<device::HalfFromBitsOp>([&](auto half) {
+        helpers.insert("half_from_bits");
+        define(op, {"half_from_bits(" + value(half.getOperand()).text + ")"});
+      })
       .Case<device::ReciprocalOp>([&](device::ReciprocalOp reciprocal) {
         const char *helper = reciprocal.getSubnormals() ? "reciprocal_near" : "reciprocal_approximate";
         helpers.insert(helper);

@@ -184,6 +184,7 @@ private:
                                       const std::string &e);
   /// The function that combines two values of a monoid.
   std::string requestCombination(Monoid monoid, mlir::Type type);
+  std::string requestSumOfHalves(device::LayoutAttr layout, device::LayoutAttr rows);
   std::string requestReduction(device::LayoutAttr layout, device::LayoutAttr rows);
   /// Prints a reduction and a merge into a state behind it; the last one of them.
   mlir::Operation *printReduce(device::ReduceOp op);

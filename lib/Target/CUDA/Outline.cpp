@@ -29,7 +29,7 @@ bool isFragment(Value value) { return isa<device::FragmentType>(value.getType())
 /// Arithmetic of one thread, without effects.
 bool isScalar(Operation &op) {
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op,
+         isa<device::SymbolOp, device::ScalarOp, device::ThreadOffsetOp, device::Exp2Op, device::HalfFromBitsOp,
              device::ReciprocalOp>(op);
 }
 

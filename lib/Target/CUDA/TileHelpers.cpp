@@ -147,6 +147,33 @@ template <int R> DEVICE void pack_e4m3(uint32_t (&to)[R], const float (&from)[4 
   }
 }
 )"},
+    {"halves_from_bits", R"(// Pairs of floats of 16 bits whose bits are 16 times the nearest integers to 2^24 x, or to 0 if that is negative: what
+// rounds to a subnormal float of 16 bits has an integer's bits.
+template <int R> DEVICE void halves_from_bits(uint32_t (&to)[R], const float (&from)[2 * R]) {
+  UNROLL for (int r = 0; r < R; ++r) {
+    asm volatile("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(to[r]) : "f"(from[2 * r + 1]), "f"(from[2 * r]));
+    to[r] <<= 4;
+  }
+}
+)"},
+    {"add_halves", R"(DEVICE uint32_t add_halves(uint32_t x, uint32_t y) {
+  asm volatile("add.rn.f16x2 %0, %0, %1;" : "+r"(x) : "r"(y));
+  return x;
+}
+)"},
+    {"halves_of", R"(DEVICE __half2 halves_of(uint32_t bits) {
+  return __halves2half2(__ushort_as_half(uint16_t(bits)), __ushort_as_half(uint16_t(bits >> 16)));
+}
+)"},
+    {"pack_e4m3_of_halves", R"(// Rounds fours of 16 bits to 8: of every 16 columns of a row the pairs 8 columns apart.
+template <int R> DEVICE void pack_e4m3_of_halves(uint32_t (&to)[R], const uint32_t (&from)[2 * R]) {
+  UNROLL for (int r = 0; r < R; ++r) {
+    const uint32_t *x = from + r / 2 * 4 + r % 2;
+    asm volatile("{.reg .b16 low, high; cvt.rn.satfinite.e4m3x2.f16x2 low, %1; cvt.rn.satfinite.e4m3x2.f16x2 high, %2; "
+                 "mov.b32 %0, {low, high};}" : "=r"(to[r]) : "r"(x[0]), "r"(x[2]));
+  }
+}
+)"},
     {"pack_f16", R"(// Rounds pairs of neighbours to 16 bits.
 template <int R> DEVICE void pack_f16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)

@@ -25,7 +25,7 @@ static std::string wordFor(Operation *op) {
       .Case<device::BlockOp>([](auto) { return "block"; })
       .Case<device::ThreadOp>([](auto) { return "thread"; })
       .Case<device::SymbolOp>([](auto) { return "count"; })
-      .Case<device::Exp2Op, math::ExpOp, math::Exp2Op, math::PowFOp>([](auto) { return "power"; })
+      .Case<device::Exp2Op, device::HalfFromBitsOp, math::ExpOp, math::Exp2Op, math::PowFOp>([](auto) { return "power"; })
       .Case<math::LogOp, math::Log2Op>([](auto) { return "logarithm"; })
       .Case<math::FmaOp>([](math::FmaOp fma) {
         bool isExponent = llvm::all_of(fma->getUsers(), [](Operation *user) {

@@ -648,7 +648,7 @@ device.program @reduce_c2 attributes {symbols = ["N"], requires = [], arg_names 
   device.kernel @k blocks "N" threads 128 {
     %v = arith.constant 1.0 : f32
     %f = device.fill %v : f32 -> !device.fragment<[64, 64], f32, #acc>
-    // expected-error @below {{expects the fragment's element type 'f32' (C2), but got 'bf16'}}
+    // expected-error @below {{expects the fragment's element type 'f32', or f32 for a thread's sums of pairs of f16 (C2), but got 'bf16'}}
     %r = device.reduce add %f : !device.fragment<[64, 64], f32, #acc> -> !device.fragment<[64], bf16, #row>
   }
 }
