@@ -24,8 +24,8 @@ static constexpr int64_t kPilotShare = 200;
 /// indices there are may change no results.
 static constexpr int64_t kPilotWork = 60'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
-/// matter, and errors of peaked heads are up to 1.15 times what they are among all.
-static constexpr double kHopeful = 1.15;
+/// matter, and errors of peaked heads are up to 1.08 times what is allowed where they are within it among all.
+static constexpr double kHopeful = 1.1;
 
 /// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
 /// would be another one for few keys.

@@ -36,6 +36,20 @@ func.func @tanh(%x: vector<16xf32>) -> vector<16xf32> {
   return %y : vector<16xf32>
 }
 
+// 2^y by lines is y's number of 64ths, as the bits of a float.
+// CHECK-LABEL: func.func @lines
+// CHECK: %[[Y:.*]] = math.fma
+// CHECK: %[[NUMBER:.*]] = math.roundeven
+// CHECK: %[[BITS:.*]] = arith.fptosi %[[NUMBER]] : vector<8xf32> to vector<8xi32>
+// CHECK: arith.shli %[[BITS]]
+// CHECK: arith.bitcast %{{.*}} : vector<8xi32> to vector<8xf32>
+// CHECK-NOT: piecewise_exp2
+// CHECK: return
+func.func @lines(%x: vector<8xf32>) -> vector<8xf32> {
+  %y = onf.piecewise_exp2 %x times 1.5 plus 2.0 : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
 // Functions without an expansion here stay: the C library computes them.
 // CHECK-LABEL: func.func @erf
 // CHECK: math.erf

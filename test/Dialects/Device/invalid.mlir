@@ -655,6 +655,21 @@ device.program @reduce_c2 attributes {symbols = ["N"], requires = [], arg_names 
 
 // -----
 
+// Lanes would add f16 and f32: what a thread has first.
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+#row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
+device.program @reduce_c2_halves attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %v = arith.constant 1.0 : f16
+    %f = device.fill %v : f16 -> !device.fragment<[64, 64], f16, #acc>
+    // expected-error @below {{expects the fragment's element type 'f16', or f32 for a thread's sums of pairs of f16 (C2), but got 'f32'}}
+    %r = device.reduce add %f : !device.fragment<[64, 64], f16, #acc> -> !device.fragment<[64], f32, #row>
+  }
+}
+
+// -----
+
 #row = #device.layout<[warp: 4 by 1, register: 2 by 1, lane: 8 by 4] replicas [lane: 4 by 1]>
 device.program @reduce_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):

@@ -45,6 +45,8 @@ device.program @rows attributes {symbols = ["N"], requires = ["N % 2 == 0"], arg
       %scaled = arith.mulf %wide, %s : f32
       // CHECK: device.exp2 %{{.*}} : f32
       %p = device.exp2 %scaled : f32
+      // CHECK: device.half_from_bits %{{.*}}{{$}}
+      %half = device.half_from_bits %scaled
       // CHECK: memref.alloca() : memref<4xf32>
       %private = memref.alloca() : memref<4xf32>
       %zero = arith.constant 0 : index
@@ -158,6 +160,14 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // What every thread has of a row, and what a warp does where it must.
       // CHECK: device.reduce max %{{.*}} : <[64, 64], f32, {{.*}}> -> <[64, 4], f32, <[warp: 4 by 1, register: 2 by 1, lane: 8 by 4], [lane: 4 by 1]>>
       %parts = device.reduce max %o1 : !scores -> !parts
+      // Pairs of f16 that a thread adds up, and their f32.
+      // CHECK: device.reduce add %{{.*}} : <[64, 64], f16, {{.*}}> -> <[64, 4], f32,
+      %halves = device.map(%o1) over #acc : (!scores) -> !device.fragment<[64, 64], f16, #acc> {
+      ^bb0(%x: f32, %i: index, %j: index):
+        %h = device.half_from_bits %x
+        device.yield %h : f16
+      }
+      %ofPairs = device.reduce add %halves : !device.fragment<[64, 64], f16, #acc> -> !parts
       // CHECK: device.any %{{.*}} : <[64], i1,
       %any = device.any %started : !flags
       // CHECK: device.if_any %{{.*}} else(%{{.*}}, %{{.*}}) : {{.*}} {

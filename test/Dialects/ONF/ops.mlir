@@ -30,6 +30,8 @@ onf.kernel @cascade attributes {symbols = ["N", "M"], requires = ["N <= M"], arg
       }
       %d = arith.subf %e, %m : f32
       %w = math.exp %d : f32
+      // CHECK: onf.piecewise_exp2 %{{.*}} times 5.000000e-01 plus -3.000000e+00 : f32
+      %lines = onf.piecewise_exp2 %d times 0.5 plus -3.0 : f32
       // CHECK: onf.acc add "l" carries [] in [] refs(%{{.*}}) mul [0xFF800000 : f32] : (f32) -> f32 {
       %l = onf.acc add "l" carries [] in [] refs(%m) mul [0xFF800000 : f32] : (f32) -> f32 {
         onf.yield %w : f32

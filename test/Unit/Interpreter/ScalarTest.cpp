@@ -1,5 +1,6 @@
 //===- ScalarTest.cpp - rounding and scalar operations --------------------===//
 #include "TestSupport.h"
+#include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Scalar.h"
 
 using namespace mlir;
@@ -125,6 +126,33 @@ TEST(Scalar, FloatsKeepNaN) {
   EXPECT_EQ(calc(Code::MaxNumF, {ofFloat(1), ofFloat(kNaN)}).f, 1);
   EXPECT_EQ(calc(Code::ModF, {ofFloat(-1), ofFloat(3)}).f, 2);
   EXPECT_EQ(calc(Code::RemF, {ofFloat(-1), ofFloat(3)}).f, -1);
+}
+
+TEST(Scalar, PowersOfTwoByLines) {
+  auto power = onf::PiecewiseExp2Op::evaluate;
+  for (int e = -14; e < 16; ++e) { // exact at powers of two, and on the line between them
+    EXPECT_EQ(power(e), std::ldexp(1.0, e));
+    EXPECT_EQ(power(e + 0.75), std::ldexp(1.75, e));
+  }
+  EXPECT_EQ(power(5.75), 56.0);
+  EXPECT_EQ(power(8.75), 448.0);
+  EXPECT_EQ(power(1 + 0x1p-8), 2.0) << "a multiple of 2^-6";
+  EXPECT_EQ(power(1 + 0x1p-7), 2.0) << "ties to even";
+  EXPECT_EQ(power(1 + 3 * 0x1p-7), 2.0 + 0x1p-4);
+  EXPECT_EQ(power(-14.5), 0x1p-15) << "a line down to 0";
+  EXPECT_EQ(power(-15.0), 0.0);
+  EXPECT_EQ(power(-kInf), 0.0);
+  EXPECT_TRUE(std::isnan(power(kNaN)));
+  // As much above 2^y as law B7 says, in the mean and at most.
+  double sum = 0, most = 0, least = 2;
+  int count = 64 * 20;
+  for (int k = 0; k < count; ++k) {
+    double y = -10 + k / 64.0, ratio = power(y) / std::exp2(y);
+    sum += ratio, most = std::max(most, ratio), least = std::min(least, ratio);
+  }
+  EXPECT_NEAR(sum / count, 1 / (2 * std::log(2.0) * std::log(2.0)), 1e-4);
+  EXPECT_NEAR(most, 2 / (std::exp(1.0) * std::log(2.0)), 1e-4);
+  EXPECT_EQ(least, 1.0);
 }
 
 TEST(Accumulator, SumsAreCompensated) {
