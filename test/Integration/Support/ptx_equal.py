@@ -56,6 +56,16 @@ def functions(kind):
     return f"kernel functions[N; T : float = {kind}](x : T[N], y : T[N]) -> ({outputs})\n{{\n{body}\n}}\n"
 
 
+# Attention that takes 8 bits at the heads where a sample allows them.
+SPENT = """kernel spent[B, H, N, M; D = 128](
+    Q : bf16[B, H, N, D], K : bf16[B, H, M, D], V : bf16[B, H, M, D], scale : f32)
+    -> O : bf16[B, H, N, D] within 6e-2 relative sampled
+{
+  O = softmax((Q +.* transpose(K)) * scale) +.* V
+}
+"""
+# More words of the command line, by the name of the files.
+OPTIONS = {"spent-128": ["--spend=256"], "spent-64": ["--spend=256"]}
 # Edits of the schedule, by the name of the files: blocks of a last round in two parts.
 SCHEDULES = {"sdpa-bf16-64-shares": {"shared": 32, "shares": 5}}
 
@@ -72,6 +82,8 @@ def cases():
     for kind in ("f32", "f64"):
         yield f"functions-{kind}", functions(kind), {"T": kind}
         yield f"scalars-{kind}", SCALARS, {"T": kind}
+    for width in (64, 128):
+        yield f"spent-{width}", SPENT, {"D": width}
     # Programs of the device level: products of fragments, reads of tiles, layouts.
     for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.mlir"))):
         yield os.path.splitext(os.path.basename(path))[0], path, {}
@@ -86,6 +98,7 @@ def emit(directory):
                 file.write(spec)
             spec = base + ".moa"
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+        sets += OPTIONS.get(name, [])
         if name in SCHEDULES:
             import schedule_edits
             with open(base + ".schedule", "w", encoding="utf-8") as file:
