@@ -39,6 +39,52 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 /// and the sample take a part of what it saves, and the model is off by some percent.
 static constexpr double kMostOfTime = 0.9;
 
+/// Indices of a fold that a row sees on average, with all symbols of its pieces, and its extent, of one size; none if it is not known.
+static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
+  constexpr int64_t rows = 64;
+  double seen = 0;
+  for (int64_t k = 0; k < rows; ++k) {
+    llvm::SmallVector<std::pair<int64_t, int64_t>> intervals;
+    for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
+      auto end = [&](mlir::AffineMap map, bool isLower) -> std::optional<int64_t> {
+        llvm::SmallVector<mlir::Attribute> inputs, results;
+        for (unsigned input = 0; input < map.getNumInputs(); ++input)
+          inputs.push_back(mlir::Builder(map.getContext()).getIndexAttr(input < map.getNumDims() ? k * (size / rows) : size));
+        if (failed(map.constantFold(inputs, results)) || results.empty())
+          return std::nullopt;
+        auto value = [](mlir::Attribute result) { return llvm::cast<mlir::IntegerAttr>(result).getInt(); };
+        int64_t found = value(results[0]);
+        for (mlir::Attribute result : results)
+          found = isLower ? std::max(found, value(result)) : std::min(found, value(result));
+        return found;
+      };
+      auto lower = end(piece.getVisitLower(), true), upper = end(piece.getVisitUpper(), false);
+      if (!lower || !upper)
+        return std::nullopt;
+      intervals.emplace_back(std::max<int64_t>(*lower, 0), std::min(*upper, size));
+    }
+    llvm::sort(intervals);
+    int64_t reached = 0;
+    for (auto [from, to] : intervals)
+      seen += std::max<int64_t>(to - std::max(from, reached), 0), reached = std::max(reached, to);
+  }
+  return seen / rows;
+}
+
+/// Whether rows see few of a fold's indices, however many there are, as those under a window.
+static bool seesFew(onf::FoldOp fold) {
+  if (fold.getBody().getOps<onf::GuardOp>().empty())
+    return false;
+  if (llvm::Error error = deriveFoldIntervals(fold)) {
+    llvm::consumeError(std::move(error));
+    return false;
+  }
+  if (!fold.getPiecesAttr())
+    return false;
+  auto few = countSeen(fold, 1 << 14), many = countSeen(fold, 1 << 16); // four times as many indices
+  return few && many && *many < 2 * *few;
+}
+
 NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
   return [gpu, wherePays](onf::KernelOp kernel, onf::ForOp nest) -> std::string {
     auto machine = loadGpuMachine(gpu);
@@ -64,6 +110,9 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
              (number == 0 ? "the nest as it is written" : "a plan with smaller errors") + ", by the model of '" +
              machine->name + "', and rounding comes on top";
     }
+    for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
+      if (seesFew(fold))
+        return "rows see few of the indices of '" + fold.getName().str() + "', however many there are, and all of these would be rounded";
     return why;
   };
 }

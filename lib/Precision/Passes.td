@@ -18,7 +18,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     below 2^-20, of bf16 2^-16. Of tolerances that hold for every input those of bf16 below 2^-7.
     In the pipeline of a GPU plans are left out whose nests, written into a copy of the kernel, would run without tensor
     cores, and, with `fewest` 0, whose tiles take more than nine tenths of the time of those of the nest as it is
-    written, or of a plan behind it; not with `decisions` or a `table`, which number them.
+    written, or of a plan behind it, or whose rows see few indices of a fold, however many there are; not with `decisions` or a `table`, which number them.
     The nest is written once more,
 
         onf.for ["h", "i"] in ["H", "N"] chosen by %O_choice [0] is 1 { …
