@@ -16,15 +16,15 @@ using namespace mlir;
 namespace moa::precision {
 
 /// Rows and keys of a head: a tile of rows, and keys enough for the plan's tiles.
-static constexpr int64_t kPilotRows = 128, kPilotKeys = 512;
+static constexpr int64_t kPilotRows = 128, kPilotKeys = 1024;
 /// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
 static constexpr int64_t kPilotShare = 200;
-/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's launches take 40 µs of an
-/// H200, 1.5 % of what 16 times as many multiply-adds do, and save three times as much where no plan is taken; how many
+/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's launches take 55 µs of an
+/// H200, 2 % of what 16 times as many multiply-adds do, and save twice as much where no plan is taken; how many
 /// indices there are may change no results.
 static constexpr int64_t kPilotWork = 60'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
-/// matter, and errors of peaked heads are up to 1.08 times what is allowed where they are within it among all.
+/// matter, and errors of most peaked heads are up to 1.05 times what is allowed where they are within it among all.
 static constexpr double kHopeful = 1.1;
 
 /// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
