@@ -83,6 +83,8 @@ private:
   void map(device::MapOp op);
   bool bindElements(device::MapOp op, const LayoutTable &table);
   void reduce(device::ReduceOp op);
+  void addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
+                const std::vector<int32_t> &rowOf);
   /// Per warp of the active threads, whether a fragment of booleans holds somewhere.
   std::vector<uint8_t> anyOf(mlir::Value condition, mlir::Operation *op);
   void any(device::AnyOp op);

@@ -1,6 +1,8 @@
 //===- DeviceFragments.cpp - maps and reductions in registers -------------===//
 #include "lib/Interpreter/DeviceAgent.h"
+#include <array>
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace moa;
@@ -195,6 +197,31 @@ void Agent::map(device::MapOp op) {
   }
 }
 
+/// As the op says of f16: pairs of neighbours, those of even and of odd number apart, then both in f16, and the neighbours in f32.
+void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable &table, const LayoutTable &rows,
+                     const std::vector<int32_t> &rowOf) {
+  Type half = op.getFragment().getType().getElementType(), single = op.getResult().getType().getElementType();
+  std::vector<std::array<Cell, 4>> sums(rows.elements.size(), {ofFloat(0), ofFloat(0), ofFloat(0), ofFloat(0)});
+  std::vector<int64_t> order(table.registers), counts(rows.elements.size());
+  for (int64_t thread = 0; thread < kWarpgroupThreads; ++thread) {
+    std::iota(order.begin(), order.end(), thread * table.registers);
+    llvm::stable_sort(order, [&](int64_t x, int64_t y) { return table.indices[1][x] < table.indices[1][y]; });
+    for (int64_t place : order) {
+      if (rowOf[place] < 0)
+        return fail(op, "thread " + Twine(threadNumber(thread)) + " has no register for row " + Twine(table.indices[0][place]));
+      Cell &sum = sums[rowOf[place]][counts[rowOf[place]]++ % 4];
+      sum = combineIn(Monoid::add, half, sum, cells[place]);
+    }
+  }
+  Cells result;
+  for (const std::array<Cell, 4> &of : sums) {
+    Cell even = combineIn(Monoid::add, half, of[0], of[2]), odd = combineIn(Monoid::add, half, of[1], of[3]);
+    result.push_back(combineIn(Monoid::add, single, even, odd));
+  }
+  if (checkReplicas(op.getResult(), result, op))
+    define(op.getResult(), {Lanes(std::move(result)), nullptr}, op);
+}
+
 /// As the op says: a thread's columns in order, those of even and of odd number
 /// apart; then lanes, nearest first, unless each keeps its own part.
 void Agent::reduce(device::ReduceOp op) {
@@ -210,6 +237,8 @@ void Agent::reduce(device::ReduceOp op) {
   const std::vector<int32_t> &rowOf = block.layouts.getRows(layout, rows.layout);
   Type type = op.getResult().getType().getElementType();
   Monoid monoid = op.getMonoid();
+  if (op.getFragment().getType().getElementType().isF16() && type.isF32())
+    return addPairs(op, cells, table, rows, rowOf);
   auto add = [&](Cell &to, Cell x) { to = combineIn(monoid, type, to, x); };
   std::vector<int64_t> order(table.registers);
   Cells even(rows.elements.size(), identityOf(monoid, type)), odd = even;

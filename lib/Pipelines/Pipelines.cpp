@@ -39,17 +39,25 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
 /// and the sample take a part of what it saves, and the model is off by some percent.
 static constexpr double kMostOfTime = 0.9;
 
-/// Indices of a fold that a row sees on average, with all symbols of its pieces, and its extent, of one size; none if it is not known.
+/// Indices of a fold that a row sees on average, where all extents are of one size and what else its pieces depend on, as a window
+/// that is passed or the elements of an array, is 1; none if it is not known.
 static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   constexpr int64_t rows = 64;
   double seen = 0;
+  llvm::SmallVector<int64_t> bounds;
+  for (mlir::Value bound : fold.getBounds()) {
+    auto extent = bound.getDefiningOp<onf::ExtentOp>();
+    auto expr = extent ? SymExpr::parse(extent.getExpr()) : std::nullopt;
+    bounds.push_back(expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1) : 1);
+  }
   for (int64_t k = 0; k < rows; ++k) {
     llvm::SmallVector<std::pair<int64_t, int64_t>> intervals;
     for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
       auto end = [&](mlir::AffineMap map, bool isLower) -> std::optional<int64_t> {
         llvm::SmallVector<mlir::Attribute> inputs, results;
         for (unsigned input = 0; input < map.getNumInputs(); ++input)
-          inputs.push_back(mlir::Builder(map.getContext()).getIndexAttr(input < map.getNumDims() ? k * (size / rows) : size));
+          inputs.push_back(mlir::Builder(map.getContext()).getIndexAttr(
+              input < map.getNumDims() ? k * (size / rows) : bounds[input - map.getNumDims()]));
         if (failed(map.constantFold(inputs, results)) || results.empty())
           return std::nullopt;
         auto value = [](mlir::Attribute result) { return llvm::cast<mlir::IntegerAttr>(result).getInt(); };
@@ -71,7 +79,7 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
   return seen / rows;
 }
 
-/// Whether rows see few of a fold's indices, however many there are, as those under a window.
+/// Whether rows see few of a fold's indices, or none, however many there are, as those under a window.
 static bool seesFew(onf::FoldOp fold) {
   if (fold.getBody().getOps<onf::GuardOp>().empty())
     return false;
@@ -82,7 +90,7 @@ static bool seesFew(onf::FoldOp fold) {
   if (!fold.getPiecesAttr())
     return false;
   auto few = countSeen(fold, 1 << 14), many = countSeen(fold, 1 << 16); // four times as many indices
-  return few && many && *many < 2 * *few;
+  return few && many && (*many == 0 || *many < 2 * *few);
 }
 
 NestTeller tellsSlowOn(std::string gpu, bool wherePays) {

@@ -10,10 +10,10 @@ namespace moa::precision {
 /// A sum of squares of results below which nothing is estimated: f32 holds the squares of the squares
 /// of errors of 10⁻² of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
-/// Of a component-wise tolerance an estimate is compared with so much: the nest as it is written rounds too.
+/// An estimate is compared with so much of what is allowed at least: the nest as it is written rounds too.
 static constexpr double kShare = 0.95;
-/// The relative error of sums in f32, about, of a nest that rounds nothing to 16 bits.
-static constexpr double kSinglesError = 0x1p-16;
+/// The relative error of a nest as it is written that rounds operands and results to a float, of its unit roundoff, and of sums in f32.
+static constexpr double kOfRoundoff = 0.6, kSinglesError = 0x1p-20;
 /// Deviations of the estimate that are added to it: 95 % of a normal distribution.
 static constexpr double kDeviations = 1.645;
 /// More rows than 2^kLongestLog count as that many.
@@ -242,13 +242,13 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   return estimates;
 }
 
-/// The unit roundoff of the narrowest float that the nest as it is written rounds results and operands to: bf16, whose weights
-/// and results are off by 0.4 of it each in the mean, by 0.6 together.
+/// The relative error of a result of the nest as it is written, about: weights and results that are rounded to bf16 are off by 0.4
+/// of its unit roundoff each in the mean.
 double Chooser::errorAsWritten(const Result &result) {
   double error = kSinglesError;
   auto count = [&](Type type) {
     if (auto rounded = dyn_cast_or_null<FloatType>(type); rounded && rounded.getWidth() < 32)
-      error = std::max(error, std::ldexp(1.0, -int(rounded.getFPMantissaWidth())));
+      error = std::max(error, kOfRoundoff * std::ldexp(1.0, -int(rounded.getFPMantissaWidth())));
   };
   count(cast<ArrayType>(Value(onf::StoreOp(result.store).getArray()).getType()).getElementType());
   nest.walk([&](onf::AccOp acc) { count(acc.getOperandType().value_or(Type())); });
@@ -258,10 +258,8 @@ double Chooser::errorAsWritten(const Result &result) {
 /// What a plan may be off by from the nest as it is written, of a tolerance. Errors of both are independent, so that their squares
 /// add up in a norm.
 double Chooser::leftOf(const Result &result) {
-  double allowed = result.allowed.epsilon, error = errorAsWritten(result);
-  if (result.measure)
-    return kShare * allowed;
-  return allowed > error ? std::sqrt(allowed * allowed - error * error) : 0;
+  double allowed = result.allowed.epsilon, error = errorAsWritten(result), share = kShare * allowed;
+  return result.measure ? share : std::max(share, std::sqrt(std::max(allowed * allowed - error * error, 0.0)));
 }
 
 /// The first plan whose estimates are small enough for every result.

@@ -383,7 +383,7 @@ def ONF_PiecewiseExp2Op : ONF_Op<"piecewise_exp2", [Pure, SameOperandsAndResultT
     (Computer multiplication and division using binary logarithms, IRE Trans. EC-11, 1962). It is
     2^y·r(y − ⌊y⌋) with r(f) = (1 + f)·2⁻ᶠ in 1 … 1.0615, of mean 1/(2·ln² 2) = 1.0407 over a period, which is also
     r(3/4) but for 2·10⁻⁴; the rounding of y changes it by a factor within 2^±2⁻⁷. Below y = −14 it is 2⁻¹⁴·(y + 15), and 0 from
-    −15 on. NaN where y is; y must be less than 16. Of vectors it is that of each element.
+    −15 on. NaN where y is; y must be less than 16 − 2⁻⁷. Of vectors it is that of each element.
 
         %w = onf.piecewise_exp2 %x times 1.44269504 plus 5.75 : f32
   }];

@@ -200,8 +200,10 @@ double getExponent(Value weight) {
   if (auto product = weight.getDefiningOp<arith::MulFOp>())
     return std::min(getExponent(product.getLhs()) + getExponent(product.getRhs()), 64.0);
   if (auto piecewise = weight.getDefiningOp<PiecewiseExp2Op>()) {
-    bool isShare = piecewise.getTimes().convertToDouble() >= 0 && isAtMostZero(piecewise.getOperand());
-    return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(piecewise.getPlus().convertToDouble())), 0.0) : 64;
+    // It must not grow faster than what states are repaired by, e^x.
+    double times = piecewise.getTimes().convertToDouble(), plus = piecewise.getPlus().convertToDouble();
+    bool isShare = times >= 0 && times < 1.4427 && plus < 15 && isAtMostZero(piecewise.getOperand());
+    return isShare ? std::max(std::log2(PiecewiseExp2Op::evaluate(plus)), 0.0) : 64;
   }
   auto constant = weight.getDefiningOp<arith::ConstantOp>();
   auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();

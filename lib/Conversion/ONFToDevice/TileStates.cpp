@@ -533,7 +533,8 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 
 /// Whether references must move: some state, referred to what they are now, may be off
 /// by more than the bound. Terms so far away from their references' values are neither
-/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens.
+/// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of 2 by lines up to
+/// their own error, which is another one for another reference).
 Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news) {
   Value must;
   for (const Repair &repair : repairs) {

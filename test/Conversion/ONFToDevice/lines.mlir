@@ -11,13 +11,13 @@
 // RUN: moa-codegen %t.mlir --target=cuda -o - | FileCheck %s --check-prefix=CUDA
 // RUN: moa-codegen %t.mlir --target=ptx -o %t.ptx --header %t.h
 // RUN: FileCheck %s --check-prefix=PTX < %t.ptx
-// RUN: moa-run %t.mlir --target=cpu --random 3 B=1 H=2 N=70 M=150 scale=0.0001 -o O=%t-cpu.npy
-// RUN: moa-run %t.mlir --target=device --random 3 B=1 H=2 N=70 M=150 scale=0.0001 -o O=%t-device.npy
-// RUN: %python %S/../../Integration/Support/near.py %t-cpu.npy %t-device.npy 3e-2
-// Beside exponentials themselves the errors are those of the lines, 1.8 % of each weight.
+// RUN: moa-run %t.mlir --target=cpu --random 3 B=1 H=2 N=70 M=150 scale=0.02 -o O=%t-cpu.npy
+// RUN: moa-run %t.mlir --target=device --random 3 B=1 H=2 N=70 M=150 scale=0.02 -o O=%t-device.npy
+// RUN: %python %S/../../Integration/Support/near.py %t-cpu.npy %t-device.npy 2e-2
+// Beside exponentials themselves the errors are those of the lines, 1.8 % of each weight; a slope off by a tenth has 0.13.
 // RUN: sed '/^\/\//d' %S/eight_bits.mlir > %t-exp.mlir
-// RUN: moa-run %t-exp.mlir --target=cpu --random 3 B=1 H=2 N=70 M=150 scale=0.0001 -o O=%t-exp.npy
-// RUN: %python %S/../../Integration/Support/near.py %t-exp.npy %t-device.npy 6e-2
+// RUN: moa-run %t-exp.mlir --target=cpu --random 3 B=1 H=2 N=70 M=150 scale=0.02 -o O=%t-exp.npy
+// RUN: %python %S/../../Integration/Support/near.py %t-exp.npy %t-device.npy 4e-2
 
 // ONF: onf.piecewise_exp2 %{{.*}} times 1.4426950408889634 plus 5.750000e+00 : f32
 
