@@ -116,7 +116,7 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
         continue;
       return "it takes " + llvm::formatv("{0:f2}", own / cost(about)).str() + " of the time of " +
              (number == 0 ? "the nest as it is written" : "a plan with smaller errors") + ", by the model of '" +
-             machine->name + "', and rounding comes on top";
+             machine->name + "', and rounding comes on top, for which a tenth is asked for";
     }
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
