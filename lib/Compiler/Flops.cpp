@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/ONF/IR/ONF.h"
+#include "lib/Analysis/Passes.h"
 #include "lib/Analysis/Recomputation.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Precision/Passes.h"
@@ -166,49 +167,6 @@ private:
         .Default([](Operation *) { return std::nullopt; });
   }
 
-  /// Value of one side of a piece for the row `row`, or nothing.
-  static std::optional<int64_t> bound(AffineMap map, int64_t row,
-                                      ArrayRef<int64_t> operands, bool lower) {
-    SmallVector<Attribute> inputs;
-    Builder builder(map.getContext());
-    for (int64_t value : {row, row})
-      inputs.push_back(builder.getIndexAttr(value));
-    for (int64_t value : operands)
-      inputs.push_back(builder.getIndexAttr(value));
-    SmallVector<Attribute> results;
-    if (failed(map.constantFold(inputs, results)) || results.empty())
-      return std::nullopt;
-    int64_t best = cast<IntegerAttr>(results[0]).getInt();
-    for (Attribute result : ArrayRef(results).drop_front()) {
-      int64_t value = cast<IntegerAttr>(result).getInt();
-      best = lower ? std::max(best, value) : std::min(best, value);
-    }
-    return best;
-  }
-
-  /// Indices of the fold that one row needs: the union of its pieces.
-  int64_t countRow(onf::FoldOp fold, int64_t row, ArrayRef<int64_t> operands,
-                   int64_t extent) const {
-    SmallVector<std::pair<int64_t, int64_t>> intervals;
-    for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
-      auto lower = bound(piece.getVisitLower(), row, operands, true);
-      auto upper = bound(piece.getVisitUpper(), row, operands, false);
-      if (!lower || !upper)
-        return extent;
-      int64_t begin = std::max<int64_t>(*lower, 0);
-      int64_t end = std::min(*upper, extent);
-      if (begin < end)
-        intervals.push_back({begin, end});
-    }
-    llvm::sort(intervals);
-    int64_t count = 0, reached = 0;
-    for (auto [begin, end] : intervals) {
-      count += std::max<int64_t>(end - std::max(begin, reached), 0);
-      reached = std::max(reached, end);
-    }
-    return count;
-  }
-
   /// Present terms of a fold in the nest `nest` over the rows of its last axis;
   /// nothing if they are not known.
   std::optional<double> countPieces(onf::ForOp nest, onf::FoldOp fold) const {
@@ -224,7 +182,7 @@ private:
         getExtent(cast<StringAttr>(*std::prev(nest.getExtents().end())));
     double terms = 0;
     for (int64_t row = 0; row < rows; ++row)
-      terms += countRow(fold, row, operands, extent);
+      terms += countVisited(fold, row, operands, extent).value_or(extent);
     return terms;
   }
 

@@ -51,30 +51,10 @@ static std::optional<double> countSeen(onf::FoldOp fold, int64_t size) {
     bounds.push_back(expr ? expr->evaluate([&](llvm::StringRef) { return std::optional(size); }).value_or(1) : 1);
   }
   for (int64_t k = 0; k < rows; ++k) {
-    llvm::SmallVector<std::pair<int64_t, int64_t>> intervals;
-    for (auto piece : fold.getPiecesAttr().getAsRange<onf::PieceAttr>()) {
-      auto end = [&](mlir::AffineMap map, bool isLower) -> std::optional<int64_t> {
-        llvm::SmallVector<mlir::Attribute> inputs, results;
-        for (unsigned input = 0; input < map.getNumInputs(); ++input)
-          inputs.push_back(mlir::Builder(map.getContext()).getIndexAttr(
-              input < map.getNumDims() ? k * (size / rows) : bounds[input - map.getNumDims()]));
-        if (failed(map.constantFold(inputs, results)) || results.empty())
-          return std::nullopt;
-        auto value = [](mlir::Attribute result) { return llvm::cast<mlir::IntegerAttr>(result).getInt(); };
-        int64_t found = value(results[0]);
-        for (mlir::Attribute result : results)
-          found = isLower ? std::max(found, value(result)) : std::min(found, value(result));
-        return found;
-      };
-      auto lower = end(piece.getVisitLower(), true), upper = end(piece.getVisitUpper(), false);
-      if (!lower || !upper)
-        return std::nullopt;
-      intervals.emplace_back(std::max<int64_t>(*lower, 0), std::min(*upper, size));
-    }
-    llvm::sort(intervals);
-    int64_t reached = 0;
-    for (auto [from, to] : intervals)
-      seen += std::max<int64_t>(to - std::max(from, reached), 0), reached = std::max(reached, to);
+    auto visited = countVisited(fold, k * (size / rows), bounds, size);
+    if (!visited)
+      return std::nullopt;
+    seen += double(*visited);
   }
   return seen / rows;
 }

@@ -141,7 +141,7 @@ def Device_HalfFromBitsOp : Device_Op<"half_from_bits", [Pure]> {
   let description = [{
     The operand is x·2⁻²⁴ with x < 2048. x is rounded to the nearest integer, ties to even, one
     below 0 to 0; the result is the f16 with the bits of 16 times that, NaN of NaN. What is scaled so rounds to a subnormal
-    f16, or one of twice their range, whose bits are the integer (cvt.rn.relu.f16x2.f32, PTX ISA 9.7.9.21).
+    f16, or one of twice their range, whose bits are the integer (cvt.rn.relu.f16x2.f32 of the PTX ISA).
     With x = 64·(y + 15) that is 2^y by lines between powers of two (`onf.piecewise_exp2`).
 
         %w = device.half_from_bits %x
