@@ -199,7 +199,11 @@ void bindRows(Emitter &emitter, Scope &scope, Value laneIndex, Value v) {
 void NestEmitter::emitTile(Value firstRow) {
   if (!chosen)
     return emitRows(firstRow);
-  emitter.when(emitter.value(chosen), [&] { emitRows(firstRow); });
+  emitter.when(emitter.value(chosen), [&] {
+    // Where the nest does not run nothing has written what an index is read from.
+    emitter.top().guardedFrom = std::numeric_limits<int>::max();
+    emitRows(firstRow);
+  });
 }
 
 void NestEmitter::emitRows(Value firstRow) {
