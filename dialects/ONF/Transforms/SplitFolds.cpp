@@ -5,6 +5,7 @@
 #include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -93,7 +94,9 @@ private:
   Value loadPart(unsigned acc, ValueRange rows, Value part, ValueRange indices);
   Value merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, ArrayRef<Value> states,
               const IRMapping &front);
-  FoldOp mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &map);
+  llvm::BitVector findFirst(ArrayRef<Read> reads);
+  void mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
+                 MutableArrayRef<Value> states);
   void removeUnused(ForOp made);
   unsigned partAxis() { return std::max<size_t>(nest.getExtents().size(), 1) - 1; }
   std::string numParts() {
@@ -334,46 +337,74 @@ Value Splitter::merge(unsigned k, ArrayRef<Read> reads, ArrayRef<Value> parts, A
   return moved;
 }
 
-/// The fold over the parts, without axes: one state per element that is read.
-FoldOp Splitter::mergeFold(ArrayRef<Read> reads, ForOp made, const IRMapping &map) {
-  SmallVector<Type> types;
+/// Which states a fold of their own merges in front of the others: those that are referred to, where none of them refers to
+/// any. Each part of the others is repaired to what they are in the end then, once, and no sum while it grows.
+llvm::BitVector Splitter::findFirst(ArrayRef<Read> reads) {
+  llvm::BitVector first(reads.size());
   for (const Read &read : reads)
-    types.push_back(elementOf(accs[read.acc]));
+    for (ValueRange list : {ValueRange(accs[read.acc].getRefs()), ValueRange(accs[read.acc].getOthers())})
+      for (Value other : list) {
+        unsigned number = llvm::find(accs, other.getDefiningOp<AccOp>()) - accs.begin();
+        first.set(llvm::find_if(reads, [&](const Read &each) { return each.acc == number; }) - reads.begin());
+      }
+  for (unsigned k : first.set_bits())
+    if (!accs[reads[k].acc].getRefs().empty() || !accs[reads[k].acc].getOthers().empty())
+      return llvm::BitVector(reads.size());
+  return first;
+}
+
+/// A fold over the parts, without axes, for the chosen states that are read: one per element. `states` has those that are
+/// merged in front of it, and gets the others.
+void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, ForOp made, const IRMapping &map,
+                         MutableArrayRef<Value> states) {
+  SmallVector<Type> types;
+  for (unsigned k : chosen.set_bits())
+    types.push_back(elementOf(accs[reads[k].acc]));
   auto merged = FoldOp::create(b, loc, types, b.getStringAttr("part"), b.getStringAttr(numParts()), AxisAttr(),
                                ArrayAttr(), ValueRange{});
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(&merged.getBody(), {}, b.getIndexType(), loc);
   ValueRange rows = made.getBody().getArguments().take_front(nest.getExtents().size());
-  SmallVector<Value> parts, states;
+  SmallVector<Value> parts, inside(states.begin(), states.end()), yielded;
   for (const Read &read : reads) {
     auto indices = llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
     parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
   }
-  for (auto [k, read] : llvm::enumerate(reads)) {
-    AccOp acc = accs[read.acc];
-    Value value = merge(k, reads, parts, states, map);
+  for (unsigned k : chosen.set_bits()) {
+    AccOp acc = accs[reads[k].acc];
+    Value value = merge(k, reads, parts, inside, map);
+    // What the state refers to, where it changes here.
+    bool changes = true;
     auto mapped = [&](ValueRange list) {
       return llvm::map_to_vector(list, [&](Value state) {
         unsigned number = llvm::find(accs, state.getDefiningOp<AccOp>()) - accs.begin();
-        return states[llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) -
-                      reads.begin()];
+        unsigned which = llvm::find_if(reads, [&](const Read &other) { return other.acc == number; }) - reads.begin();
+        changes &= chosen.test(which);
+        return inside[which];
       });
     };
+    auto refs = mapped(acc.getRefs()), others = mapped(acc.getOthers());
+    if (!changes)
+      refs.clear(), others.clear();
     auto copy = AccOp::create(b, acc.getLoc(), value.getType(), acc.getMonoid(), acc.getNameAttr(),
-                              b.getArrayAttr({}), b.getArrayAttr({}), mapped(acc.getRefs()),
-                              mapped(acc.getOthers()), acc.getCombine(), acc.getSingular(), TypeAttr(),
-                              acc.getFunctionAttr());
+                              b.getArrayAttr({}), b.getArrayAttr({}), refs, others, acc.getCombine(),
+                              changes ? acc.getSingular() : b.getArrayAttr({}), TypeAttr(), acc.getFunctionAttr());
     OpBuilder::InsertionGuard inner(b);
     b.createBlock(&copy.getValue());
     YieldOp::create(b, loc, value);
-    if (!acc.getRepair().empty()) {
+    if (changes && !acc.getRepair().empty()) {
       IRMapping clone = map;
       acc.getRepair().cloneInto(&copy.getRepair(), clone);
     }
-    states.push_back(copy.getResult());
+    inside[k] = copy.getResult();
+    yielded.push_back(copy.getResult());
   }
-  YieldOp::create(b, loc, states);
-  return merged;
+  YieldOp::create(b, loc, yielded);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+    if (isa<LoadOp, arith::IndexCastOp, arith::CmpIOp, arith::ConstantOp>(op) && op.use_empty())
+      op.erase();
+  for (auto [number, k] : llvm::enumerate(chosen.set_bits()))
+    states[k] = merged.getResult(number);
 }
 
 /// What is left of the nest for one of its loops, whose axes become the nest's last, or for the
@@ -397,7 +428,7 @@ void Splitter::addMergeNest(ForOp loop) {
   if (loop)
     map.map(loop.getBody().getArguments(), arguments.drop_front(nest.getExtents().size()));
   SmallVector<Read> reads = readsOf(loop);
-  FoldOp merged;
+  SmallVector<Value> merged(reads.size());
   auto clone = [&](Operation &op) {
     auto at = dyn_cast<AtOp>(op);
     if (!at)
@@ -406,14 +437,19 @@ void Splitter::addMergeNest(ForOp loop) {
               SmallVector<Value>(at.getIndices())};
     auto found = llvm::find(reads, read);
     if (found != reads.end())
-      map.map(at.getResult(), merged.getResult(found - reads.begin()));
+      map.map(at.getResult(), merged[found - reads.begin()]);
   };
   for (Operation &op : nest.getBody().front()) {
     if (&op == fold) {
-      merged = mergeFold(reads, made, map);
+      llvm::BitVector first = findFirst(reads), rest = first;
+      rest.flip();
+      if (first.any())
+        mergeFold(reads, first, made, map, merged);
+      if (rest.any())
+        mergeFold(reads, rest, made, map, merged);
       for (auto [k, read] : llvm::enumerate(reads))
         if (read.indices.empty())
-          map.map(fold.getResult(read.acc), merged.getResult(k));
+          map.map(fold.getResult(read.acc), merged[k]);
     } else if (isa<ForOp>(op)) {
       if (&op == loop)
         for (Operation &inner : loop.getBody().front())
