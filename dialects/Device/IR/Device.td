@@ -180,13 +180,19 @@ def Device_StoreOp : Device_Op<"store"> {
 
         device.store %v, %y[%i] : bf16, <[N], bf16>
 
+    In a map over rows and columns it may be one of `pairs`: the element of each even column has an even offset, and that
+    of the next column the next one, so that a thread that has both may write them at once.
+
+        device.store %x, %y[%i] pairs : f32, <[N, 128], f32>
+
     Constraints: the array is a parameter of the program (C1), an output or of the workspace
-    (C2), of the value's type (C3).
+    (C2), of the value's type (C3); pairs are of the workspace, and the value is what the map takes of a fragment of f32 whose
+    neighbours are in two registers of a thread (C4).
   }];
   let arguments = (ins AnyType:$value, Arg<MoA_ArrayType, "", [MemWrite]>:$array,
-                       Index:$offset);
+                       Index:$offset, UnitAttr:$pairs);
   let assemblyFormat = [{
-    $value `,` $array `[` $offset `]` attr-dict `:` type($value) `,` type($array)
+    $value `,` $array `[` $offset `]` (`pairs` $pairs^)? attr-dict `:` type($value) `,` type($array)
   }];
   let hasVerifier = 1;
 }

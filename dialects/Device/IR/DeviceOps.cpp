@@ -139,10 +139,30 @@ LogicalResult LoadOp::verify() {
                                       getArray().getType())));
 }
 
+/// Whether a thread's registers 2k and 2k + 1 are neighbours along the columns: the last digit of a column's number is that of a
+/// register's.
+static bool hasPairs(LayoutAttr layout) {
+  auto digits = layout.getDigits(1);
+  return !digits.empty() && digits.back().place == Place::register_ && digits.back().stride == 1 && digits.back().size == 2;
+}
+
 LogicalResult StoreOp::verify() {
-  return failure(failed(verifyParameter(*this, getArray(), true, /*orWorkspace=*/true)) ||
-                 failed(verifyElement(*this, getValue().getType(),
-                                      getArray().getType())));
+  if (failed(verifyParameter(*this, getArray(), true, /*orWorkspace=*/true)) ||
+      failed(verifyElement(*this, getValue().getType(), getArray().getType())))
+    return failure();
+  if (!getPairs())
+    return success();
+  auto map = (*this)->getParentOfType<MapOp>();
+  auto argument = dyn_cast<BlockArgument>(getValue());
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  bool isOfMap = map && argument && argument.getOwner() == &map.getBody().front() &&
+                 argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
+                 cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() == map.getLayout();
+  if (!isOfMap || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
+      !(program && program.isWorkspace(getArray())))
+    return emitOpError("expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose "
+                       "neighbours are in two registers of a thread (C4)");
+  return success();
 }
 
 /// A counter of signals.
@@ -509,10 +529,7 @@ LogicalResult ReduceOp::verify() {
     return emitOpError("expects the layout of the fragment's rows, or of the threads' "
                        "parts of them (C1)");
   bool isOfHalves = getMonoid() == Monoid::add && from.getElementType().isF16() && to.getElementType().isF32() &&
-                    to.getLayout() == from.getLayout().getThreadPart(1) &&
-                    llvm::any_of(from.getLayout().getDigits(1), [](const LayoutAttr::Digit &digit) {
-                      return digit.place == Place::register_ && digit.stride == 1 && digit.size == 2;
-                    });
+                    to.getLayout() == from.getLayout().getThreadPart(1) && hasPairs(from.getLayout());
   if (to.getElementType() != from.getElementType() && !isOfHalves)
     return emitOpError("expects the fragment's element type ")
            << from.getElementType() << ", or f32 for a thread's sums of pairs of f16 (C2), but got " << to.getElementType();

@@ -117,6 +117,7 @@ private:
 
   void emitMap(device::MapOp op);
   bool emitRounding(device::MapOp op);
+  void emitPair(device::StoreOp store);
   void emitElement(device::MapOp op, const RegisterPlace &place, mlir::ValueRange threadParts,
                    llvm::SmallVectorImpl<Values> &results);
   void emitIfAny(device::IfAnyOp op);
@@ -141,6 +142,7 @@ private:
   /// Of ops of a map's body: what they gave for operands they have had before.
   using Known = std::vector<std::pair<Values, mlir::Value>>;
   llvm::DenseMap<mlir::Operation *, Known> known;
+  const RegisterPlace *place = nullptr; // of the element of a map that is written
 };
 
 } // namespace moa::nvvm

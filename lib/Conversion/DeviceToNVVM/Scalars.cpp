@@ -439,6 +439,8 @@ void KernelEmitter::emitLoad(device::LoadOp load) {
 }
 
 void KernelEmitter::emitStore(device::StoreOp store) {
+  if (store.getPairs()) // by the register of the even column
+    return place->number % 2 == 0 ? emitPair(store) : void();
   Value stored = value(store.getValue());
   if (stored.getType().isInteger(1))
     stored = to.make<arith::ExtUIOp>(b.getI8Type(), stored);

@@ -2,6 +2,7 @@
 #include "lib/Conversion/DeviceToNVVM/KernelEmitter.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -454,6 +455,7 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
                                 ValueRange threadParts, SmallVectorImpl<Values> &results) {
   Block &block = op.getBody().front();
   LayoutAttr layout = op.getLayout();
+  llvm::SaveAndRestore at(this->place, &place);
   for (auto [input, argument] : llvm::zip(op.getInputs(), block.getArguments())) {
     bool isRow = cast<FragmentType>(input.getType()).getLayout() != layout;
     scalars.map(argument, fragments[input][isRow ? place.row : place.number]);
@@ -491,6 +493,15 @@ void KernelEmitter::emitElement(device::MapOp op, const RegisterPlace &place,
   auto yield = cast<device::YieldOp>(block.getTerminator());
   for (auto [k, result] : llvm::enumerate(yield.getValues()))
     results[k][place.number] = value(result);
+}
+
+void KernelEmitter::emitPair(device::StoreOp store) {
+  auto argument = cast<BlockArgument>(store.getValue());
+  Value input = cast<device::MapOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()];
+  Value pair = LLVM::PoisonOp::create(b, to.loc, VectorType::get(2, b.getF32Type()));
+  for (int64_t k = 0; k < 2; ++k)
+    pair = LLVM::InsertElementOp::create(b, to.loc, pair, fragments[input][place->number + k], to.constant(b.getI32IntegerAttr(k)));
+  LLVM::StoreOp::create(b, to.loc, pair, address(store.getArray(), store.getOffset()), /*alignment=*/8);
 }
 
 void KernelEmitter::emitMap(device::MapOp op) {

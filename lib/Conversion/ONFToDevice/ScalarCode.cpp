@@ -498,11 +498,11 @@ Value ScalarCode::stored(onf::StoreOp op) {
   return value;
 }
 
-void ScalarCode::store(onf::StoreOp op) {
+void ScalarCode::store(onf::StoreOp op, bool inPairs) {
   Location outer = loc;
   loc = op.getLoc();
   Value value = stored(op);
   Value where = offset(op);
-  device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where);
+  device::StoreOp::create(b, loc, value, arrays.lookup(op.getArray()), where).setPairs(inPairs);
   loc = outer;
 }

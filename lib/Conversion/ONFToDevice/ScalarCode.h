@@ -32,7 +32,7 @@ public:
   void bindProduct(mlir::Value value, mlir::Value left, mlir::Value right) {
     products[value] = {left, right};
   }
-  void store(onf::StoreOp op);
+  void store(onf::StoreOp op, bool inPairs = false); // of device.store
   /// The value that is stored, in the array's element type.
   mlir::Value stored(onf::StoreOp op);
   /// Where an element stands in its array, and what one of its terms is multiplied with.

@@ -340,58 +340,16 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
   return inputs;
 }
 
-/// Stores of a block for each row, or for each element of a carrier.
-void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
-                               ArrayRef<unsigned> carriers, Value loopIndex) {
+/// What a store of a loop over the columns of a tile has for each of its elements. Elements that the output does not have may compute
+/// anything but not read. Quotients are products with the reciprocal, of which there is one for a row.
+Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> carriers,
+                            Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
-  Values inputs = inputsOf(finals, carriers);
-  int64_t extent = carriers.empty() ? 0 : columnsOf(carriers[0]);
-  int64_t columns = padded(extent);
-  map(code, "", inputs, carriers.empty() ? Over::rows() : Over::tile(columns), {},
-      [&](ValueRange in, ValueRange at) {
-    bindFinals(code, in, at);
-    Value inside = arith::CmpIOp::create(
-        b, code.loc, arith::CmpIPredicate::slt,
-        code.eval(plan.nest.getBody().getArguments().back()),
-        code.symbol(this->extent(plan.nest.getExtents().size() - 1)));
-    if (!carriers.empty()) {
-      code.bind(loopIndex, at[1]);
-      for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
-        bindSum(code, number, value);
-      if (columns != extent)
-        inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                                         at[1], code.index(extent)));
-    }
-    code.when(inside, [&] {
-      for (auto store : block.getOps<StoreOp>())
-        code.store(store);
-    });
-    return Values();
-  });
-}
-
-/// A ring that tiles of an output pass through: that of the rows, which are read then, or
-/// one of the outputs' own.
-Value TileKernel::ringFor(Type element) {
-  for (const Ring &ring : rowRings)
-    if (cast<RingType>(ring.tiles.getType()).getElementType() == element)
-      return ring.tiles;
-  return resultRing && cast<RingType>(resultRing.getType()).getElementType() == element ? resultRing
-                                                                                        : Value();
-}
-
-/// The whole tile of an output at once, by way of a ring, which is free now. Elements that the
-/// output does not have may compute anything but not read.
-void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
-                           ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
-  unsigned count = plan.folded.scalars.size();
-  Values inputs = inputsOf(finals, carriers);
   int64_t extent = columnsOf(carriers[0]), columns = padded(extent);
-  Type element = store.getArray().getType().getElementType();
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
   code.reciprocals = true;
-  Value values = map(code, "result", inputs, Over::tile(columns), {b.getF32Type()},
+  Value values = map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
     code.bind(loopIndex, at[1]);
@@ -411,18 +369,104 @@ void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
     }
     if (!reads || isEager)
       return result();
-    Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
-                                         code.eval(plan.nest.getBody().getArguments().back()),
-                                         code.symbol(this->extent(plan.nest.getExtents().size() - 1)));
-    if (columns != extent)
-      exists = code.both(exists, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1],
-                                                       code.index(extent)));
-    return code.branch(exists, {b.getF32Type()}, result, [&] {
+    return code.branch(isInside(code, at, extent), {b.getF32Type()}, result, [&] {
       return Values{code.constant(b.getF32FloatAttr(0))};
     });
   })[0];
   code.reciprocals = code.eager = false;
   code.clampsLoads = clamped;
+  return values;
+}
+
+/// Whether there is a row, which is bound, and a column below the extent.
+Value TileKernel::isInside(ScalarCode &code, ValueRange at, int64_t extent) {
+  BlockArgument row = plan.nest.getBody().getArguments().back();
+  Value inside = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, code.eval(row),
+                                       code.symbol(this->extent(row.getArgNumber())));
+  if (at.size() > 1 && padded(extent) != extent)
+    inside = code.both(inside, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, at[1], code.index(extent)));
+  return inside;
+}
+
+/// Whether elements of even columns have even offsets in the array, and the next columns' stand next to them: those of a
+/// temporary with an even number of columns, which have one address.
+bool TileKernel::storesPairs(StoreOp store, Value loopIndex, unsigned carrier) {
+  auto kernel = store->getParentOfType<onf::KernelOp>();
+  unsigned number = cast<BlockArgument>(store.getArray()).getArgNumber(), rank = store.getArray().getType().getRank();
+  int64_t extent = columnsOf(carrier);
+  if (!kernel.isTemporary(number) || !store.getArray().getType().getElementType().isF32() || rank == 0 ||
+      store.getTerms().size() != rank || store.getConstant() != "0" || store.getTerms().back() != loopIndex ||
+      padded(extent) != extent || store.getArray().getType().getExtent(rank - 1) != SymExpr(extent))
+    return false;
+  rows::Dependence deps;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (cast<StringAttr>(store.getCoefficients()[axis]).getValue() != (kernel.getArrayName(number) + ".s" + Twine(axis)).str() ||
+        (axis + 1 != rank && deps.on(store.getTerms()[axis], loopIndex)))
+      return false;
+  return true;
+}
+
+/// Stores of a block for each row, or for each element of a carrier.
+void TileKernel::writeElements(ScalarCode &code, ValueRange finals, Block &block,
+                               ArrayRef<unsigned> carriers, Value loopIndex) {
+  unsigned count = plan.folded.scalars.size();
+  int64_t extent = carriers.empty() ? 0 : columnsOf(carriers[0]);
+  Over over = carriers.empty() ? Over::rows() : Over::tile(padded(extent));
+  SmallVector<StoreOp> rest;
+  for (auto store : block.getOps<StoreOp>()) {
+    // All values first: a branch around each would let neither loads nor quotients of two elements overlap.
+    Value value = store.getValue();
+    bool isSum = isa_and_nonnull<AtOp>(value.getDefiningOp());
+    if (carriers.empty() || isSum || !value.getType().isF32() || (readsOutside(plan, value) && !canClamp(value))) {
+      rest.push_back(store);
+      continue;
+    }
+    Value values = mapResult(code, finals, store, carriers, loopIndex);
+    map(code, "", values, over, {}, [&](ValueRange in, ValueRange at) {
+      bindFinals(code, {}, at);
+      code.bind(loopIndex, at[1]);
+      code.bind(store.getValue(), in[0]);
+      code.when(isInside(code, at, extent), [&] { code.store(store, storesPairs(store, loopIndex, carriers[0])); });
+      return Values();
+    });
+  }
+  if (rest.empty())
+    return;
+  bool inPairs = llvm::all_of(rest, [&](StoreOp store) {
+    return !carriers.empty() && isa_and_nonnull<AtOp>(store.getValue().getDefiningOp()) &&
+           storesPairs(store, loopIndex, carriers[0]);
+  });
+  map(code, "", inputsOf(finals, carriers), over, {}, [&](ValueRange in, ValueRange at) {
+    bindFinals(code, in, at);
+    if (!carriers.empty()) {
+      code.bind(loopIndex, at[1]);
+      for (auto [number, value] : llvm::zip(carriers, in.drop_front(count)))
+        bindSum(code, number, value);
+    }
+    code.when(isInside(code, at, extent), [&] {
+      for (auto store : rest)
+        code.store(store, inPairs);
+    });
+    return Values();
+  });
+}
+
+/// A ring that tiles of an output pass through: that of the rows, which are read then, or
+/// one of the outputs' own.
+Value TileKernel::ringFor(Type element) {
+  for (const Ring &ring : rowRings)
+    if (cast<RingType>(ring.tiles.getType()).getElementType() == element)
+      return ring.tiles;
+  return resultRing && cast<RingType>(resultRing.getType()).getElementType() == element ? resultRing
+                                                                                        : Value();
+}
+
+/// The whole tile of an output at once, by way of a ring, which is free now.
+void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
+                           ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
+  int64_t columns = padded(columnsOf(carriers[0]));
+  Type element = store.getArray().getType().getElementType();
+  Value values = mapResult(code, finals, store, carriers, loopIndex);
   Value rounded = map(code, "packed", values, Over::tile(columns), {element},
                       [&](ValueRange in, ValueRange) {
     return Values{code.convert(in[0], element)};

@@ -299,6 +299,10 @@ private:
                      mlir::Block &block, llvm::ArrayRef<unsigned> carriers,
                      mlir::Value loopIndex);
   Values inputsOf(mlir::ValueRange finals, llvm::ArrayRef<unsigned> carriers);
+  mlir::Value mapResult(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
+                        llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
+  bool storesPairs(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
+  mlir::Value isInside(ScalarCode &code, mlir::ValueRange at, int64_t extent);
   void writeTile(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
                  llvm::ArrayRef<unsigned> carriers, unsigned rowAxis, mlir::Value loopIndex);
   /// Of a carrier or, behind these, of a fold in front of the tiles.

@@ -368,7 +368,11 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   std::string e = fresh(layout.getRank() == 1 ? "r" : "e");
   // What has no results acts, once per element.
   bool once = first.getNumResults() == 0 && layout.getRank() == 1;
-  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; ++" + e + ")";
+  bool inPairs = first.walk([](device::StoreOp store) {
+                        return store.getPairs() ? WalkResult::interrupt() : WalkResult::advance();
+                      }).wasInterrupted();
+  std::string step = inPairs ? e + " += 2" : "++" + e;
+  std::string head = (once ? "if (" + replicaCondition(layout) + ") " : "") + "UNROLL for (int " + e + " = 0; " + e + " < " + std::to_string(registers) + "; " + step + ")";
   size_t mark = body.size();
   joinEnd = 0; // what follows stands in another block than the line before
   ++depth;
@@ -390,6 +394,17 @@ Operation *KernelPrinter::printMaps(device::MapOp first) {
   if (!single)
     write("}");
   return last;
+}
+
+/// Both elements of a pair, of which the loop over the registers is at the first.
+void KernelPrinter::printPair(device::StoreOp store) {
+  auto argument = cast<BlockArgument>(store.getValue());
+  auto map = cast<device::MapOp>(argument.getOwner()->getParentOp());
+  std::string first = value(argument).text, name = value(map.getInputs()[argument.getArgNumber()]).text;
+  std::string e = llvm::StringRef(first).drop_front(name.size() + 1).drop_back().str();
+  helpers.insert("store_pair");
+  writeCall("store_pair(" + names.of(cast<BlockArgument>(store.getArray()).getArgNumber()) + " + " + value(store.getOffset()).at(Expr::sum + 1) + ", " + first +
+            ", " + name + "[" + e + " + 1])");
 }
 
 unsigned KernelPrinter::printMapBody(device::MapOp op, const std::string &e,

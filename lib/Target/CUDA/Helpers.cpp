@@ -23,6 +23,9 @@ DEVICE double max_nan_double(double a, double b) { return a > b || a != a ? a : 
     {"min_nan_double", R"(// The smaller value; NaN if one is NaN.
 DEVICE double min_nan_double(double a, double b) { return a < b || a != a ? a : b; }
 )"},
+    {"store_pair", R"(// Neighbours, the first of which has an even number.
+DEVICE void store_pair(float *to, float x, float y) { *(float2 *)to = make_float2(x, y); }
+)"},
     {"exp2_approximate", R"(// 2^x with a relative error below 2^-22, subnormal results 0.
 DEVICE float exp2_approximate(float x) { asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x)); return x; }
 )"},
@@ -56,7 +59,7 @@ DEVICE uint8_t to_e4m3(float x) {
     {"await_earlier_launches", R"(// Blocks may start while those of the launch before end: waits for all of these, and for what they wrote.
 DEVICE void await_earlier_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 )"},
-    {"let_next_launch_start", R"(// The next launch does not need this one: it starts when all blocks have come here.
+    {"let_next_launch_start", R"(// The next launch starts when all blocks have come here, and waits by itself for what it needs.
 DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 )"},
     {"await_launch_beside", R"(// The block behind the last one ends when the launch before has ended, which the others do not need. Without branches,

@@ -269,6 +269,8 @@ void KernelPrinter::printStatement(Operation &op) {
         define(op, truth ? Expr{text + " != 0", Expr::equality} : Expr{text});
       })
       .Case<device::StoreOp>([&](auto store) {
+        if (store.getPairs())
+          return printPair(store);
         write(access(store.getArray(), store.getOffset()) + " = " +
               value(store.getValue()).text + ";");
       })

@@ -309,3 +309,58 @@ device.program @convert_layout_c2 attributes {symbols = [], requires = [], arg_n
     %r = device.convert_layout %a : !device.fragment<[64, 64], f32, #acc> -> !device.fragment<[64, 64], f32, #same>
   }
 }
+
+// -----
+
+// Pairs are of what a map takes, not of what it computes.
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @store_c4_value attributes {symbols = ["N"], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["t"], workspace_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%t: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "1" threads 128 {
+    %w = arith.constant 1.0 : f32
+    %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
+    device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
+    ^bb0(%x: f32, %i: index, %j: index):
+      %y = arith.addf %x, %x : f32
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      device.store %y, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
+      device.yield
+    }
+  }
+}
+
+// -----
+
+// Of a layout with neighbours in two lanes, pairs are in no thread.
+#lanes = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, register: 2 by 1, lane: 4 by 1]>
+device.program @store_c4_layout attributes {symbols = ["N"], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["t"], workspace_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%t: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "1" threads 128 {
+    %w = arith.constant 1.0 : f32
+    %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #lanes>
+    device.map(%a) over #lanes : (!device.fragment<[64, 64], f32, #lanes>) -> () {
+    ^bb0(%x: f32, %i: index, %j: index):
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      device.store %x, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
+      device.yield
+    }
+  }
+}
+
+// -----
+
+// An output may begin anywhere.
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @store_c4_output attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "1" threads 128 {
+    %w = arith.constant 1.0 : f32
+    %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
+    device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
+    ^bb0(%x: f32, %i: index, %j: index):
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      device.store %x, %y[%j] pairs : f32, !moa.array<[N, 64], f32>
+      device.yield
+    }
+  }
+}
