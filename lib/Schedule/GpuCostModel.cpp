@@ -23,8 +23,9 @@
 // Per pair the period is divided by E and multiplied for what is not a whole tile:
 // the pairs of a partly filled or masked tile, a block's start (2000 cycles and one
 // chain), half a block per multiprocessor at the end of the grid (exact where all
-// extents are constant), and 1 % for each 1 % of the registers beyond 95 %, where the
-// estimate may be wrong and registers spill.
+// extents are constant; multiprocessors without any where there are few blocks), and 1 %
+// for each 1 % of the registers beyond 95 %, where the estimate may be wrong and
+// registers spill.
 //
 // The constants 20, 100, 500 and the norm are fitted to what was measured on an H200;
 // docs/Decisions/0013-cost-model-of-tiles.md says to what, and how far they are off.
@@ -40,7 +41,7 @@
 using namespace mlir;
 using namespace moa;
 
-// What symbolic extents count: keys of a fold, and rows of the whole nest.
+// What symbolic extents count: keys of a fold, rows, and rows of the whole nest, as many times the former as all axes in front together.
 static constexpr double assumedKeys = 8192, assumedRows = 262144;
 static constexpr double tileInstructions = 100, tileLatency = 500, contractionFill = 20,
                         blockStart = 2000;
@@ -77,19 +78,21 @@ static double waste(const GpuNest &nest, const TileShape &shape) {
 /// The time of the last blocks, when some multiprocessors have none, as a part of
 /// the whole. Blocks of the last round in parts leave a fifth of a round on average, not half of one.
 static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {
-  int64_t rows = shape.rows();
-  double blocks = 1;
-  bool isConstant = !nest.extents.empty();
-  for (auto [k, extent] : llvm::enumerate(nest.extents)) {
+  if (nest.extents.empty())
+    return 0;
+  double sms = machine.multiprocessors, outer = 1;
+  bool isConstant = nest.extents.back().has_value();
+  for (std::optional<int64_t> extent : llvm::drop_end(nest.extents)) {
     isConstant &= extent.has_value();
-    if (extent)
-      blocks *= k + 1 == nest.extents.size() ? llvm::divideCeil(std::max<int64_t>(*extent, 1), rows)
-                                             : std::max<int64_t>(*extent, 1);
+    outer *= std::max<int64_t>(extent.value_or(1), 1);
   }
-  double sms = machine.multiprocessors;
-  if (isConstant)
+  if (!isConstant)
+    outer = std::max(outer, assumedRows / assumedKeys);
+  std::optional<int64_t> rows = nest.extents.back();
+  double blocks = outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows()) : assumedKeys / shape.rows());
+  if (isConstant || blocks < sms)
     return std::ceil(blocks / sms) * sms / blocks - 1;
-  return (shape.shares > 0 ? 0.2 : 0.5) * rows * sms / assumedRows;
+  return (shape.shares > 0 ? 0.2 : 0.5) * sms / blocks;
 }
 
 TileCost moa::tileCost(const GpuNest &nest, const TileShape &shape, const GpuMachine &machine) {

@@ -191,6 +191,19 @@ TEST(TileShapes, ThreeWarpgroupsForBytes) {
   EXPECT_TRUE(chosen.takesTurns);
 }
 
+// Of few rows the blocks do not fill the device, so that what counts is the time of one.
+TEST(TileShapes, SmallBlocksForFewRows) {
+  GpuNest nest = weightedSum(128, 128);
+  nest.extents = {std::nullopt, 128};
+  nest.fold->extent = 1024;
+  EXPECT_EQ(rankTileShapes(nest, h200()).front().first.warpgroups, 1);
+  // Of many they do, and several warpgroups of a block fill each other's gaps.
+  for (auto &extents : {std::vector<std::optional<int64_t>>{std::nullopt, 32768}, {4096, 128}}) {
+    nest.extents = extents;
+    EXPECT_GT(rankTileShapes(nest, h200()).front().first.warpgroups, 1);
+  }
+}
+
 // A last round is shared where blocks are alike, the call has a workspace, and each has a multiprocessor for itself.
 TEST(TileShapes, SharesOfALastRound) {
   GpuNest nest = weightedSum(128, 128);
