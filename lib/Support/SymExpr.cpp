@@ -232,6 +232,19 @@ SymExpr SymExpr::substitute(
   return sum;
 }
 
+unsigned SymExpr::getDegree() const {
+  unsigned most = 0;
+  for (const auto &[monomial, coefficient] : terms) {
+    unsigned degree = 0;
+    for (const auto &[atom, power] : monomial) {
+      unsigned left = atom->lhs.getDegree(), right = atom->rhs.getDegree();
+      degree += power * (atom->kind == Atom::Kind::Symbol ? 1 : atom->kind == Atom::Kind::Mod ? right : left - std::min(left, right));
+    }
+    most = std::max(most, degree);
+  }
+  return most;
+}
+
 void SymExpr::collectSymbols(std::set<std::string> &names) const {
   for (const auto &[monomial, coefficient] : terms)
     for (const auto &[atom, power] : monomial) {

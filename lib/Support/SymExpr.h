@@ -72,6 +72,10 @@ public:
   SymExpr substitute(
       llvm::function_ref<std::optional<SymExpr>(llvm::StringRef)> value) const;
 
+  /// How many symbols its largest term multiplies where all are large; a quotient has that of the dividend less that of
+  /// the divisor, a remainder that of the divisor. 0 of constants.
+  unsigned getDegree() const;
+
   void collectSymbols(std::set<std::string> &names) const;
   const Terms &getTerms() const { return terms; }
 

@@ -19,6 +19,11 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
+/// What sizes are taken to be where blocks of kernels are compared that grow alike.
+constexpr int64_t kLarge = 4096;
+/// A kernel hides others that have together fewer blocks than it by this factor.
+constexpr double kLonger = 4;
+
 /// Kernels that are to be one launch.
 struct Group {
   SmallVector<KernelOp> kernels;
@@ -39,10 +44,31 @@ bool isPlain(KernelOp kernel) {
               .wasInterrupted();
 }
 
-/// Whether hosts launch both in the same cases, with as many threads, for the same choice.
+/// What a host launches a kernel for, pair by pair.
+SmallVector<std::pair<Attribute, Attribute>> conditionsOf(KernelOp kernel) {
+  SmallVector<std::pair<Attribute, Attribute>> pairs;
+  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr))
+    for (size_t k = 0; k + 1 < runs.size(); k += 2)
+      pairs.emplace_back(runs[k], runs[k + 1]);
+  return pairs;
+}
+
+/// Whether a kernel stores in what is no workspace.
+bool storesOutput(KernelOp kernel) {
+  auto program = kernel->getParentOfType<ProgramOp>();
+  return llvm::any_of(Accesses(kernel).written, [&](Value array) { return !program.isWorkspace(array); });
+}
+
+/// Whether hosts launch both with as many threads, and one wherever they launch the other. A launch of both asks for what each asks
+/// for. Blocks of different choices make no difference but for outputs, which D4 is about.
 bool haveSameLaunch(KernelOp a, KernelOp b) {
-  return a.getThreads() == b.getThreads() && a->getAttr(kChosenAttr) == b->getAttr(kChosenAttr) &&
-         a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
+  auto of = conditionsOf(a), others = conditionsOf(b);
+  if (of.size() > others.size())
+    std::swap(of, others);
+  bool sameChoice = a->getAttr(kChosenAttr) == b->getAttr(kChosenAttr);
+  return a.getThreads() == b.getThreads() && of.empty() == others.empty() &&
+         (sameChoice || !(of.empty() || storesOutput(a) || storesOutput(b))) &&
+         llvm::all_of(of, [&](const auto &pair) { return llvm::is_contained(others, pair); });
 }
 
 /// Each kernel in the first launch that it may be in: behind all that it interferes with.
@@ -68,6 +94,61 @@ SmallVector<Group> findGroups(ProgramOp program) {
   return groups;
 }
 
+/// Blocks of a kernel where all sizes are large.
+double countBlocks(KernelOp kernel) {
+  auto number = SymExpr::parse(kernel.getBlocks())->evaluate([](StringRef) { return std::optional<int64_t>(kLarge); });
+  return number ? double(*number) : INFINITY;
+}
+
+/// The first later launch that a kernel of a group may be in and `fits` says yes to; 0 where there is none.
+size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, llvm::function_ref<bool(const Group &)> fits) {
+  KernelOp kernel = groups[from].kernels[which];
+  const Accesses &accesses = groups[from].accesses[which];
+  for (size_t place = from + 1; place < groups.size(); ++place) {
+    const Group &group = groups[place];
+    if (llvm::any_of(group.accesses, [&](const Accesses &other) { return accesses.interferes(other); }))
+      return 0;
+    if (isPlain(group.kernels.front()) && haveSameLaunch(group.kernels.front(), kernel) && fits(group))
+      return place;
+  }
+  return 0;
+}
+
+/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks grow with all sizes the last,
+/// which hides what has few blocks elsewhere.
+void delay(SmallVectorImpl<Group> &groups) {
+  auto blocksOf = [](const Group &group) {
+    double sum = 0;
+    for (KernelOp kernel : group.kernels)
+      sum += countBlocks(kernel);
+    return sum;
+  };
+  unsigned degree = 0;
+  for (const Group &group : groups)
+    for (KernelOp kernel : group.kernels)
+      degree = std::max(degree, SymExpr::parse(kernel.getBlocks())->getDegree());
+  for (size_t place = groups.size(); place-- > 0;)
+    for (size_t which = groups[place].kernels.size(); which-- > 0;) {
+      Group &group = groups[place];
+      KernelOp kernel = group.kernels[which];
+      if (!isPlain(kernel))
+        continue;
+      double own = countBlocks(kernel);
+      bool isAlone = group.kernels.size() == 1;
+      bool isLong = SymExpr::parse(kernel.getBlocks())->getDegree() == degree && 2 * own <= blocksOf(group);
+      size_t later = findLater(groups, place, which, [&](const Group &other) {
+        return isAlone || (isLong && own > kLonger * blocksOf(other));
+      });
+      if (later == 0)
+        continue;
+      groups[later].kernels.push_back(kernel);
+      groups[later].accesses.push_back(std::move(group.accesses[which]));
+      group.kernels.erase(group.kernels.begin() + which);
+      group.accesses.erase(group.accesses.begin() + which);
+    }
+  llvm::erase_if(groups, [](const Group &group) { return group.kernels.empty(); });
+}
+
 /// Moves what a kernel does behind the builder's place, with `number` as the block's.
 void moveBody(KernelOp kernel, OpBuilder &b, Value number) {
   Block &from = kernel.getBody().front();
@@ -88,6 +169,14 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());
   auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), first.getThreads());
   made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
+  SmallVector<Attribute> runs; // what all of them ask for
+  for (const auto &pair : conditionsOf(first))
+    if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
+      runs.append({pair.first, pair.second});
+  if (!runs.empty())
+    made->setAttr(onf::kRunsAttr, b.getArrayAttr(runs));
+  if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
+    made->removeAttr(kChosenAttr);
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   Value number = BlockOp::create(b, loc);
   for (KernelOp kernel : kernels.drop_back()) {
@@ -115,6 +204,7 @@ struct DeviceCombineKernels final : impl::DeviceCombineKernelsBase<DeviceCombine
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
       SmallVector<Group> groups = findGroups(program);
+      delay(groups);
       // In the order of the groups: one may hold a kernel that stood behind those of a later one.
       for (Group &group : groups) {
         KernelOp kernel = group.kernels.size() > 1 ? combine(group.kernels) : group.kernels.front();

@@ -96,6 +96,14 @@ void Collector::visit(Operation *op) {
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
 }
 
+/// Whether another kernel's blocks grow with more sizes than this one's.
+static bool hasFewBlocks(device::KernelOp kernel) {
+  unsigned own = SymExpr::parse(kernel.getBlocks())->getDegree();
+  return llvm::any_of(kernel->getParentOfType<device::ProgramOp>().getBody().getOps<device::KernelOp>(), [&](auto other) {
+    return SymExpr::parse(other.getBlocks())->getDegree() > own;
+  });
+}
+
 Launch Collector::run() {
   launch.name = kernel.getSymName().str();
   launch.blocks = *SymExpr::parse(kernel.getBlocks());
@@ -142,6 +150,7 @@ Launch Collector::run() {
     launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
     launch.sharedBytes = launch.firstKept + 8 * launch.kept.size();
   }
+  launch.letsNextStart |= next && launch.sharedBytes == 0 && hasFewBlocks(kernel);
   launch.parameters.arrays.assign(arrays.begin(), arrays.end());
   launch.parameters.scalars.assign(scalars.begin(), scalars.end());
   launch.parameters.symbols.assign(symbols.begin(), symbols.end());

@@ -46,7 +46,8 @@ struct Launch {
   /// else has ended before. It has one block more, which ends behind that launch, so that who waits for this one waits
   /// for both.
   bool isBeside = false;
-  /// Whether the next launch need not wait for this one: blocks tell that they have started, and waited.
+  /// Whether the next launch may start beside this one, which blocks tell when they have started, and waited: it need not wait, or
+  /// waits where this one has few blocks, whose places those that wait do not take.
   bool letsNextStart = false;
   /// Its place among the launches of the program.
   unsigned number = 0;

@@ -76,3 +76,78 @@ device.program @g attributes {symbols = ["N"], requires = [], arg_names = ["x"],
     device.store %e, %w[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// Of what a host launches in fewer cases, blocks may stand beside those of more: it launches both where it launches the one. They may
+// be of different choices, as they store no output.
+// CHECK-LABEL: device.program @h
+// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = ["N", "7"]} {
+// CHECK-NOT: moa.chosen
+// CHECK: device.kernel @c
+device.program @h attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u"], result_types = [!moa.array<[N], f32>], workspace_names = ["s", "t"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %s: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"], moa.chosen = {by = "p", is = 1 : i64}} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %s[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "N" threads 128 attributes {moa.runs = ["N", "7"], moa.chosen = {by = "q", is = 1 : i64}} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// The first one is needed by none in front of the last one, so that its launch is saved: it waits for the one of the third. That is
+// not in front of the second, whose shared memory keeps it apart.
+// CHECK-LABEL: device.program @later
+// CHECK: device.kernel @b blocks "N" threads 128
+// CHECK: device.kernel @c blocks "2*N" threads 128
+// CHECK-NOT: device.kernel
+device.program @later attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u", "v"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["t"], workspace_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "N" threads 128 {
+    %barriers = device.barriers : <1, 1>
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "N" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// Of two with many blocks the second may wait, and hides the third, which has few.
+// CHECK-LABEL: device.program @long
+// CHECK: device.kernel @a blocks "64*H*N" threads 128
+// CHECK: device.kernel @c blocks "64*H*N + H" threads 128
+// CHECK-NOT: device.kernel
+device.program @long attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["u", "v"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["t"], workspace_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}

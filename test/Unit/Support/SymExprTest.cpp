@@ -48,6 +48,15 @@ TEST(SymExprTest, TextIsAFixedPointOfParsing) {
   }
 }
 
+TEST(SymExprTest, DegreeIsThatOfTheLargestTerm) {
+  const std::pair<const char *, unsigned> cases[] = {
+      {"0", 0},       {"7", 0},         {"N", 1},           {"64*H*N + N*N*N", 3}, {"((N + 63)/64)*H", 2},
+      {"N/M", 0},     {"N*M/H", 1},     {"(N*M) % H", 1},   {"N % 64", 0},         {"(N*N/64)*(N % M)", 3},
+      {"5*H - N", 1}, {"3*(N/(M*M))", 0}};
+  for (auto &[text, degree] : cases)
+    EXPECT_EQ(parse(text).getDegree(), degree) << text;
+}
+
 /// −(N/2) is not (−N)/2: for N = 3 it is −1, not −2.
 TEST(SymExprTest, MinusInFrontOfAQuotient) {
   for (const char *text : {"0 - N/2", "0 - N%3", "-(N/2)*(N/2)", "-(N%3) - M"}) {
