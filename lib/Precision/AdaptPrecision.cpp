@@ -376,7 +376,7 @@ void Adapter::run() {
         return plan.half && plan.half.isBF16() && !plan.isSplit;
       });
       if (hasBytes || hasBf16)
-        reach.push_back(addReach(score, gathered.back()));
+        reach.push_back(addReach(score, /*ofSample=*/true));
       if (!hasBytes)
         continue;
       Rounded rows = rounded(score.row);

@@ -255,6 +255,7 @@ private:
 
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
   Choice whereRead(mlir::Value array, const Axes &axes);
+  Choice whereReadFew(mlir::Value array, const Axes &axes);
   mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
   struct Need {
     llvm::SmallVector<unsigned> axes;    // of an array that are at indices in front of the rows
@@ -275,7 +276,7 @@ private:
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
-  mlir::Value addReach(const Score &score, mlir::Value rows);
+  mlir::Value addReach(const Score &score, bool ofSample);
   mlir::Value addShiftArray(const Score &score);
   void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,

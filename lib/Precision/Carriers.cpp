@@ -101,7 +101,8 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   inParts.push_back(carrier.axis);
   Axes inScales(others.begin(), others.end());
   inScales.push_back(carrier.axis);
-  Choice whereParts = whereRead(array, inParts), whereScales = whereRead(array, inScales);
+  auto where = [&](const Axes &axes) { return isPart ? whereReadFew(array, axes) : whereRead(array, axes); };
+  Choice whereParts = where(inParts), whereScales = where(inScales);
   Choice whereData = whereRead(array, partsOf(inScales));
   auto [partNames, partExtents] = list("p", editor.text(SymExpr(kKeyParts)), /*isLast=*/false);
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());

@@ -276,6 +276,9 @@ Choice Adapter::whereRead(Value array, const Axes &axes) {
   return choice;
 }
 
+/// The same of a nest that reads few elements. It does not wait for what a pilot says, as it runs beside the pilot's own.
+Choice Adapter::whereReadFew(Value array, const Axes &axes) { return piloted.array ? tried : whereRead(array, axes); }
+
 /// Whether that holds at some indices of a nest's axes; null where there is no doubt.
 Value Adapter::isNeeded(Code &code, const Choice &where, ValueRange indices) {
   return where.array == tried.array ? Value() : isTried(code, where, indices);

@@ -36,7 +36,7 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   Type element = type.getElementType(), single = Builder(kernel.getContext()).getF32Type();
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
-  Choice where = whereRead(keys, axesWithout(type.getRank(), {axis}));
+  Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
   // A pilot's is found beside its copies, from what they are copies of.
   Value origin = origins.lookup(keys), from = origin ? origin : Value(keys);
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
@@ -268,7 +268,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     });
   if (!across)
     return result;
-  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across}))), whereSome = whereParts;
   Value some, limit; // the magnitudes of the rows of a part, and the largest one that the scale holds
   if (isPart) {
     SmallVector<Attribute> someNames(scaleNames), someExtents(scaleExtents);
@@ -276,7 +276,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
     someExtents.push_back(editor.text(SymExpr(kScaleRows)));
     some = editor.addTemporary((name + "_some").str(), someExtents, b.getF32Type());
     limit = editor.addTemporary((name + "_limit").str(), scaleExtents, b.getF32Type());
-    editor.addNest(someNames, someExtents, &whereParts, [&](Code &code, ValueRange at) {
+    whereSome = whereReadFew(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
+    editor.addNest(someNames, someExtents, &whereSome, [&](Code &code, ValueRange at) {
       Value count = code.extent(type.getExtent(*across));
       Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
       code.store(largestOf(code, withRow(at.drop_back(), number)), some, at);
@@ -285,7 +286,7 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   // A pilot has so few rows that they are parts themselves.
   Value parts = isPart ? some : isSmall ? result.largest : addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
   editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
+    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereSome, others));
     if (isPart) {
       largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
       code.store(largest, limit, others);
@@ -327,19 +328,18 @@ static constexpr double kMuch = 0.2;
 /// The share of rows that the picks of all parts miss in one of 20 heads.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / kParts);
 
-/// |factor · row|² of the rows of the sample, which were gathered in `rows`, or if that is null are all of the nest.
-Value Adapter::addReach(const Score &score, Value rows) {
+/// |factor · row|² of the rows of the sample, or of all rows of the nest. It is read where the row stands, so that it need not wait for
+/// copies of rows.
+Value Adapter::addReach(const Score &score, bool ofSample) {
   Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
   editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> arguments(indices);
-    if (rows)
+    if (ofSample)
       arguments.back() = code.toIndex(code.load(sampledRows, indices));
     map.map(nest.getBody().getArguments(), arguments);
     Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
-      SmallVector<Value> place(indices);
-      place.push_back(k);
-      Value x = rows ? in.loadFloat(rows, place) : in.widen(loadAt(in, score.row, score.row.array(), k, map));
+      Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
     if (score.factor) {

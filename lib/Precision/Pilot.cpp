@@ -192,7 +192,7 @@ void Adapter::addPilot() {
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
   small.addBytes();
   for (const Score &score : small.scores)
-    small.reach.push_back(small.addReach(score, {}));
+    small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
   SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.sampleExtents)};
