@@ -81,14 +81,16 @@ static double tail(const GpuNest &nest, const TileShape &shape, const GpuMachine
   if (nest.extents.empty())
     return 0;
   double sms = machine.multiprocessors, outer = 1;
-  bool isConstant = nest.extents.back().has_value();
+  bool isKnown = true;
   for (std::optional<int64_t> extent : llvm::drop_end(nest.extents)) {
-    isConstant &= extent.has_value();
+    isKnown &= extent.has_value();
     outer *= std::max<int64_t>(extent.value_or(1), 1);
   }
-  if (!isConstant)
-    outer = std::max(outer, assumedRows / assumedKeys);
+  // Where rows are not known either the whole is, as the number of rows and what stands in front of them go together.
   std::optional<int64_t> rows = nest.extents.back();
+  bool isConstant = isKnown && rows;
+  if (!isKnown || !rows)
+    outer = std::max(outer, assumedRows / assumedKeys);
   double blocks = outer * (rows ? llvm::divideCeil(std::max<int64_t>(*rows, 1), shape.rows()) : assumedKeys / shape.rows());
   if (isConstant || blocks < sms)
     return std::ceil(blocks / sms) * sms / blocks - 1;

@@ -186,8 +186,8 @@ def Device_StoreOp : Device_Op<"store"> {
         device.store %x, %y[%i] pairs : f32, <[N, 128], f32>
 
     Constraints: the array is a parameter of the program (C1), an output or of the workspace
-    (C2), of the value's type (C3); pairs are of the workspace, and the value is what the map takes of a fragment of f32 whose
-    neighbours are in two registers of a thread (C4).
+    (C2), of the value's type (C3); pairs are of the workspace, the value is what the map takes of a fragment of f32 whose
+    neighbours are in two registers of a thread, and the map has no results and no other stores (C4).
   }];
   let arguments = (ins AnyType:$value, Arg<MoA_ArrayType, "", [MemWrite]>:$array,
                        Index:$offset, UnitAttr:$pairs);

@@ -158,10 +158,13 @@ LogicalResult StoreOp::verify() {
   bool isOfMap = map && argument && argument.getOwner() == &map.getBody().front() &&
                  argument.getArgNumber() < map.getInputs().size() && map.getLayout().getRank() == 2 &&
                  cast<FragmentType>(map.getInputs()[argument.getArgNumber()].getType()).getLayout() == map.getLayout();
-  if (!isOfMap || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
+  bool areAll = isOfMap && map.getNumResults() == 0 && !map.walk([](StoreOp store) {
+    return store.getPairs() ? WalkResult::advance() : WalkResult::interrupt();
+  }).wasInterrupted();
+  if (!areAll || !getValue().getType().isF32() || !hasPairs(map.getLayout()) ||
       !(program && program.isWorkspace(getArray())))
     return emitOpError("expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose "
-                       "neighbours are in two registers of a thread (C4)");
+                       "neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)");
   return success();
 }
 

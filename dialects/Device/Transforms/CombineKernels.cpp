@@ -71,6 +71,11 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
          llvm::all_of(of, [&](const auto &pair) { return llvm::is_contained(others, pair); });
 }
 
+/// Whether a kernel may be of the same launch as each of the group.
+bool canJoin(const Group &group, KernelOp kernel) {
+  return llvm::all_of(group.kernels, [&](KernelOp other) { return isPlain(other) && haveSameLaunch(other, kernel); });
+}
+
 /// Each kernel in the first launch that it may be in: behind all that it interferes with.
 SmallVector<Group> findGroups(ProgramOp program) {
   SmallVector<Group> groups;
@@ -81,8 +86,7 @@ SmallVector<Group> findGroups(ProgramOp program) {
                                       [&](const Accesses &other) { return accesses.interferes(other); }))
       --place;
     if (isPlain(kernel))
-      while (place < groups.size() && !(isPlain(groups[place].kernels.front()) &&
-                                        haveSameLaunch(groups[place].kernels.front(), kernel)))
+      while (place < groups.size() && !canJoin(groups[place], kernel))
         ++place;
     else
       place = groups.size();
@@ -108,7 +112,7 @@ size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, llvm::func
     const Group &group = groups[place];
     if (llvm::any_of(group.accesses, [&](const Accesses &other) { return accesses.interferes(other); }))
       return 0;
-    if (isPlain(group.kernels.front()) && haveSameLaunch(group.kernels.front(), kernel) && fits(group))
+    if (!group.kernels.empty() && canJoin(group, kernel) && fits(group))
       return place;
   }
   return 0;
@@ -173,6 +177,7 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
   for (const auto &pair : conditionsOf(first))
     if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
       runs.append({pair.first, pair.second});
+  made->removeAttr(onf::kRunsAttr);
   if (!runs.empty())
     made->setAttr(onf::kRunsAttr, b.getArrayAttr(runs));
   if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))

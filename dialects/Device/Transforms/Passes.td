@@ -30,7 +30,8 @@ def DeviceCombineKernels : Pass<"device-combine-kernels"> {
   let description = [{
     Kernels of which none reads or writes what another one writes become one, whose first blocks do what the
     first one's do, and so on: a launch and the wait for its last blocks are saved for each. Only kernels
-    without shared memory and roles, with as many threads, and that a host launches in the same cases.
+    without shared memory and roles, with as many threads, and of which a host launches one wherever it launches the
+    other: both are launched where both ask for it. Those that store outputs have one choice (`moa.chosen`).
 
         device.kernel @f_0 blocks "N" threads 128 { A }
         device.kernel @f_1 blocks "M" threads 128 { B }
@@ -42,8 +43,10 @@ def DeviceCombineKernels : Pass<"device-combine-kernels"> {
           scf.if %b < N { A } else { B for the block %b - N }
         }
 
-    A kernel moves to the first launch that it may be in, which keeps the name of its first kernel. Kernels
-    without blocks stay by themselves.
+    A kernel moves to the first launch that it may be in, which keeps the name of its first kernel. From there it moves
+    to a later one where it is alone, which saves a launch, and where it is the last of several whose blocks grow with
+    as many sizes as any kernel's, if that launch has few blocks, which it hides. Kernels without blocks stay by
+    themselves.
 
     **Requires** D1 to D5. **Establishes** that no two plain kernels that could be one launch of the same
     conditions follow each other. **Numerics**: exact. **Cost**: quadratic in kernels.

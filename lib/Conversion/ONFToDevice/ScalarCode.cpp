@@ -301,6 +301,16 @@ Value ScalarCode::evalOp(Operation *op) {
       (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())))) {
     Value x = eval(quotient.getLhs()), y = eval(quotient.getRhs());
     Value one = constant(b.getF32FloatAttr(1.0f));
+    if (reciprocals && scalesDivisors) {
+      Value up = constant(b.getF32FloatAttr(0x1p64f)), down = constant(b.getF32FloatAttr(0x1p-64f));
+      Value size = math::AbsFOp::create(b, loc, y);
+      Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, size, down);
+      Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, size, up);
+      Value rest = arith::SelectOp::create(b, loc, isLarge, down, one);
+      Value scale = arith::SelectOp::create(b, loc, isSmall, up, rest);
+      y = arith::MulFOp::create(b, loc, y, scale);
+      x = arith::MulFOp::create(b, loc, x, scale);
+    }
     Value reciprocal = reciprocals
                            ? device::ReciprocalOp::create(b, loc, y, /*subnormals=*/true).getResult()
                            : arith::DivFOp::create(b, loc, one, y).getResult();

@@ -77,6 +77,8 @@ public:
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
   /// reason.
   bool reciprocals = false;
+  /// As exactly where a divisor or its reciprocal is subnormal: both sides are scaled by a power of 2 then, as results of f32 need.
+  bool scalesDivisors = false;
   /// If set, whether a value is the same for all that a loop over elements computes:
   /// quotients by such values are products with the reciprocal as well.
   std::function<bool(mlir::Value)> isUniform;

@@ -341,7 +341,7 @@ Values TileKernel::inputsOf(ValueRange finals, ArrayRef<unsigned> carriers) {
 }
 
 /// What a store of a loop over the columns of a tile has for each of its elements. Elements that the output does not have may compute
-/// anything but not read. Quotients are products with the reciprocal, of which there is one for a row.
+/// anything but not read. Quotients are products with the reciprocal, of which a row has one where the divisor is the row's.
 Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, ArrayRef<unsigned> carriers,
                             Value loopIndex) {
   unsigned count = plan.folded.scalars.size();
@@ -349,6 +349,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
   bool reads = readsOutside(plan, store.getValue()), isEager = reads && canClamp(store.getValue());
   bool clamped = code.clampsLoads;
   code.reciprocals = true;
+  code.scalesDivisors = store.getArray().getType().getElementType().isF32();
   Value values = map(code, "result", inputsOf(finals, carriers), Over::tile(columns), {b.getF32Type()},
                      [&](ValueRange in, ValueRange at) {
     bindFinals(code, in, at);
@@ -373,7 +374,7 @@ Value TileKernel::mapResult(ScalarCode &code, ValueRange finals, StoreOp store, 
       return Values{code.constant(b.getF32FloatAttr(0))};
     });
   })[0];
-  code.reciprocals = code.eager = false;
+  code.reciprocals = code.scalesDivisors = code.eager = false;
   code.clampsLoads = clamped;
   return values;
 }

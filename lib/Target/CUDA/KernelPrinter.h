@@ -176,8 +176,8 @@ private:
   bool printConstantMap(device::MapOp op);
   /// Prints a map and those after it that share its loop; the last one of them.
   mlir::Operation *printMaps(device::MapOp first);
-  /// The statements of one map for the register `e`: how many there are.
   void printPair(device::StoreOp store);
+  /// The statements of one map for the register `e`: how many there are.
   unsigned printMapBody(device::MapOp op, const std::string &e,
                         llvm::function_ref<bool(mlir::Value)> isLocal);
   void printThreadPlaces(mlir::Region &consumer);

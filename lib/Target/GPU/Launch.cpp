@@ -176,6 +176,7 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   llvm::stable_sort(arrays, [&](BlockArgument x, BlockArgument y) { return widthOf(x) > widthOf(y); });
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
+  program.walk([&](device::StoreOp store) { copies |= store.getPairs(); }); // which begin at a whole number of pairs
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
     SymExpr bytes(int64_t(widthOf(array) / 8));

@@ -151,3 +151,26 @@ device.program @long attributes {symbols = ["H", "N"], requires = [], arg_names 
     device.store %e, %v[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// Conditions and choices are compared with those of each kernel of a launch: the third asks for what the second does not.
+// CHECK-LABEL: device.program @each
+// CHECK: device.kernel @a blocks "2*N" threads 128 attributes {moa.runs = ["N", "7"]} {
+// CHECK: device.kernel @c blocks "N" threads 128 attributes {moa.runs = ["N", "100"]} {
+device.program @each attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["u"], result_types = [!moa.array<[N], f32>], workspace_names = ["r", "s"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %r: !moa.array<[N], f32>, %s: !moa.array<[N], f32>):
+  device.kernel @a blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"]} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %r[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "N" threads 128 attributes {moa.runs = ["N", "7"]} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %s[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "N" threads 128 attributes {moa.runs = ["N", "100"]} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+}

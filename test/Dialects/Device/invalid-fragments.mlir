@@ -322,7 +322,7 @@ device.program @store_c4_value attributes {symbols = ["N"], requires = [], arg_n
     device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
       %y = arith.addf %x, %x : f32
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
       device.store %y, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.yield
     }
@@ -340,7 +340,7 @@ device.program @store_c4_layout attributes {symbols = ["N"], requires = [], arg_
     %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #lanes>
     device.map(%a) over #lanes : (!device.fragment<[64, 64], f32, #lanes>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
       device.store %x, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
       device.yield
     }
@@ -358,8 +358,27 @@ device.program @store_c4_output attributes {symbols = ["N"], requires = [], arg_
     %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
     device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
     ^bb0(%x: f32, %i: index, %j: index):
-      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread (C4)}}
+      // expected-error @below {{expects pairs of the workspace, and what a map over rows and columns takes of a fragment of f32 whose neighbours are in two registers of a thread, where all that the map does is to store pairs (C4)}}
       device.store %x, %y[%j] pairs : f32, !moa.array<[N, 64], f32>
+      device.yield
+    }
+  }
+}
+
+// -----
+
+// A target goes over the map in steps of two registers, so that it has nothing else to do.
+#acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
+device.program @store_c4_others attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>], workspace_names = ["t"], workspace_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%y: !moa.array<[N, 64], f32>, %t: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "1" threads 128 {
+    %w = arith.constant 1.0 : f32
+    %a = device.fill %w : f32 -> !device.fragment<[64, 64], f32, #acc>
+    device.map(%a) over #acc : (!device.fragment<[64, 64], f32, #acc>) -> () {
+    ^bb0(%x: f32, %i: index, %j: index):
+      // expected-error @below {{where all that the map does is to store pairs (C4)}}
+      device.store %x, %t[%j] pairs : f32, !moa.array<[N, 64], f32>
+      device.store %x, %y[%j] : f32, !moa.array<[N, 64], f32>
       device.yield
     }
   }
