@@ -5,6 +5,7 @@
 #include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -38,6 +39,26 @@ static Type storedType(Type type) {
   return type.isInteger(1) ? b.getI8Type() : Type();
 }
 
+/// Whether a part without elements, as under a mask, has a state that its repairs have no value for: one that refers to others of which
+/// no value says that there were none.
+static bool asksForElements(FoldOp fold) {
+  return !fold.getBody().getOps<GuardOp>().empty() && llvm::any_of(accsOf(fold), [](AccOp acc) {
+    return !acc.getRefs().empty() && llvm::all_of(acc.getSingular(), [](Attribute limit) {
+      return cast<FloatAttr>(limit).getValue().isNaN();
+    });
+  });
+}
+
+/// The number of a state that says whether there were elements: a disjunction of truths.
+static std::optional<unsigned> findPresence(FoldOp fold) {
+  for (auto [k, acc] : llvm::enumerate(accsOf(fold))) {
+    auto truth = acc.getValue().front().getTerminator()->getOperand(0);
+    if (acc.getMonoid() == Monoid::or_ && acc.getExtents().empty() && acc.getRefs().empty() && matchPattern(truth, m_One()))
+      return k;
+  }
+  return std::nullopt;
+}
+
 bool canSplitFold(ForOp nest) {
   Block &body = nest.getBody().front();
   auto folds = llvm::to_vector(body.getOps<FoldOp>());
@@ -48,6 +69,8 @@ bool canSplitFold(ForOp nest) {
     return llvm::all_of(extents.getAsValueRange<StringAttr>(),
                         [](StringRef extent) { return constantOf(extent).has_value(); });
   };
+  if (asksForElements(folds[0]) && !findPresence(folds[0]))
+    return false;
   for (AccOp acc : accsOf(folds[0]))
     if (!storedType(elementOf(acc)) || !areKnown(acc.getExtents()))
       return false;
@@ -369,6 +392,13 @@ void Splitter::mergeFold(ArrayRef<Read> reads, const llvm::BitVector &chosen, Fo
   for (const Read &read : reads) {
     auto indices = llvm::map_to_vector(read.indices, [&](Value index) { return map.lookup(index); });
     parts.push_back(loadPart(read.acc, rows, block->getArgument(0), indices));
+  }
+  // Parts without elements are left out where nothing else says that they have none.
+  if (asksForElements(fold)) {
+    unsigned presence = *findPresence(fold);
+    auto known = llvm::find_if(reads, [&](const Read &read) { return read.acc == presence; });
+    GuardOp::create(b, loc, known != reads.end() ? parts[known - reads.begin()]
+                                                 : loadPart(presence, rows, block->getArgument(0), {}));
   }
   for (unsigned k : chosen.set_bits()) {
     AccOp acc = accs[reads[k].acc];
