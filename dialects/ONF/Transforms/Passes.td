@@ -52,14 +52,16 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
           onf.store %t, %t_parts[%b, %part, %n] …
         }
         onf.for ["b", "n"] in ["B", "1"] {
-          %m, %t = onf.fold "part" in "(M + L - 1)/L" {
-            m ← m ⊕ m_parts[b, part, n],  t ← (c(m_old, m) ⊗ t) ⊕ (c(m_parts, m) ⊗ t_parts)[b, part, n]
-          }
+          %m = onf.fold "part" in "(M + L - 1)/L" { m ← m ⊕ m_parts[b, part, n] }
+          %t = onf.fold "part" in "(M + L - 1)/L" { t ← t ⊕ (c(m_parts, %m) ⊗ t_parts)[b, part, n] }
           onf.store f(%m, %t), %y[%b, %n] …
         }
 
     The repair c of a state is that of the fold; a part whose references are still singular adds
-    nothing. Results over an axis of a state become nests over the rows and that axis, so that there is
+    nothing. Where states that others refer to refer to some themselves, all are merged in one fold, which repairs
+    what it has so far too. Where no value says that a reference is singular, as for a mean, and the fold has a
+    guard, parts without elements are left out by a state that says whether there were any; a nest that has no
+    such state is not split. Results over an axis of a state become nests over the rows and that axis, so that there is
     a state without axes for each element. A nest is split whose one fold runs over a range that is not
     known, or longer than a part, where the last axis and those along which elements that the fold reads are the
     same for all indices are known and have at most `rows` indices together (queries, but not heads with keys of their own);
