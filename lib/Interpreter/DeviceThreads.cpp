@@ -429,6 +429,12 @@ void Threads::store(device::StoreOp op) {
   if (failed())
     return;
   checkStore(op);
+  // A thread's registers stand one behind the other.
+  for (size_t k = 0; op.getPairs() && k + 1 < width; k += 2) {
+    bool isPair = active[k] == active[k + 1] && at[k].i % 2 == 0 && at[k + 1].i == at[k].i + 1;
+    if ((active[k] || active[k + 1]) && !isPair)
+      return failAt(op, k, "stores no pair: two columns have the offsets " + Twine(at[k].i) + " and " + Twine(at[k + 1].i));
+  }
   for (size_t k = 0; k < width && !failed(); ++k) {
     if (!active[k])
       continue;
