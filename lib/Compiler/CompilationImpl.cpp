@@ -456,12 +456,14 @@ ModuleOp Compilation::Impl::getAdapted() {
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
-  // The rows of a sample are few.
-  auto split = [](OpPassManager &pm) {
-    pm.addPass(onf::createONFSplitFolds());
+  // The rows of a sample are few, and nests that were put together fold over the same ranges.
+  auto finish = [&](OpPassManager &pm) {
+    if (pipeline.ranges)
+      pm.addPass(onf::createONFSplitFolds());
+    pm.addPass(onf::createONFFuseFolds());
     pm.addPass(onf::createONFVerify());
   };
-  if (!options.architecture.empty() && pipeline.ranges && !runPasses(*module, "adapted", split))
+  if (!options.architecture.empty() && !runPasses(*module, "adapted", finish))
     return {};
   if (!checkPlansTaken(*module))
     return {};

@@ -31,6 +31,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
         if (splits)
           pm.addPass(onf::createONFSplitFolds());
         pm.addPass(createFuseNestsPass());
+        pm.addPass(onf::createONFFuseFolds());
         pm.addPass(onf::createONFVerify());
       }))
     return false;

@@ -147,6 +147,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());
   pm.addPass(createFuseNestsPass());
+  pm.addPass(onf::createONFFuseFolds());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

@@ -80,4 +80,26 @@ def ONFSplitFolds : Pass<"onf-split-folds"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ONFFuseFolds : Pass<"onf-fuse-folds"> {
+  let summary = "Fold once over a range that several folds of a nest run over";
+  let description = [{
+    Tupling, (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩ (the banana-split law: Meijer, Fokkinga, Paterson, "Functional
+    programming with bananas, lenses, envelopes and barbed wire", 1991):
+
+        %s = onf.fold "j" in "M" { … }
+        %t = onf.fold "j" in "M" { … }
+
+    becomes
+
+        %s, %t = onf.fold "j" in "M" { … }
+
+    where neither needs the other's result and what the second one needs can be computed in front of the first. What both
+    read is read once, and loads of one do not wait for the other. Folds with folds of their own (contractions, which tensor cores
+    take one by one) and those with a guard are left as they are.
+
+    **Requires** the onf contract; nests that are lifted and folds with pieces are left as they are. **Establishes** the onf contract.
+    **Numerics**: exact; each state takes the same elements in the same order. **Cost**: quadratic in the folds of a nest.
+  }];
+}
+
 #endif // MOA_DIALECTS_ONF_TRANSFORMS_PASSES_TD

@@ -1,0 +1,134 @@
+//===- FuseFolds.cpp - folds over one range in one ------------------------===//
+//
+// Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991). Two folds over the
+// same indices, of which neither needs the other's result, are one whose states are those of both: what both read is read once, and
+// loads of the second wait beside those of the first.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/ONF/IR/ONF.h"
+#include "dialects/ONF/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace moa::onf {
+
+#define GEN_PASS_DEF_ONFFUSEFOLDS
+#include "dialects/ONF/Transforms/ONFPasses.h.inc"
+
+namespace {
+/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that says where it has elements.
+bool isPlain(FoldOp fold) {
+  return !fold.getPieces() && !fold.getLift() &&
+         llvm::none_of(fold.getBody().front(), [](Operation &op) { return isa<FoldOp, GuardOp>(op); });
+}
+
+/// Whether an operation in front of a fold may stand further in front: nothing but the nest's own stores
+/// stands between, and no nest loads what it stores.
+bool canMove(Operation *op) { return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op)); }
+
+/// What a fold needs that stands behind `place` in its block, in order; none where some of it cannot stand in front of `place`.
+std::optional<SmallVector<Operation *>> findNeeded(FoldOp fold, Operation *place) {
+  llvm::SetVector<Operation *> needed;
+  auto add = [&](Operation *user) {
+    for (Value operand : user->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (op && op->getBlock() == fold->getBlock() && !op->isBeforeInBlock(place))
+        needed.insert(op);
+    }
+  };
+  fold.getBody().walk(add);
+  for (size_t k = 0; k < needed.size(); ++k) {
+    if (needed[k] == place || !canMove(needed[k]))
+      return std::nullopt;
+    add(needed[k]);
+  }
+  SmallVector<Operation *> list = needed.takeVector();
+  llvm::sort(list, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return list;
+}
+
+/// One fold with the states of both, where the first one stands.
+FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
+  for (Operation *op : needed)
+    op->moveBefore(first);
+  OpBuilder b(first);
+  SmallVector<Type> types(first.getResultTypes());
+  llvm::append_range(types, second.getResultTypes());
+  auto loc = b.getFusedLoc({first.getLoc(), second.getLoc()});
+  auto made = FoldOp::create(b, loc, types, first.getNameAttr(), first.getExtentAttr(), AxisAttr(), ArrayAttr(),
+                             ValueRange{});
+  made.getBody().takeBody(first.getBody());
+  Block &body = made.getBody().front(), &other = second.getBody().front();
+  other.getArgument(0).replaceAllUsesWith(body.getArgument(0));
+  auto yield = cast<YieldOp>(body.back()), last = cast<YieldOp>(other.back());
+  SmallVector<Value> states(yield.getValues());
+  llvm::append_range(states, last.getValues());
+  yield.erase();
+  last.erase();
+  body.getOperations().splice(body.end(), other.getOperations());
+  b.setInsertionPointToEnd(&body);
+  YieldOp::create(b, loc, states);
+  unsigned count = first.getNumResults();
+  first.replaceAllUsesWith(made.getResults().take_front(count));
+  second.replaceAllUsesWith(made.getResults().drop_front(count));
+  first.erase();
+  second.erase();
+  return made;
+}
+
+/// Keeps the first of equal values that a block computes or loads.
+void dropEqual(Block &block) {
+  SmallVector<Operation *> kept;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!canMove(&op) || op.getNumResults() != 1)
+      continue;
+    auto isEqual = [&](Operation *other) {
+      return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
+    };
+    auto same = llvm::find_if(kept, isEqual);
+    if (same == kept.end()) {
+      kept.push_back(&op);
+      continue;
+    }
+    op.replaceAllUsesWith((*same)->getResults());
+    op.erase();
+  }
+}
+
+struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    getOperation()->walk([](KernelOp kernel) {
+      for (auto nest : kernel.getBody().getOps<ForOp>())
+        if (!nest.getLift())
+          runOnNest(nest);
+    });
+  }
+
+  static void runOnNest(ForOp nest) {
+    Block &body = nest.getBody().front();
+    auto folds = llvm::filter_to_vector(nest.getBody().getOps<FoldOp>(), isPlain);
+    if (folds.size() == size_t(llvm::range_size(nest.getBody().getOps<FoldOp>())))
+      dropEqual(body);
+    for (size_t k = 0; k < folds.size(); ++k)
+      for (size_t other = k + 1; other < folds.size();) {
+        std::optional<SmallVector<Operation *>> needed;
+        if (folds[k].getExtentAttr() == folds[other].getExtentAttr())
+          needed = findNeeded(folds[other], folds[k]);
+        if (!needed) {
+          ++other;
+          continue;
+        }
+        folds[k] = fuse(folds[k], folds[other], *needed);
+        dropEqual(folds[k].getBody().front());
+        folds.erase(folds.begin() + other);
+      }
+  }
+};
+} // namespace
+
+} // namespace moa::onf
