@@ -122,7 +122,10 @@ void Adapter::addSizeCondition() {
     beside = addOn;
   options.fewest ? addCondition(std::max(options.fewest, kFewest), std::nullopt, beside)
                  : addCondition(kFewest, weigh(), beside);
-  beside ? addPilot() : addOpen();
+  if (!beside)
+    return addOpen();
+  addScales();
+  addPilot();
 }
 
 bool Adapter::plan(std::string &why) { return findPlans(why) && keepFastPlans(why); }
@@ -315,11 +318,10 @@ void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
 }
 
 void Adapter::addBytes() {
-  DenseMap<Value, Mean> means;
   for (Score &score : scores) {
     Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
     if (!key.data) {
-      if (score.keyAxis)
+      if (score.keyAxis && !means.count(score.key.array()))
         means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
       const Mean *mean = score.keyAxis ? &means[score.key.array()] : nullptr;
       key = addRounded(score.key.array(), score.key.axis, mean,

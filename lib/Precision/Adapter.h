@@ -57,6 +57,7 @@ struct Options {
 /// What rounding to 16 bits leaves may be a second array, `rest`, in 16 bits too.
 struct Rounded {
   mlir::Value data, scale, largest, beyond, rest;
+  mlir::Value inverse, limit; ///< 1 / scale, and the largest magnitude that a scale from a part of the rows holds
   std::optional<unsigned> across;
 };
 
@@ -71,7 +72,7 @@ struct Mean {
 /// Values of sums in e4m3, j adjacent and as many as a multiple of 16; what they are multiplied with
 /// by column, and what they are smaller by.
 struct RoundedValues {
-  mlir::Value data, scale;
+  mlir::Value data, scale, inverse;
   Mean mean;
 };
 
@@ -276,6 +277,9 @@ private:
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
+  struct ValueReader;
+  bool areScalesOfPart(const Carrier &carrier);
+  RoundedValues addValueScales(const Carrier &carrier);
   mlir::Value addReach(const Score &score, bool ofSample);
   mlir::Value addShiftArray(const Score &score);
   void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
@@ -283,9 +287,12 @@ private:
                   const Rounded &key);
   void roundCarrier(Copy &copy, const Carrier &carrier);
   mlir::Value multiplyWeight(Copy &copy, const Carrier &carrier, double by, std::optional<double> exponent = std::nullopt);
-  /// Whether what is too large for a scale is found out behind it: by the sample, not by a table or by a pilot's few
-  /// rows.
-  bool scalesOfPart() { return needsEstimates() && !isSmall; }
+  struct RowReader;
+  RowReader readRows(mlir::Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across);
+  Rounded addScaleOfPart(const RowReader &rows);
+  void addScaleOfAll(const RowReader &rows, Rounded &result);
+  void addScales();
+  void takeScales(const Adapter &whole);
   Rounded addRounded(mlir::Value array, unsigned axis, const Mean *mean = nullptr,
                      std::optional<unsigned> across = std::nullopt,
                      llvm::function_ref<void(Code &, mlir::ValueRange)> beside = nullptr);
@@ -325,13 +332,13 @@ private:
   std::pair<mlir::Value, mlir::Value> splitWeight(Copy &copy, mlir::Value weight, mlir::Type element);
 
   Choice piloted; // where the pilot is computed
-  bool isSmall = false; // whether this is the pilot
-  llvm::DenseMap<mlir::Value, mlir::Value> origins; // of its copies
+  llvm::MapVector<mlir::Value, mlir::Value> origins; // of its copies, by these
   llvm::SmallVector<Need> needs;
   llvm::SmallVector<Carrier> carriers;
   llvm::SmallVector<Plan, 2> plans;
   llvm::MapVector<std::pair<mlir::Value, unsigned>, Rounded> roundedArrays;
   llvm::DenseMap<mlir::Value, RoundedValues> roundedValues;
+  llvm::DenseMap<mlir::Value, Mean> means; // of keys
   llvm::DenseMap<const Score *, mlir::Value> shifts; // what scores are smaller by
   llvm::SmallVector<Rounded> gatheredRounded;
   llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the rows of the sample, by score

@@ -44,40 +44,40 @@ static SymExpr getFilled(const SymExpr &keys) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key.
-RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
-  auto array = cast<BlockArgument>(carrier.load.getArray());
-  auto type = cast<ArrayType>(array.getType());
-  std::string name = kernel.getArrayName(array.getArgNumber()).str();
-  Builder b(kernel.getContext());
-  unsigned rank = type.getRank();
-  SymExpr keys = type.getExtent(carrier.keyAxis);
-  RoundedValues values;
-  if (carrier.total)
-    values.mean = addMean(array, carrier.keyAxis, /*ifLarge=*/true);
-  // Columns come last, so that neighbours read neighbours.
-  SmallVector<unsigned> others;
-  for (unsigned axis = 0; axis < rank; ++axis)
-    if (axis != carrier.keyAxis && axis != carrier.axis)
-      others.push_back(axis);
-  auto list = [&](StringRef key, Attribute size, bool isLast) {
+/// What nests over values read: elements, less their mean where there is one. Columns come last, so that neighbours read neighbours.
+struct Adapter::ValueReader {
+  const Carrier &carrier;
+  Mean mean;
+  SmallVector<unsigned> others; // axes but those of keys and columns
+
+  ValueReader(const Carrier &carrier) : carrier(carrier) {
+    for (unsigned axis = 0; axis < rank(); ++axis)
+      if (axis != carrier.keyAxis && axis != carrier.axis)
+        others.push_back(axis);
+  }
+  BlockArgument array() const { return cast<BlockArgument>(carrier.load.getArray()); }
+  ArrayType type() const { return cast<ArrayType>(array().getType()); }
+  unsigned rank() const { return type().getRank(); }
+  SymExpr keys() const { return type().getExtent(carrier.keyAxis); }
+  /// Names and extents of a nest over the other axes and columns, with one of keys behind or in front of the latter.
+  std::pair<SmallVector<Attribute>, SmallVector<Attribute>> list(StringRef key, const SymExpr &size, bool isLast) const {
+    Builder b(type().getContext());
     SmallVector<Attribute> names, extents;
     for (unsigned axis : others) {
-      names.push_back(editor.text("i" + Twine(axis)));
-      extents.push_back(type.getShape()[axis]);
+      names.push_back(b.getStringAttr("i" + Twine(axis)));
+      extents.push_back(type().getShape()[axis]);
     }
-    SmallVector<std::pair<Attribute, Attribute>> inner{{editor.text("d"), type.getShape()[carrier.axis]}};
-    if (!key.empty())
-      inner.insert(isLast ? inner.end() : inner.begin(), {editor.text(key), size});
-    for (auto [called, extent] : inner) {
-      names.push_back(called);
-      extents.push_back(extent);
+    names.push_back(b.getStringAttr("d"));
+    extents.push_back(type().getShape()[carrier.axis]);
+    if (!key.empty()) {
+      names.insert(names.end() - !isLast, b.getStringAttr(key));
+      extents.insert(extents.end() - !isLast, b.getStringAttr(size.str()));
     }
-    return std::pair(names, extents);
-  };
-  // The indices of an element of the values, or of what lacks the keys' axis.
-  auto indexed = [&](ValueRange outer, Value column, Value key) {
-    SmallVector<Value> indices(rank);
+    return {names, extents};
+  }
+  /// The indices of an element of the values, or of what lacks the keys' axis.
+  SmallVector<Value> indexed(ValueRange outer, Value column, Value key) const {
+    SmallVector<Value> indices(rank());
     for (auto [axis, index] : llvm::zip(others, outer))
       indices[axis] = index;
     indices[carrier.axis] = column;
@@ -85,26 +85,45 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     if (!key)
       indices.erase(indices.begin() + carrier.keyAxis);
     return indices;
-  };
-  auto read = [&](Code &at, ValueRange outer, Value column, Value key) {
-    Value x = at.loadFloat(array, indexed(outer, column, key));
-    if (!carrier.total)
+  }
+  Value read(Code &at, ValueRange outer, Value column, Value key) const {
+    Value x = at.loadFloat(array(), indexed(outer, column, key));
+    if (!mean.array)
       return x;
-    return at.make<arith::SubFOp>(x, at.load(values.mean.array, indexed(outer, column, Value())));
+    return at.make<arith::SubFOp>(x, at.load(mean.array, indexed(outer, column, Value())));
+  }
+  /// The other axes, and that of columns behind them.
+  Axes inScales() const {
+    Axes axes(others.begin(), others.end());
+    axes.push_back(carrier.axis);
+    return axes;
+  }
+};
+
+/// Whether the scale may be that of some keys, where every row of the sample sees all keys: a value beyond it becomes NaN, and so
+/// do all rows, and no plan is taken.
+bool Adapter::areScalesOfPart(const Carrier &carrier) {
+  return needsEstimates() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
+}
+
+/// μ(d), and a scale(d) that |v(j, d) − μ(d)| are at most 448 times.
+RoundedValues Adapter::addValueScales(const Carrier &carrier) {
+  ValueReader reader(carrier);
+  std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
+  Builder b(kernel.getContext());
+  RoundedValues values;
+  if (carrier.total)
+    values.mean = reader.mean = addMean(reader.array(), carrier.keyAxis, /*ifLarge=*/true);
+  size_t outer = reader.others.size();
+  bool isPart = areScalesOfPart(carrier);
+  Axes inParts = reader.inScales();
+  inParts.insert(inParts.begin() + outer, std::nullopt);
+  auto where = [&](const Axes &axes) {
+    return isPart ? whereReadFew(reader.array(), axes) : whereRead(reader.array(), axes);
   };
-  size_t outer = others.size();
-  // The scale may be that of some keys where every row of the sample sees all keys: a value beyond it becomes NaN, and so
-  // do all rows, and no plan is taken.
-  bool isPart = scalesOfPart() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
-  Axes inParts(others.begin(), others.end());
-  inParts.push_back(std::nullopt);
-  inParts.push_back(carrier.axis);
-  Axes inScales(others.begin(), others.end());
-  inScales.push_back(carrier.axis);
-  auto where = [&](const Axes &axes) { return isPart ? whereReadFew(array, axes) : whereRead(array, axes); };
-  Choice whereParts = where(inParts), whereScales = where(inScales);
-  Choice whereData = whereRead(array, partsOf(inScales));
-  auto [partNames, partExtents] = list("p", editor.text(SymExpr(kKeyParts)), /*isLast=*/false);
+  Choice whereParts = where(inParts), whereScales = where(reader.inScales());
+  SymExpr keys = reader.keys();
+  auto [partNames, partExtents] = reader.list("p", SymExpr(kKeyParts), /*isLast=*/false);
   Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
   editor.addNest(partNames, partExtents, &whereParts, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
@@ -117,16 +136,16 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
       Value first = in.make<arith::AddIOp>(start, in.make<arith::MulIOp>(t, in.index(kAtOnce))), most;
       for (int64_t k = 0; k < kAtOnce; ++k) {
         Value key = in.make<arith::MinSIOp>(in.make<arith::AddIOp>(first, in.index(k)), last);
-        Value size = in.make<math::AbsFOp>(read(in, at.take_front(outer), column, key));
+        Value size = in.make<math::AbsFOp>(reader.read(in, at.take_front(outer), column, key));
         most = most ? in.make<arith::MaximumFOp>(most, size) : size;
       }
       return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
     })[0];
     code.store(largest, parts, at);
   });
-  auto [names, extents] = list("", {}, false);
+  auto [names, extents] = reader.list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
-  Value inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
+  values.inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addShortNest(names, extents, &whereScales, [&](Code &code, ValueRange at) {
     Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
       Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
@@ -144,16 +163,30 @@ RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
     auto either = [&](Value other) { return code.make<arith::SelectOp>(isZero, code.real(1), other); };
     Value most = code.real(kLargest);
     code.store(either(code.make<arith::DivFOp>(largest, most)), values.scale, at);
-    code.store(either(code.make<arith::DivFOp>(most, largest)), inverse, at);
+    code.store(either(code.make<arith::DivFOp>(most, largest)), values.inverse, at);
   });
-  SymExpr filled = getFilled(keys);
-  auto [dataNames, dataExtents] = list("j", editor.text(filled), /*isLast=*/true);
-  values.data = editor.addTemporary(name + "_f8", dataExtents, Float8E4M3FNType::get(kernel.getContext()));
-  editor.addNest(dataNames, dataExtents, &whereData, [&](Code &code, ValueRange at) {
+  return values;
+}
+
+/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key. Scales that are known already are kept.
+RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
+  RoundedValues values = roundedValues.lookup(carrier.load.getArray());
+  if (!values.scale)
+    values = addValueScales(carrier);
+  ValueReader reader(carrier);
+  reader.mean = values.mean;
+  std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
+  bool isPart = areScalesOfPart(carrier);
+  size_t outer = reader.others.size();
+  SymExpr keys = reader.keys();
+  auto [names, extents] = reader.list("j", getFilled(keys), /*isLast=*/true);
+  values.data = editor.addTemporary(name + "_f8", extents, Float8E4M3FNType::get(kernel.getContext()));
+  Choice where = whereRead(reader.array(), partsOf(reader.inScales()));
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
     Value count = code.extent(keys), key = at.back(), zero = code.real(0);
     Value isKey = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, count);
-    Value x = read(code, at.take_front(outer), at[outer], key);
-    Value scaled = code.make<arith::MulFOp>(x, code.load(inverse, at.drop_back()));
+    Value x = reader.read(code, at.take_front(outer), at[outer], key);
+    Value scaled = code.make<arith::MulFOp>(x, code.load(values.inverse, at.drop_back()));
     if (isPart) {
       Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, code.make<math::AbsFOp>(scaled), code.real(kLargest));
       scaled = code.make<arith::SelectOp>(fits, scaled, code.real(NAN));

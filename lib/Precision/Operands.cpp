@@ -37,18 +37,16 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   bool isNarrow = !ifLarge && element.getIntOrFloatBitWidth() == 16;
   Mean mean{editor.addTemporary(name, extents, isNarrow ? element : single), axis};
   Choice where = whereReadFew(keys, axesWithout(type.getRank(), {axis}));
-  // A pilot's is found beside its copies, from what they are copies of.
-  Value origin = origins.lookup(keys), from = origin ? origin : Value(keys);
   editor.addShortNest(names, extents, &where, [&](Code &code, ValueRange others) {
     // Several at once, whose loads wait for one another's addresses only.
-    Value step = code.extent(SymExpr::floorDiv(cast<ArrayType>(from.getType()).getExtent(mean.axis), SymExpr(kSample)));
+    Value step = code.extent(SymExpr::floorDiv(type.getExtent(mean.axis), SymExpr(kSample)));
     Code::Values sums = code.fold("p", SymExpr(kSample / kAtOnce), [&](Code &at, Value p, Value &) {
       Value first = at.make<arith::MulIOp>(p, at.index(kAtOnce)), sum, squares;
       for (int64_t k = 0; k < kAtOnce; ++k) {
         SmallVector<Value> indices(others);
         Value number = at.make<arith::AddIOp>(first, at.index(k));
         indices.insert(indices.begin() + mean.axis, at.make<arith::MulIOp>(number, step));
-        Value x = at.loadFloat(from, indices), square = at.make<arith::MulFOp>(x, x);
+        Value x = at.loadFloat(keys, indices), square = at.make<arith::MulFOp>(x, x);
         sum = sum ? at.make<arith::AddFOp>(sum, x) : x;
         squares = squares ? at.make<arith::AddFOp>(squares, square) : square;
       }
@@ -186,136 +184,215 @@ static Value nearestInteger(Code &code, Value x, Value inverse) {
   return code.toIndex(whole);
 }
 
-/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
-/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's largest
-/// magnitude is found.
-Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
-                            llvm::function_ref<void(Code &, ValueRange)> beside) {
-  auto type = cast<ArrayType>(array.getType());
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
-  Builder b(kernel.getContext());
-  SmallVector<Attribute> names, extents, all(type.getShape().begin(), type.getShape().end());
-  for (auto [k, extent] : llvm::enumerate(all))
-    if (k != axis) {
-      names.push_back(editor.text("i" + Twine(k)));
-      extents.push_back(extent);
-    }
-  std::string data = (name + "_i8").str(), scale = (name + "_scale").str();
-  Rounded result;
-  result.data = editor.addTemporary(data, all, b.getI8Type());
-  result.across = across;
-  // The axes of the scales, and those of the rows with that of `across` last.
-  SmallVector<Attribute> scaleNames(names), scaleExtents(extents);
-  unsigned place = across ? *across - (*across > axis) : 0;
-  if (across)
-    for (auto *list : {&scaleNames, &scaleExtents})
-      list->erase(list->begin() + place);
-  auto lastOf = [&](auto list) {
-    auto moved = list[place];
-    list.erase(list.begin() + place);
-    list.push_back(moved);
-    return list;
-  };
-  if (across)
-    result.largest = editor.addTemporary((name + "_largest").str(), lastOf(extents), b.getF32Type());
-  result.scale = editor.addTemporary(scale, scaleExtents, b.getF32Type());
-  Value inverse = across ? editor.addTemporary((name + "_inverse").str(), scaleExtents, b.getF32Type()) : Value();
-  auto indicesOf = [&](ValueRange row, Value k) {
+/// What nests over the rows of an array along an axis read: its elements, less their mean where there is one. Rows that
+/// `across` tells apart have one scale.
+struct Adapter::RowReader {
+  Value array;
+  unsigned axis = 0;
+  const Mean *mean = nullptr;
+  std::optional<unsigned> across;
+  SmallVector<Attribute> names, extents;           // of the rows
+  SmallVector<Attribute> scaleNames, scaleExtents; // of their scales
+
+  ArrayType type() const { return cast<ArrayType>(array.getType()); }
+  unsigned place() const { return across ? *across - (*across > axis) : 0; }
+  SmallVector<Value> indicesOf(ValueRange row, Value k) const {
     SmallVector<Value> indices(row);
     indices.insert(indices.begin() + axis, k);
     return indices;
-  };
-  auto read = [&](Code &at, ValueRange row, Value k) {
+  }
+  Value read(Code &at, ValueRange row, Value k) const {
     SmallVector<Value> indices = indicesOf(row, k);
     Value x = at.loadFloat(array, indices);
     if (!mean)
       return x;
     indices.erase(indices.begin() + mean->axis);
     return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
-  };
+  }
+  Value largestOf(Code &code, ValueRange row) const {
+    return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
+      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
+    })[0];
+  }
+  SmallVector<Value> withRow(ValueRange others, Value number) const {
+    SmallVector<Value> row(others);
+    row.insert(row.begin() + place(), number);
+    return row;
+  }
+  SmallVector<Value> withoutRow(ValueRange row) const {
+    SmallVector<Value> others(row);
+    others.erase(others.begin() + place());
+    return others;
+  }
+  /// With that of `across` last.
+  template <typename List> List lastOf(List list) const {
+    auto moved = list[place()];
+    list.erase(list.begin() + place());
+    list.push_back(moved);
+    return list;
+  }
+};
+
+Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across) {
+  RowReader rows{array, axis, mean, across, {}, {}, {}, {}};
+  for (auto [k, extent] : llvm::enumerate(rows.type().getShape()))
+    if (k != axis) {
+      rows.names.push_back(editor.text("i" + Twine(k)));
+      rows.extents.push_back(extent);
+    }
+  rows.scaleNames = rows.names, rows.scaleExtents = rows.extents;
+  if (across)
+    for (auto *list : {&rows.scaleNames, &rows.scaleExtents})
+      list->erase(list->begin() + rows.place());
+  return rows;
+}
+
+/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it holds, from a part of these rows.
+Rounded Adapter::addScaleOfPart(const RowReader &rows) {
+  Type single = Builder(kernel.getContext()).getF32Type();
+  std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
+  unsigned rank = rows.type().getRank();
+  Rounded result;
+  result.across = rows.across;
+  result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, single);
+  result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, single);
+  SmallVector<Attribute> names(rows.scaleNames), extents(rows.scaleExtents);
+  names.push_back(editor.text("s"));
+  extents.push_back(editor.text(SymExpr(kScaleRows)));
+  Value some = editor.addTemporary(name + "_some", extents, single);
+  result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
+  Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
+    Value count = code.extent(rows.type().getExtent(*rows.across));
+    Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
+    code.store(rows.largestOf(code, rows.withRow(at.drop_back(), number)), some, at);
+  });
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value largest = largestOfParts(code, some, others, isNeeded(code, where, others));
+    largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
+    code.store(largest, result.limit, others);
+    auto [step, back] = stepOf(code, largest);
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
+  return result;
+}
+
+/// The same from all rows, whose magnitudes are stored by `largest`.
+void Adapter::addScaleOfAll(const RowReader &rows, Rounded &result) {
+  unsigned rank = rows.type().getRank();
+  Choice where = whereRead(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, where);
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    auto [step, back] = stepOf(code, largestOfParts(code, parts, others, isNeeded(code, where, others)));
+    code.store(step, result.scale, others);
+    code.store(back, result.inverse, others);
+  });
+}
+
+/// x = scale · x̂ with |x̂| ≤ 127, the scale of a row, or of the rows along `across`, its largest
+/// magnitude / 127, or 1; x less its mean where there is one. `beside` is written where a row's largest
+/// magnitude is found. A scale that is known already is kept.
+Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::optional<unsigned> across,
+                            llvm::function_ref<void(Code &, ValueRange)> beside) {
+  Rounded result = roundedArrays.lookup({array, axis});
+  bool isKnown = bool(result.scale);
+  if (isKnown)
+    across = result.across;
+  RowReader rows = readRows(array, axis, mean, across);
+  auto type = rows.type();
+  std::string name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()).str();
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> all(type.getShape().begin(), type.getShape().end());
+  result.data = editor.addTemporary(name + "_i8", all, b.getI8Type());
+  result.across = across;
+  // A limit that is checked behind the rounding, which a pilot's few rows need not.
+  bool isChecked = isKnown ? bool(result.limit) : across && needsEstimates();
+  if (across && (!isKnown || isChecked))
+    result.largest = editor.addTemporary(name + "_largest", rows.lastOf(rows.extents), b.getF32Type());
   auto storeRow = [&](Code &code, ValueRange row, Value inverse) {
     code.loops({editor.text("k")}, {all[axis]}, [&](Code &at, ValueRange k) {
-      at.store(nearestInteger(at, read(at, row, k[0]), inverse), result.data, indicesOf(row, k[0]));
+      at.store(nearestInteger(at, rows.read(at, row, k[0]), inverse), result.data, rows.indicesOf(row, k[0]));
     });
   };
   Choice where = whereRead(array, axesWithout(type.getRank(), {axis}));
-  auto largestOf = [&](Code &code, ValueRange row) {
-    return code.fold("k", type.getExtent(axis), [&](Code &at, Value k, Value &) {
-      return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
-    })[0];
-  };
-  auto withRow = [&](ValueRange others, Value number) {
-    SmallVector<Value> row(others);
-    row.insert(row.begin() + place, number);
-    return row;
-  };
-  auto withoutRow = [&](ValueRange row) {
-    SmallVector<Value> others(row);
-    others.erase(others.begin() + place);
-    return others;
-  };
-  bool isPart = across && scalesOfPart();
-  if (!isPart)
-    editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
-      Value largest = largestOf(code, row);
+  if (!isKnown && !isChecked) {
+    result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, b.getF32Type());
+    if (across)
+      result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, b.getF32Type());
+    editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+      Value largest = rows.largestOf(code, row);
       if (beside)
         beside(code, row);
       if (across)
-        return code.store(largest, result.largest, lastOf(SmallVector<Value>(row)));
+        return code.store(largest, result.largest, rows.lastOf(SmallVector<Value>(row)));
       auto [step, inverse] = stepOf(code, largest);
       code.store(step, result.scale, row);
       storeRow(code, row, inverse);
     });
-  if (!across)
-    return result;
-  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across}))), whereSome = whereParts;
-  Value some, limit; // the magnitudes of the rows of a part, and the largest one that the scale holds
-  if (isPart) {
-    SmallVector<Attribute> someNames(scaleNames), someExtents(scaleExtents);
-    someNames.push_back(editor.text("s"));
-    someExtents.push_back(editor.text(SymExpr(kScaleRows)));
-    some = editor.addTemporary((name + "_some").str(), someExtents, b.getF32Type());
-    limit = editor.addTemporary((name + "_limit").str(), scaleExtents, b.getF32Type());
-    whereSome = whereReadFew(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
-    editor.addNest(someNames, someExtents, &whereSome, [&](Code &code, ValueRange at) {
-      Value count = code.extent(type.getExtent(*across));
-      Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
-      code.store(largestOf(code, withRow(at.drop_back(), number)), some, at);
-    });
+    if (!across)
+      return result;
+    addScaleOfAll(rows, result);
+  } else if (!isKnown) {
+    Rounded scale = addScaleOfPart(rows);
+    result.scale = scale.scale, result.inverse = scale.inverse, result.limit = scale.limit;
   }
-  // A pilot has so few rows that they are parts themselves.
-  Value parts = isPart ? some : isSmall ? result.largest : addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
-  editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value largest = largestOfParts(code, parts, others, isNeeded(code, whereSome, others));
-    if (isPart) {
-      largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
-      code.store(largest, limit, others);
-    }
-    auto [step, back] = stepOf(code, largest);
-    code.store(step, result.scale, others);
-    code.store(back, inverse, others);
+  editor.addNest(rows.names, rows.extents, &where, [&](Code &code, ValueRange row) {
+    if (isChecked)
+      code.store(rows.largestOf(code, row), result.largest, rows.lastOf(SmallVector<Value>(row)));
+    if (beside && (isKnown || isChecked))
+      beside(code, row);
+    storeRow(code, row, code.load(result.inverse, rows.withoutRow(row)));
   });
-  editor.addNest(names, extents, &where, [&](Code &code, ValueRange row) {
-    if (isPart) {
-      code.store(largestOf(code, row), result.largest, lastOf(SmallVector<Value>(row)));
-      if (beside)
-        beside(code, row);
-    }
-    storeRow(code, row, code.load(inverse, withoutRow(row)));
-  });
-  if (!isPart)
+  if (!isChecked)
     return result;
   // Not at most the limit is NaN too, and infinity is at most itself.
-  parts = addPartsOf(result.largest, scaleNames, scaleExtents, whereParts);
-  result.beyond = editor.addTemporary((name + "_beyond").str(), scaleExtents, b.getI32Type());
-  editor.addShortNest(scaleNames, scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value most = code.make<arith::MulFOp>(code.load(limit, others), code.real(kBeyond));
+  Choice whereParts = whereRead(array, partsOf(axesWithout(type.getRank(), {axis, *across})));
+  Value parts = addPartsOf(result.largest, rows.scaleNames, rows.scaleExtents, whereParts);
+  result.beyond = editor.addTemporary(name + "_beyond", rows.scaleExtents, b.getI32Type());
+  editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
+    Value most = code.make<arith::MulFOp>(code.load(result.limit, others), code.real(kBeyond));
     most = code.make<arith::MinimumFOp>(most, code.real(std::numeric_limits<float>::max()));
     Value largest = largestOfParts(code, parts, others, isNeeded(code, whereParts, others));
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, largest, most);
     code.store(code.make<arith::SelectOp>(is, code.index(0), code.index(1)), result.beyond, others);
   });
   return result;
+}
+
+/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too.
+void Adapter::addScales() {
+  auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
+    Rounded &known = roundedArrays[{operand.array(), operand.axis}];
+    if (across && !known.scale)
+      known = addScaleOfPart(readRows(operand.array(), operand.axis, mean, across));
+  };
+  for (const Score &score : scores) {
+    if (score.keyAxis && !means.count(score.key.array()))
+      means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
+    if (!hasCommonScales(score))
+      continue;
+    add(score.key, &means[score.key.array()], score.keyAxis);
+    add(score.row, nullptr, rowAxisOf(score));
+  }
+  for (const Carrier &carrier : carriers)
+    if (RoundedValues &values = roundedValues[carrier.load.getArray()]; plans[0].sums && !values.scale)
+      values = addValueScales(carrier);
+}
+
+/// What another one has found for the arrays that those of this one are parts of.
+void Adapter::takeScales(const Adapter &whole) {
+  for (auto [part, array] : origins) {
+    if (auto mean = whole.means.find(array); mean != whole.means.end())
+      means[part] = mean->second;
+    for (const auto &[key, known] : whole.roundedArrays)
+      if (key.first == array) {
+        Rounded &own = roundedArrays[{part, key.second}];
+        own.scale = known.scale, own.inverse = known.inverse, own.across = known.across;
+      }
+    if (auto values = whole.roundedValues.find(array); values != whole.roundedValues.end())
+      roundedValues[part] = values->second;
+  }
 }
 
 //===----------------------------------------------------------------------===//

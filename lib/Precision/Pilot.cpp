@@ -178,7 +178,6 @@ void Adapter::addPilot() {
   Adapter small(kernel, nest, options);
   small.sampleNames = sampleNames, small.sampleExtents = sampleExtents;
   small.sampleExtents.back() = editor.text(SymExpr(kPilotRows));
-  small.isSmall = true;
   small.plans = plans;
   small.tried = where;
   small.results = results;
@@ -190,6 +189,7 @@ void Adapter::addPilot() {
   small.nest = small.editor.before = copy.nest;
   for (Result &result : small.results)
     result.store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+  small.takeScales(*this);
   small.addBytes();
   for (const Score &score : small.scores)
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
