@@ -254,6 +254,9 @@ static llvm::Error checkRows(const GpuNest &nest, const NestSchedule &schedule,
                     where + ", which runs with one thread per row");
   if (schedule.axes.empty())
     return llvm::Error::success();
+  if (schedule.axes.back().getSize(onf::Resource::sequential) != 1)
+    return refuse("axis '" + schedule.axes.back().name + "' of " + where +
+                  " has the factor 'sequential', but a block takes rows one behind the other where lanes share them only");
   int64_t threads = threadsOf(schedule);
   if (threads % 32 != 0 || threads > machine.threadsPerBlock || schedule.axes.back().factors.size() != 2)
     return refuse("axis '" + schedule.axes.back().name + "' of " + where + " asks for " +
@@ -457,6 +460,7 @@ NestSchedule moa::makeLaneSchedule(const GpuNest &nest) {
       axis.factors.emplace_back(resource, size);
   };
   AxisSchedule &rows = schedule.axes[schedule.axes.size() - (shape.runs ? 2 : 1)];
+  add(rows, onf::Resource::sequential, shape.turns);
   rows.factors.emplace_back(onf::Resource::warp, 4);
   add(rows, onf::Resource::lane, 32 / shape.lanes);
   auto share = [&](AxisSchedule &columns) {

@@ -114,6 +114,7 @@ struct LaneShape {
   int64_t width = 8;  ///< elements of a run
   /// Runs of a block where the columns are the nest's last axis; else 0.
   int64_t runs = 0;
+  int64_t turns = 1; ///< rows of a lane, one behind the other
   /// Folds that all lanes of a row take in order.
   std::vector<std::string> serial;
 };

@@ -89,6 +89,8 @@ static bool isGpuAxis(onf::AxisAttr axis) {
     inner.emplace_back(axis.getResource(k), axis.getSizes()[k]);
   if (inner.empty() || (inner.size() == 1 && inner[0].first == Resource::thread))
     return true;
+  if (inner.size() > 1 && inner[0].first == Resource::sequential && inner[1].first == Resource::warp)
+    inner.erase(inner.begin());
   // Four warps whose lanes share rows, or the columns that they share, or with runs of columns.
   if (inner[0] == std::make_pair(Resource::warp, int64_t(4)) && inner.size() < 3)
     return inner.size() == 1 || inner[1].first == Resource::lane || inner[1].first == Resource::register_;

@@ -52,8 +52,8 @@ static constexpr onf::Resource foldOrder[] = {onf::Resource::sequential,
 static constexpr onf::Resource splitOrder[] = {
     onf::Resource::core, onf::Resource::sequential, onf::Resource::cache};
 static constexpr onf::Resource gpuNestOrder[] = {
-    onf::Resource::block,     onf::Resource::warpgroup, onf::Resource::warp,
-    onf::Resource::register_, onf::Resource::lane,      onf::Resource::thread};
+    onf::Resource::block,     onf::Resource::sequential, onf::Resource::warpgroup, onf::Resource::warp,
+    onf::Resource::register_, onf::Resource::lane,       onf::Resource::thread};
 static constexpr onf::Resource gpuFoldOrder[] = {
     onf::Resource::sequential, onf::Resource::stage, onf::Resource::shared};
 static constexpr int64_t maxFactor = int64_t(1) << 24, maxGroup = int64_t(1) << 40;

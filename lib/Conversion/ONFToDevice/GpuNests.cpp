@@ -385,7 +385,7 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
     if (auto turned = findColumnRuns(nest))
       result.columns = {turned->rowAxis, turned->width, turned->rows};
     else if (auto form = findRowLanes(nest); form && !result.fold && !result.isProduct) {
-      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, {}};
+      result.lanes = {form->lanes, form->width, form->columnsInNest ? form->runs : 0, form->turns, {}};
       for (FoldOp fold : form->serial)
         result.lanes->serial.push_back(fold.getName().str());
     }

@@ -16,6 +16,8 @@ using namespace moa::onf;
 static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
 /// Runs of a block where the columns are an axis of the nest.
 static constexpr int64_t kMostRuns = 4;
+/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load.
+static constexpr int64_t kTurns = 2;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -370,6 +372,11 @@ void Finder::choose() {
     int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(most, form.width));
     form.lanes = std::clamp<int64_t>(groups / 2, 1, 32);
   }
+  // Of few rows, or where nothing is written along them, blocks are few anyway.
+  Block &body = form.nest.getBody().front();
+  bool isMany = !constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
+  if (form.nest.getChoices() && isMany && form.serial.empty() && !body.getOps<ForOp>().empty())
+    form.turns = kTurns;
   if (form.columnsInNest)
     form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;
 }
@@ -788,6 +795,7 @@ private:
     return SymExpr::floorDiv(*SymExpr::parse(extent(axis)) + SymExpr(size - 1), SymExpr(size));
   }
   void bindIndices(ScalarCode &code);
+  void bindRow(ScalarCode &code, Value turn);
   void statements(ScalarCode &code, LaneCode &lanes);
 
   const RowLanes &form;
@@ -795,11 +803,11 @@ private:
   unsigned number;
   OpBuilder b;
   Value lane, isRow, firstRun;
+  Value firstRow; // of the first turn
 };
 } // namespace
 
-/// block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile. Behind the last
-/// row lanes compute it again and store nothing, so that all of a warp stay together.
+/// block = ((i0 · n1 + i1) · … · tiles + tile) · column tiles + column tile.
 void LaneKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
   lane = arith::RemUIOp::create(b, code.named("lane"), thread, code.index(form.lanes));
@@ -823,21 +831,31 @@ void LaneKernel::bindIndices(ScalarCode &code) {
       firstRun = arith::MulIOp::create(b, code.named("first_run"), tile, code.index(form.runs));
     }
   }
-  Value tile = digit(code.symbol(tiles(rowAxis, form.rows()).str()), rowAxis == 0, "tile");
-  Value first = arith::MulIOp::create(b, code.loc, tile, code.index(form.rows()));
-  Value row = arith::AddIOp::create(b, code.loc, first, group);
+  int64_t rows = form.turns * form.rows();
+  Value tile = digit(code.symbol(tiles(rowAxis, rows).str()), rowAxis == 0, "tile");
+  firstRow = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, tile, code.index(rows)), group);
+  if (form.turns == 1)
+    bindRow(code, Value());
+  Block &body = form.nest.getBody().front();
+  for (unsigned axis = rowAxis; axis-- > 0;)
+    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
+}
+
+/// Behind the last row lanes compute it again and store nothing, so that all of a warp stay together.
+void LaneKernel::bindRow(ScalarCode &code, Value turn) {
+  unsigned rowAxis = form.rowAxis();
+  Value row = firstRow;
+  if (turn)
+    row = arith::AddIOp::create(b, code.loc, row, arith::MulIOp::create(b, code.loc, turn, code.index(form.rows())));
   auto size = constantOf(extent(rowAxis));
-  if (!size || *size % form.rows() != 0) {
+  if (!size || *size % (form.turns * form.rows()) != 0) {
     Value rows = code.symbol(extent(rowAxis));
     isRow = arith::CmpIOp::create(b, code.named("is_row"), arith::CmpIPredicate::slt, row, rows);
     Value last = arith::SubIOp::create(b, code.loc, rows, code.index(1));
     row = arith::MinSIOp::create(b, code.named(nameOf(rowAxis)), row, last);
   }
   code.row = row;
-  Block &body = form.nest.getBody().front();
-  code.bind(body.getArgument(rowAxis), row);
-  for (unsigned axis = rowAxis; axis-- > 0;)
-    code.bind(body.getArgument(axis), digit(code.symbol(extent(axis)), axis == 0, nameOf(axis)));
+  code.bind(form.nest.getBody().front().getArgument(rowAxis), row);
 }
 
 void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
@@ -867,7 +885,7 @@ void LaneKernel::statements(ScalarCode &code, LaneCode &lanes) {
 LogicalResult LaneKernel::run() {
   b.setInsertionPointToEnd(&program.getBody().front());
   unsigned rowAxis = form.rowAxis();
-  SymExpr blocks = tiles(rowAxis, form.rows());
+  SymExpr blocks = tiles(rowAxis, form.turns * form.rows());
   if (form.columnsInNest)
     blocks = tiles(rowAxis + 1, form.step() * form.runs) * blocks;
   for (unsigned axis = 0; axis < rowAxis; ++axis)
@@ -883,9 +901,20 @@ LogicalResult LaneKernel::run() {
   code.loc = form.nest.getLoc();
   Value chosen = onf::ForOp(form.nest).buildChoice();
   bindIndices(code);
-  LaneCode lanes(code, form, lane);
-  code.lanes = &lanes;
-  chosen ? code.when(code.eval(chosen), [&] { statements(code, lanes); }) : statements(code, lanes);
+  auto turn = [&] {
+    LaneCode lanes(code, form, lane);
+    code.lanes = &lanes;
+    statements(code, lanes);
+  };
+  auto turns = [&] {
+    if (form.turns == 1)
+      return turn();
+    code.loop(code.index(0), code.index(form.turns), "turn", [&](Value number) {
+      bindRow(code, number);
+      turn();
+    });
+  };
+  chosen ? code.when(code.eval(chosen), turns) : turns();
   return failure(code.failed);
 }
 

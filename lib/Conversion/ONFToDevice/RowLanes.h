@@ -30,12 +30,14 @@ struct RowLanes {
   /// a block has so many runs of it.
   bool columnsInNest = false;
   int64_t runs = 1;
+  /// So many rows of a lane follow each other.
+  int64_t turns = 1;
   /// Folds of the nest that are not over columns. Rows of a warp may take different indices of them.
   llvm::SmallVector<onf::FoldOp, 1> serial;
   bool isSerial(onf::FoldOp fold) const { return llvm::is_contained(serial, fold); }
   unsigned rowAxis() const { return nest.getExtents().size() - (columnsInNest ? 2 : 1); }
   int64_t step() const { return lanes * width; }
-  int64_t rows() const { return 4 * (32 / lanes); } ///< of a block
+  int64_t rows() const { return 4 * (32 / lanes); } ///< of a block, in one turn
 };
 
 /// The form of a nest, or nothing.
