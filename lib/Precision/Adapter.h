@@ -281,6 +281,15 @@ private:
   bool areScalesOfPart(const Carrier &carrier);
   RoundedValues addValueScales(const Carrier &carrier);
   mlir::Value addReach(const Score &score, bool ofSample);
+  /// Standard deviation of the error of a score that changes weights by much.
+  static constexpr double kMuch = 0.2;
+  struct ScoreErrors {
+    llvm::SmallVector<mlir::Value> squares;
+    mlir::Value beyond; // or null
+  };
+  ScoreErrors measureScores(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present);
+  static mlir::Value isOffBy(Code &code, const ScoreErrors &errors, double much);
+  static mlir::Value either(Code &code, mlir::Value a, mlir::Value b);
   mlir::Value addShiftArray(const Score &score);
   void storeShift(Code &code, const Score &score, const Mean &mean, mlir::Value array, mlir::ValueRange indices);
   void roundScore(Copy &copy, const Score &score, const Rounded &row, mlir::ValueRange rowIndices,

@@ -399,9 +399,6 @@ void Adapter::takeScales(const Adapter &whole) {
 // What a sample does not show
 //===----------------------------------------------------------------------===//
 
-/// Standard deviation of the error of a score that changes weights by much.
-static constexpr double kMuch = 0.2;
-
 /// The share of rows that the picks of all parts miss in one of 20 heads.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / kParts);
 
@@ -442,7 +439,26 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
   for (const Result &result : results)
     if (halfType)
       much = std::min(much, result.allowed.epsilon / std::sqrt(kMissed));
+  ScoreErrors errors = measureScores(code, head, plan, present);
+  return either(code, errors.beyond, isOffBy(code, errors, much));
+}
+
+Value Adapter::either(Code &code, Value a, Value b) { return a && b ? Value(code.make<arith::OrIOp>(a, b)) : a ? a : b; }
+
+/// Whether scores of some row are off by that much or more.
+Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   Value any;
+  // Roundings are within half a step, evenly: its square / 12 is their mean square.
+  for (Value square : errors.squares)
+    any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
+  return any;
+}
+
+/// Of each score, 12 times the square of the largest standard deviation of its errors, from the keys' steps; and whether rows or keys
+/// have elements beyond what their scales hold.
+Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
+  Type halfType = plans[plan - 1].half;
+  ScoreErrors errors;
   for (auto [number, score] : llvm::enumerate(scores)) {
     Rounded keys = halfType ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
                             : rounded(score.key);
@@ -489,14 +505,11 @@ Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value presen
     Value step = halfType ? code.make<arith::MulFOp>(most[1], code.real(0x1p-8)) : most[1];
     for (Value beyond : llvm::drop_begin(most, 2)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
-      any = any ? code.make<arith::OrIOp>(any, is) : is;
+      errors.beyond = either(code, errors.beyond, is);
     }
-    // Roundings are within half a step, evenly: its square / 12 is their mean square.
-    Value error = code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square);
-    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, error, code.real(much * much * 12));
-    any = any ? code.make<arith::OrIOp>(any, is) : is;
+    errors.squares.push_back(code.make<arith::MulFOp>(code.make<arith::MulFOp>(step, step), square));
   }
-  return any;
+  return errors;
 }
 
 } // namespace moa::precision

@@ -26,6 +26,9 @@ static constexpr int64_t kPilotWork = 60'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
 /// matter, and errors of most peaked heads are up to 1.05 times what is allowed where they are within it among all.
 static constexpr double kHopeful = 1.1;
+/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends on how many keys weigh alike,
+/// of which few keys say little: errors among all keys were up to 1.8 times those of the pilot, and down to 0.6 times.
+static constexpr double kDoubtful = 0.5;
 
 /// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask
 /// would be another one for few keys.
@@ -212,7 +215,8 @@ void Adapter::addPilot() {
     Value looked = isTried(code, where, {});
     if (earlier.array)
       looked = code.make<arith::AndIOp>(looked, isTried(code, small.sampled, head));
-    Value isNear = code.make<arith::XOrIOp>(small.isUnseen(code, head, 1, looked), yes);
+    ScoreErrors scores = small.measureScores(code, head, 1, looked);
+    Value isNear = code.make<arith::XOrIOp>(either(code, scores.beyond, isOffBy(code, scores, kMuch)), yes);
     for (auto [o, result] : llvm::enumerate(small.results)) {
       Code::Values sums = code.fold("r", SymExpr(kPilotRows), [&](Code &in, Value r, Value &present) {
         present = looked;
@@ -221,8 +225,9 @@ void Adapter::addPilot() {
         return SmallVector<Code::Term>{{Monoid::add, "norm", in.load(result.norm, at)},
                                        {Monoid::add, "error", in.load(small.errors[0][o], at)}};
       });
-      double allowed = kHopeful * result.allowed.epsilon;
-      Value most = code.make<arith::MulFOp>(sums[0], code.real(allowed * allowed));
+      auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
+      Value share = code.make<arith::SelectOp>(isOffBy(code, scores, result.allowed.epsilon), allowed(kDoubtful), allowed(kHopeful));
+      Value most = code.make<arith::MulFOp>(sums[0], share);
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
       isNear = code.make<arith::AndIOp>(isNear, is);
     }

@@ -19,10 +19,17 @@ namespace moa::onf {
 #include "dialects/ONF/Transforms/ONFPasses.h.inc"
 
 namespace {
-/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that says where it has elements.
+/// What the guard of a fold asks for, if it has one.
+Value guardOf(FoldOp fold) {
+  auto guards = fold.getBody().getOps<GuardOp>();
+  return guards.empty() ? Value() : (*guards.begin()).getCondition();
+}
+
+/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that differs from index to index.
 bool isPlain(FoldOp fold) {
-  return !fold.getPieces() && !fold.getLift() &&
-         llvm::none_of(fold.getBody().front(), [](Operation &op) { return isa<FoldOp, GuardOp>(op); });
+  Value guard = guardOf(fold);
+  return !fold.getPieces() && !fold.getLift() && fold.getBody().getOps<FoldOp>().empty() &&
+         (!guard || guard.getParentBlock() == fold->getBlock());
 }
 
 /// Whether an operation in front of a fold may stand further in front: nothing but the nest's own stores
@@ -68,6 +75,8 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
   llvm::append_range(states, last.getValues());
   yield.erase();
   last.erase();
+  for (GuardOp guard : llvm::make_early_inc_range(other.getOps<GuardOp>())) // the same as of the first one
+    guard.erase();
   body.getOperations().splice(body.end(), other.getOperations());
   b.setInsertionPointToEnd(&body);
   YieldOp::create(b, loc, states);
@@ -117,7 +126,7 @@ struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
     for (size_t k = 0; k < folds.size(); ++k)
       for (size_t other = k + 1; other < folds.size();) {
         std::optional<SmallVector<Operation *>> needed;
-        if (folds[k].getExtentAttr() == folds[other].getExtentAttr())
+        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() && guardOf(folds[k]) == guardOf(folds[other]))
           needed = findNeeded(folds[other], folds[k]);
         if (!needed) {
           ++other;

@@ -95,7 +95,7 @@ def ONFFuseFolds : Pass<"onf-fuse-folds"> {
 
     where neither needs the other's result and what the second one needs can be computed in front of the first. What both
     read is read once, and loads of one do not wait for the other. Folds with folds of their own (contractions, which tensor cores
-    take one by one) and those with a guard are left as they are.
+    take one by one) are left as they are, and so are those with a guard, unless it is one value for all indices of both.
 
     **Requires** the onf contract; nests that are lifted and folds with pieces are left as they are. **Establishes** the onf contract.
     **Numerics**: exact; each state takes the same elements in the same order. **Cost**: quadratic in the folds of a nest.

@@ -76,7 +76,7 @@ module {
 }
 
 // -----
-// Neither contractions, which have folds of their own, nor folds with a guard.
+// Neither contractions, which have folds of their own, nor folds with a guard of their own.
 // CHECK-LABEL: onf.kernel @others
 // CHECK-COUNT-4: = onf.fold "m" in "M" : f32 {
 // CHECK-NOT: f32, f32 {
@@ -143,6 +143,59 @@ module {
         onf.yield %2 : f32
       }
       onf.store %6, %u[%n] times ["u.s0"] plus "0" : f32, <[N], f32>
+    }
+  }
+}
+
+// -----
+// A guard that is one value for all indices is asked once.
+// CHECK-LABEL: onf.kernel @guarded
+// CHECK: %[[IS:.*]] = arith.cmpi slt
+// CHECK: onf.fold "m" in "M" : f32, f32 {
+// CHECK: onf.guard %[[IS]]
+// CHECK-NOT: onf.guard
+// CHECK: onf.yield %{{.*}}, %{{.*}} : f32, f32
+// CHECK: onf.fold "m" in "M" : f32 {
+// CHECK-NOT: onf.guard
+module {
+  onf.kernel @guarded attributes {arg_names = ["x"], requires = [], result_names = ["y", "z", "v"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>], symbols = ["N", "M"]} {
+  ^bb0(%x: !moa.array<[N, M], f32>, %y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>, %v: !moa.array<[N], f32>):
+    onf.for ["n"] in ["N"] {
+    ^bb0(%n: index):
+      %half = onf.extent "N/2"
+      %is = arith.cmpi slt, %n, %half : index
+      %0 = onf.fold "m" in "M" : f32 {
+      ^bb0(%m: index):
+        onf.guard %is
+        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %1 : f32
+        } repair {
+        }
+        onf.yield %2 : f32
+      }
+      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
+      %3 = onf.fold "m" in "M" : f32 {
+      ^bb0(%m: index):
+        onf.guard %is
+        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %2 = onf.acc max "most" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %1 : f32
+        } repair {
+        }
+        onf.yield %2 : f32
+      }
+      onf.store %3, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+      %4 = onf.fold "m" in "M" : f32 {
+      ^bb0(%m: index):
+        %1 = onf.load %x[%n, %m] times ["x.s0", "x.s1"] plus "0" : <[N, M], f32> -> f32
+        %2 = onf.acc min "least" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %1 : f32
+        } repair {
+        }
+        onf.yield %2 : f32
+      }
+      onf.store %4, %v[%n] times ["v.s0"] plus "0" : f32, <[N], f32>
     }
   }
 }
