@@ -43,7 +43,8 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     sums, and no condition of a fold follows from the row.
 
     Of a long nest a pilot comes first (`pilot`): 128 rows and 1,024 keys at equal distances, as it is written and by
-    the plan. An index of the axes in front of the rows that is not within the tolerance there is not rounded or
+    the plan, with its means and scales. An index of the axes in front of the rows that is not within 1.1 times the tolerance there, or
+    within half of it where scores are off by more than the tolerance, is not rounded or
     sampled. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
     stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not beside decisions.
 
