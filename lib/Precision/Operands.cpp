@@ -360,7 +360,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   return result;
 }
 
-/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too.
+/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too. Under a mask a pilot finds
+/// those of values by itself, as the plan's are of all keys.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
     Rounded &known = roundedArrays[{operand.array(), operand.axis}];
@@ -376,8 +377,8 @@ void Adapter::addScales() {
     add(score.row, nullptr, rowAxisOf(score));
   }
   for (const Carrier &carrier : carriers)
-    if (RoundedValues &values = roundedValues[carrier.load.getArray()]; plans[0].sums && !values.scale)
-      values = addValueScales(carrier);
+    if (plans[0].sums && areScalesOfPart(carrier) && !roundedValues.lookup(carrier.load.getArray()).scale)
+      roundedValues[carrier.load.getArray()] = addValueScales(carrier);
 }
 
 /// What another one has found for the arrays that those of this one are parts of.

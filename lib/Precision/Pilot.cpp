@@ -226,7 +226,9 @@ void Adapter::addPilot() {
                                        {Monoid::add, "error", in.load(small.errors[0][o], at)}};
       });
       auto allowed = [&](double share) { return code.real(std::pow(share * result.allowed.epsilon, 2)); };
-      Value share = code.make<arith::SelectOp>(isOffBy(code, scores, result.allowed.epsilon), allowed(kDoubtful), allowed(kHopeful));
+      Value isDoubtful = isOffBy(code, scores, result.allowed.epsilon);
+      Value little = allowed(kDoubtful), usual = allowed(kHopeful);
+      Value share = code.make<arith::SelectOp>(isDoubtful, little, usual);
       Value most = code.make<arith::MulFOp>(sums[0], share);
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, sums[1], most);
       isNear = code.make<arith::AndIOp>(isNear, is);

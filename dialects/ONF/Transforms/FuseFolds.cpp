@@ -2,14 +2,16 @@
 //
 // Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991). Two folds over the
 // same indices, of which neither needs the other's result, are one whose states are those of both: what both read is read once, and
-// loads of the second wait beside those of the first.
+// loads of the second wait beside those of the first. Equal values that a nest computes or loads in one place are one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -28,8 +30,37 @@ Value guardOf(FoldOp fold) {
 /// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that differs from index to index.
 bool isPlain(FoldOp fold) {
   Value guard = guardOf(fold);
-  return !fold.getPieces() && !fold.getLift() && fold.getBody().getOps<FoldOp>().empty() &&
+  return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() && fold.getBody().getOps<FoldOp>().empty() &&
          (!guard || guard.getParentBlock() == fold->getBlock());
+}
+
+/// The axes of the nest that an address follows from, by number.
+llvm::SmallBitVector axesOf(LoadOp load, ForOp nest) {
+  llvm::SmallBitVector axes(nest.getBody().getNumArguments());
+  llvm::SetVector<Value> open(load.getTerms().begin(), load.getTerms().end());
+  for (size_t k = 0; k < open.size(); ++k) {
+    auto argument = dyn_cast<BlockArgument>(open[k]);
+    if (argument && argument.getOwner() == &nest.getBody().front())
+      axes.set(argument.getArgNumber());
+    if (Operation *op = open[k].getDefiningOp())
+      open.insert(op->operand_begin(), op->operand_end());
+  }
+  return axes;
+}
+
+/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads along another: together they would be
+/// taken for a product of matrices.
+bool readAcross(FoldOp fold, FoldOp other) {
+  auto nest = cast<ForOp>(fold->getParentOp());
+  auto collect = [&](FoldOp of) {
+    SmallVector<llvm::SmallBitVector> list;
+    of.getBody().walk([&](LoadOp load) { list.push_back(axesOf(load, nest)); });
+    return list;
+  };
+  auto theirs = collect(other);
+  return llvm::any_of(collect(fold), [&](const llvm::SmallBitVector &own) {
+    return llvm::any_of(theirs, [&](const llvm::SmallBitVector &axes) { return own.test(axes) && axes.test(own); });
+  });
 }
 
 /// Whether an operation in front of a fold may stand further in front: nothing but the nest's own stores
@@ -90,13 +121,16 @@ FoldOp fuse(FoldOp first, FoldOp second, ArrayRef<Operation *> needed) {
 
 /// Keeps the first of equal values that a block computes or loads.
 void dropEqual(Block &block) {
-  SmallVector<Operation *> kept;
+  llvm::DenseMap<size_t, SmallVector<Operation *, 1>> known; // by what they compute
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!canMove(&op) || op.getNumResults() != 1)
       continue;
     auto isEqual = [&](Operation *other) {
       return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
     };
+    auto &kept = known[OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
+                                                         OperationEquivalence::ignoreHashValue,
+                                                         OperationEquivalence::IgnoreLocations)];
     auto same = llvm::find_if(kept, isEqual);
     if (same == kept.end()) {
       kept.push_back(&op);
@@ -121,21 +155,24 @@ struct ONFFuseFolds final : impl::ONFFuseFoldsBase<ONFFuseFolds> {
   static void runOnNest(ForOp nest) {
     Block &body = nest.getBody().front();
     auto folds = llvm::filter_to_vector(nest.getBody().getOps<FoldOp>(), isPlain);
-    if (folds.size() == size_t(llvm::range_size(nest.getBody().getOps<FoldOp>())))
-      dropEqual(body);
-    for (size_t k = 0; k < folds.size(); ++k)
+    if (folds.size() != size_t(llvm::range_size(nest.getBody().getOps<FoldOp>())))
+      return; // tensor cores may take them as they are
+    dropEqual(body);
+    for (size_t k = 0; k < folds.size(); ++k) {
       for (size_t other = k + 1; other < folds.size();) {
         std::optional<SmallVector<Operation *>> needed;
-        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() && guardOf(folds[k]) == guardOf(folds[other]))
+        if (folds[k].getExtentAttr() == folds[other].getExtentAttr() && guardOf(folds[k]) == guardOf(folds[other]) &&
+            !readAcross(folds[k], folds[other]))
           needed = findNeeded(folds[other], folds[k]);
         if (!needed) {
           ++other;
           continue;
         }
         folds[k] = fuse(folds[k], folds[other], *needed);
-        dropEqual(folds[k].getBody().front());
         folds.erase(folds.begin() + other);
       }
+      dropEqual(folds[k].getBody().front());
+    }
   }
 };
 } // namespace

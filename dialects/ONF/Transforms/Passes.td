@@ -95,10 +95,13 @@ def ONFFuseFolds : Pass<"onf-fuse-folds"> {
 
     where neither needs the other's result and what the second one needs can be computed in front of the first. What both
     read is read once, and loads of one do not wait for the other. Folds with folds of their own (contractions, which tensor cores
-    take one by one) are left as they are, and so are those with a guard, unless it is one value for all indices of both.
+    take one by one) are left as they are, with all folds of their nest, and so are those with a guard, unless it is one value for all indices
+    of both, and those of which one reads along an axis of the nest that the other does not, and the other way round. Of equal values that such a nest, or a fold of it,
+    computes or loads the first is kept, also where it has one fold or none.
 
     **Requires** the onf contract; nests that are lifted and folds with pieces are left as they are. **Establishes** the onf contract.
-    **Numerics**: exact; each state takes the same elements in the same order. **Cost**: quadratic in the folds of a nest.
+    **Numerics**: exact; each state takes the same elements in the same order. **Cost**: linear in operations; for each two folds of a nest what they read is
+    compared.
   }];
 }
 

@@ -16,8 +16,9 @@ using namespace moa::onf;
 static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
 /// Runs of a block where the columns are an axis of the nest.
 static constexpr int64_t kMostRuns = 4;
-/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load.
-static constexpr int64_t kTurns = 2;
+/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load. Of so many rows or fewer, where
+/// their number is known, blocks are few anyway.
+static constexpr int64_t kTurns = 2, kFewRows = 1024;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -372,10 +373,10 @@ void Finder::choose() {
     int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(most, form.width));
     form.lanes = std::clamp<int64_t>(groups / 2, 1, 32);
   }
-  // Of few rows, or where nothing is written along them, blocks are few anyway.
+  // A nest that writes nothing along its rows reads what others have made small.
   Block &body = form.nest.getBody().front();
-  bool isMany = !constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
-  if (form.nest.getChoices() && isMany && form.serial.empty() && !body.getOps<ForOp>().empty())
+  auto rows = constantOf(cast<StringAttr>(form.nest.getExtents().getValue().back()).getValue());
+  if (form.nest.getChoices() && rows.value_or(kFewRows + 1) > kFewRows && form.serial.empty() && !body.getOps<ForOp>().empty())
     form.turns = kTurns;
   if (form.columnsInNest)
     form.runs = isKnown ? std::min(kMostRuns, static_cast<int64_t>(llvm::divideCeil(most, form.step()))) : kMostRuns;

@@ -199,3 +199,56 @@ module {
     }
   }
 }
+
+// -----
+// Of which one reads along h and the other along n: together they would look like a product of matrices.
+// CHECK-LABEL: onf.kernel @across
+// CHECK-COUNT-2: = onf.fold "m" in "M" : f32 {
+module {
+  onf.kernel @across attributes {arg_names = ["x", "w"], requires = [], result_names = ["y", "z"], result_types = [!moa.array<[H, N], f32>, !moa.array<[H, N], f32>], symbols = ["H", "N", "M"]} {
+  ^bb0(%x: !moa.array<[H, M], f32>, %w: !moa.array<[N, M], f32>, %y: !moa.array<[H, N], f32>, %z: !moa.array<[H, N], f32>):
+    onf.for ["h", "n"] in ["H", "N"] {
+    ^bb0(%h: index, %n: index):
+      %0 = onf.fold "m" in "M" : f32 {
+      ^bb0(%m: index):
+        %1 = onf.load %x[%h, %m] times ["x.s0", "x.s1"] plus "0" : <[H, M], f32> -> f32
+        %2 = onf.acc add "sum" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %1 : f32
+        } repair {
+        }
+        onf.yield %2 : f32
+      }
+      onf.store %0, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+      %3 = onf.fold "m" in "M" : f32 {
+      ^bb0(%m: index):
+        %1 = onf.load %w[%n, %m] times ["w.s0", "w.s1"] plus "0" : <[N, M], f32> -> f32
+        %2 = onf.acc max "most" carries [] in [] refs() mul [] : () -> f32 {
+          onf.yield %1 : f32
+        } repair {
+        }
+        onf.yield %2 : f32
+      }
+      onf.store %3, %z[%h, %n] times ["z.s0", "z.s1"] plus "0" : f32, <[H, N], f32>
+    }
+  }
+}
+
+// -----
+// Equal values are one in a nest without folds too.
+// CHECK-LABEL: onf.kernel @plain
+// CHECK: %[[X:.*]] = onf.load %x[%n]
+// CHECK-NOT: onf.load
+// CHECK: onf.store %[[X]], %y[%n]
+// CHECK: onf.store %[[X]], %z[%n]
+module {
+  onf.kernel @plain attributes {arg_names = ["x"], requires = [], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], symbols = ["N"]} {
+  ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>):
+    onf.for ["n"] in ["N"] {
+    ^bb0(%n: index):
+      %0 = onf.load %x[%n] times ["x.s0"] plus "0" : <[N], f32> -> f32
+      onf.store %0, %y[%n] times ["y.s0"] plus "0" : f32, <[N], f32>
+      %1 = onf.load %x[%n] times ["x.s0"] plus "0" : <[N], f32> -> f32
+      onf.store %1, %z[%n] times ["z.s0"] plus "0" : f32, <[N], f32>
+    }
+  }
+}
