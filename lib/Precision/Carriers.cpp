@@ -44,7 +44,8 @@ static SymExpr getFilled(const SymExpr &keys) {
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// What nests over values read: elements, less their mean where there is one. Columns come last, so that neighbours read neighbours.
+/// What nests over values read: elements, less their mean where there is one. Columns come last, so that neighbours
+/// read neighbours.
 struct Adapter::ValueReader {
   const Carrier &carrier;
   Mean mean;
@@ -100,8 +101,8 @@ struct Adapter::ValueReader {
   }
 };
 
-/// Whether the scale may be that of some keys, where every row of the sample sees all keys: a value beyond it becomes NaN, and so
-/// do all rows, and no plan is taken.
+/// Whether the scale may be that of some keys, where every row of the sample sees all keys: a value beyond it becomes
+/// NaN, and so do all rows, and no plan is taken.
 bool Adapter::areScalesOfPart(const Carrier &carrier) {
   return needsEstimates() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
 }
@@ -168,7 +169,8 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   return values;
 }
 
-/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key. Scales that are known already are kept.
+/// v(j, d) − μ(d) = scale(d) · v̂(j, d), with |v̂| ≤ 448 or NaN, and 0 behind the last key. Scales that are known
+/// already are kept.
 RoundedValues Adapter::addRoundedValues(const Carrier &carrier) {
   RoundedValues values = roundedValues.lookup(carrier.load.getArray());
   if (!values.scale)

@@ -247,7 +247,8 @@ Adapter::RowReader Adapter::readRows(Value array, unsigned axis, const Mean *mea
   return rows;
 }
 
-/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it holds, from a part of these rows.
+/// The scale of the rows that `across` tells apart, its inverse and the largest magnitude that it holds, from a part
+/// of these rows.
 Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   Type single = Builder(kernel.getContext()).getF32Type();
   std::string name = kernel.getArrayName(cast<BlockArgument>(rows.array).getArgNumber()).str();
@@ -360,8 +361,8 @@ Rounded Adapter::addRounded(Value array, unsigned axis, const Mean *mean, std::o
   return result;
 }
 
-/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too. Under a mask a pilot finds
-/// those of values by itself, as the plan's are of all keys.
+/// Means and scales that few elements give, before anything is rounded, so that a pilot may have them too. Under a
+/// mask a pilot finds those of values by itself, as the plan's are of all keys.
 void Adapter::addScales() {
   auto add = [&](const Operand &operand, const Mean *mean, std::optional<unsigned> across) {
     Rounded &known = roundedArrays[{operand.array(), operand.axis}];
@@ -455,8 +456,8 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   return any;
 }
 
-/// Of each score, 12 times the square of the largest standard deviation of its errors, from the keys' steps; and whether rows or keys
-/// have elements beyond what their scales hold.
+/// Of each score, 12 times the square of the largest standard deviation of its errors, from the keys' steps; and
+/// whether rows or keys have elements beyond what their scales hold.
 Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigned plan, Value present) {
   Type halfType = plans[plan - 1].half;
   ScoreErrors errors;

@@ -19,15 +19,16 @@ namespace moa::precision {
 static constexpr int64_t kPilotRows = 128, kPilotKeys = 1024;
 /// The nest has so many times the pairs of rows and keys that the pilot has, in both ways together.
 static constexpr int64_t kPilotShare = 200;
-/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's launches take 44 µs of an
-/// H200, 2 % of what 16 times as many multiply-adds do, and save 100 more where no plan is taken; how many
+/// Multiply-adds of one index in front of the rows, 15,300 rows and keys of 256 columns. A pilot's launches take 44
+/// µs of an H200, 2 % of what 16 times as many multiply-adds do, and save 100 more where no plan is taken; how many
 /// indices there are may change no results.
 static constexpr int64_t kPilotWork = 60'000'000'000;
 /// A head may be near enough where the error in the pilot is at most so much of what is allowed: among few keys a row has fewer that
 /// matter, and errors of most peaked heads are up to 1.05 times what is allowed where they are within it among all.
 static constexpr double kHopeful = 1.1;
-/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends on how many keys weigh alike,
-/// of which few keys say little: errors among all keys were up to 1.8 times those of the pilot, and down to 0.6 times.
+/// Where scores are off by more than the tolerance, weights are too, and how far that goes depends on how many keys
+/// weigh alike, of which few keys say little: errors among all keys were up to 1.8 times those of the pilot, and down
+/// to 0.6 times.
 static constexpr double kDoubtful = 0.5;
 
 /// Whether there is one plan, of 8 bits and with relative errors, for one fold whose index stands in loads alone, along one axis of each: a mask

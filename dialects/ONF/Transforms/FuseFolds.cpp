@@ -1,8 +1,9 @@
 //===- FuseFolds.cpp - folds over one range in one ------------------------===//
 //
 // Tupling: (⊕/f, ⊗/g) = (⊕×⊗)/⟨f, g⟩, the banana-split law of Meijer, Fokkinga and Paterson (1991). Two folds over the
-// same indices, of which neither needs the other's result, are one whose states are those of both: what both read is read once, and
-// loads of the second wait beside those of the first. Equal values that a nest computes or loads in one place are one.
+// same indices, of which neither needs the other's result, are one whose states are those of both: what both read is
+// read once, and loads of the second wait beside those of the first. Equal values that a nest computes or loads in one
+// place are one.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
@@ -27,11 +28,12 @@ Value guardOf(FoldOp fold) {
   return guards.empty() ? Value() : (*guards.begin()).getCondition();
 }
 
-/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that differs from index to index.
+/// A fold of the rows of a nest without folds of its own, as contractions are, and without a guard that differs from
+/// index to index.
 bool isPlain(FoldOp fold) {
   Value guard = guardOf(fold);
-  return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() && fold.getBody().getOps<FoldOp>().empty() &&
-         (!guard || guard.getParentBlock() == fold->getBlock());
+  return !fold.getPieces() && !fold.getLift() && fold->getDiscardableAttrs().empty() &&
+         fold.getBody().getOps<FoldOp>().empty() && (!guard || guard.getParentBlock() == fold->getBlock());
 }
 
 /// The axes of the nest that an address follows from, by number.
@@ -48,8 +50,8 @@ llvm::SmallBitVector axesOf(LoadOp load, ForOp nest) {
   return axes;
 }
 
-/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads along another: together they would be
-/// taken for a product of matrices.
+/// Whether what one fold reads is the same along an axis of the nest, and what the other one reads along another:
+/// together they would be taken for a product of matrices.
 bool readAcross(FoldOp fold, FoldOp other) {
   auto nest = cast<ForOp>(fold->getParentOp());
   auto collect = [&](FoldOp of) {
@@ -67,7 +69,8 @@ bool readAcross(FoldOp fold, FoldOp other) {
 /// stands between, and no nest loads what it stores.
 bool canMove(Operation *op) { return op->getNumRegions() == 0 && (isa<LoadOp>(op) || isMemoryEffectFree(op)); }
 
-/// What a fold needs that stands behind `place` in its block, in order; none where some of it cannot stand in front of `place`.
+/// What a fold needs that stands behind `place` in its block, in order; none where some of it cannot stand in front of
+/// `place`.
 std::optional<SmallVector<Operation *>> findNeeded(FoldOp fold, Operation *place) {
   llvm::SetVector<Operation *> needed;
   auto add = [&](Operation *user) {

@@ -16,8 +16,8 @@ using namespace moa::onf;
 static constexpr int64_t kLeastColumns = 32, kMostKept = 32;
 /// Runs of a block where the columns are an axis of the nest.
 static constexpr int64_t kMostRuns = 4;
-/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load. Of so many rows or fewer, where
-/// their number is known, blocks are few anyway.
+/// Rows of a lane where blocks may have nothing to do: starting and ending one takes as long as a load. Of so many
+/// rows or fewer, where their number is known, blocks are few anyway.
 static constexpr int64_t kTurns = 2, kFewRows = 1024;
 
 //===----------------------------------------------------------------------===//

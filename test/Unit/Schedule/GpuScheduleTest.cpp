@@ -492,8 +492,10 @@ TEST(GpuSchedules, BadSchedules) {
   EXPECT_EQ(with("\"thread\": 128", "\"thread\": 1024"), "");
   EXPECT_EQ(with("\"group\": 0", "\"group\": 37748736"), "");
   EXPECT_EQ(with("\"lazy\": 8", "\"lazy\": 0"), "");
-  expect("\"block\": 0, \"warpgroup\"", "\"block\": 0, \"sequential\": 2, \"warpgroup\"", "\"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
-  expect("\"block\": 0, \"thread\"", "\"block\": 0, \"sequential\": 2, \"thread\"", "has the factor 'sequential', but a block takes rows one behind the other");
+  expect("\"block\": 0, \"warpgroup\"", "\"block\": 0, \"sequential\": 2, \"warpgroup\"",
+         "\"warp\": 4, \"register\": 2, \"lane\": 8 and nothing else");
+  expect("\"block\": 0, \"thread\"", "\"block\": 0, \"sequential\": 2, \"thread\"",
+         "has the factor 'sequential', but a block takes rows one behind the other");
   expect("\"warpgroup\": 2", "\"warpgroups\": 2", "unknown key 'warpgroups' in axis 'n'; known "
                                                   "are name, block, sequential, warpgroup, warp, register, "
                                                   "lane, thread");
