@@ -128,7 +128,8 @@ Value TileKernel::findBlock(ScalarCode &code) {
   auto minus = [&](Value x, Value y, StringRef name) -> Value {
     return arith::SubIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
-  Value all = code.symbol(countBlocks().str()), slots = code.index(plan.shape.shares);
+  // A grid has fewer than 2^31 blocks: quotients of 32 bits.
+  Value all = narrow(code, code.symbol(countBlocks().str())), slots = code.index(plan.shape.shares);
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
   Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
@@ -160,10 +161,14 @@ void TileKernel::findShare(ScalarCode &code) {
   Value unit = code.index(2 * plan.shape.stages), one = code.index(1), zero = code.index(0);
   auto divide = [&](Value x, Value y) -> Value { return arith::DivUIOp::create(b, code.loc, x, y); };
   auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, code.loc, x, y); };
-  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor.
-  Value whole = divide(times(numTiles, share.parts), arith::AddIOp::create(b, code.loc, share.parts, one));
-  Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
-  Value cut = narrow(code, arith::MinSIOp::create(b, code.loc, times(divide(more, unit), unit), numTiles));
+  // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor. Few blocks have a part.
+  Value isPart = arith::OrIOp::create(b, code.loc, share.isFormer, share.isLatter);
+  Value cut = code.branch(isPart, {b.getIndexType()}, [&] {
+    Value whole = divide(times(numTiles, share.parts), arith::AddIOp::create(b, code.loc, share.parts, one));
+    Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
+    return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
+  }, [&] { return Values{numTiles}; })[0];
+  cut = narrow(code, cut);
   Value signals = code.branch(share.isLatter, {b.getIndexType()}, [&] {
     return Values{device::SignalsOp::create(b, code.named("signals"), b.getIndexType(), share.done, share.slot)};
   }, [&] { return Values{zero}; })[0];

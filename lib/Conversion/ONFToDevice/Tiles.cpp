@@ -43,7 +43,8 @@ void TileKernel::bindBlock(ScalarCode &code) {
     return cast<StringAttr>(plan.nest.getNames()[axis]).getValue();
   };
   Value block = findBlock(code);
-  Value count = code.symbol(tiles()), tile, rest;
+  // No more than the blocks of the grid: divisions of 32 bits.
+  Value count = narrow(code, code.symbol(tiles())), tile, rest;
   auto divide = [&](Value x, Value y, StringRef name) -> Value {
     return arith::DivUIOp::create(b, name.empty() ? code.loc : code.named(name), x, y);
   };
