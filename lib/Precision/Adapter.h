@@ -254,6 +254,25 @@ private:
   mlir::Value addPartsOf(mlir::Value largest, llvm::ArrayRef<mlir::Attribute> otherNames,
                          llvm::ArrayRef<mlir::Attribute> otherExtents, const Choice &where);
 
+  //===--- Extremes of parts of an axis (Extremes.cpp) ----------------------===//
+  /// The largest and the smallest elements of each column, [others…, part, column].
+  struct Extremes {
+    /// Which indices are of a part: `atOnce` of each step, whose loads are in flight together.
+    struct Part {
+      int64_t count, atOnce;
+      SymExpr steps;
+      std::function<mlir::Value(Code &, mlir::Value part, mlir::Value step, int64_t k)> place;
+    };
+    mlir::Value high, low;
+    int64_t parts = 0;
+    /// The largest |x − mean| of a column, or |x|, of `count` parts from `first` on, or from the first one.
+    mlir::Value largestOf(Code &code, mlir::ValueRange others, mlir::Value first, int64_t count, mlir::Value column,
+                          mlir::Value mean) const;
+    static llvm::SmallVector<mlir::Value> placesOf(mlir::ValueRange others, mlir::Value part, mlir::Value column);
+  };
+  Extremes addExtremes(mlir::BlockArgument array, unsigned along, unsigned column, const Extremes::Part &part,
+                       llvm::function_ref<Choice(const Axes &)> where);
+
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
   Choice whereRead(mlir::Value array, const Axes &axes);
   Choice whereReadFew(mlir::Value array, const Axes &axes);

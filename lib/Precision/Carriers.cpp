@@ -16,6 +16,8 @@ static constexpr double kLargest = 448;
 static constexpr double kWeightScale = 56, kWeightExponent = 5.75;
 /// Parts of the keys whose extremes are found apart, and a multiple that values are filled up to.
 static constexpr int64_t kKeyParts = 128, kMultiple = 16;
+/// As many where few keys of each are read.
+static constexpr int64_t kFewParts = 16;
 /// How much larger values may be than the largest of a part of the keys: floats are as exact in smaller steps.
 static constexpr double kRoom = 2;
 /// Keys that an index of a fold takes, so that their loads are in flight together.
@@ -107,6 +109,15 @@ bool Adapter::areScalesOfPart(const Carrier &carrier) {
   return needsEstimates() && carrier.outer.getBody().getOps<onf::GuardOp>().empty();
 }
 
+/// The key so far behind the first one of a part, or the last one.
+static Value placeOfKey(Code &code, const SymExpr &keys, Value part, Value before, int64_t further) {
+  Value count = code.extent(keys), start = code.make<arith::MulIOp>(part, count);
+  start = code.make<arith::FloorDivSIOp>(start, code.index(kKeyParts));
+  Value place = before ? code.make<arith::AddIOp>(start, before) : start;
+  place = code.make<arith::AddIOp>(place, code.index(further));
+  return code.make<arith::MinSIOp>(place, code.make<arith::SubIOp>(count, code.index(1)));
+}
+
 /// μ(d), and a scale(d) that |v(j, d) − μ(d)| are at most 448 times.
 RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   ValueReader reader(carrier);
@@ -117,46 +128,33 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
     values.mean = reader.mean = addMean(reader.array(), carrier.keyAxis, /*ifLarge=*/true);
   size_t outer = reader.others.size();
   bool isPart = areScalesOfPart(carrier);
-  Axes inParts = reader.inScales();
-  inParts.insert(inParts.begin() + outer, std::nullopt);
   auto where = [&](const Axes &axes) {
     return isPart ? whereReadFew(reader.array(), axes) : whereRead(reader.array(), axes);
   };
-  Choice whereParts = where(inParts), whereScales = where(reader.inScales());
   SymExpr keys = reader.keys();
-  auto [partNames, partExtents] = reader.list("p", SymExpr(kKeyParts), /*isLast=*/false);
-  Value parts = editor.addTemporary(name + "_largest", partExtents, b.getF32Type());
-  editor.addNest(partNames, partExtents, &whereParts, [&](Code &code, ValueRange at) {
-    Value count = code.extent(keys), part = at[outer], column = at[outer + 1];
-    Value start = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(part, count), code.index(kKeyParts));
-    Value last = code.make<arith::SubIOp>(count, code.index(1));
-    // A part may reach into the next ones, so that nothing is asked of a key, and several are read at once.
-    SymExpr longest = isPart ? SymExpr(1)
-                             : SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
-    Value largest = code.fold("t", longest, [&](Code &in, Value t, Value &) {
-      Value first = in.make<arith::AddIOp>(start, in.make<arith::MulIOp>(t, in.index(kAtOnce))), most;
-      for (int64_t k = 0; k < kAtOnce; ++k) {
-        Value key = in.make<arith::MinSIOp>(in.make<arith::AddIOp>(first, in.index(k)), last);
-        Value size = in.make<math::AbsFOp>(reader.read(in, at.take_front(outer), column, key));
-        most = most ? in.make<arith::MaximumFOp>(most, size) : size;
-      }
-      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
-    })[0];
-    code.store(largest, parts, at);
-  });
+  // A part may reach into the next ones, so that nothing is asked of a key, and several are read at once.
+  SymExpr most = SymExpr::floorDiv(keys + SymExpr(kKeyParts * kAtOnce - 1), SymExpr(kKeyParts * kAtOnce));
+  Extremes::Part all{kKeyParts, kAtOnce, most, [&](Code &in, Value part, Value step, int64_t k) {
+    return placeOfKey(in, keys, part, in.make<arith::MulIOp>(step, in.index(kAtOnce)), k);
+  }};
+  Extremes::Part few{kFewParts, 2 * kAtOnce, SymExpr(kKeyParts / kFewParts / 2), [&](Code &in, Value part, Value step, int64_t k) {
+    Value runs = in.make<arith::MulIOp>(part, in.index(kKeyParts / kFewParts));
+    Value run = in.make<arith::AddIOp>(runs, in.make<arith::MulIOp>(step, in.index(2)));
+    return placeOfKey(in, keys, in.make<arith::AddIOp>(run, in.index(k / kAtOnce)), Value(), k % kAtOnce);
+  }};
+  const Extremes::Part &part = isPart ? few : all;
+  Extremes extremes = addExtremes(reader.array(), carrier.keyAxis, carrier.axis, part, where);
+  Choice whereScales = where(reader.inScales());
   auto [names, extents] = reader.list("", {}, false);
   values.scale = editor.addTemporary(name + "_scale", extents, b.getF32Type());
   values.inverse = editor.addTemporary(name + "_inverse", extents, b.getF32Type());
   editor.addShortNest(names, extents, &whereScales, [&](Code &code, ValueRange at) {
-    Value largest = code.fold("p", SymExpr(kKeyParts / kAtOnce), [&](Code &in, Value p, Value &) {
-      Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce)), most;
-      for (int64_t k = 0; k < kAtOnce; ++k) {
-        SmallVector<Value> indices(at);
-        indices.insert(indices.begin() + outer, in.make<arith::AddIOp>(first, in.index(k)));
-        Value part = in.load(parts, indices);
-        most = most ? in.make<arith::MaximumFOp>(most, part) : part;
-      }
-      return SmallVector<Code::Term>{{Monoid::max, "largest", most}};
+    ValueRange others = at.take_front(outer);
+    Value mean = reader.mean.array ? code.load(reader.mean.array, reader.indexed(others, at[outer], Value())) : Value();
+    Value largest = code.fold("p", SymExpr(part.count / kAtOnce), [&](Code &in, Value p, Value &) {
+      Value first = in.make<arith::MulIOp>(p, in.index(kAtOnce));
+      return SmallVector<Code::Term>{
+          {Monoid::max, "largest", extremes.largestOf(in, others, first, kAtOnce, at[outer], mean)}};
     })[0];
     if (isPart)
       largest = code.make<arith::MulFOp>(largest, code.real(kRoom));

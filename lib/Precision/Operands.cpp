@@ -14,6 +14,8 @@ static constexpr double kSteps = 127;
 /// may be before they are rounded to what that is: a 512th of normal numbers has a maximum of 4.4 deviations, all
 /// 2^21 of one of 5.1. Rounding costs the more, the larger the room.
 static constexpr int64_t kScaleRows = 512;
+/// Parts of them whose extremes are found apart.
+static constexpr int64_t kScaleParts = 8;
 static constexpr double kRoom = 1.25;
 /// What is larger than so many times that is off by as much as it weighs; where there is such a row, the plan is not taken.
 static constexpr double kBeyond = 1.25;
@@ -209,6 +211,12 @@ struct Adapter::RowReader {
     indices.erase(indices.begin() + mean->axis);
     return at.make<arith::SubFOp>(x, at.loadFloat(mean->array, indices));
   }
+  /// The mean's element of a column, at indices of the axes but those of rows and columns.
+  Value loadMean(Code &at, ValueRange others, Value k) const {
+    SmallVector<Value> indices = indicesOf(withRow(others, Value()), k);
+    indices.erase(indices.begin() + mean->axis);
+    return at.loadFloat(mean->array, indices);
+  }
   Value largestOf(Code &code, ValueRange row) const {
     return code.fold("k", type().getExtent(axis), [&](Code &at, Value k, Value &) {
       return SmallVector<Code::Term>{{Monoid::max, "largest", at.make<math::AbsFOp>(read(at, row, k))}};
@@ -257,19 +265,42 @@ Rounded Adapter::addScaleOfPart(const RowReader &rows) {
   result.across = rows.across;
   result.scale = editor.addTemporary(name + "_scale", rows.scaleExtents, single);
   result.inverse = editor.addTemporary(name + "_inverse", rows.scaleExtents, single);
-  SmallVector<Attribute> names(rows.scaleNames), extents(rows.scaleExtents);
-  names.push_back(editor.text("s"));
-  extents.push_back(editor.text(SymExpr(kScaleRows)));
-  Value some = editor.addTemporary(name + "_some", extents, single);
   result.limit = editor.addTemporary(name + "_limit", rows.scaleExtents, single);
-  Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
-  editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
+  auto placeOf = [&](Code &code, Value number) {
     Value count = code.extent(rows.type().getExtent(*rows.across));
-    Value number = code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(at.back(), count), code.index(kScaleRows));
-    code.store(rows.largestOf(code, rows.withRow(at.drop_back(), number)), some, at);
-  });
+    return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(number, count), code.index(kScaleRows));
+  };
+  Choice where = whereReadFew(rows.array, partsOf(axesWithout(rank, {rows.axis, *rows.across})));
+  // Of rows less a mean, extremes of columns, which need not wait for it.
+  Value some;
+  Extremes extremes;
+  if (rows.mean) {
+    constexpr int64_t kEach = kScaleRows / kScaleParts;
+    Extremes::Part part{kScaleParts, kAtOnce, SymExpr(kEach / kAtOnce), [&](Code &in, Value p, Value step, int64_t k) {
+      Value first = in.make<arith::AddIOp>(in.make<arith::MulIOp>(p, in.index(kEach)),
+                                           in.make<arith::MulIOp>(step, in.index(kAtOnce)));
+      return placeOf(in, in.make<arith::AddIOp>(first, in.index(k)));
+    }};
+    extremes = addExtremes(cast<BlockArgument>(rows.array), *rows.across, rows.axis, part,
+                           [&](const Axes &axes) { return whereReadFew(rows.array, axes); });
+  } else {
+    SmallVector<Attribute> names(rows.scaleNames), extents(rows.scaleExtents);
+    names.push_back(editor.text("s"));
+    extents.push_back(editor.text(SymExpr(kScaleRows)));
+    some = editor.addTemporary(name + "_some", extents, single);
+    editor.addNest(names, extents, &where, [&](Code &code, ValueRange at) {
+      code.store(rows.largestOf(code, rows.withRow(at.drop_back(), placeOf(code, at.back()))), some, at);
+    });
+  }
   editor.addShortNest(rows.scaleNames, rows.scaleExtents, &tried, [&](Code &code, ValueRange others) {
-    Value largest = largestOfParts(code, some, others, isNeeded(code, where, others));
+    Value present = isNeeded(code, where, others);
+    Value largest = some ? largestOfParts(code, some, others, present)
+                         : code.fold("k", rows.type().getExtent(rows.axis), [&](Code &in, Value k, Value &there) {
+      there = present;
+      Value mean = rows.loadMean(in, others, k);
+      return SmallVector<Code::Term>{
+          {Monoid::max, "largest", extremes.largestOf(in, others, Value(), extremes.parts, k, mean)}};
+    })[0];
     largest = code.make<arith::MulFOp>(largest, code.real(kRoom));
     code.store(largest, result.limit, others);
     auto [step, back] = stepOf(code, largest);
