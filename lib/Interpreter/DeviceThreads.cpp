@@ -1,5 +1,6 @@
 //===- DeviceThreads.cpp - threads of a device kernel ---------------------===//
 #include "lib/Interpreter/DeviceThreads.h"
+#include "dialects/Device/IR/LayoutMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -545,6 +546,9 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
                                  indexText(array->shape));
       row = row * extent + index[k].i;
     }
+    if (op.getAligned() && (stride[k].i != 1 || first[k].i % device::countAligned(op.getBuffer().getType()) != 0))
+      return failAt(op, k, "a run that is said to be aligned has stride " + Twine(stride[k].i) + " and begins at element " +
+                               Twine(first[k].i));
     for (int64_t e = 0; e < runs * length && !failed(); ++e) {
       int64_t column = e / length * step + e % length, address = first[k].i + column * stride[k].i;
       size_t place = (row * runs * length + e) * width + k;

@@ -243,15 +243,22 @@ def Device_LoadRunOp : Device_Op<"load_run"> {
 
         device.load_run %x[%i] stride %s count %n step 32 to %buffer[] : <[N, 128], f32>, memref<4x8xf32>
 
+    Where it says `aligned`, the stride is 1 and the offset a multiple of as many elements as one access has, which
+    nobody asks then.
+
+        device.load_run %w[%i] stride %c1 count %n aligned to %buffer[] : <[N, 128], f32>, memref<8xf32>
+
     Constraints: the array is a parameter of the program (C1), an input or of the workspace (C2), of the
     buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
     extents, one more than there are indices `at`, two with a `step` (C5), the last of them with 4 to 64 bytes,
-    a power of two (C6); a step is a multiple of as many elements as the last extent (C7).
+    a power of two (C6); a step is a multiple of as many elements as the last extent (C7); what is aligned is of
+    the workspace, whose arrays are, and has no step (C8).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset, Index:$stride, Index:$count,
-                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at, OptionalAttr<I64Attr>:$step);
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at, OptionalAttr<I64Attr>:$step,
+                       UnitAttr:$aligned);
   let assemblyFormat = [{
-    $array `[` $offset `]` `stride` $stride `count` $count (`step` $step^)? `to` $buffer `[` $at `]` attr-dict
+    $array `[` $offset `]` `stride` $stride `count` $count (`step` $step^)? (`aligned` $aligned^)? `to` $buffer `[` $at `]` attr-dict
     `:` type($array) `,` type($buffer)
   }];
   let hasVerifier = 1;
@@ -261,19 +268,20 @@ def Device_StoreRunOp : Device_Op<"store_run"> {
   let summary = "Writes adjacent elements of an output from a private array";
   let description = [{
     The element at offset + e·stride becomes element e of the buffer's row `at`, for e < `count`. Accesses
-    are those of `device.load_run`; every element is written once, as by `device.store`.
+    are those of `device.load_run`, `aligned` ones too; every element is written once, as by `device.store`.
 
         device.store_run %buffer[] to %y[%i] stride %s count %n : memref<8xbf16>, <[N, 128], bf16>
 
     Constraints: the array is a parameter of the program (C1), an output or of the workspace (C2), of the
     buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
     extents, one more than there are indices `at` (C5), the last of them with 4 to 64 bytes, a power of
-    two (C6).
+    two (C6); what is aligned is of the workspace (C8).
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Variadic<Index>:$at,
-                       Arg<MoA_ArrayType, "", [MemWrite]>:$array, Index:$offset, Index:$stride, Index:$count);
+                       Arg<MoA_ArrayType, "", [MemWrite]>:$array, Index:$offset, Index:$stride, Index:$count,
+                       UnitAttr:$aligned);
   let assemblyFormat = [{
-    $buffer `[` $at `]` `to` $array `[` $offset `]` `stride` $stride `count` $count attr-dict
+    $buffer `[` $at `]` `to` $array `[` $offset `]` `stride` $stride `count` $count (`aligned` $aligned^)? attr-dict
     `:` type($buffer) `,` type($array)
   }];
   let hasVerifier = 1;

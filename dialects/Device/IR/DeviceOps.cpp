@@ -198,7 +198,14 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
   int64_t bytes = buffer.getShape().back() * (bits / 8);
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
+  if (op.getAligned() && (hasStep || !op->template getParentOfType<ProgramOp>().isWorkspace(op.getArray())))
+    return op.emitOpError("expects that what is aligned is of the workspace and has no step (C8)");
   return success();
+}
+
+int64_t countAligned(MemRefType buffer) {
+  int64_t bytes = buffer.getElementTypeBitWidth() / 8;
+  return std::max<int64_t>(std::min<int64_t>(16, buffer.getShape().back() * bytes) / bytes, 1);
 }
 
 LogicalResult LoadRunOp::verify() {

@@ -127,6 +127,9 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
 
 /// Whether warps read stages of a ring by themselves (`device.load_fragment`).
 bool isReadByWarps(mlir::Value ring);
+/// The elements of one access of a run that is read into such a private array: what the offset of an aligned run is a
+/// multiple of.
+int64_t countAligned(mlir::MemRefType buffer);
 /// Whether a kernel's text needs the number of a thread's warp or lane.
 bool usesLanes(KernelOp kernel);
 /// Whether all barriers of the kernel are known behind this op.

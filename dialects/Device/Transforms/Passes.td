@@ -77,4 +77,22 @@ def DeviceOverlapKernels : Pass<"device-overlap-kernels"> {
   }];
 }
 
+def DeviceAlignRuns : Pass<"device-align-runs"> {
+  let summary = "Say which runs begin where wide accesses may";
+  let description = [{
+    Runs (`device.load_run`, `device.store_run`) in arrays of the workspace, of stride 1, whose offset is a multiple of as
+    many elements as one access has, whatever sizes are, get `aligned`: nobody asks it of them when they run, and the code
+    for others is left out. What a number is a multiple of follows from its operands: of a product from both, of a sum from
+    what both are multiples of, of a symbol's expression from its coefficients.
+
+        device.load_run %w[%o] stride %c1 count %c8 to %buffer[] : <[N, 128], f32>, memref<8xf32>   // %o = 128·%i + 8·%lane
+
+    becomes
+
+        device.load_run %w[%o] stride %c1 count %c8 aligned to %buffer[] : <[N, 128], f32>, memref<8xf32>
+
+    **Requires** nothing. **Establishes** nothing but these marks. **Numerics**: exact. **Cost**: linear.
+  }];
+}
+
 #endif // MOA_DIALECTS_DEVICE_TRANSFORMS_PASSES_TD

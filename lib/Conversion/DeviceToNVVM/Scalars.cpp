@@ -469,11 +469,13 @@ void KernelEmitter::overRun(OpT op, int64_t unitBytes, llvm::function_ref<void(V
   auto [runs, width, step] = shapeOf(op);
   int64_t count = (runs - 1) * step + width;
   Value first = address(op.getArray(), op.getOffset()), exist = value(op.getCount());
-  Value bits = LLVM::PtrToIntOp::create(b, to.loc, b.getI64Type(), first);
-  Value isAligned = to.equals(to.make<arith::AndIOp>(bits, to.i64(unitBytes - 1)), 0);
-  Value all = to.make<arith::CmpIOp>(arith::CmpIPredicate::sge, exist, to.i64(count));
-  Value isWhole = to.make<arith::AndIOp>(to.equals(value(op.getStride()), 1), all);
-  isWhole = to.make<arith::AndIOp>(isWhole, isAligned);
+  Value isWhole = to.make<arith::CmpIOp>(arith::CmpIPredicate::sge, exist, to.i64(count));
+  if (!op.getAligned()) {
+    Value bits = LLVM::PtrToIntOp::create(b, to.loc, b.getI64Type(), first);
+    Value isAligned = to.equals(to.make<arith::AndIOp>(bits, to.i64(unitBytes - 1)), 0);
+    isWhole = to.make<arith::AndIOp>(to.equals(value(op.getStride()), 1), isWhole);
+    isWhole = to.make<arith::AndIOp>(isWhole, isAligned);
+  }
   auto branch = scf::IfOp::create(b, to.loc, isWhole, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -97,11 +97,12 @@ DEVICE int64_t signals(const int32_t *counter) {
     {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
 // packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
 // through all of it without doing anything, and jump over a loop.
-template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
+template <bool IS_ALIGNED = false, class T, int W>
+DEVICE void load_run(T (&to)[W], const T *from, int64_t stride, int64_t count) {
   constexpr int BYTES = W * sizeof(T), UNIT = BYTES < 16 ? BYTES : 16;
   struct alignas(UNIT) Unit { uint32_t words[UNIT / 4]; };
   uint32_t words[BYTES / 4];
-  if (stride == 1 && count >= W && uintptr_t(from) % UNIT == 0) {
+  if (stride == 1 && count >= W && (IS_ALIGNED || uintptr_t(from) % UNIT == 0)) {
     UNROLL for (int u = 0; u < BYTES / UNIT; ++u) {
       const Unit unit = reinterpret_cast<const Unit *>(from)[u];
       UNROLL for (int w = 0; w < UNIT / 4; ++w) words[u * (UNIT / 4) + w] = unit.words[w];
@@ -118,6 +119,11 @@ template <class T, int W> DEVICE void load_run(T (&to)[W], const T *from, int64_
   }
   UNROLL for (int w = 0; w < BYTES / 4; ++w) asm("" : "+r"(words[w]));
   memcpy(to, words, BYTES);
+}
+)"},
+    {"load_aligned", R"(// The same where the first one is known to be aligned.
+template <class T, int W> DEVICE void load_aligned(T (&to)[W], const T *from, int64_t count) {
+  load_run<true>(to, from, 1, count);
 }
 )"},
     {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
@@ -143,10 +149,11 @@ DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t coun
 template <int LANES> DEVICE uint32_t group_of() { return ((1u << LANES) - 1) << (threadIdx.x & (32 - LANES)); }
 )"},
     {"store_run", R"(// Writes elements of an array, as load_run reads them.
-template <class T, int W> DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) {
+template <bool IS_ALIGNED = false, class T, int W>
+DEVICE void store_run(const T (&from)[W], T *to, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
   struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
-  if (stride == 1 && count >= W && uintptr_t(to) % sizeof(Unit) == 0) {
+  if (stride == 1 && count >= W && (IS_ALIGNED || uintptr_t(to) % sizeof(Unit) == 0)) {
     UNROLL for (int u = 0; u < W / UNIT; ++u) {
       Unit unit;
       UNROLL for (int e = 0; e < UNIT; ++e) unit.x[e] = from[u * UNIT + e];
@@ -160,6 +167,11 @@ template <class T, int W> DEVICE void store_run(const T (&from)[W], T *to, int64
       asm volatile("" : "+r"(again));
     } while (again != 0);
   }
+}
+)"},
+    {"store_aligned", R"(// The same where the first one is known to be aligned.
+template <class T, int W> DEVICE void store_aligned(const T (&from)[W], T *to, int64_t count) {
+  store_run<true>(from, to, 1, count);
 }
 )"},
     {"differ_ordered", R"(// Two numbers that differ; false with NaN.

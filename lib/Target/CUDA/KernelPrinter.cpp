@@ -286,12 +286,18 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::LoadRunOp>([&](auto load) {
         helpers.insert(load.getStep() ? "load_runs" : "load_run");
+        if (load.getAligned()) {
+          helpers.insert("load_aligned");
+          return writeCall("load_aligned(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
+        }
         std::string name = load.getStep() ? "load_runs<" + std::to_string(*load.getStep()) + ">(" : "load_run(";
         writeCall(name + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
       })
       .Case<device::StoreRunOp>([&](auto store) {
         helpers.insert("store_run");
-        writeCall("store_run(" + element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
+        if (store.getAligned())
+          helpers.insert("store_aligned");
+        writeCall((store.getAligned() ? "store_aligned(" : "store_run(") + element(store.getBuffer(), store.getAt()) + ", " + runAt(store));
       })
       .Case<device::ExchangeOp>([&](auto exchange) {
         std::string lanes = "0xffffffff";
@@ -350,8 +356,9 @@ std::string KernelPrinter::access(Value array, Value offset) {
 /// Where a run starts, its stride and how many elements of it exist.
 template <typename OpT> std::string KernelPrinter::runAt(OpT op) {
   unsigned number = cast<BlockArgument>(op.getArray()).getArgNumber();
-  return names.of(number) + " + " + value(op.getOffset()).at(Expr::sum + 1) + ", " +
-         value(op.getStride()).text + ", " + value(op.getCount()).text + ")";
+  std::string stride = op.getAligned() ? "" : value(op.getStride()).text + ", ";
+  return names.of(number) + " + " + value(op.getOffset()).at(Expr::sum + 1) + ", " + stride +
+         value(op.getCount()).text + ")";
 }
 
 std::string KernelPrinter::element(Value local, OperandRange indices) {

@@ -177,6 +177,8 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
   program.walk([&](device::StoreOp store) { copies |= store.getPairs(); }); // which begin at a whole number of pairs
+  program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
+  program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });
   for (BlockArgument array : arrays) {
     auto type = cast<ArrayType>(array.getType());
     SymExpr bytes(int64_t(widthOf(array) / 8));

@@ -103,7 +103,7 @@ struct WorkspaceArray {
 bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// The arrays of the workspace one behind the other, those of wider elements first, so that
-/// all of them are aligned: to 64 bytes where tiles of one are copied.
+/// all of them are aligned: to 64 bytes where tiles of one are copied, or runs begin where wide accesses may.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
 /// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

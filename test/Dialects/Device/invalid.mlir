@@ -959,6 +959,18 @@ device.program @load_run_c7 attributes {symbols = ["N"], requires = [], arg_name
 
 // -----
 
+device.program @load_run_c8 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "N" threads 32 {
+    %c1 = arith.constant 1 : index
+    %run = memref.alloca() : memref<8xbf16>
+    // expected-error @below {{expects that what is aligned is of the workspace and has no step (C8)}}
+    device.load_run %x[%c1] stride %c1 count %c1 aligned to %run[] : !moa.array<[N, 64], bf16>, memref<8xbf16>
+  }
+}
+
+// -----
+
 func.func @store_run_c1(%x: !moa.array<[4], f32>, %i: index, %run: memref<8xf32>) {
   // expected-error @below {{'device.store_run' op expects a parameter of the program (C1)}}
   device.store_run %run[] to %x[%i] stride %i count %i : memref<8xf32>, !moa.array<[4], f32>
