@@ -241,8 +241,9 @@ def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
 
     where A is an input, or another temporary, of the same type; the last axis is read whole; every nest that reads T
     is chosen, and launched, only where the one that stores it is (`moa.runs`), as elsewhere there may be no such
-    element of A; and no nest that runs by tiles would run without. Copies at other indices, as of a sample's rows, are kept, and so are those of
-    the first indices of a longer axis: behind them a tile has zeros.
+    element of A; and no nest that runs by tiles would run without. Copies at other indices, as of a sample's rows, are
+    kept, and so are those of the first indices of a longer axis: behind them a tile has zeros. The copy engine then has
+    to take A as it took T.
 
     **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no such array.
     **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary; what is read several times is read at the
