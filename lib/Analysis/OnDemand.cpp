@@ -1,5 +1,6 @@
 //===- OnDemand.cpp - which elements a kernel needs -----------------------===//
 #include "lib/Analysis/OnDemand.h"
+#include "lib/Analysis/Launched.h"
 #include "lib/Analysis/Subscripts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -27,6 +28,22 @@ static bool isNonNegative(const SymExpr &expr) {
     return term.second >= 0 && llvm::all_of(term.first, [](const auto &factor) {
       return factor.first->kind == SymExpr::Atom::Kind::Symbol ||
              (isNonNegative(factor.first->lhs) && isNonNegative(factor.first->rhs));
+    });
+  });
+}
+
+/// The same where the nest runs: less the remainder e − c·⌊e/c⌋ too, which is not negative, and with what is known of ⌊e/c⌋.
+static bool isNonNegativeIn(ForOp nest, const SymExpr &expr) {
+  if (isNonNegative(expr))
+    return true;
+  return llvm::any_of(expr.getTerms(), [&](const auto &term) {
+    return llvm::any_of(term.first, [&](const auto &factor) {
+      const SymExpr::Atom &atom = *factor.first;
+      auto divisor = atom.kind == SymExpr::Atom::Kind::FloorDiv ? atom.rhs.getConstant() : std::nullopt;
+      if (!divisor || *divisor < 1)
+        return false;
+      SymExpr quotient = SymExpr::floorDiv(atom.lhs, atom.rhs), rest = expr - atom.lhs + atom.rhs * quotient;
+      return isNonNegative(rest) || (isPositive(quotient, nest) && isNonNegative(rest - quotient + SymExpr(1)));
     });
   });
 }
@@ -148,10 +165,14 @@ bool OnDemand::computeInBounds(LoadOp load) {
   for (auto [term, text] : llvm::zip_equal(load.getTerms(), load.getCoefficients()))
     if (!add(cast<StringAttr>(text).getValue(), rangeOf(term)))
       return false;
+  ForOp nest;
+  for (Operation *op = load; op; op = op->getParentOp())
+    if (auto loop = dyn_cast<ForOp>(op))
+      nest = loop;
   for (unsigned axis = 0; axis != array.getRank(); ++axis) {
     Range range = sums[(name + ".s" + Twine(axis)).str()];
     if (!isNonNegative(range.low) ||
-        !isNonNegative(array.getExtent(axis) - SymExpr(1) - range.high))
+        !isNonNegativeIn(nest, array.getExtent(axis) - SymExpr(1) - range.high))
       return false;
   }
   return true;

@@ -10,6 +10,7 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
 #include "lib/Pipelines/ReadModule.h"
@@ -461,6 +462,7 @@ ModuleOp Compilation::Impl::getAdapted() {
     if (pipeline.ranges)
       pm.addPass(onf::createONFSplitFolds());
     pm.addPass(onf::createONFFuseFolds());
+    pm.addPass(createReadThroughCopiesPass());
     pm.addPass(onf::createONFVerify());
   };
   if (!options.architecture.empty() && !runPasses(*module, "adapted", finish))

@@ -32,6 +32,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
           pm.addPass(onf::createONFSplitFolds());
         pm.addPass(createFuseNestsPass());
         pm.addPass(onf::createONFFuseFolds());
+        pm.addPass(createReadThroughCopiesPass());
         pm.addPass(onf::createONFVerify());
       }))
     return false;

@@ -223,6 +223,35 @@ def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def ReadThroughCopies : Pass<"onf-read-through-copies", "::mlir::ModuleOp"> {
+  let summary = "Read an array where it stands, not a copy of some of its rows";
+  let description = [{
+    Index composition, the psi reduction of the Mathematics of Arrays (L. Mullin, A Mathematics of Arrays, 1988): where
+    T[i] = A[f(i)], T[e] = A[f(e)]. With f an index, or a multiple of one, along each axis,
+
+        for h < H, i < 1024:
+          for d < 64: T[h, i, d] = A[h, ⌊M/1024⌋·i, d]
+        for h < H, n < N:
+          fold m < 1024: … T[h, m, d] …
+
+    becomes
+
+        for h < H, n < N:
+          fold m < 1024: … A[h, ⌊M/1024⌋·m, d] …
+
+    where A is an input, or another temporary, of the same type; the last axis is read whole; every nest that reads T
+    is chosen, and launched, only where the one that stores it is (`moa.runs`), as elsewhere there may be no such
+    element of A; and no nest that runs by tiles would run without. Copies at other indices, as of a sample's rows, are
+    kept, and so are those of the first indices of a longer axis: behind them a tile has zeros. The copy engine then has
+    to take A as it took T.
+
+    **Requires** the onf contract, no lifts. **Establishes** the onf contract; the workspace has no such array.
+    **Numerics**: exact. **Cost**: a copy of the kernel for each such temporary; what is read several times is read at the
+    caller's strides.
+  }];
+  let dependentDialects = ["::moa::onf::ONFDialect"];
+}
+
 def LiftGpu : Pass<"onf-lift-gpu", "::mlir::ModuleOp"> {
   let summary = "Factor the axes of nests and folds and bind the factors to a GPU";
   let description = [{

@@ -126,6 +126,14 @@ bool Agent::copy(device::CopyOp op) {
       return true;
     pending.column = *column;
   }
+  if (op.getStep()) {
+    auto step = evaluate(*op.getStep(), launch.symbols);
+    if (!step || *step < 1) {
+      fail(op, step ? "a step of rows is at least 1, but got " + Twine(*step) : Twine(toString(step.takeError())));
+      return true;
+    }
+    pending.step = *step;
+  }
   ++launch.copied[launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()]->getName()];
   block.shared.startCopy(number, std::move(pending));
   return true;

@@ -313,7 +313,7 @@ void Shared::completeCopy(size_t which) {
   index.push_back(0);
   unsigned rowAxis = copy.op.getRowAxis();
   for (int64_t row = 0; row < ring.type.getRows(); ++row) {
-    index[rowAxis] = copy.coordinates[rowAxis] + row;
+    index[rowAxis] = (copy.coordinates[rowAxis] + row) * copy.step;
     for (int64_t column = 0; column < ring.type.getColumns(); ++column) {
       index.back() = copy.column + column;
       bool inside = true;

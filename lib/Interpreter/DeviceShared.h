@@ -72,6 +72,7 @@ struct PendingCopy {
   int64_t stage = 0;
   std::vector<int64_t> coordinates;
   int64_t column = 0; // where the tile starts on the last axis
+  int64_t step = 1;   // of rows along their axis
 };
 
 class Shared {

@@ -148,6 +148,7 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
     pm.addPass(onf::createONFSplitFolds());
   pm.addPass(createFuseNestsPass());
   pm.addPass(onf::createONFFuseFolds());
+  pm.addPass(createReadThroughCopiesPass());
   if (options.intervals)
     pm.addPass(createDeriveIntervalsPass());
   pm.addPass(createLiftGpuPass(options.gpu));

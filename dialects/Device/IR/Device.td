@@ -437,22 +437,31 @@ def Device_CopyOp : Device_Op<"copy", [AttrSizedOperandSegments]> {
     last axis, from its start or from `column`, and the axis `row_axis`. What lies outside of the
     array is filled with zeros. The bytes of the stage are announced to the barrier, which the copy
     completes. One thread executes this. An array of the workspace is one that an earlier kernel
-    has stored.
+    has stored. With `step` s, an expression over the symbols, which is at least 1 where this is executed, rows are every
+    s-th index of their axis, from the first on, and their coordinate counts these: row r of the tile at the coordinate c is
+    the index (c + r)·s.
 
         device.copy %K[%b, %h, %row] rows 2 to %keys[%stage] signals %full[%stage]
           : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
+        device.copy %K[%b, %h, %row] rows 2 step "M/1024" to %keys[%stage] signals %full[%stage]
+          : <[B, H, M, 64], bf16>, <2, [128, 64], bf16>, <2, 1>
 
     Constraints: the array, an input of the program or of its workspace, has the ring's element type
-    (C1); there are coordinates of all axes but the last, and `row_axis` is one of these (C2).
+    (C1); there are coordinates of all axes but the last, and `row_axis` is one of these (C2); a step is an
+    expression, no number below 1 (C3).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array,
                        Variadic<Index>:$coordinates, Optional<Index>:$column, I64Attr:$row_axis,
-                       Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
+                       OptionalAttr<StrAttr>:$step, Arg<Device_RingType, "", [MemWrite]>:$ring, Index:$stage,
                        Device_BarriersType:$barriers, Index:$slot);
   let assemblyFormat = [{
-    $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis `to` $ring `[` $stage `]`
+    $array `[` $coordinates `]` (`columns` $column^)? `rows` $row_axis (`step` $step^)? `to` $ring `[` $stage `]`
     `signals` $barriers `[` $slot `]` attr-dict
     `:` type($array) `,` type($ring) `,` type($barriers)
+  }];
+  let extraClassDeclaration = [{
+    /// The distance of rows along their axis, in indices.
+    SymExpr getRowStep() { return getStep() ? *SymExpr::parse(*getStep()) : SymExpr(1); }
   }];
   let hasVerifier = 1;
 }

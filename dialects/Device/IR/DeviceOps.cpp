@@ -293,6 +293,10 @@ LogicalResult CopyOp::verify() {
   if (getRowAxis() >= getCoordinates().size())
     return emitOpError("expects an axis with a coordinate as the rows (C2), but got ")
            << static_cast<int64_t>(getRowAxis());
+  auto step = SymExpr::parse(getStep().value_or("1"));
+  auto number = step ? step->getConstant() : std::nullopt;
+  if (!step || (number && *number < 1))
+    return emitOpError("expects an expression, at least 1, as the step of rows (C3), but got '") << *getStep() << "'";
   return verifyParameter(*this, getArray(), /*output=*/false, /*orWorkspace=*/true);
 }
 

@@ -215,7 +215,7 @@ void KernelEmitter::emitCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
   Value tile = stage(op.getRing(), op.getStage());
   Value barrier = slot(op.getBarriers(), op.getSlot());
-  Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name];
+  Value map = maps[launch.getMap(op).name];
   to.expectBytes(barrier, ring.getStageBytes());
   for (int64_t piece = 0; piece != ring.getPieces(); ++piece)
     to.copyBox(to.add(tile, piece * ring.getRows() * 128), map, barrier,

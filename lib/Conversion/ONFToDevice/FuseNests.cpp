@@ -47,12 +47,25 @@ private:
 };
 } // namespace
 
-static ForOp nestOf(Operation *op) {
+ForOp moa::getNest(Operation *op) {
   ForOp nest;
   for (; op; op = op->getParentOp())
     if (auto loop = dyn_cast<ForOp>(op))
       nest = loop;
   return nest;
+}
+
+void moa::eraseTemporary(onf::KernelOp kernel, unsigned array) {
+  unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
+  auto without = [&](ArrayAttr list) {
+    SmallVector<Attribute> rest(list.getValue());
+    rest.erase(rest.begin() + (array - first));
+    return rest.empty() ? ArrayAttr() : ArrayAttr::get(list.getContext(), rest);
+  };
+  ArrayAttr names = without(*kernel.getTemporaryNames()), types = without(*kernel.getTemporaryTypes());
+  names ? kernel.setTemporaryNamesAttr(names) : (void)kernel.removeTemporaryNamesAttr();
+  types ? kernel.setTemporaryTypesAttr(types) : (void)kernel.removeTemporaryTypesAttr();
+  kernel.getBody().front().eraseArgument(array);
 }
 
 bool Fusion::findPlaces() {
@@ -66,8 +79,8 @@ bool Fusion::findPlaces() {
   }
   if (!load || !store)
     return false;
-  from = nestOf(store);
-  to = nestOf(load);
+  from = getNest(store);
+  to = getNest(load);
   stores = dyn_cast<ForOp>(store->getParentOp());
   auto loop = dyn_cast<ForOp>(load->getParentOp());
   auto folds = llvm::to_vector(to.getBody().getOps<FoldOp>());
@@ -133,16 +146,7 @@ Value Fusion::build(const Subscript &subscript, Location loc) {
 void Fusion::remove() {
   load.erase();
   from.erase();
-  unsigned first = kernel.getNumInputs() + kernel.getNumOutputs();
-  auto without = [&](ArrayAttr list) {
-    SmallVector<Attribute> rest(list.getValue());
-    rest.erase(rest.begin() + (array - first));
-    return rest.empty() ? ArrayAttr() : ArrayAttr::get(list.getContext(), rest);
-  };
-  ArrayAttr names = without(*kernel.getTemporaryNames()), types = without(*kernel.getTemporaryTypes());
-  names ? kernel.setTemporaryNamesAttr(names) : (void)kernel.removeTemporaryNamesAttr();
-  types ? kernel.setTemporaryTypesAttr(types) : (void)kernel.removeTemporaryTypesAttr();
-  kernel.getBody().front().eraseArgument(array);
+  eraseTemporary(kernel, array);
 }
 
 ForOp Fusion::run() {

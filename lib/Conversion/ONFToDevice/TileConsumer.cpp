@@ -165,7 +165,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
     device::WaitOp::create(b, code.loc, ring.full, stage, parity);
   if (overlapped)
     finishCarriers(code, last, step.next);
-  if (masked && !plan.fold.getBody().front().getOps<GuardOp>().empty())
+  if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
     clearUnseen(code, presence, first, stage);
   // What has been added is repaired, then the weights are rounded. In front of the
   // first tile no state has started, so that all factors are the identity, but where another block has.

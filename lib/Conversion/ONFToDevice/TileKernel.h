@@ -370,6 +370,7 @@ private:
   mlir::Value guarded(ScalarCode &code, mlir::Value present, mlir::Value keep,
                       mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
+  bool hasRowsBehind();
   void clearUnseen(ScalarCode &code, const Presence &presence,
                    mlir::Value first, mlir::Value stage);
   unsigned numberOf(mlir::Value ref) {

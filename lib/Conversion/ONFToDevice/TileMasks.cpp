@@ -338,6 +338,18 @@ Value TileKernel::guarded(ScalarCode &code, Value present, Value keep, Value non
   return arith::SelectOp::create(b, code.loc, keep, result, none);
 }
 
+/// Whether the last tile may have rows of a carried operand that are apart and behind the fold's range: steps need not
+/// divide what an axis has.
+bool TileKernel::hasRowsBehind() {
+  SymExpr range = *SymExpr::parse(plan.fold.getExtent());
+  return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
+         llvm::any_of(plan.carried, [&](const TileOperand &operand) {
+           SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
+           return !operand.isTransposed && operand.step != SymExpr(1) &&
+                  SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
+         });
+}
+
 /// Elements of carried operands that no row of the block sees must not meet the
 /// weights, not even with weight 0.
 void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first,

@@ -1,7 +1,9 @@
 //===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "dialects/MoA/IR/Subscripts.h"
+#include "lib/Analysis/Launched.h"
 #include "lib/Analysis/OnDemand.h"
+#include "lib/Analysis/Subscripts.h"
 #include "lib/Support/Shorten.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -229,21 +231,28 @@ bool Planner::checkLength(Value inner, int64_t length, Type element, StringRef w
   return true;
 }
 
-/// X[…] with one term per axis, `inner` the last and `index` one of the others;
+/// X[…] with one term per axis, `inner` the last and `index`, or as many times of it, one of the others;
 /// the rest are the same for the whole block.
 bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner,
                           int64_t columns, SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
   StringRef name = rows::getArrayName(load);
   unsigned rank = load.getArray().getType().getRank();
+  SymExpr step(1);
   auto isOfAxis = [&](unsigned axis) {
-    StringRef stride = cast<StringAttr>(load.getCoefficients()[axis]).getValue();
-    return stride == (name + ".s" + Twine(axis)).str();
+    std::string stride = (name + ".s" + Twine(axis)).str();
+    auto parts = splitBySymbols(*SymExpr::parse(cast<StringAttr>(load.getCoefficients()[axis]).getValue()), {stride});
+    if (!parts || parts->size() != 1)
+      return false;
+    auto [base, times] = takeApart(load.getTerms()[axis]);
+    if (base == index)
+      step = times * parts->at(stride);
+    return base == index || parts->at(stride) == SymExpr(1);
   };
   if (load.getTerms().size() != rank || load.getConstant() != "0" ||
       !llvm::all_of(llvm::seq(rank), isOfAxis))
     return refuse("an operand is not addressed axis by axis: subscripts of " + name +
-                  " must be indices or quotients, without offset, reversal or remainder");
+                  " must be indices or quotients, along rows multiples of one, without offset, reversal or remainder");
   if (rank < 2 || rank > 5)
     return refuse("an operand has too few axes or too many: " + name + " has " + Twine(rank) +
                   ", the copy engine takes 2 to 5");
@@ -256,8 +265,9 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   unsigned found = 0;
   for (unsigned axis = 0; axis + 1 < rank; ++axis) {
     Value term = load.getTerms()[axis];
-    if (term == index) {
+    if (takeApart(term).first == index) {
       operand.rowAxis = axis;
+      operand.step = step;
       ++found;
     } else if (deps.on(term, index) || deps.on(term, inner) ||
                deps.on(term, plan.nest.getBody().getArguments().back()) ||
@@ -269,6 +279,9 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   if (found != 1)
     return refuse("an operand has no axis of rows: " + name + " is not read along '" +
                   rows::getIndexName(index) + "' on one axis");
+  if (!isPositive(step, plan.nest))
+    return refuse("rows of an operand may be the same one: " + name + " is read along '" + rows::getIndexName(index) +
+                  "' at distances of " + step.str() + ", which nothing says is at least 1");
   operands.push_back(operand);
   return true;
 }
@@ -449,6 +462,18 @@ bool moa::contractsNarrow(ForOp nest) {
     return isNarrow ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
+}
+
+std::pair<Value, SymExpr> moa::takeApart(Value term) {
+  auto product = term.getDefiningOp<arith::MulIOp>();
+  if (!product)
+    return {term, SymExpr(1)};
+  for (unsigned side : {0, 1})
+    if (auto times = getSymbolic(product->getOperand(side))) {
+      auto [index, more] = takeApart(product->getOperand(1 - side));
+      return {index, more * *times};
+    }
+  return {term, SymExpr(1)};
 }
 
 bool moa::isSameElement(LoadOp x, LoadOp y) {

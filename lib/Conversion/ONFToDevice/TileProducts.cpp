@@ -32,8 +32,7 @@ bool LinearIndex::operator==(const LinearIndex &other) const {
   return constant == other.constant && isIn(terms, other) && isIn(other.terms, *this);
 }
 
-/// A number or an expression over the symbols.
-static std::optional<SymExpr> symbolic(Value value) {
+std::optional<SymExpr> moa::getSymbolic(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
     return SymExpr(number.getSExtValue());
@@ -44,7 +43,7 @@ static std::optional<SymExpr> symbolic(Value value) {
 
 /// Adds factor · value to an index.
 static void add(LinearIndex &to, Value value, const SymExpr &factor) {
-  if (auto number = symbolic(value)) {
+  if (auto number = getSymbolic(value)) {
     to.constant = to.constant + *number * factor;
     return;
   }
@@ -55,7 +54,7 @@ static void add(LinearIndex &to, Value value, const SymExpr &factor) {
   }
   if (isa_and_nonnull<arith::MulIOp>(op))
     for (unsigned side : {0, 1})
-      if (auto number = symbolic(op->getOperand(side)))
+      if (auto number = getSymbolic(op->getOperand(side)))
         return add(to, op->getOperand(1 - side), factor * *number);
   SymExpr &sum = to.terms[value];
   sum = sum + factor;
@@ -227,7 +226,7 @@ bool ProductFinder::checkGuard() {
     bool isBelow = compare && compare.getPredicate() == arith::CmpIPredicate::slt;
     if (!isBelow && !(compare && compare.getPredicate() == arith::CmpIPredicate::sgt))
       return refuse("its guard is no end of arrays");
-    auto end = symbolic(compare->getOperand(isBelow ? 1 : 0));
+    auto end = getSymbolic(compare->getOperand(isBelow ? 1 : 0));
     LinearIndex index;
     add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
     auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();

@@ -301,8 +301,8 @@ void TileKernel::copyAt(ScalarCode &code, const TileOperand &operand, Value firs
   }
   code.close();
   Value array = program.getBody().getArgument(cast<BlockArgument>(LoadOp(operand.load).getArray()).getArgNumber());
-  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), ring.tiles,
-                         stage, ring.full, stage);
+  device::CopyOp::create(b, code.loc, array, coordinates, column, b.getI64IntegerAttr(operand.rowAxis), StringAttr(),
+                         ring.tiles, stage, ring.full, stage);
 }
 
 void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
@@ -316,8 +316,9 @@ void TileKernel::copy(ScalarCode &code, const TileOperand &operand, Value first,
   Value array = program.getBody().getArgument(
       cast<BlockArgument>(operand.load.getArray()).getArgNumber());
   device::CopyOp::create(b, code.loc, array, coordinates, operand.isTransposed ? first : Value(),
-                         b.getI64IntegerAttr(operand.rowAxis), ring.tiles, stage, ring.full,
-                         stage);
+                         b.getI64IntegerAttr(operand.rowAxis),
+                         operand.step == SymExpr(1) ? StringAttr() : b.getStringAttr(operand.step.str()), ring.tiles,
+                         stage, ring.full, stage);
 }
 
 /// Rings of what products read beside the carried operand.

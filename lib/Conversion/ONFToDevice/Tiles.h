@@ -24,7 +24,8 @@ struct LinearIndex {
 struct TileOperand {
   mutable onf::LoadOp load;
   unsigned rowAxis = 0;
-  int64_t columns = 0; ///< of the last axis
+  SymExpr step = SymExpr(1); ///< of neighbours along `rowAxis`, in indices: the element is X[…, step·r, …, k]
+  int64_t columns = 0;       ///< of the last axis
   /// Whether the fold's index runs along the last axis, and `columns` along `rowAxis`.
   bool isTransposed = false;
   /// Of an operand of a `TileProduct`: its subscripts, and the index that runs along `rowAxis`.
@@ -68,6 +69,14 @@ struct TilePlan {
   TileShape shape;
 };
 
+/// A number or an expression over the symbols.
+std::optional<SymExpr> getSymbolic(mlir::Value value);
+/// A value and how often a term is it: a product with numbers or expressions over the symbols is taken apart.
+std::pair<mlir::Value, SymExpr> takeApart(mlir::Value term);
+/// The nest at the top of a kernel that an operation stands in.
+onf::ForOp getNest(mlir::Operation *op);
+/// Removes an array that nothing uses.
+void eraseTemporary(onf::KernelOp kernel, unsigned array);
 /// Whether two loads read the same element.
 bool isSameElement(onf::LoadOp x, onf::LoadOp y);
 /// Reads a fold of a nest as a product of tiles, or says why it is none.

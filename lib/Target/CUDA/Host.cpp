@@ -312,9 +312,12 @@ private:
       if (const gpu::WorkspaceArray *array = findWorkspace(map.array))
         if (placed.insert(map.array).second)
           printPlaced(*array);
-    for (const gpu::TensorMap &map : kernel.launch.parameters.maps)
-      maps.push_back("describe_tiles(m, &" + map.name + ", " + names.of(map.array) + ", " +
-                     std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + ")");
+    for (const gpu::TensorMap &map : kernel.launch.parameters.maps) {
+      std::string step = map.hasSteps() ? ", " + quoted(getReadable(map.step.str())) + ", " + argument(map.step) : "";
+      maps.push_back((map.hasSteps() ? "describe_steps(m, &" : "describe_tiles(m, &") + map.name + ", " +
+                     names.of(map.array) + ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) + step +
+                     ")");
+    }
     if (!described.empty())
       os << "    if (!(" << joinRows(maps, " && ", 10, ")) return m.code;\n");
     if (kernel.launch.sharedBytes)

@@ -217,6 +217,16 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
+    {"describe_steps", R"moa(// The same of every `step`-th index of that axis, from the first on.
+bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int rows, const char *text, Checked step) {
+  if (!is_known(m, text, step)) return false;
+  int64_t shape[5], &extent = shape[row_axis];
+  for (int axis = 0; axis < a.rank; ++axis) shape[axis] = a.shape[axis];
+  a.shape = shape, extent = 1 + (extent - 1) / step.value;
+  a.s[row_axis] = extent > 1 ? a.s[row_axis] * step.value : 0;
+  return describe_tiles(m, map, a, row_axis, rows);
+}
+)moa"},
     {"all_larger", R"moa(// Whether x > y for each x, y, one behind the other, that are known.
 bool all_larger(std::initializer_list<Checked> pairs) {
   for (const Checked *x = pairs.begin(); x != pairs.end(); x += 2)

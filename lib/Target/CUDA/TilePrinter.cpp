@@ -220,7 +220,7 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
 
 void KernelPrinter::printCopy(device::CopyOp op) {
   RingType ring = op.getRing().getType();
-  const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), ring.getRows()).name;
+  const std::string &map = launch.getMap(op).name;
   unsigned rank = op.getArray().getType().getRank();
   std::string helper = std::string(ring.getElementBytes() == 1 ? "copy_byte_tile_" : "copy_tile_") +
                        (op.getColumn() ? "from_" : "") + std::to_string(rank) + "d";

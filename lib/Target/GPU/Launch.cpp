@@ -14,12 +14,16 @@ namespace moa::gpu {
 
 static unsigned getNumber(Value array) { return cast<BlockArgument>(array).getArgNumber(); }
 
-const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows) const {
+const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step) const {
   auto found = llvm::find_if(parameters.maps, [&](const TensorMap &map) {
-    return map.array == getNumber(array) && map.rowAxis == rowAxis && map.rows == rows;
+    return map.array == getNumber(array) && map.rowAxis == rowAxis && map.rows == rows && map.step == step;
   });
   assert(found != parameters.maps.end() && "no tiles of this array");
   return *found;
+}
+
+const TensorMap &Launch::getMap(device::CopyOp copy) const {
+  return getMap(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
 }
 
 namespace {
@@ -36,8 +40,8 @@ public:
 private:
   void visit(Operation *op);
   void place(Operation *op);
-  void describe(Value array, unsigned rowAxis, int64_t rows) {
-    maps.insert({getNumber(array), rowAxis, rows});
+  void describe(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
+    maps.insert({getNumber(array), rowAxis, rows, step.str()});
   }
 
   device::KernelOp kernel;
@@ -45,7 +49,7 @@ private:
   Launch launch;
   std::set<unsigned> arrays, scalars;
   std::set<std::string> symbols;
-  std::set<std::tuple<unsigned, unsigned, int64_t>> maps;
+  std::set<std::tuple<unsigned, unsigned, int64_t, std::string>> maps;
   bool clears = false, collects = false;
 };
 } // namespace
@@ -69,7 +73,7 @@ void Collector::visit(Operation *op) {
           [&](auto symbol) { SymExpr::parse(symbol.getExpr())->collectSymbols(symbols); })
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) { place(memory); })
       .Case<device::CopyOp>([&](auto copy) {
-        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows());
+        describe(copy.getArray(), copy.getRowAxis(), copy.getRing().getType().getRows(), copy.getRowStep());
       })
       .Case<device::StoreTileOp>(
           [&](auto store) { describe(store.getArray(), store.getRowAxis(), 64); })
@@ -155,11 +159,11 @@ Launch Collector::run() {
   launch.parameters.scalars.assign(scalars.begin(), scalars.end());
   launch.parameters.symbols.assign(symbols.begin(), symbols.end());
   std::set<std::string> used;
-  for (auto [array, rowAxis, rows] : maps) {
+  for (const auto &[array, rowAxis, rows, step] : maps) {
     std::string wish = names[array] + "_tiles", name = wish;
     for (unsigned k = 2; !used.insert(name).second; ++k)
       name = wish + "_" + std::to_string(k);
-    launch.parameters.maps.push_back({name, array, rowAxis, rows});
+    launch.parameters.maps.push_back({name, array, rowAxis, rows, *SymExpr::parse(step)});
   }
   return std::move(launch);
 }

@@ -16,12 +16,14 @@
 
 namespace moa::gpu {
 
-/// The descriptor of tiles of an array: `rows` along `rowAxis` and 128 bytes of the last axis per
-/// box.
+/// The descriptor of tiles of an array: `rows` along `rowAxis`, of which it has every `step`-th index, and 128 bytes of the
+/// last axis per box.
 struct TensorMap {
   std::string name;
   unsigned array = 0, rowAxis = 0;
   int64_t rows = 0;
+  SymExpr step = SymExpr(1);
+  bool hasSteps() const { return step != SymExpr(1); }
 };
 
 /// What one launch passes to its kernel, in this order: pointers of arrays,
@@ -80,7 +82,8 @@ struct Launch {
     return firstKept + 8 * (llvm::find(kept, number) - kept.begin());
   }
   /// The descriptor of an array's tiles of so many rows.
-  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows) const;
+  const TensorMap &getMap(mlir::Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) const;
+  const TensorMap &getMap(device::CopyOp copy) const;
 
   llvm::DenseMap<mlir::Value, int64_t> places;
   int64_t clearWords = 0, collectWords = 0, firstKept = 0;

@@ -304,11 +304,14 @@ private:
           printPlaced(*array, is_contained(launch.parameters.arrays, map.array));
     for (auto [k, map] : enumerate(launch.parameters.maps)) {
       std::string name = "moa_map_" + std::to_string(k);
-      os << "    CUtensorMap " << name << ";\n    code = moa_describe_tiles(&" << name << ", &"
-         << (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
-                                      : "c->" + names.of(signature.parameters[map.array]))
-         << ", " << map.rowAxis << ", " << map.rows
-         << ");\n    if (code)\n      return code;\n";
+      std::string call = (map.hasSteps() ? "moa_describe_steps(&" : "moa_describe_tiles(&") + name + ", &" +
+                         (findWorkspace(map.array) ? "moa_placed_" + std::to_string(map.array)
+                                                   : "c->" + names.of(signature.parameters[map.array])) +
+                         ", " + std::to_string(map.rowAxis) + ", " + std::to_string(map.rows) +
+                         (map.hasSteps() ? ", " + expression(map.step) : "");
+      os << "    CUtensorMap " << name << ";\n"
+         << (map.hasSteps() ? wrapped("    code = " + call + ");") : "    code = " + call + ");")
+         << "\n    if (code)\n      return code;\n";
       pointers.push_back("&" + name);
     }
     for (unsigned number : launch.parameters.scalars) {
@@ -493,7 +496,8 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
          " */\n" +
          kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
          "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +
-         printText(ptx) + "\n" + kLaunches + hosts;
+         printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
+         kLoads + hosts;
 }
 
 } // namespace moa::ptx

@@ -326,7 +326,30 @@ MOA_SHARED int32_t moa_describe_tiles(CUtensorMap *map, const moa_array *a, int 
                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return made == CUDA_SUCCESS ? MOA_OK : MOA_LAUNCH;
 }
+)moa";
 
+/// Behind that, where rows are apart.
+inline const char *const kDescribeSteps = R"moa(
+/* The same of every `step`-th index of that axis, from the first on. */
+MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int row_axis, int rows, moa_checked step) {
+  if (step.code)
+    return step.code;
+  int64_t shape[5];
+  DLTensor tensor = *a->tensor;
+  moa_array every = *a;
+  for (int axis = 0; axis < tensor.ndim; ++axis)
+    shape[axis] = a->tensor->shape[axis];
+  if (shape[row_axis])
+    shape[row_axis] = 1 + (shape[row_axis] - 1) / step.value;
+  tensor.shape = shape;
+  every.tensor = &tensor;
+  every.s[row_axis] = shape[row_axis] > 1 ? a->s[row_axis] * step.value : 0;
+  return moa_describe_tiles(map, &every, row_axis, rows);
+}
+)moa";
+
+/// And the rest.
+inline const char *const kLoads = R"moa(
 /* A float rounded to nearest as a kernel's parameter of 16 bits. */
 MOA_SHARED uint16_t moa_to_bf16(float x) {
   uint32_t bits;

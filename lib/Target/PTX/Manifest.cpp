@@ -53,6 +53,8 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
                       {"swizzle", "128B"},
                       {"l2_promotion", "256B"},
                       {"out_of_bounds", "zeros"}};
+  if (map.hasSteps())
+    object["row_step"] = getReadable(map.step.str());
   if (!isPlaced)
     return object;
   json::Array shape;

@@ -248,3 +248,16 @@ device.program @d6_order attributes {symbols = ["N"], requires = [], arg_names =
     device.store %v, %y[%i] : i64, !moa.array<[N], i64>
   }
 }
+
+// -----
+
+device.program @d2_step attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %r = device.shared : !device.ring<1, [64, 64], bf16>
+    %b = device.barriers : !device.barriers<1, 1>
+    // expected-error @below {{expects declared symbols (D2), but got 'x.s0' in 'x.s0'}}
+    device.copy %x[%zero] rows 0 step "x.s0" to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
+  }
+}

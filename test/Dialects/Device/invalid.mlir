@@ -294,6 +294,32 @@ device.program @copy_c2_negative attributes {symbols = ["N"], requires = [], arg
 
 // -----
 
+device.program @copy_c3 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %r = device.shared : !device.ring<1, [64, 64], bf16>
+    %b = device.barriers : !device.barriers<1, 1>
+    // expected-error @below {{expects an expression, at least 1, as the step of rows (C3), but got '0'}}
+    device.copy %x[%zero] rows 0 step "0" to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
+  }
+}
+
+// -----
+
+device.program @copy_c3_text attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], f32>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %zero = arith.constant 0 : index
+    %r = device.shared : !device.ring<1, [64, 64], bf16>
+    %b = device.barriers : !device.barriers<1, 1>
+    // expected-error @below {{expects an expression, at least 1, as the step of rows (C3), but got 'N /'}}
+    device.copy %x[%zero] rows 0 step "N /" to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
+  }
+}
+
+// -----
+
 device.program @copy_output attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
 ^bb0(%y: !moa.array<[N, 64], bf16>):
   device.kernel @k blocks "N" threads 128 {

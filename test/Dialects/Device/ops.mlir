@@ -203,6 +203,8 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
     } producer registers 24 {
       // CHECK: device.copy %q[%{{.*}}, %{{.*}}] rows 1 to %[[ROWS]][%{{.*}}] signals %[[FULL]][%{{.*}}] : <[B, N, 64], bf16>, <1, [128, 64], bf16>, <2, 1>
       device.copy %q[%block, %zero] rows 1 to %rows[%zero] signals %full[%zero] : !moa.array<[B, N, 64], bf16>, !device.ring<1, [128, 64], bf16>, !device.barriers<2, 1>
+      // CHECK: device.copy %q[%{{.*}}, %{{.*}}] rows 1 step "N/128" to %[[ROWS]]
+      device.copy %q[%block, %zero] rows 1 step "N/128" to %rows[%zero] signals %full[%zero] : !moa.array<[B, N, 64], bf16>, !device.ring<1, [128, 64], bf16>, !device.barriers<2, 1>
     }
   }
 }

@@ -88,6 +88,12 @@
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=UNCOPIED
 // UNCOPIED: overwrites rows 0 to 63 of stage 0 of the ring of {{.*}} before the copy at {{.*}} is known to have completed
 
+// A copy of every so many-th row, which must be at least every one.
+// RUN: sed 's/%%k\[%%first_key\] rows 0 to/%%k[%%first_key] rows 0 step "N\/200" to/' %s > %t.mlir
+// RUN: moa-run %t.mlir --target=device --random 1 N=200 M=300 | FileCheck %s --check-prefix=RIGHT
+// RUN: not moa-run %t.mlir --target=device --random 1 N=100 M=300 2>&1 | FileCheck %s --check-prefix=STEP
+// STEP: a step of rows is at least 1, but got 0 (block 0, the producer)
+
 // Memory: stages nobody fills, stages and rows that do not exist, too much of it.
 // RUN: sed '/queries_full\[%%c0\]/d' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 M=300 2>&1 | FileCheck %s --check-prefix=UNWRITTEN

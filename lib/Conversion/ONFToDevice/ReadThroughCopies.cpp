@@ -1,0 +1,186 @@
+//===- ReadThroughCopies.cpp - what is copied is read where it stands -----===//
+//
+// Index composition, the psi reduction of Mullin's Mathematics of Arrays (1988): where T[i] = A[f(i)], T[e] = A[f(e)].
+// Along each axis f is an index or a multiple of one, so that the copy engine takes tiles of A as it took them of T.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Analysis/Launched.h"
+#include "lib/Analysis/Subscripts.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Conversion/ONFToDevice/Tiles.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace moa {
+#define GEN_PASS_DEF_READTHROUGHCOPIES
+#include "lib/Conversion/ConversionPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::onf;
+
+namespace {
+/// A temporary that is a copy of another array, and what reads it.
+class CopiedArray {
+public:
+  CopiedArray(onf::KernelOp kernel, unsigned array) : kernel(kernel), array(array) {}
+  /// Whether it is one, and each of its readers may read the other array.
+  bool find();
+  /// The nests that load it, each once and in order.
+  SmallVector<ForOp> findReaders();
+  /// Reads the other array and removes this one.
+  void remove();
+
+private:
+  /// Along an axis of the array that is copied: this axis' index so many times.
+  struct Place {
+    unsigned axis = 0;
+    SymExpr step;
+  };
+  bool findUsers();
+  bool findPlaces();
+  bool isReadable();
+  void replace(LoadOp load);
+
+  onf::KernelOp kernel;
+  unsigned array;
+  StoreOp store;
+  LoadOp copied;
+  SmallVector<LoadOp> loads;
+  SmallVector<Place> places;
+};
+} // namespace
+
+bool CopiedArray::findUsers() {
+  for (Operation *user : kernel.getBody().getArgument(array).getUsers()) {
+    if (auto load = dyn_cast<LoadOp>(user))
+      loads.push_back(load);
+    else if (auto found = dyn_cast<StoreOp>(user); found && !store)
+      store = found;
+    else
+      return false;
+  }
+  copied = store ? store.getValue().getDefiningOp<LoadOp>() : LoadOp();
+  return copied && !loads.empty() && isa<BlockArgument>(copied.getArray()) &&
+         store.getArray().getType().getElementType() == copied.getResult().getType();
+}
+
+bool CopiedArray::findPlaces() {
+  llvm::DenseMap<Value, unsigned> axes; // that indices run along
+  ArrayType to = store.getArray().getType(), from = copied.getArray().getType();
+  StringRef name = kernel.getArrayName(array);
+  for (auto [term, text] : llvm::zip(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    for (unsigned axis = 0; axis < to.getRank(); ++axis)
+      if (text == (name + ".s" + Twine(axis)).str())
+        axes[term] = axis;
+  auto subscripts = getSubscripts(copied);
+  if (!subscripts || axes.size() != to.getRank() || from.getRank() == 0)
+    return false;
+  for (auto [axis, subscript] : llvm::enumerate(*subscripts)) {
+    if (!subscript.constant.isZero() || subscript.terms.size() != 1)
+      return false;
+    auto [index, times] = takeApart(subscript.terms[0].first);
+    auto found = axes.find(index);
+    if (found == axes.end())
+      return false;
+    Place place{found->second, times * subscript.terms[0].second};
+    // Behind the first indices of a longer axis a tile would have values where that of a copy has zeros.
+    if (place.step == SymExpr(1) && to.getExtent(place.axis) != from.getExtent(axis))
+      return false;
+    places.push_back(place);
+  }
+  return places.back().axis + 1 == to.getRank() && places.back().step == SymExpr(1);
+}
+
+/// Whether each reader runs only where the array is stored.
+bool CopiedArray::isReadable() {
+  auto copies = getNest(store);
+  return llvm::all_of(loads, [&](LoadOp load) {
+    ForOp nest = getNest(load);
+    return nest != copies && runsWithin(nest, copies) && getSubscripts(load);
+  });
+}
+
+bool CopiedArray::find() { return findUsers() && findPlaces() && isReadable(); }
+
+SmallVector<ForOp> CopiedArray::findReaders() {
+  return llvm::filter_to_vector(kernel.getBody().getOps<ForOp>(), [&](ForOp nest) {
+    return llvm::any_of(loads, [&](LoadOp load) { return nest->isProperAncestor(load); });
+  });
+}
+
+/// A[…, step·e, …] for T[…, e, …].
+void CopiedArray::replace(LoadOp load) {
+  OpBuilder b(load);
+  auto from = cast<BlockArgument>(copied.getArray());
+  StringRef name = kernel.getArrayName(from.getArgNumber());
+  auto subscripts = *getSubscripts(load);
+  SmallVector<Value> terms;
+  SmallVector<Attribute> coefficients;
+  SymExpr constant;
+  for (auto [axis, place] : llvm::enumerate(places)) {
+    SymExpr step = place.step * SymExpr::symbol((name + ".s" + Twine(axis)).str());
+    for (auto &[term, factor] : subscripts[place.axis].terms) {
+      terms.push_back(term);
+      coefficients.push_back(b.getStringAttr((factor * step).str()));
+    }
+    constant = constant + subscripts[place.axis].constant * step;
+  }
+  Value now = LoadOp::create(b, load.getLoc(), load.getResult().getType(), from, terms, b.getArrayAttr(coefficients),
+                             constant.str());
+  load.getResult().replaceAllUsesWith(now);
+  load.erase();
+}
+
+void CopiedArray::remove() {
+  for (LoadOp load : loads)
+    replace(load);
+  // The loops around the store, with what only it has needed.
+  Operation *loop = store->getParentOp();
+  store.erase();
+  while (isa<ForOp>(loop)) {
+    Block &body = cast<ForOp>(loop).getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    if (!body.empty())
+      break;
+    Operation *empty = std::exchange(loop, loop->getParentOp());
+    empty->erase();
+  }
+  eraseTemporary(kernel, array);
+}
+
+namespace {
+struct ReadThroughCopies final : moa::impl::ReadThroughCopiesBase<ReadThroughCopies> {
+  static bool isTiled(ForOp nest) {
+    std::string ignored;
+    return findTiles(nest, ignored).has_value();
+  }
+  /// Tries it on a copy of the kernel, which takes its place where no nest loses its tiles.
+  static onf::KernelOp readThrough(onf::KernelOp kernel, unsigned array) {
+    CopiedArray before(kernel, array);
+    if (!before.find())
+      return kernel;
+    OpBuilder b(kernel);
+    auto changed = cast<onf::KernelOp>(b.clone(*kernel));
+    CopiedArray after(changed, array);
+    (void)after.find();
+    auto nests = after.findReaders();
+    after.remove();
+    bool isAsFast = llvm::all_of(llvm::zip_equal(before.findReaders(), nests), [](auto pair) {
+      return !isTiled(std::get<0>(pair)) || isTiled(std::get<1>(pair));
+    });
+    (isAsFast ? kernel : changed).erase();
+    return isAsFast ? changed : kernel;
+  }
+  void runOnOperation() final {
+    for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>()))
+      for (unsigned array = kernel.getBody().getNumArguments(); kernel.isTemporary(--array);)
+        kernel = readThrough(kernel, array);
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> moa::createReadThroughCopiesPass() { return std::make_unique<ReadThroughCopies>(); }
