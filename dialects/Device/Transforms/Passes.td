@@ -16,7 +16,8 @@ def DeviceVerify : Pass<"device-verify"> {
     - D4: every output has exactly one store, or one in each of several kernels that say,
         in `moa.chosen`, for which values of one array they run, each for another.
     - D5: one kernel stores an array of the workspace, and only later ones load it, or the same one where its blocks
-      signal (`device.signal`) and read signals.
+      signal (`device.signal`) and read signals. What a kernel raises (`device.raise`) an earlier one stores, and
+      that kernel does not load it.
     - D6: a kernel that may run beside the one in front of it (`moa.beside`), and beside all that this one may run
       beside, is not the first one, and of these kernels none reads or writes what another one writes; an output that
       D4 lets both store is none such.
