@@ -164,6 +164,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(mlir::createCSEPass());
   pm.addPass(device::createDeviceCombineKernels());
   pm.addPass(device::createDeviceOverlapKernels());
+  pm.addPass(device::createDeviceSkipUnchosen());
   pm.addPass(device::createDeviceVerify());
 }
 
