@@ -1,7 +1,7 @@
 //===- SkipUnchosen.cpp - blocks that have nothing to do end at once ------===//
 //
-// Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic of their indices. Where
-// it chooses none, thousands of them do so, wave after wave. What stores the array knows that first.
+// Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic of their
+// indices. Where it chooses none, thousands of them do so, wave after wave. What stores the array knows that first.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
