@@ -262,6 +262,8 @@ bool Threads::execute(Operation *op) {
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
+      .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
+      .Case<device::ExitIfOp>([&](auto exit) { return end(exit), true; })
       .Case<device::LoadRunOp>([&](auto run) { return load(run), true; })
       .Case<device::StoreRunOp>([&](auto run) { return store(run), true; })
       .Case<device::ExchangeOp>([&](auto lanes) { return exchange(lanes), true; })
@@ -422,6 +424,20 @@ void Threads::count(device::SignalsOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   if (auto at = findCounter(op, memory, op.getOffset()))
     define(op.getResult(), Lanes(memory.load(*at)));
+}
+
+void Threads::raise(device::RaiseOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  if (!memory.isWritten(0))
+    return fail(op, "flag '" + Twine(memory.getName()) + "' has not been set to 0");
+  memory.set(0, ofInt(1));
+}
+
+/// All threads of a block together: it stands in the kernel's own block.
+void Threads::end(device::ExitIfOp op) {
+  auto ends = getUniform(op.getCondition(), op);
+  if (ends && *ends)
+    frames.back().next = frames.back().block->end();
 }
 
 void Threads::store(device::StoreOp op) {

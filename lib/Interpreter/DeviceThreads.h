@@ -147,6 +147,8 @@ private:
   std::optional<int64_t> findCounter(mlir::Operation *op, Memory &memory, mlir::Value offset);
   void count(device::SignalOp op);
   void count(device::SignalsOp op);
+  void raise(device::RaiseOp op);
+  void end(device::ExitIfOp op);
   PrivateArray *getPrivate(mlir::Value value);
   std::vector<int64_t> placesOf(mlir::Operation *op, const PrivateArray &array,
                                 mlir::OperandRange operands);

@@ -165,6 +165,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(mlir::createCSEPass());
   pm.addPass(device::createDeviceCombineKernels());
   pm.addPass(device::createDeviceOverlapKernels());
+  pm.addPass(device::createDeviceSkipUnchosen());
   pm.addPass(device::createDeviceAlignRuns());
   pm.addPass(device::createDeviceVerify());
 }

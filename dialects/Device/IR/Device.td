@@ -228,6 +228,38 @@ def Device_SignalsOp : Device_Op<"signals"> {
   let hasVerifier = 1;
 }
 
+def Device_RaiseOp : Device_Op<"raise"> {
+  let summary = "Sets a flag to 1";
+  let description = [{
+    A flag is an array of one element, which an earlier kernel has stored 0 in. Any number of threads of any blocks may raise
+    it, in any order: it is 1 then. Later kernels load it; the kernel that raises it does not.
+
+        device.raise %any : <[1], i32>
+
+    Constraints: those of `device.signal` (C1 to C3); the array has one element (C4).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemWrite]>:$array);
+  let assemblyFormat = "$array attr-dict `:` type($array)";
+  let hasVerifier = 1;
+}
+
+def Device_ExitIfOp : Device_Op<"exit_if"> {
+  let summary = "Ends this block where it has nothing to do";
+  let description = [{
+    Where the condition holds, which is the same for all threads of a block, none of them executes what stands behind.
+
+        %any = device.load %flag[%zero] : <[1], i32> -> i32
+        %none = arith.cmpi eq, %any, %zero_i32 : i32
+        device.exit_if %none
+
+    Constraints: it stands in a kernel's own block (C1), behind nothing but loads and what has no effect (C2): no thread waits
+    for another one that has ended, and what a block stores it stores whole.
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+  let hasVerifier = 1;
+}
+
 def Device_LoadRunOp : Device_Op<"load_run"> {
   let summary = "Adjacent elements of an array, as many as a private array has in a row";
   let description = [{

@@ -181,6 +181,28 @@ template <typename OpT> static LogicalResult verifyCounter(OpT op) {
 LogicalResult SignalOp::verify() { return verifyCounter(*this); }
 LogicalResult SignalsOp::verify() { return verifyCounter(*this); }
 
+LogicalResult RaiseOp::verify() {
+  if (failed(verifyCounter(*this)))
+    return failure();
+  ArrayType type = getArray().getType();
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    if (type.getExtent(axis).getConstant() != 1)
+      return emitOpError("expects an array of one element (C4), but got ") << type;
+  return success();
+}
+
+LogicalResult ExitIfOp::verify() {
+  if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))
+    return emitOpError("expects to stand in a kernel's own block (C1)");
+  for (Operation &op : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator()))
+    if (!isa<LoadOp>(op) && !isMemoryEffectFree(&op)) {
+      InFlightDiagnostic error = emitOpError("expects nothing in front of it but loads and what has no effect (C2)");
+      error.attachNote(op.getLoc()) << "this stands in front of it";
+      return error;
+    }
+  return success();
+}
+
 /// A run and the row of a private array that holds its elements.
 template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool hasStep = false) {
   MemRefType buffer = cast<MemRefType>(op.getBuffer().getType());

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
-#include "dialects/ONF/IR/Hints.h"
-#include "lib/Support/SymExpr.h"
+#include "dialects/Device/Transforms/Launches.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -19,8 +18,6 @@ namespace moa::device {
 #include "dialects/Device/Transforms/DevicePasses.h.inc"
 
 namespace {
-/// What sizes are taken to be where blocks of kernels are compared that grow alike.
-constexpr int64_t kLarge = 4096;
 /// A kernel hides others that have together fewer blocks than it by this factor.
 constexpr double kLonger = 4;
 
@@ -37,20 +34,11 @@ bool isPlain(KernelOp kernel) {
     return false;
   return !kernel.walk([](Operation *op) {
                   bool isDevice = op->getName().getDialectNamespace() == "device";
-                  bool isKnown = isa<KernelOp, BlockOp, ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, LoadRunOp,
-                                     StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
+                  bool isKnown = isa<KernelOp, BlockOp, ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp,
+                                     LoadRunOp, StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
                   return isDevice && !isKnown ? WalkResult::interrupt() : WalkResult::advance();
                 })
               .wasInterrupted();
-}
-
-/// What a host launches a kernel for, pair by pair.
-SmallVector<std::pair<Attribute, Attribute>> conditionsOf(KernelOp kernel) {
-  SmallVector<std::pair<Attribute, Attribute>> pairs;
-  if (auto runs = kernel->getAttrOfType<ArrayAttr>(onf::kRunsAttr))
-    for (size_t k = 0; k + 1 < runs.size(); k += 2)
-      pairs.emplace_back(runs[k], runs[k + 1]);
-  return pairs;
 }
 
 /// Whether a kernel stores in what is no workspace.
@@ -98,12 +86,6 @@ SmallVector<Group> findGroups(ProgramOp program) {
   return groups;
 }
 
-/// Blocks of a kernel where all sizes are large.
-double countBlocks(KernelOp kernel) {
-  auto number = SymExpr::parse(kernel.getBlocks())->evaluate([](StringRef) { return std::optional<int64_t>(kLarge); });
-  return number ? double(*number) : INFINITY;
-}
-
 /// The first later launch that a kernel of a group may be in and `fits` says yes to; 0 where there is none.
 size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, llvm::function_ref<bool(const Group &)> fits) {
   KernelOp kernel = groups[from].kernels[which];
@@ -130,7 +112,7 @@ void delay(SmallVectorImpl<Group> &groups) {
   unsigned degree = 0;
   for (const Group &group : groups)
     for (KernelOp kernel : group.kernels)
-      degree = std::max(degree, SymExpr::parse(kernel.getBlocks())->getDegree());
+      degree = std::max(degree, degreeOf(kernel));
   for (size_t place = groups.size(); place-- > 0;)
     for (size_t which = groups[place].kernels.size(); which-- > 0;) {
       Group &group = groups[place];
@@ -139,7 +121,7 @@ void delay(SmallVectorImpl<Group> &groups) {
         continue;
       double own = countBlocks(kernel);
       bool isAlone = group.kernels.size() == 1;
-      bool isLong = SymExpr::parse(kernel.getBlocks())->getDegree() == degree && 2 * own <= blocksOf(group);
+      bool isLong = degreeOf(kernel) == degree && 2 * own <= blocksOf(group);
       size_t later = findLater(groups, place, which, [&](const Group &other) {
         return isAlone || (isLong && own > kLonger * blocksOf(other));
       });

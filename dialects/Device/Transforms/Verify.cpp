@@ -95,6 +95,10 @@ private:
     });
     if (written.wasInterrupted())
       return failure();
+    llvm::SmallPtrSet<Operation *, 2> raisers;
+    for (Operation *user : array.getUsers())
+      if (isa<RaiseOp>(user))
+        raisers.insert(user->getParentOfType<KernelOp>());
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
       bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) && passesOn(kernel);
@@ -102,6 +106,8 @@ private:
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")
                << nameOf(array) << "' of the workspace (D5)";
+      if (!isa<RaiseOp>(user) && raisers.contains(kernel))
+        return user->emitOpError("expects another kernel than this to raise flag '") << nameOf(array) << "' (D5)";
     }
     return success();
   }

@@ -211,6 +211,8 @@ Value Instructions::signals(Value counter) {
   return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
 }
 
+void Instructions::raise(Value flag) { assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {}); }
+
 void Instructions::wait(Value barrier, Value parity) {
   assembly("{\n\t.reg .pred done;\n\tAGAIN:\n\t"
            "mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n\t"

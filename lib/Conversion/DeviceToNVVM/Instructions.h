@@ -93,6 +93,8 @@ public:
   void signal(mlir::Value counter);
   /// A counter of signals, 32 bits; behind it everything is seen that stands in front of those in it.
   mlir::Value signals(mlir::Value counter);
+  /// Sets a flag of 32 bits to 1, which other threads may do meanwhile.
+  void raise(mlir::Value flag);
   void wait(mlir::Value barrier, mlir::Value parity);
   /// Until every block of the launches before has ended, and what they wrote is seen.
   void awaitEarlierLaunches();

@@ -105,6 +105,7 @@ LogicalResult KernelEmitter::run() {
   if (!hasRoles() && device::usesLanes(kernel))
     bindThread();
   emitBlock(kernel.getBody().front());
+  b.setInsertionPointToEnd(entry); // behind what an exit goes around
   LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
   return failure(failed);
 }

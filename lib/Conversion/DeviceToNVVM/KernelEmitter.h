@@ -66,6 +66,7 @@ private:
   mlir::Value floorDivide(mlir::Value x, mlir::Value y, bool remainder);
   void emitFor(mlir::scf::ForOp loop);
   void emitIf(mlir::scf::IfOp branch);
+  void emitExit(device::ExitIfOp exit);
   /// `if (condition) body`.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   void emitLocal(mlir::memref::AllocaOp local);

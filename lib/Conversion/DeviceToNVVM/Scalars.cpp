@@ -51,6 +51,8 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::SignalsOp>([&](auto signals) {
         scalars.map(signals.getResult(), to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
       })
+      .Case<device::RaiseOp>([&](auto raise) { to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]); })
+      .Case<device::ExitIfOp>([&](auto exit) { emitExit(exit); })
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
@@ -371,6 +373,12 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
   if (hasElse)
     side(branch.elseBlock(), code.elseBlock());
   bindAll(branch.getResults(), code.getResults());
+}
+
+/// What stands behind it in the kernel runs where the condition does not hold.
+void KernelEmitter::emitExit(device::ExitIfOp exit) {
+  Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
+  b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
 }
 
 void KernelEmitter::when(Value condition, llvm::function_ref<void()> body) {

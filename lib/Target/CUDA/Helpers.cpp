@@ -94,6 +94,9 @@ DEVICE int64_t signals(const int32_t *counter) {
   return count;
 }
 )"},
+    {"raise_flag", R"(// Sets a flag to 1. Any number of threads may do so, in any order.
+DEVICE void raise_flag(int32_t *flag) { asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory"); }
+)"},
     {"load_run", R"(// Reads elements of an array, those that exist: adjacent and aligned ones by accesses of up to 16 bytes. The others are
 // packed as these are, so that both ways give the same registers, and in what is a loop to compilers: they would run
 // through all of it without doing anything, and jump over a loop.

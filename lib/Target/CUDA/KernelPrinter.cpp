@@ -284,6 +284,11 @@ void KernelPrinter::printStatement(Operation &op) {
                     value(signals.getOffset()).at(Expr::sum + 1) + ")"},
                /*mayInline=*/false);
       })
+      .Case<device::RaiseOp>([&](auto raise) {
+        helpers.insert("raise_flag");
+        writeCall("raise_flag(" + names.of(getNumber(raise.getArray())) + ")");
+      })
+      .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
         helpers.insert(load.getStep() ? "load_runs" : "load_run");
         if (load.getAligned()) {

@@ -66,7 +66,8 @@ void Collector::place(Operation *op) {
 
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp>(
+      .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp,
+            device::RaiseOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>(
@@ -134,7 +135,9 @@ Launch Collector::run() {
     auto isUsedBy = [&](auto isOne) {
       return llvm::any_of(array.getUsers(), [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
     };
-    bool isWritten = isUsedBy([](Operation *user) { return isa<device::StoreOp, device::StoreRunOp, device::SignalOp>(user); });
+    bool isWritten = isUsedBy([](Operation *user) {
+      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp>(user);
+    });
     if (launch.follows && !isWritten && !program.isInput(array))
       launch.awaited.push_back(array.getArgNumber());
     if (isWritten)

@@ -217,6 +217,33 @@ device.program @d5_no_signals attributes {symbols = ["N"], requires = [], arg_na
 
 // -----
 
+device.program @d5_not_cleared attributes {symbols = ["N"], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["c"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%c: !moa.array<[1], i32>):
+  device.kernel @k blocks "N" threads 32 {
+    // expected-error @below {{expects an earlier kernel to store array 'c' of the workspace (D5)}}
+    device.raise %c : !moa.array<[1], i32>
+  }
+}
+
+// -----
+
+device.program @d5_raiser attributes {symbols = ["N"], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["c"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%c: !moa.array<[1], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %c[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @k blocks "N" threads 32 {
+    %i = arith.constant 0 : index
+    // expected-error @below {{expects another kernel than this to raise flag 'c' (D5)}}
+    %n = device.load %c[%i] : !moa.array<[1], i32> -> i32
+    device.raise %c : !moa.array<[1], i32>
+  }
+}
+
+// -----
+
 device.program @d6_first attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>]} {
 ^bb0(%y: !moa.array<[N], i64>):
   // expected-error @below {{expects a kernel in front of one that runs beside another (D6)}}

@@ -169,3 +169,50 @@ device.program @signal_c3 attributes {symbols = ["N"], requires = [], arg_names 
     device.signal %w[%i] : !moa.array<[N], i64>
   }
 }
+
+// -----
+
+device.program @raise_c2 attributes {symbols = [], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[1], i32>]} {
+^bb0(%y: !moa.array<[1], i32>):
+  device.kernel @k blocks "1" threads 128 {
+    // expected-error @below {{'device.raise' op expects an array of the workspace (C2)}}
+    device.raise %y : !moa.array<[1], i32>
+  }
+}
+
+// -----
+
+device.program @raise_c4 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[1], i32>], workspace_names = ["w"], workspace_types = [!moa.array<[1, N], i32>]} {
+^bb0(%y: !moa.array<[1], i32>, %w: !moa.array<[1, N], i32>):
+  device.kernel @k blocks "1" threads 128 {
+    // expected-error @below {{'device.raise' op expects an array of one element (C4), but got '!moa.array<[1, N], i32>'}}
+    device.raise %w : !moa.array<[1, N], i32>
+  }
+}
+
+// -----
+
+device.program @exit_c1 attributes {symbols = [], requires = [], arg_names = [], result_names = [], result_types = []} {
+  device.kernel @k blocks "1" threads 128 {
+    %yes = arith.constant true
+    scf.if %yes {
+      // expected-error @below {{'device.exit_if' op expects to stand in a kernel's own block (C1)}}
+      device.exit_if %yes
+    }
+  }
+}
+
+// -----
+
+device.program @exit_c2 attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%y: !moa.array<[N], f32>):
+  device.kernel @k blocks "N" threads 128 {
+    %i = device.block
+    %yes = arith.constant true
+    %e = arith.constant 1.0 : f32
+    // expected-note @below {{this stands in front of it}}
+    device.store %e, %y[%i] : f32, !moa.array<[N], f32>
+    // expected-error @below {{'device.exit_if' op expects nothing in front of it but loads and what has no effect (C2)}}
+    device.exit_if %yes
+  }
+}

@@ -90,6 +90,32 @@ device.program @lanes attributes {symbols = ["N"], requires = [], arg_names = ["
   }
 }
 
+// A flag: cleared, raised by whoever may, and blocks that end where nobody has.
+// CHECK-LABEL: device.program @flags
+device.program @flags attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["any"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%y: !moa.array<[N], f32>, %any: !moa.array<[1], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %any[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @raise blocks "N" threads 32 {
+    // CHECK: device.raise %any : <[1], i32>
+    device.raise %any : !moa.array<[1], i32>
+  }
+  device.kernel @read blocks "N" threads 32 {
+    %first = arith.constant 0 : index
+    %zero = arith.constant 0 : i32
+    %flag = device.load %any[%first] : !moa.array<[1], i32> -> i32
+    %none = arith.cmpi eq, %flag, %zero : i32
+    // CHECK: device.exit_if %{{.*}}{{$}}
+    device.exit_if %none
+    %i = device.block
+    %e = arith.constant 1.0 : f32
+    device.store %e, %y[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
 // Warpgroups: rings, barriers, both roles, contractions of both kinds.
 // CHECK-LABEL: device.program @tiles
 device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_names = ["q", "k", "v"],

@@ -1,0 +1,36 @@
+//===- Launches.h - when hosts launch kernels, and how large ----*- C++ -*-===//
+#ifndef MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
+#define MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
+
+#include "dialects/Device/IR/Device.h"
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Support/SymExpr.h"
+#include <cmath>
+
+namespace moa::device {
+
+/// What a host launches a kernel for, pair by pair.
+inline llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> conditionsOf(KernelOp kernel) {
+  llvm::SmallVector<std::pair<mlir::Attribute, mlir::Attribute>> pairs;
+  if (auto runs = kernel->getAttrOfType<mlir::ArrayAttr>(onf::kRunsAttr))
+    for (size_t k = 0; k + 1 < runs.size(); k += 2)
+      pairs.emplace_back(runs[k], runs[k + 1]);
+  return pairs;
+}
+
+/// With how many sizes the number of a kernel's blocks grows.
+inline unsigned degreeOf(KernelOp kernel) { return SymExpr::parse(kernel.getBlocks())->getDegree(); }
+
+/// What sizes are taken to be where blocks of kernels are compared that grow alike.
+inline constexpr int64_t kLarge = 4096;
+
+/// Blocks of a kernel where all sizes are large.
+inline double countBlocks(KernelOp kernel) {
+  auto large = [](llvm::StringRef) { return std::optional<int64_t>(kLarge); };
+  auto number = SymExpr::parse(kernel.getBlocks())->evaluate(large);
+  return number ? double(*number) : INFINITY;
+}
+
+} // namespace moa::device
+
+#endif // MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
