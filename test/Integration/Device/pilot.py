@@ -82,6 +82,15 @@ class Pilot(unittest.TestCase):
                 alone = chosen[0] if alone is None else alone
                 np.testing.assert_array_equal(chosen[0], alone)
 
+    def test_none(self):
+        """Where no head is near enough, blocks of the plan end before they look up whose they are."""
+        made = [families.make(name, N, M, D, seed=0, head=h).arrays() for h, name in enumerate(("large_scores", "small_signal"))]
+        arrays = [mt.from_bf16(mt.to_bf16(np.stack(a).astype(np.float32))) for a in zip(*made)]
+        chosen = self.run_program("chosen", ["--onf-adapt-precision=fewest=256 sums=1 pilot=0"], arrays, seed=3)
+        with open(self.path("chosen.mlir"), encoding="utf-8") as file:
+            self.assertIn("device.exit_if", file.read())
+        np.testing.assert_array_equal(chosen, self.run_program("plain", [], arrays))
+
     def test_doubtful(self):
         """Where scores are off by more than the tolerance a pilot asks for half of it: what the sample would allow is refused."""
         q, k, v = families.make("normal", N, M, D, seed=0, head=0).arrays()
