@@ -23,6 +23,11 @@ struct AccuracyOptions {
                              "on (default: where it pays); otherwise that is done where --decisions or "
                              "--plans is given"),
               llvm::cl::cat(category)),
+        pilot("pilot", llvm::cl::ValueOptional, llvm::cl::value_desc("multiply-adds"),
+              llvm::cl::desc("With --spend on a GPU, look at few rows and keys of a head first where it has more "
+                             "multiply-adds than that (default: 0; without the option, where --spend has no number and "
+                             "it pays)"),
+              llvm::cl::cat(category)),
         lowRank("low-rank", llvm::cl::ValueOptional, llvm::cl::value_desc("keys"),
                 llvm::cl::desc("Let few keys stand for many where results allow the error (within), from so many "
                                "rows and keys on (default 32768); with --spend, fewer bits at indices where they do not"),
@@ -50,6 +55,13 @@ struct AccuracyOptions {
     options.spendsAnywhere |= options.warnsOfNothingSpent;
     if (llvm::Error error = readKeys(spend, 0, options.spendFrom))
       return error;
+    llvm::StringRef work = pilot.getValue();
+    if (pilot.getNumOccurrences() && !options.warnsOfNothingSpent)
+      return llvm::createStringError("--pilot goes with --spend");
+    if (pilot.getNumOccurrences() && work.empty())
+      options.pilotFrom = 0;
+    else if (pilot.getNumOccurrences() && (work.getAsInteger(10, options.pilotFrom) || options.pilotFrom < 0))
+      return llvm::createStringError("--pilot expects a number of multiply-adds, but got '" + work + "'");
     if (llvm::Error error = readKeys(lowRank, CompilerOptions::kLowRankFrom, options.lowRankFrom))
       return error;
     if (plans.getNumOccurrences() && plans.empty())
@@ -60,7 +72,7 @@ struct AccuracyOptions {
   }
 
   llvm::cl::list<std::string> settings, tolerances;
-  llvm::cl::opt<std::string> spend, lowRank, plans;
+  llvm::cl::opt<std::string> spend, pilot, lowRank, plans;
   llvm::cl::opt<bool> checkPlans, noToleranceCheck;
 
 private:

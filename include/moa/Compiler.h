@@ -73,6 +73,9 @@ struct CompilerOptions {
   /// With fewer rows and keys no fewer bits are tried, at least 256; 0: where it pays, by models of a GPU and of a
   /// CPU, which must have dot products of four bytes for it.
   int64_t spendFrom = 256;
+  /// On a GPU few rows and keys are looked at first, and say which indices (heads) a plan of 8 bits is tried at, where
+  /// an index has more multiply-adds than that and 2,048 keys; −1: where `spendFrom` is 0 and it pays.
+  int64_t pilotFrom = -1;
   /// Whether the plans that accuracy is spent on are those of a GPU, whatever the target.
   bool plansForGpu = false;
   /// With so many rows and keys or more, few keys may stand for many that are near them, where a sample

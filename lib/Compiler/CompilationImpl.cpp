@@ -145,7 +145,8 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
   bool isForGpu = options.plansForGpu || !options.architecture.empty() || !options.plans.empty();
   bool hasBf16 = !isForGpu && options.spendsAnywhere && getBf16Dots() != Bf16Dots::none;
   result.precision = {options.decisions, planTable, options.checksPlans, /*sums=*/isForGpu || !options.spendsAnywhere,
-                      /*halves=*/isForGpu, hasBf16, options.spendFrom, options.warnsOfNothingSpent};
+                      /*halves=*/isForGpu, hasBf16, options.spendFrom, options.pilotFrom,
+                      options.warnsOfNothingSpent};
   result.lowRankFrom = options.lowRankFrom;
   // Fewer bits are not faster everywhere, as rounding and the sample take time. A table is for classes of keys alone
   // where nothing else is asked for.

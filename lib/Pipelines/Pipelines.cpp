@@ -113,6 +113,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
   if (options.spends) {
     AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
                                     precision.bf16, precision.table, precision.fewest};
+    adapt.pilot = precision.pilot;
     adapt.warns = precision.warns;
     pm.addPass(createAdaptPrecisionPass(adapt, tellsSlow));
   }

@@ -37,6 +37,8 @@ struct PrecisionOptions {
   bool bf16 = false;
   /// With fewer rows and keys nothing is tried; 0: where it pays.
   int64_t fewest = 256;
+  /// Few rows and keys come first where an index has more multiply-adds; −1: where `fewest` is 0 and it pays.
+  int64_t pilot = -1;
   /// Where it changes no nest a warning says why.
   bool warns = false;
 };

@@ -91,7 +91,7 @@ private:
   struct Share {
     mlir::Value states, done; // arrays of the workspace: f32, and a counter, by slot
     int64_t elements = 0;     // of a slot
-    mlir::Value parts, isFormer, isLatter, slot;
+    mlir::Value others, isFormer, isLatter, slot;
     mlir::Value begin, end, leaves; // positions of tiles; whether states are left for another block, as 0 or 1
   };
   SymExpr countBlocks();

@@ -345,7 +345,7 @@ bool TileKernel::hasRowsBehind() {
   return !SymExpr::mod(range, SymExpr(plan.shape.keys)).isZero() &&
          llvm::any_of(plan.carried, [&](const TileOperand &operand) {
            SymExpr size = LoadOp(operand.load).getArray().getType().getExtent(operand.rowAxis);
-           return !operand.isTransposed && operand.step != SymExpr(1) &&
+           return !operand.isTransposed &&
                   SymExpr::floorDiv(size + operand.step - SymExpr(1), operand.step) != range;
          });
 }

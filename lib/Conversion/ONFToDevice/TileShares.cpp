@@ -27,7 +27,7 @@ using namespace moa::onf;
 namespace moa::tiles {
 
 /// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which must not be less than one
-/// in so many.
+/// in so many, with n the number (S − 1)/(S − r) that is not rounded, which a block has without a quotient.
 static constexpr int64_t kMostParts = 100;
 /// Threads of the kernel that clears the counters.
 static constexpr int64_t kClearThreads = 128;
@@ -86,13 +86,12 @@ void TileKernel::makeShares() {
 SymExpr TileKernel::countSharedBlocks() {
   SymExpr all = countBlocks(), slots(plan.shape.shares), one(1);
   SymExpr rounds = SymExpr::floorDiv(all, slots), rest = SymExpr::mod(all, slots);
-  SymExpr parts = SymExpr::floorDiv(slots - one, slots - rest) + one;
   // A range may be empty by a negative extent, whose quotient by what no extent reaches is −1.
   SymExpr extent = *SymExpr::parse(plan.fold.getExtent());
   SymExpr keys = extent * (SymExpr::floorDiv(extent, SymExpr(int64_t(1) << 48)) + one);
   // Not 0 where there are a full round, keys enough and enough to save; ⌊2x/(x + 1)⌋ is 1 then.
   SymExpr some = rounds * SymExpr::floorDiv(keys, SymExpr(leastSharedTiles * plan.shape.keys)) *
-                 SymExpr::floorDiv(SymExpr(kMostParts), (rounds + one) * parts);
+                 SymExpr::floorDiv(SymExpr(kMostParts) * (slots - rest), (rounds + one) * (slots + slots - one - rest));
   return rest * SymExpr::floorDiv(SymExpr(2) * some, some + one);
 }
 
@@ -133,14 +132,13 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value keys = code.symbol(plan.fold.getExtent());
   auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, code.loc, x, y); };
   Value rest = narrow(code, arith::RemUIOp::create(b, code.named("rest"), all, slots)), one = code.index(1);
-  // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
-  share.parts = narrow(code, arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1),
-                                                    narrow(code, minus(slots, rest, ""))));
+  share.others = narrow(code, minus(slots, rest, "others"));
   Value rounds = arith::DivUIOp::create(b, code.loc, all, slots);
-  Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one),
-                                     arith::AddIOp::create(b, code.loc, share.parts, one));
+  Value sum = arith::AddIOp::create(b, code.loc, share.others, code.index(plan.shape.shares - 1));
+  Value gain = arith::MulIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rounds, one), sum);
+  Value most = arith::MulIOp::create(b, code.loc, share.others, code.index(kMostParts));
   Value isFew = either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
-                       less(code.index(kMostParts), gain));
+                       less(most, gain));
   Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
   share.isFormer = less(block, shared);
   share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
@@ -164,7 +162,9 @@ void TileKernel::findShare(ScalarCode &code) {
   // Rounded up, as a latter part that is too long takes n times as much of a multiprocessor. Few blocks have a part.
   Value isPart = arith::OrIOp::create(b, code.loc, share.isFormer, share.isLatter);
   Value cut = code.branch(isPart, {b.getIndexType()}, [&] {
-    Value whole = divide(times(numTiles, share.parts), arith::AddIOp::create(b, code.loc, share.parts, one));
+    // n = ⌈r/(S − r)⌉ = ⌊(S − 1)/(S − r)⌋.
+    Value parts = arith::DivUIOp::create(b, code.named("parts"), code.index(plan.shape.shares - 1), share.others);
+    Value whole = divide(times(numTiles, parts), arith::AddIOp::create(b, code.loc, parts, one));
     Value more = arith::AddIOp::create(b, code.loc, whole, code.index(2 * plan.shape.stages - 1));
     return Values{arith::MinSIOp::create(b, code.named("cut"), times(divide(more, unit), unit), numTiles)};
   }, [&] { return Values{numTiles}; })[0];

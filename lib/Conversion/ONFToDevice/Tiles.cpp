@@ -90,6 +90,8 @@ void TileKernel::bindBlock(ScalarCode &code) {
   lastRow = arith::MinSIOp::create(b, code.named("last_" + nameOf(rank - 1).str()), end, last);
   for (int64_t axis = rank - 2; axis > 0; --axis) {
     Value radix = code.symbol(extent(axis));
+    if (!predicate) // registers are few where lists follow
+      radix = narrow(code, radix);
     code.bind(body.getArgument(axis), narrow(code, remainder(rest, radix, nameOf(axis))));
     rest = divide(rest, radix, axis == 1 ? nameOf(0) : "");
   }

@@ -36,9 +36,9 @@ class Steps(unittest.TestCase):
         np.testing.assert_allclose(found, attention(q, k, v, 0.125), atol=4e-3)
 
     def test_keys(self):
-        """Odd numbers of keys have one behind the last that is read, whether a tile reaches there or not."""
+        """There are keys behind the last that is read, whether a tile reaches there or not: they are no numbers."""
         for m in (2, 3, 151, 256, 257, 515):
-            for text, step, count in (("M / 2", 2, m // 2), ("(M + 1) / 2", 2, (m + 1) // 2), ("(M + 4) / 5", 5, (m + 4) // 5)):
+            for text, step, count in (("M - 1", 1, m - 1), ("M / 2", 2, m // 2), ("(M + 1) / 2", 2, (m + 1) // 2), ("(M + 4) / 5", 5, (m + 4) // 5)):
                 with self.subTest(m=m, keys=text):
                     self.check(SPECIFICATION.format(rows="", query="Q", keys=text, step=step), 70, m, slice(None),
                                np.arange(count) * step)
