@@ -223,7 +223,7 @@ std::vector<std::pair<TileShape, TileCost>> moa::rankTileShapes(const GpuNest &n
     if (shape.threads() > machine.threadsPerBlock)
       return;
     assignRegisters(shape, machine);
-    // Without functions of the special unit there is nothing that turns keep apart (benchmarks/gpu/NOTES.md, "Twelfth series").
+    // Without functions of the special unit there is nothing that turns keep apart (benchmarks/gpu/PRECISION.md, "Twelfth series").
     shape.takesTurns = isNarrow && shape.warpgroups > 1 && nest.fold->counts.special > 0;
     // For the sake of a few percent no call needs a workspace that has none.
     bool isLong = !nest.fold->extent || *nest.fold->extent >= leastSharedTiles * shape.keys;
