@@ -172,6 +172,24 @@ device.program @signal_c3 attributes {symbols = ["N"], requires = [], arg_names 
 
 // -----
 
+func.func @raise_c1(%c: !moa.array<[1], i32>) {
+  // expected-error @below {{'device.raise' op expects a parameter of the program (C1)}}
+  device.raise %c : !moa.array<[1], i32>
+  return
+}
+
+// -----
+
+device.program @raise_c3 attributes {symbols = [], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[1], i32>], workspace_names = ["w"], workspace_types = [!moa.array<[1], i64>]} {
+^bb0(%y: !moa.array<[1], i32>, %w: !moa.array<[1], i64>):
+  device.kernel @k blocks "1" threads 128 {
+    // expected-error @below {{'device.raise' op expects the array's element type 'i64' (C3), but got 'i32'}}
+    device.raise %w : !moa.array<[1], i64>
+  }
+}
+
+// -----
+
 device.program @raise_c2 attributes {symbols = [], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[1], i32>]} {
 ^bb0(%y: !moa.array<[1], i32>):
   device.kernel @k blocks "1" threads 128 {

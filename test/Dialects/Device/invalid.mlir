@@ -1065,6 +1065,18 @@ device.program @store_run_c6 attributes {symbols = ["N"], requires = [], arg_nam
 
 // -----
 
+device.program @store_run_c8 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
+^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
+  device.kernel @k blocks "N" threads 32 {
+    %c1 = arith.constant 1 : index
+    %run = memref.alloca() : memref<8xbf16>
+    // expected-error @below {{expects that what is aligned is of the workspace and has no step (C8)}}
+    device.store_run %run[] to %y[%c1] stride %c1 count %c1 aligned : memref<8xbf16>, !moa.array<[N, 64], bf16>
+  }
+}
+
+// -----
+
 device.program @exchange_c1 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N, 64], bf16>]} {
 ^bb0(%x: !moa.array<[N, 64], bf16>, %y: !moa.array<[N, 64], bf16>):
   device.kernel @k blocks "N" threads 32 {
