@@ -295,11 +295,12 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       if (failed(lower(nest, program, number++)))
         return failure();
       Attribute runs = nest->getAttr(onf::kRunsAttr);
-      for (Operation *made = last ? last->getNextNode() : &block.front(); choice && made;
+      for (Operation *made = last ? last->getNextNode() : &block.front(); (choice || runs) && made;
            made = made->getNextNode()) {
         if (made->hasAttr(device::kAlwaysAttr))
           continue;
-        made->setAttr(device::kChosenAttr, choice);
+        if (choice)
+          made->setAttr(device::kChosenAttr, choice);
         if (runs)
           made->setAttr(onf::kRunsAttr, runs);
       }

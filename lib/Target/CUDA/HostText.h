@@ -217,9 +217,10 @@ bool describe_tiles(Message &m, CUtensorMap *map, const Array &a, int row_axis, 
   return true;
 }
 )moa"},
-    {"describe_steps", R"moa(// The same of every `step`-th index of that axis, from the first on.
+    {"describe_steps", R"moa(// The same of every `step`-th index of that axis, from the first on. Where there is no such step none is copied.
 bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int rows, const char *text, Checked step) {
   if (!is_known(m, text, step)) return false;
+  if (a.is_empty || step.value < 1) return describe_tiles(m, map, a, row_axis, rows);
   int64_t shape[5], &extent = shape[row_axis];
   for (int axis = 0; axis < a.rank; ++axis) shape[axis] = a.shape[axis];
   a.shape = shape, extent = 1 + (extent - 1) / step.value;

@@ -334,6 +334,8 @@ inline const char *const kDescribeSteps = R"moa(
 MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int row_axis, int rows, moa_checked step) {
   if (step.code)
     return step.code;
+  if (step.value < 1)
+    return moa_describe_tiles(map, a, row_axis, rows);
   int64_t shape[5];
   DLTensor tensor = *a->tensor;
   moa_array every = *a;
