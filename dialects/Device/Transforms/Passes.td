@@ -105,7 +105,7 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
     with the choice is, and the first kernel is another one, which has a block, is launched whatever the sizes are, and
     has ended when that one starts. Only of kernels whose blocks grow with as many sizes as any kernel's, while none has
     16 times as many where sizes are large, and that do not run beside the one in front of them (`moa.beside`), which
-    hides what their blocks do: the load costs a launch 0.3 µs.
+    hides what their blocks do: a block with work waits for the load.
 
     **Requires** D1 to D6, and that blocks with a choice do nothing where it is not taken. **Establishes** nothing
     further. **Numerics**: exact. **Cost**: linear, per choice.
