@@ -32,6 +32,10 @@ bool ProgramOp::isWorkspace(Value array) {
          getArgNames().size() + getResultNames().size();
 }
 
+bool ProgramOp::hasTiles(Value array) {
+  return !isWorkspace(array) && llvm::any_of(array.getUsers(), [](Operation *user) { return isa<CopyOp, StoreTileOp>(user); });
+}
+
 Value ProgramOp::addWorkspace(StringRef name, ArrayType type) {
   SmallVector<Attribute> names, types;
   if (auto list = getWorkspaceNamesAttr()) {
@@ -220,8 +224,9 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
   int64_t bytes = buffer.getShape().back() * (bits / 8);
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
-  if (op.getAligned() && (hasStep || !op->template getParentOfType<ProgramOp>().isWorkspace(op.getArray())))
-    return op.emitOpError("expects that what is aligned is of the workspace and has no step (C8)");
+  auto program = op->template getParentOfType<ProgramOp>();
+  if (op.getAligned() && (hasStep || !(program.isWorkspace(op.getArray()) || program.hasTiles(op.getArray()))))
+    return op.emitOpError("expects that what is aligned is of the workspace or of an array with tiles, and has no step (C8)");
   return success();
 }
 

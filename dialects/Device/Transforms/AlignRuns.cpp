@@ -2,7 +2,8 @@
 //
 // A run is read by wide accesses if its first element is aligned to them, which a thread asks, and else element by element:
 // code that stands in a kernel for every run, and that a device fetches before it has seen that it jumps over it. Arrays of
-// the workspace are aligned, and often an offset is a multiple of the access whatever sizes are.
+// the workspace are aligned, and often an offset is a multiple of the access whatever sizes are. So are inputs and outputs
+// with tiles, as hosts launch nothing where the copy engine does not take them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/IR/LayoutMaps.h"
@@ -10,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -36,8 +38,41 @@ int64_t powerOf(const SymExpr &expr) {
   return power;
 }
 
+/// What hosts have checked of the strides of arrays with tiles: that of the last axis is 1, others are whole 16 bytes.
+class Strides {
+public:
+  explicit Strides(ProgramOp program) {
+    SmallVector<StringRef> names = program.getAllNames();
+    for (BlockArgument array : program.getBody().getArguments()) {
+      auto type = cast<ArrayType>(array.getType());
+      int64_t last = static_cast<int64_t>(type.getRank()) - 1;
+      auto size = last < 0 ? std::nullopt : type.getExtent(last).getConstant();
+      // An axis of one index has no stride.
+      if (!program.hasTiles(array) || !size || *size < 2)
+        continue;
+      for (int64_t axis = 0; axis <= last; ++axis) {
+        std::string name = (names[array.getArgNumber()] + ".s" + Twine(axis)).str();
+        int64_t unit = 16 / std::max<int64_t>(type.getElementType().getIntOrFloatBitWidth() / 8, 1);
+        known[name] = axis == last ? SymExpr(1) : SymExpr(unit) * SymExpr::symbol(name);
+      }
+    }
+  }
+  /// An expression with multiples in place of strides.
+  SymExpr over(const SymExpr &expr) const {
+    return expr.substitute([&](StringRef name) -> std::optional<SymExpr> {
+      auto found = known.find(name);
+      return found == known.end() ? std::nullopt : std::optional(found->second);
+    });
+  }
+  bool areKnown() const { return !known.empty(); }
+
+private:
+  llvm::StringMap<SymExpr> known;
+};
+
 class Divisors {
 public:
+  explicit Divisors(const Strides &strides) : strides(strides) {}
   /// A power of two that divides an index; 1 where nothing is known.
   int64_t of(Value value) {
     if (auto found = known.find(value); found != known.end())
@@ -70,22 +105,46 @@ private:
         .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp, arith::RemSIOp, arith::IndexCastOp,
               arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) { return least(op->getOperands()); })
         .Case<arith::SelectOp>([&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
-        .Case<SymbolOp>([&](auto symbol) { return powerOf(*SymExpr::parse(symbol.getExpr())); })
+        .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
         .Case<KeptOp>([&](auto kept) { return of(kept.getOperand()); })
         .Default(int64_t(1));
   }
 
+  const Strides &strides;
   llvm::DenseMap<Value, int64_t> known;
 };
+
+/// Strides that are 1 are no factors.
+void dropOnes(ProgramOp program, const Strides &strides) {
+  SmallVector<SymbolOp> ones;
+  program.walk([&](SymbolOp symbol) {
+    SymExpr expr = *SymExpr::parse(symbol.getExpr());
+    if (!expr.getConstant() && strides.over(expr).getConstant() == 1)
+      ones.push_back(symbol);
+  });
+  for (SymbolOp symbol : ones) {
+    for (Operation *user : llvm::make_early_inc_range(symbol->getUsers()))
+      if (auto product = dyn_cast<arith::MulIOp>(user)) {
+        product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs() : product.getLhs());
+        product.erase();
+      }
+    OpBuilder b(symbol);
+    symbol.replaceAllUsesWith(arith::ConstantIndexOp::create(b, symbol.getLoc(), 1).getResult());
+    symbol.erase();
+  }
+}
 
 struct DeviceAlignRuns final : impl::DeviceAlignRunsBase<DeviceAlignRuns> {
   using Base::Base;
 
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
-      Divisors divisors;
+      Strides strides(program);
+      if (strides.areKnown())
+        dropOnes(program, strides);
+      Divisors divisors(strides);
       auto align = [&](auto run) {
-        if (program.isWorkspace(run.getArray()) && matchPattern(run.getStride(), m_One()) &&
+        if ((program.isWorkspace(run.getArray()) || program.hasTiles(run.getArray())) && matchPattern(run.getStride(), m_One()) &&
             divisors.of(run.getOffset()) % countAligned(cast<MemRefType>(run.getBuffer().getType())) == 0)
           run.setAligned(true);
       };

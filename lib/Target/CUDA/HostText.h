@@ -175,8 +175,8 @@ template <int N> bool check_memory(Message &m, Array (&arrays)[N]) {
 )moa"},
     {"check_tiles", R"moa(// The copy engine takes rows of adjacent elements, and addresses and strides of whole 16 bytes.
 bool check_tiles(Message &m, const Array &a) {
-  const int last = a.rank - 1;
-  REJECT_IF(a.s[last] > 1, MOA_STRIDES, "expects adjacent elements on axis %d, but got stride %ld", last, a.s[last]);
+  const int64_t last = a.rank - 1, stride = a.is_empty || a.shape[last] == 1 ? 1 : a.s[last];
+  REJECT_IF(stride != 1, MOA_STRIDES, "expects adjacent elements on axis %d, but got stride %ld", int(last), stride);
   REJECT_IF(uintptr_t(a.begin) % 16, MOA_ALIGNMENT, "address %p is not a multiple of 16", a.begin);
   for (int k = 0; k <= last && !a.is_empty; ++k) {
     const bool is_whole = a.shape[k] == 1 || k == last || (a.s[k] > 0 && a.s[k] * a.bytes % 16 == 0);

@@ -266,7 +266,7 @@ MOA_SHARED int32_t moa_check_tiles(const moa_array *a, moa_message *m) {
   if (moa_is_empty(a))
     return MOA_OK;
   const int last = a->tensor->ndim - 1;
-  if (a->s[last] > 1)
+  if (a->tensor->shape[last] > 1 && a->s[last] != 1)
     return moa_refuse(m, MOA_STRIDES, "%s: expects adjacent elements on axis %d, but got stride %lld", a->name,
                       last, (long long)a->s[last]);
   if ((uintptr_t)a->begin % 16)

@@ -92,6 +92,8 @@ CASES = [
      "Q: stride 130 on axis 2 is not a positive multiple of 16 bytes"),
     (q(strides=[65536, 8192, 256, 2]), 6,
      "Q: expects adjacent elements on axis 3, but got stride 2"),
+    (q(strides=[65536, 8192, 128, 0]), 6,
+     "Q: expects adjacent elements on axis 3, but got stride 0"),
     (o(strides=[65536, 8192, 64, 1]), 6,
      "O: stride 64 on axis 2 makes elements of the output overlap"),
     (o(strides=[0, 0, 128, 1]), 6,

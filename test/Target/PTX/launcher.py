@@ -240,6 +240,7 @@ class Launches(unittest.TestCase):
             (strided(400 * 128 * 3, 400 * 128, -128, 1), STRIDES, "K: stride -128 on axis 2 is negative"),
             (strided(400 * 132 * 3, 400 * 132, 132, 1), STRIDES, "K: stride 132 on axis 2 is not a positive multiple of 16"),
             (strided(400 * 256 * 3, 400 * 256, 256, 2), STRIDES, "K: expects adjacent elements on axis 3, but got stride 2"),
+            (strided(400 * 128 * 3, 400 * 128, 128, 0), STRIDES, "K: expects adjacent elements on axis 3, but got stride 0"),
             (overlap, OVERLAP, "output O"),
         ]
         short = self.values()
