@@ -1,6 +1,6 @@
 //===- DeviceInterpreter.cpp - launches, blocks, roles --------------------===//
 #include "lib/Interpreter/DeviceInterpreter.h"
-#include "dialects/Device/Transforms/Passes.h"
+#include "dialects/Device/Transforms/Launches.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Interpreter/DeviceAgent.h"
 #include <random>
@@ -50,8 +50,10 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
       return shape.takeError();
     unsigned k = arg.getArgNumber();
     Type element = type.getElementType();
+    // Of arrays with tiles hosts take what the copy engine does.
+    int64_t unit = program.hasTiles(arg) ? 16 / std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) : 0;
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
-                                           /*hasGaps=*/k < launch.firstWorkspace);
+                                           /*hasGaps=*/k < launch.firstWorkspace, unit);
     memory->bindStrides(launch.symbols);
     if (k < count) {
       Array array = inputs.arrays[k];
@@ -105,6 +107,10 @@ Expected<int64_t> ProgramRunner::countBlocks(device::KernelOp op) {
       if (*x <= *y)
         return 0;
     }
+  // Blocks that have nothing to do end at once.
+  if (Value flag = device::getIdleFlag(op))
+    if (launch.memories[cast<BlockArgument>(flag).getArgNumber()]->read(0) == 0)
+      return 0;
   if (*blocks < 0 || *blocks > INT32_MAX)
     return makeError(locationText(op.getLoc()) + "a grid of " + Twine(*blocks) +
                      " blocks, the value of '" + op.getBlocks() + "'");

@@ -24,12 +24,15 @@ template <typename F> void Memory::overAddresses(F f) const {
   } while (nextIndex(index, outer));
 }
 
-Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGaps)
+Memory::Memory(StringRef name, ArrayRef<int64_t> extents, Form form, bool hasGaps, int64_t unit)
     : name(name.str()), shape(extents), strides(extents.size()), form(form),
       element(form) {
   int64_t size = 1;
   for (size_t k = shape.size(); k-- > 0;) {
-    size += hasGaps;
+    if (!unit)
+      size += hasGaps;
+    else if (k + 1 != shape.size())
+      size = llvm::alignTo(size, unit) + unit;
     strides[k] = size;
     size *= std::max<int64_t>(shape[k], 1);
   }

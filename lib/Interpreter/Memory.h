@@ -12,8 +12,9 @@ namespace moa::interp {
 /// of strides, or a wrong one, hits a gap and is noticed.
 class Memory {
 public:
-  /// Without gaps it is row-major, as a workspace is.
-  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true);
+  /// Without gaps it is row-major, as a workspace is. With a unit, which is a number of elements, rows along the last axis are
+  /// adjacent elements, and strides along the others whole units, gaps among them.
+  Memory(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Form form, bool hasGaps = true, int64_t unit = 0);
 
   /// Sets `<name>.s<axis>` in the symbols.
   void bindStrides(Symbols &symbols) const;

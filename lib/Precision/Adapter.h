@@ -211,6 +211,7 @@ protected:
   Choice earlier;                      // by passes before, with the value for the nest as it is written; or null
   unsigned numEarlier = 0;             // plans of theirs
   bool isRefused = false;
+  bool leavesAtOnce = false;           // whether the nest stands once more in front, for what is not tried
   mlir::Value sampledRows;             // the number of each row of the sample
   llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result

@@ -210,6 +210,8 @@ void Chooser::addCopies() {
   takeAlternatives();
   chosen.value = 0;
   setChoice(nest, chosen);
+  if (leavesAtOnce) // what is not tried has been computed
+    nest->setAttr(onf::kRunsAttr, ArrayAttr::get(kernel.getContext(), runs));
 }
 
 //===----------------------------------------------------------------------===//

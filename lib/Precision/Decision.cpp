@@ -16,6 +16,8 @@ static constexpr double kShare = 0.95;
 static constexpr double kOfRoundoff = 0.6, kSinglesError = 0x1p-20;
 /// Deviations of the estimate that are added to it: 95 % of a normal distribution.
 static constexpr double kDeviations = 1.645;
+/// What stands for no plan, nor for the nest as it is written.
+static constexpr int64_t kLeft = -1;
 /// More rows than 2^kLongestLog count as that many.
 static constexpr int kLongestLog = 40;
 
@@ -295,6 +297,9 @@ void Chooser::addDecision() {
       }
       plan = code.make<arith::SelectOp>(takes, number, plan);
     }
+    // That has been computed by then.
+    if (leavesAtOnce)
+      plan = code.make<arith::SelectOp>(runs, plan, code.index(kLeft));
     storeDecision(code, head, plan);
     for (auto [o, array] : llvm::enumerate(estimateArrays)) {
       Attribute size = editor.text(Twine(numAll()));

@@ -45,7 +45,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Of a long nest a pilot comes first (`pilot`): 128 rows and 1,024 keys at equal distances, as it is written and by
     the plan, with its means and scales. An index of the axes in front of the rows that is not within 1.1 times the tolerance there, or
     within half of it where scores are off by more than the tolerance, is not rounded or
-    sampled. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
+    sampled; the nest stands once more in front of all that, for these (value 0 of `O_open`), so that they wait for nothing else. Each decides for itself, and what sizes say is of one index, so that results do not depend on what
     stands beside it. Only of nests with one plan, relative tolerances, and keys whose index stands in loads alone, and not beside decisions.
 
     A nest that a pass before has left as it is written where none of its own plans is taken (value 0 of a choice over the axes in

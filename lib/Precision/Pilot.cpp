@@ -236,6 +236,11 @@ void Adapter::addPilot() {
     }
     return Value(code.make<arith::SelectOp>(looked, isNear, yes));
   });
+  // What is not tried need not wait for what is.
+  if (earlier.array)
+    return;
+  leavesAtOnce = true;
+  setChoice(copyNest().nest, {sampled.array, sampled.axes, 0});
 }
 
 } // namespace moa::precision

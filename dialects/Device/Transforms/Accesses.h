@@ -8,6 +8,16 @@
 
 namespace moa::device {
 
+/// Whether two choices (kChosenAttr) are never taken at the same index: one array has different values, or the one is a
+/// choice where it has another value.
+inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
+  auto differ = [](mlir::DictionaryAttr x, mlir::DictionaryAttr y) {
+    return x && y && x.get("by") == y.get("by") && x.get("is") != y.get("is");
+  };
+  auto where = [](mlir::DictionaryAttr choice) { return choice ? choice.getAs<mlir::DictionaryAttr>("where") : nullptr; };
+  return differ(a, b) || differ(where(a), b) || differ(a, where(b)) || differ(where(a), where(b));
+}
+
 /// What a kernel does with the program's arrays.
 struct Accesses {
   explicit Accesses(KernelOp kernel)
@@ -26,7 +36,7 @@ struct Accesses {
   bool interferes(const Accesses &other) const {
     auto meets = [&](const llvm::DenseSet<mlir::Value> &a, const llvm::DenseSet<mlir::Value> &b, bool areStores) {
       return llvm::any_of(a, [&](mlir::Value array) {
-        return b.contains(array) && !(areStores && isOtherChoice(other) && !program.isWorkspace(array));
+        return b.contains(array) && !(areStores && areExclusive(choice, other.choice) && !program.isWorkspace(array));
       });
     };
     return meets(written, other.read, false) || meets(written, other.written, true) || meets(read, other.written, false);
@@ -35,11 +45,6 @@ struct Accesses {
   llvm::DenseSet<mlir::Value> read, written;
 
 private:
-  bool isOtherChoice(const Accesses &other) const {
-    return choice && other.choice && choice.get("by") == other.choice.get("by") &&
-           choice.get("is") != other.choice.get("is");
-  }
-
   mlir::DictionaryAttr choice;
   mutable ProgramOp program;
 };

@@ -3,6 +3,7 @@
 #define MOA_DIALECTS_DEVICE_TRANSFORMS_LAUNCHES_H
 
 #include "dialects/Device/IR/Device.h"
+#include "dialects/Device/Transforms/Passes.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Support/SymExpr.h"
 #include <cmath>
@@ -29,6 +30,33 @@ inline double countBlocks(KernelOp kernel) {
   auto large = [](llvm::StringRef) { return std::optional<int64_t>(kLarge); };
   auto number = SymExpr::parse(kernel.getBlocks())->evaluate(large);
   return number ? double(*number) : INFINITY;
+}
+
+/// The flag that says whether a kernel has anything to do (kIdleAttr); null if there is none.
+inline mlir::Value getIdleFlag(KernelOp kernel) {
+  auto program = kernel->getParentOfType<ProgramOp>();
+  auto name = kernel->getAttrOfType<mlir::StringAttr>(kIdleAttr);
+  llvm::SmallVector<llvm::StringRef> names = program.getAllNames();
+  auto found = name ? llvm::find(names, name.getValue()) : names.end();
+  return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
+}
+
+/// The kernel that waits until a flag is what it stays, and behind which others read it without waiting: the first behind
+/// all that raise it that does not run beside another one. Null if there is none.
+inline KernelOp findWaiting(ProgramOp program, mlir::Value flag) {
+  KernelOp waiting;
+  bool isRaised = false;
+  for (auto kernel : program.getBody().getOps<KernelOp>()) {
+    bool raises = llvm::any_of(flag.getUsers(), [&](mlir::Operation *user) {
+      return llvm::isa<RaiseOp>(user) && kernel->isAncestor(user);
+    });
+    isRaised |= raises;
+    if (raises)
+      waiting = nullptr;
+    else if (isRaised && !waiting && !kernel->hasAttr(kBesideAttr))
+      waiting = kernel;
+  }
+  return waiting;
 }
 
 } // namespace moa::device

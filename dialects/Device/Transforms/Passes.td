@@ -14,13 +14,17 @@ def DeviceVerify : Pass<"device-verify"> {
         stride symbols of its arrays.
     - D3: memory beside the arrays is private to a thread and of constant shape.
     - D4: every output has exactly one store, or one in each of several kernels that say,
-        in `moa.chosen`, for which values of one array they run, each for another.
+        in `moa.chosen`, for which values of one array they run, each for another, or where another array has a value for
+        which none of the others runs (`where`).
     - D5: one kernel stores an array of the workspace, and only later ones load it, or the same one where its blocks
       signal (`device.signal`) and read signals. What a kernel raises (`device.raise`) an earlier one stores, and
       that kernel does not load it.
     - D6: a kernel that may run beside the one in front of it (`moa.beside`), and beside all that this one may run
       beside, is not the first one, and of these kernels none reads or writes what another one writes; an output that
       D4 lets both store is none such.
+    - D7: what a kernel may have nothing to do for (`moa.idle`) is a flag, an array of the workspace of one i32; behind
+      those that raise it and in front of this kernel stands one that waits for all before it; a kernel that may run
+      beside this one has the same flag.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
@@ -107,8 +111,23 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
     16 times as many where sizes are large, and that do not run beside the one in front of them (`moa.beside`), which
     hides what their blocks do: a block with work waits for the load.
 
-    **Requires** D1 to D6, and that blocks with a choice do nothing where it is not taken. **Establishes** nothing
-    further. **Numerics**: exact. **Cost**: linear, per choice.
+    Behind the first kernel that has waited for the one that stores the array, the flag is what it stays, so that others need
+    not wait to read it: they get `moa.idle`, and their blocks end beside the last ones of that kernel, but for one that
+    waits. So do kernels whose value an array has only where the first one has its (`where` in `moa.chosen`), and those that
+    store arrays of the workspace alone, which none but such kernels read.
+
+        device.kernel @f_2 blocks "B*N" threads 128 attributes {moa.chosen = {by = "c", is = 0}} { C }
+        device.kernel @f_3 blocks "B" threads 128 attributes {moa.chosen = {by = "c", is = 1}} { … device.store %e, %w[%b] … }
+        device.kernel @f_4 blocks "B" threads 128 { … device.load %w[%b] … device.store %q, %p[%b] … }
+        device.kernel @f_5 blocks "B*N" threads 128 attributes {moa.chosen = {by = "p", is = 1, where = {by = "c", is = 1}}} { E }
+
+    becomes, with @f_1 as before and @f_2 ending early by a flag of its own,
+
+        device.kernel @f_3 … attributes {moa.chosen = {by = "c", is = 1}, moa.idle = "c_any1"} { … }
+        device.kernel @f_4 … attributes {moa.idle = "c_any1"} { … }
+        device.kernel @f_5 … attributes {…, moa.idle = "c_any1"} { … }
+
+    **Requires** D1 to D6, and that blocks with a choice do nothing where it is not taken. **Establishes** D7. **Numerics**: exact. **Cost**: linear, per choice.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
 }

@@ -3,6 +3,9 @@
 // Blocks of a kernel that an array chooses look up whether it chooses them, behind the arithmetic of their
 // indices. Where it chooses none, thousands of them do so, wave after wave. What stores the array knows that first.
 //
+// Where a kernel in between has waited for what stores it, they need not wait for that kernel to learn that they have
+// nothing to do, so that they, and those that write for them alone, end beside its last blocks.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Launches.h"
@@ -41,17 +44,37 @@ public:
   }
 
   void run() {
-    llvm::MapVector<Choice, SmallVector<KernelOp>> readers;
+    llvm::MapVector<Choice, SmallVector<KernelOp>> idle, readers;
     for (KernelOp kernel : kernels)
-      if (auto choice = findChoice(kernel))
-        readers[*choice].push_back(kernel);
+      for (const Choice &choice : choicesOf(kernel))
+        idle[choice];
+    for (auto &[choice, list] : idle)
+      if (auto choices = findChoices(choice))
+        list = findIdle(choice, choices->writer);
+    for (KernelOp kernel : kernels)
+      if (SmallVector<Choice> list = choicesOf(kernel); !list.empty() && isEnded(kernel))
+        readers[list.front()].push_back(kernel);
+    for (auto &[choice, list] : idle) {
+      llvm::erase_if(list, [](KernelOp kernel) { return kernel->hasAttr(kIdleAttr); });
+      if (!list.empty()) {
+        StringAttr name = b.getStringAttr(nameOf(addFlag(choice)));
+        for (KernelOp kernel : list)
+          kernel->setAttr(kIdleAttr, name);
+      }
+    }
     for (auto &[choice, list] : readers) {
-      auto choices = findStores(choice.first);
-      if (!choices || !isClearedBefore(choices->writer))
+      auto choices = findChoices(choice);
+      if (!choices)
         continue;
-      llvm::erase_if(list, [&](KernelOp kernel) { return !isLaunchedFor(kernel, choices->writer); });
-      if (!list.empty())
-        add(choice, *choices, list);
+      llvm::erase_if(list, [&](KernelOp kernel) {
+        auto ends = idle.find(choice);
+        return !isLaunchedFor(kernel, choices->writer) || (ends != idle.end() && llvm::is_contained(ends->second, kernel));
+      });
+      if (list.empty())
+        continue;
+      Value flag = addFlag(choice);
+      for (KernelOp kernel : list)
+        exit(flag, kernel);
     }
   }
 
@@ -62,18 +85,65 @@ private:
     return degreeOf(kernel) == degree && kFew * countBlocks(kernel) >= most && !kernel->hasAttr(kBesideAttr);
   }
 
-  /// What blocks are chosen by where there are many, and none ends early yet.
-  std::optional<Choice> findChoice(KernelOp kernel) {
-    auto chosen = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr);
-    if (!chosen || !hasMany(kernel) || !kernel.getBody().getOps<ExitIfOp>().empty())
-      return std::nullopt;
-    auto by = chosen.getAs<StringAttr>("by");
-    auto is = chosen.getAs<IntegerAttr>("is");
+  /// What blocks are chosen by, and what that is a choice where.
+  SmallVector<Choice> choicesOf(KernelOp kernel) {
+    SmallVector<Choice> list;
     SmallVector<StringRef> names = program.getAllNames();
-    auto found = by && is ? llvm::find(names, by.getValue()) : names.end();
-    if (found == names.end())
-      return std::nullopt;
-    return Choice{program.getBody().getArgument(found - names.begin()), is.getInt()};
+    for (auto at = kernel->getAttrOfType<DictionaryAttr>(kChosenAttr); at; at = at.getAs<DictionaryAttr>("where")) {
+      auto by = at.getAs<StringAttr>("by");
+      auto is = at.getAs<IntegerAttr>("is");
+      auto found = by && is ? llvm::find(names, by.getValue()) : names.end();
+      if (found == names.end())
+        break;
+      list.push_back({program.getBody().getArgument(found - names.begin()), is.getInt()});
+    }
+    return list;
+  }
+
+  /// Whether it pays to end a kernel's blocks behind its wait, and none ends early yet.
+  bool isEnded(KernelOp kernel) {
+    return hasMany(kernel) && !kernel->hasAttr(kIdleAttr) && kernel.getBody().getOps<ExitIfOp>().empty();
+  }
+
+  /// Where choices are stored, if a flag can tell of them.
+  std::optional<Choices> findChoices(const Choice &choice) {
+    auto choices = findStores(choice.first);
+    return choices && isClearedBefore(choices->writer) ? choices : std::nullopt;
+  }
+
+  /// Kernels behind the one that waits for the writer that have nothing to do where nobody has stored the value: they are
+  /// chosen for it, or write for such ones alone.
+  SmallVector<KernelOp> findIdle(const Choice &choice, KernelOp writer) {
+    SmallVector<KernelOp> list;
+    bool hasWaited = false;
+    for (KernelOp kernel : kernels) {
+      if (!writer->isBeforeInBlock(kernel))
+        continue;
+      if (hasWaited && !kernel->hasAttr(kIdleAttr) && isLaunchedFor(kernel, writer))
+        list.push_back(kernel);
+      hasWaited |= !kernel->hasAttr(kBesideAttr);
+    }
+    auto isIdle = [&](KernelOp kernel) {
+      // Who runs beside it would not have waited for those before.
+      auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
+      if (next && next->hasAttr(kBesideAttr) && !llvm::is_contained(list, next))
+        return false;
+      if (llvm::is_contained(choicesOf(kernel), choice))
+        return true;
+      Accesses own(kernel);
+      return llvm::all_of(own.written, [&](Value array) {
+        return program.isWorkspace(array) && llvm::all_of(array.getUsers(), [&](Operation *user) {
+          auto reader = user->getParentOfType<KernelOp>();
+          return reader == kernel || llvm::is_contained(list, reader);
+        });
+      });
+    };
+    while (true) {
+      size_t count = list.size();
+      llvm::erase_if(list, [&](KernelOp kernel) { return !isIdle(kernel); });
+      if (list.size() == count)
+        return list;
+    }
   }
 
   /// The stores of an array of the workspace if one kernel has them all, and each stores one element.
@@ -122,18 +192,22 @@ private:
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
   }
 
-  void add(const Choice &choice, const Choices &choices, ArrayRef<KernelOp> readers) {
+  StringRef nameOf(Value array) { return program.getAllNames()[cast<BlockArgument>(array).getArgNumber()]; }
+
+  /// The flag that is raised where the value is stored.
+  Value addFlag(const Choice &choice) {
     auto [array, value] = choice;
+    if (Value known = flags.lookup(choice))
+      return known;
     SmallVector<StringRef> names = program.getAllNames();
     std::string name = (names[array.getArgNumber()] + "_any" + Twine(value)).str();
     while (llvm::is_contained(names, name))
       name += "_";
     Value flag = program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
     clear(flag);
-    for (StoreOp store : choices.stores)
+    for (StoreOp store : findStores(array)->stores)
       raise(flag, store, value);
-    for (KernelOp kernel : readers)
-      exit(flag, kernel);
+    return flags[choice] = flag;
   }
 
   /// The first thread of the first kernel stores 0.
@@ -178,6 +252,7 @@ private:
   SmallVector<KernelOp> kernels;
   unsigned degree = 0;
   double most = 0;
+  llvm::DenseMap<Choice, Value> flags;
   scf::IfOp clears; ///< of the first kernel's first thread
 };
 

@@ -2,6 +2,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/Device/Transforms/Accesses.h"
+#include "dialects/Device/Transforms/Launches.h"
 #include "dialects/MoA/Transforms/Contract.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/SetVector.h"
@@ -29,7 +30,7 @@ public:
       return failure();
     WalkResult walked = program.getBody().walk(
         [&](Operation *op) { return WalkResult(verify(op)); });
-    if (walked.wasInterrupted() || failed(verifyOrder()))
+    if (walked.wasInterrupted() || failed(verifyOrder()) || failed(verifyIdle()))
       return failure();
     for (BlockArgument output :
          program.getBody().getArguments().drop_front(program.getArgNames().size()))
@@ -48,16 +49,16 @@ private:
     return program.getAllNames()[arg.getArgNumber()];
   }
 
-  /// Whether several kernels store the output, once each, and one array chooses among them.
+  /// Whether several kernels store the output, once each, and arrays choose one of them for an index.
   static bool isStoredByChoice(BlockArgument output) {
-    llvm::SmallSetVector<Attribute, 4> choices, arrays;
+    SmallVector<DictionaryAttr> choices;
     for (Operation *user : output.getUsers()) {
       auto choice = user->getParentOfType<KernelOp>()->getAttrOfType<DictionaryAttr>(kChosenAttr);
-      if (!choice || !choices.insert(choice))
+      if (!choice || !llvm::all_of(choices, [&](DictionaryAttr other) { return areExclusive(choice, other); }))
         return false;
-      arrays.insert(choice.get("by"));
+      choices.push_back(choice);
     }
-    return arrays.size() == 1;
+    return !choices.empty();
   }
 
   /// Whether blocks of a kernel pass something on to others: they signal by a counter that they read.
@@ -126,6 +127,28 @@ private:
           return kernel.emitOpError("expects no order between this and '")
                  << other.getSymName() << "', which it may run beside (D6), but one reads or writes what the other writes";
       running.push_back({kernel, std::move(accesses)});
+    }
+    return success();
+  }
+
+  /// What a kernel without work is known by, and who follows it.
+  LogicalResult verifyIdle() {
+    for (auto kernel : program.getBody().getOps<KernelOp>()) {
+      if (!kernel->hasAttr(kIdleAttr))
+        continue;
+      Value flag = getIdleFlag(kernel);
+      auto type = flag ? cast<ArrayType>(flag.getType()) : ArrayType();
+      if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) || type.getRank() != 1 ||
+          type.getExtent(0).getConstant() != 1)
+        return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kIdleAttr);
+      KernelOp waiting = findWaiting(program, flag);
+      if (!waiting || waiting == kernel || !waiting->isBeforeInBlock(kernel))
+        return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
+               << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
+      auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
+      if (next && next->hasAttr(kBesideAttr) && getIdleFlag(next) != flag)
+        return next.emitOpError("expects flag '")
+               << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName() << "', which it may run beside (D7)";
     }
     return success();
   }

@@ -13,4 +13,19 @@
 #define GET_OP_CLASSES
 #include "dialects/ONF/IR/ONFOps.h.inc"
 
+namespace moa::onf {
+
+/// A choice that is made at indices alone where another array holds a value: what it is there, and elsewhere.
+struct Refinement {
+  mlir::Value of;     ///< the other array, over the same axes
+  int64_t value = 0;  ///< its value where the choice is made
+  mlir::Value inside; ///< the choice
+  int64_t outside = 0;
+};
+
+/// What a store of choices, `(p[i] = value ? inside : outside)` at q[i], refines; nothing if it is no such store.
+std::optional<Refinement> getRefinement(StoreOp store);
+
+} // namespace moa::onf
+
 #endif // MOA_DIALECTS_ONF_IR_ONF_H

@@ -2,6 +2,7 @@
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include <algorithm>
 #include <cmath>
 
@@ -72,6 +73,33 @@ StoreOp KernelOp::getStore(unsigned array) {
     if (auto store = dyn_cast<StoreOp>(user))
       return store;
   return {};
+}
+
+std::optional<Refinement> getRefinement(StoreOp store) {
+  auto kernel = store->getParentOfType<KernelOp>();
+  auto select = store.getValue().getDefiningOp<arith::SelectOp>();
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
+    return std::nullopt;
+  auto load = compare.getLhs().getDefiningOp<LoadOp>();
+  APInt value, outside;
+  if (!load || !matchPattern(compare.getRhs(), m_ConstantInt(&value)) ||
+      !matchPattern(select.getFalseValue(), m_ConstantInt(&outside)))
+    return std::nullopt;
+  ArrayType type = load.getArray().getType(), own = store.getArray().getType();
+  if (load.getTerms() != store.getTerms() || type.getShape() != own.getShape() || load.getConstant() != "0" ||
+      store.getConstant() != "0")
+    return std::nullopt;
+  // The strides of the one where the other has its own.
+  StringRef name = kernel.getArrayName(cast<BlockArgument>(load.getArray()).getArgNumber());
+  StringRef ownName = kernel.getArrayName(cast<BlockArgument>(store.getArray()).getArgNumber());
+  for (auto [text, ownText] : llvm::zip_equal(load.getCoefficients().getAsValueRange<StringAttr>(),
+                                              store.getCoefficients().getAsValueRange<StringAttr>())) {
+    StringRef axis = text, ownAxis = ownText;
+    if (!axis.consume_front(name) || !ownAxis.consume_front(ownName) || axis != ownAxis)
+      return std::nullopt;
+  }
+  return Refinement{load.getArray(), value.getSExtValue(), select.getTrueValue(), outside.getSExtValue()};
 }
 
 void KernelOp::getAsmBlockArgumentNames(Region &region,

@@ -21,7 +21,9 @@ def ONFVerify : Pass<"onf-verify"> {
         every element is written exactly once. An output may have several such stores, in
         nests that are chosen by one temporary along the same axes of the output, each for
         another value, where the temporary holds these values only: constants, or
-        selections among them, stored by a nest without a choice. The one store of a
+        selections among them, stored by a nest without a choice. Or they are chosen by it and by another temporary that
+        refines it: where it has a further value, selections of values that nests are chosen for, elsewhere a constant
+        that none is chosen for, `(p[i] = 1 ? … : -1)`. The one store of a
         temporary may stand in a nest with a choice: elements have values where it ran, and
         are loaded only there.
     - O5: `onf.at` reads a state after its fold.

@@ -5,6 +5,7 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -185,29 +186,57 @@ private:
     return success();
   }
 
+  using Values = llvm::SmallSet<int64_t, 4>;
+
+  /// The store of an array that chooses; nothing, which has been told of, where a nest with a choice stores it.
+  FailureOr<StoreOp> getDecision(Value choices) {
+    StoreOp decision = kernel.getStore(cast<BlockArgument>(choices).getArgNumber());
+    if (decision && cast<ForOp>(getNest(decision)).getChoices())
+      return decision.emitOpError("expects what nests of an output are chosen by to be stored by a "
+                                  "nest without a choice (O4)");
+    return decision;
+  }
+
+  static LogicalResult verifyHeld(StoreOp decision, Value stored, const Values &taken) {
+    Values held;
+    if (failed(collectChoices(stored, held)) || !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
+      return decision.emitOpError("expects a selection among the values that nests are chosen for (O4)");
+    return success();
+  }
+
   /// O4 of an output that several nests store: every element by exactly one of them. They are
-  /// chosen by one array along the same axes, for different values, and it holds no others.
+  /// chosen by one array along the same axes, for different values, and it holds no others; or by it and another one
+  /// that is a choice where the first has a further value, and no value that is taken elsewhere.
   LogicalResult verifyChoices(ArrayRef<StoreOp> stores) {
-    auto first = cast<ForOp>(getNest(stores.front()));
-    llvm::SmallSet<int64_t, 4> taken, held;
+    llvm::MapVector<Value, Values> taken;
     for (StoreOp store : stores) {
       auto nest = cast<ForOp>(getNest(store));
-      if (!nest.getChoices() || nest.getChoices() != first.getChoices() ||
-          getChosenAxes(store) != getChosenAxes(stores.front()) ||
-          !taken.insert(*nest.getChoice()).second)
+      if (!nest.getChoices() || getChosenAxes(store) != getChosenAxes(stores.front()) ||
+          !taken[nest.getChoices()].insert(*nest.getChoice()).second)
         return store.emitOpError("expects the stores of an output in nests chosen by one array "
                                  "along the same axes, for different values (O4)");
     }
-    StoreOp decision = kernel.getStore(cast<BlockArgument>(first.getChoices()).getArgNumber());
-    if (!decision)
+    auto first = getDecision(taken.front().first), last = getDecision(taken.back().first);
+    if (failed(first) || failed(last))
+      return failure();
+    if (!*first || !*last)
       return success(); // an error of the temporary itself
-    if (cast<ForOp>(getNest(decision)).getChoices())
-      return decision.emitOpError("expects what nests of an output are chosen by to be stored by a "
-                                  "nest without a choice (O4)");
-    if (failed(collectChoices(decision.getValue(), held)) ||
-        !llvm::all_of(held, [&](int64_t value) { return taken.contains(value); }))
-      return decision.emitOpError("expects a selection among the values that nests are chosen for (O4)");
-    return success();
+    if (taken.size() == 1)
+      return verifyHeld(*first, (*first).getValue(), taken.front().second);
+    // That which refines the other one is stored behind it.
+    if (getNest(*last)->isBeforeInBlock(getNest(*first)))
+      std::swap(*first, *last);
+    Value one = (*first).getArray(), other = (*last).getArray();
+    auto refinement = getRefinement(*last);
+    if (taken.size() > 2 || !refinement || refinement->of != one || taken[one].contains(refinement->value) ||
+        taken[other].contains(refinement->outside))
+      return emitError(StoreOp(stores.back()).getLoc())
+             << "expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it "
+                "has another value (O4)";
+    taken[one].insert(refinement->value);
+    if (failed(verifyHeld(*first, (*first).getValue(), taken[one])))
+      return failure();
+    return verifyHeld(*last, refinement->inside, taken[other]);
   }
 
   /// A store writes every element once, in a nest that always runs.

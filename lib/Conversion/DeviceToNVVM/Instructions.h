@@ -100,6 +100,10 @@ public:
   void awaitEarlierLaunches();
   /// In the block behind the last one, which then ends, until the launch before has ended.
   void awaitLaunchBeside();
+  /// Whether a flag is 0, which does not change any more.
+  mlir::Value hasNothingToDo(mlir::Value flag);
+  /// In the last block, until the launches before have ended; the next one may start meanwhile.
+  void awaitAsLastBlock();
   /// The next launch may start when all blocks have done this, or ended.
   void letNextLaunchStart();
   /// One arrival, by lane 0.

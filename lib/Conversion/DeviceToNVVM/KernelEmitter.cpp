@@ -91,12 +91,18 @@ LogicalResult KernelEmitter::run() {
   to.loc = kernel.getLoc();
   bindParameters(function);
   // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  if (launch.isBeside)
+    to.awaitLaunchBeside();
+  if (launch.idle) {
+    auto branch = scf::IfOp::create(b, to.loc, to.hasNothingToDo(parameters[*launch.idle]), /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    to.awaitAsLastBlock();
+    b.setInsertionPointToStart(branch.elseBlock());
+  }
   if (launch.follows && !launch.isBeside)
     to.awaitEarlierLaunches();
   if (launch.letsNextStart)
     to.letNextLaunchStart();
-  if (launch.isBeside)
-    to.awaitLaunchBeside();
   // What is constant from here on, at addresses that are known from here on: nothing there is read before. One address
   // for all loads, since one for each costs registers where they are loaded in tiles.
   for (unsigned array : launch.parameters.arrays)

@@ -17,8 +17,10 @@ void KernelEmitter::emitTile(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::SharedOp, device::BarriersOp>([&](auto memory) {
         scalars.map(memory.getResult(), sharedAddress(launch.getPlace(memory.getResult())));
-        if (!hasRoles() && device::isLastBarriers(op))
+        if (!hasRoles() && device::isLastBarriers(op)) {
           initBarriers();
+          to.synchronize();
+        }
       })
       .Case<device::SpecializeOp>([&](auto roles) { emitSpecialize(roles); })
       .Case<device::WarpgroupOp>(
@@ -89,18 +91,22 @@ void KernelEmitter::initBarriers() {
       LLVM::StoreOp::create(b, to.loc, value(number),
                             to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
   });
-  to.synchronize();
 }
 
 /// Initialises the barriers and splits the block.
 void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
+  initBarriers();
+  auto goOn = [&] {
+    to.synchronize();
+    emitRoles(op);
+  };
+  // Whether the block goes on is found out meanwhile.
   if (Value condition = op.getCondition())
-    return when(value(condition), [&] { emitRoles(op); });
-  emitRoles(op);
+    return when(value(condition), goOn);
+  goOn();
 }
 
 void KernelEmitter::emitRoles(device::SpecializeOp op) {
-  initBarriers();
   Value thread = to.thread();
   // The same in all lanes, so that addresses made from it are not per thread.
   Value number = to.broadcast(to.div(thread, 128));

@@ -273,9 +273,18 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
     if (!nest.getChoices())
       return {};
     Builder b(kernel.getContext());
-    StringRef name = kernel.getArrayName(cast<BlockArgument>(nest.getChoices()).getArgNumber());
-    return b.getDictionaryAttr({b.getNamedAttr("by", b.getStringAttr(name)),
-                                b.getNamedAttr("is", nest.getChoiceAttr())});
+    auto describe = [&](Value array, int64_t value) {
+      StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+      return SmallVector<NamedAttribute>{b.getNamedAttr("by", b.getStringAttr(name)),
+                                         b.getNamedAttr("is", b.getI64IntegerAttr(value))};
+    };
+    int64_t value = *nest.getChoice();
+    SmallVector<NamedAttribute> choice = describe(nest.getChoices(), value);
+    onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
+    auto refinement = decision ? onf::getRefinement(decision) : std::nullopt;
+    if (refinement && refinement->outside != value)
+      choice.push_back(b.getNamedAttr("where", b.getDictionaryAttr(describe(refinement->of, refinement->value))));
+    return b.getDictionaryAttr(choice);
   }
   LogicalResult convert(onf::KernelOp kernel) {
     OpBuilder b(kernel);

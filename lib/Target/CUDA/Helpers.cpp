@@ -67,7 +67,15 @@ DEVICE void let_next_launch_start() { asm volatile("griddepcontrol.launch_depend
 DEVICE void await_launch_beside() {
   asm volatile("{.reg .pred last; .reg .b32 behind, blocks; mov.u32 behind, %ctaid.x; mov.u32 blocks, %nctaid.x; "
                "add.u32 behind, behind, 1; setp.eq.u32 last, behind, blocks; "
-               "@last griddepcontrol.wait; @last exit;}" ::: "memory");
+               "@last griddepcontrol.launch_dependents; @last griddepcontrol.wait; @last exit;}" ::: "memory");
+}
+)"},
+    {"has_nothing_to_do", R"(// Whether a flag is 0, which has been known since the launch before could start. No block waits then but the last one.
+DEVICE bool has_nothing_to_do(const int32_t *flag) {
+  asm volatile("" : "+l"(flag));
+  if (__ldg(flag) != 0) return false;
+  if (blockIdx.x + 1 == gridDim.x) let_next_launch_start(), await_earlier_launches();
+  return true;
 }
 )"},
     {"low_word", R"(// The lower half: a number below 2^32, so that the compiler sees that it is one.

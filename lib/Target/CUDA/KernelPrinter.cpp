@@ -32,12 +32,16 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     write(std::string(call) + "();");
   };
   // What has not waited lets the next one start at once; else that might start before what this one waits for has ended.
+  if (launch.isBeside)
+    begin("await_launch_beside");
+  if (launch.idle) {
+    helpers.insert({"await_earlier_launches", "let_next_launch_start", "has_nothing_to_do"});
+    write("if (has_nothing_to_do(" + names.of(*launch.idle) + ")) return;");
+  }
   if (launch.follows && !launch.isBeside)
     begin("await_earlier_launches");
   if (launch.letsNextStart)
     begin("let_next_launch_start");
-  if (launch.isBeside)
-    begin("await_launch_beside");
   if (!hasRoles() && device::usesLanes(kernel))
     printThreadPlaces(kernel.getBody());
   printBlock(kernel.getBody().front());

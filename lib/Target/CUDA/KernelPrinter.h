@@ -141,7 +141,7 @@ private:
   bool printTile(mlir::Operation *op);
   void printShared(mlir::Operation *op);
   bool hasRoles();
-  void initBarriers();
+  void initBarriers(mlir::Value goesOn = {});
   void printSpecialize(device::SpecializeOp op);
   void declareShared();
   void printCollect(device::CollectOp op);

@@ -66,7 +66,7 @@ static const char *const kHostWords[] = {
 
 /// Words of the kernels.
 static const char *const kDeviceWords[] = {
-    "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_launch_beside", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
+    "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_launch_beside", "has_nothing_to_do", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
     "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan",
     "min_nan", "max_nan_double", "min_nan_double", "to_int", "to_byte", "shift_left", "shift_right",
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs", "load_aligned", "store_aligned", "read_awaited", "store_pair", "signal", "signals", "raise_flag", "init_barriers", "publish_barriers",

@@ -160,8 +160,8 @@ std::string KernelPrinter::keptNumber(Value number) {
   return keptArray + "[" + std::to_string(llvm::find(launch.getKept(), number) - launch.getKept().begin()) + "]";
 }
 
-/// By the first thread, before all others go on.
-void KernelPrinter::initBarriers() {
+/// By the first thread, before all others go on, if the block does: whether it does is found out meanwhile.
+void KernelPrinter::initBarriers(Value goesOn) {
   helpers.insert("init_barriers");
   if (!launch.getKept().empty()) {
     keptArray = fresh("kept");
@@ -176,14 +176,14 @@ void KernelPrinter::initBarriers() {
   for (Value number : launch.getKept())
     writeCall(keptNumber(number) + " = " + value(number).text);
   close();
+  if (goesOn)
+    write("if (!" + value(goesOn).at(Expr::unary) + ") return;");
   write("__syncthreads();");
 }
 
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  if (Value condition = op.getCondition())
-    write("if (!" + value(condition).at(Expr::unary) + ") return;");
-  initBarriers();
+  initBarriers(op.getCondition());
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");

@@ -1,6 +1,6 @@
 //===- Launch.cpp - how a device kernel is launched -----------------------===//
 #include "lib/Target/GPU/Launch.h"
-#include "dialects/Device/Transforms/Passes.h"
+#include "dialects/Device/Transforms/Launches.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Schedule/GpuMachine.h"
 #include "llvm/ADT/STLExtras.h"
@@ -128,6 +128,13 @@ Launch Collector::run() {
   launch.isBeside = kernel->hasAttr(device::kBesideAttr);
   if (launch.isBeside)
     launch.blocks = launch.blocks + SymExpr(1);
+  if (Value flag = device::getIdleFlag(kernel)) {
+    device::KernelOp waiting = device::findWaiting(program, flag);
+    auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
+    launch.idle = cast<BlockArgument>(flag).getArgNumber();
+    launch.idleBehind = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
+    arrays.insert(*launch.idle);
+  }
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
   launch.letsNextStart = next && next->hasAttr(device::kBesideAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });

@@ -51,10 +51,14 @@ struct Launch {
   /// Whether the next launch may start beside this one, which blocks tell when they have started, and waited: it need not wait, or
   /// waits where this one has few blocks, whose places those that wait do not take.
   bool letsNextStart = false;
+  /// The array of the flag that is 0 where it has nothing to do (device::kIdleAttr), and the number of the launch behind
+  /// which blocks may read it without waiting. They end then, but for the last one, which waits.
+  std::optional<unsigned> idle;
+  unsigned idleBehind = 0;
   /// Its place among the launches of the program.
   unsigned number = 0;
   /// The host allows it to overlap with the latest launch of the call if that is this one or one behind it.
-  unsigned getLeastBefore() const { return isBeside ? number - 1 : 0; }
+  unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
   /// Arrays that earlier launches write and this one only reads, by number: they change until that is waited for, and
   /// are constant behind it.
   llvm::SmallVector<unsigned> awaited;

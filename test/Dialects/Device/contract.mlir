@@ -288,3 +288,90 @@ device.program @d2_step attributes {symbols = ["N"], requires = [], arg_names = 
     device.copy %x[%zero] rows 0 step "x.s0" to %r[%zero] signals %b[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
   }
 }
+
+// -----
+
+device.program @d7_flag attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = [], workspace_names = ["f", "w", "v"], workspace_types = [!moa.array<[N], i32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %f: !moa.array<[N], i32>, %w: !moa.array<[N], f32>, %v: !moa.array<[N], f32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %f[%i] : i32, !moa.array<[N], i32>
+  }
+  device.kernel @waits blocks "N" threads 32 {
+  }
+  // expected-error @below {{expects a flag of the workspace (D7), but got "f"}}
+  device.kernel @idle blocks "N" threads 32 attributes {moa.idle = "f"} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d7_waits attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = [], workspace_names = ["f", "w", "v"], workspace_types = [!moa.array<[1], i32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %f: !moa.array<[1], i32>, %w: !moa.array<[N], f32>, %v: !moa.array<[N], f32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %f[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @raise blocks "N" threads 32 {
+    device.raise %f : !moa.array<[1], i32>
+  }
+  // expected-error @below {{expects a kernel that waits between those that raise flag 'f' and this one (D7)}}
+  device.kernel @idle blocks "N" threads 32 attributes {moa.idle = "f"} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d7_beside attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = [], workspace_names = ["f", "w", "v"], workspace_types = [!moa.array<[1], i32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %f: !moa.array<[1], i32>, %w: !moa.array<[N], f32>, %v: !moa.array<[N], f32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %f[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @raise blocks "N" threads 32 {
+    device.raise %f : !moa.array<[1], i32>
+  }
+  device.kernel @waits blocks "N" threads 32 {
+  }
+  device.kernel @idle blocks "N" threads 32 attributes {moa.idle = "f"} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+  // expected-error @below {{expects flag 'f' of 'idle', which it may run beside (D7)}}
+  device.kernel @beside blocks "N" threads 32 attributes {moa.beside} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+device.program @d7 attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = [], result_types = [], workspace_names = ["f", "w", "v"], workspace_types = [!moa.array<[1], i32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %f: !moa.array<[1], i32>, %w: !moa.array<[N], f32>, %v: !moa.array<[N], f32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.block
+    %zero = arith.constant 0 : i32
+    device.store %zero, %f[%i] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @raise blocks "N" threads 32 {
+    device.raise %f : !moa.array<[1], i32>
+  }
+  device.kernel @waits blocks "N" threads 32 {
+  }
+  device.kernel @idle blocks "N" threads 32 attributes {moa.idle = "f"} {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+}

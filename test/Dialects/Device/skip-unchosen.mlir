@@ -192,7 +192,8 @@ device.program @order attributes {symbols = ["N"], requires = [], arg_names = ["
   }
 }
 
-// A kernel that is launched where what stores the choices is not stays, one that is launched for fewer sizes ends early.
+// A kernel that is launched where what stores the choices is not stays, one that is launched for fewer sizes ends early, and without
+// waiting, as the one in front of it has waited.
 // CHECK-LABEL: device.program @runs
 device.program @runs attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y", "z"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["t", "c"], workspace_types = [!moa.array<[1], i32>, !moa.array<[N], i32>]} {
 ^bb0(%x: !moa.array<[N], i32>, %y: !moa.array<[N], f32>, %z: !moa.array<[N], f32>, %t: !moa.array<[1], i32>, %c: !moa.array<[N], i32>):
@@ -213,9 +214,8 @@ device.program @runs attributes {symbols = ["N"], requires = [], arg_names = ["x
     %e = arith.constant 1.0 : f32
     device.store %e, %y[%i] : f32, !moa.array<[N], f32>
   }
-  // CHECK: device.kernel @rarely
-  // CHECK: device.load %c_any1
-  // CHECK: device.exit_if
+  // CHECK: device.kernel @rarely blocks "N" threads 128 attributes {moa.chosen = {by = "c", is = 1 : i64}, moa.idle = "c_any1", moa.runs = ["N", "7", "N", "100"]}
+  // CHECK-NOT: device.exit_if
   device.kernel @rarely blocks "N" threads 128 attributes {moa.runs = ["N", "7", "N", "100"], moa.chosen = {by = "c", is = 1 : i64}} {
     %i = device.block
     %e = arith.constant 1.0 : f32

@@ -319,3 +319,198 @@ onf.kernel @unstored attributes {symbols = ["H", "N"], requires = [], arg_names 
     onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
   }
 }
+
+// -----
+
+onf.kernel @o4_refined attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>], temporary_names = ["o", "p"], temporary_types = [!moa.array<[H], i32>, !moa.array<[H], i32>]} {
+^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %is = arith.cmpf ogt, %e, %zero : f32
+    %c = arith.select %is, %c1, %c0 : index
+    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %most = arith.constant 2.0 : f32
+    %left = arith.constant -1 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %one = arith.constant 1 : i32
+    %is = arith.cmpf ogt, %e, %most : f32
+    %c = arith.select %is, %c1, %c0 : index
+    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %open = arith.cmpi eq, %o_h, %one : i32
+    %choice = arith.select %open, %c, %left : index
+    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = arith.negf %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = math.exp %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_refined_taken attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>], temporary_names = ["o", "p"], temporary_types = [!moa.array<[H], i32>, !moa.array<[H], i32>]} {
+^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %is = arith.cmpf ogt, %e, %zero : f32
+    %c = arith.select %is, %c1, %c0 : index
+    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %most = arith.constant 2.0 : f32
+    %left = arith.constant -1 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %one = arith.constant 0 : i32
+    %is = arith.cmpf ogt, %e, %most : f32
+    %c = arith.select %is, %c1, %c0 : index
+    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %open = arith.cmpi eq, %o_h, %one : i32
+    %choice = arith.select %open, %c, %left : index
+    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = arith.negf %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 1 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = math.exp %e : f32
+    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it has another value (O4)}}
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_refined_outside attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>], temporary_names = ["o", "p"], temporary_types = [!moa.array<[H], i32>, !moa.array<[H], i32>]} {
+^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %is = arith.cmpf ogt, %e, %zero : f32
+    %c = arith.select %is, %c1, %c0 : index
+    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %most = arith.constant 2.0 : f32
+    %left = arith.constant -1 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %one = arith.constant 1 : i32
+    %is = arith.cmpf ogt, %e, %most : f32
+    %c = arith.select %is, %c1, %c0 : index
+    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %open = arith.cmpi eq, %o_h, %one : i32
+    %choice = arith.select %open, %c, %left : index
+    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = arith.negf %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is -1 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = math.exp %e : f32
+    // expected-error @below {{expects the stores of an output in nests chosen by one array, or by it and one that is a choice where it has another value (O4)}}
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+}
+
+// -----
+
+onf.kernel @o4_refined_values attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[H, N], f32>], temporary_names = ["o", "p"], temporary_types = [!moa.array<[H], i32>, !moa.array<[H], i32>]} {
+^bb0(%x: !moa.array<[H, N], f32>, %y: !moa.array<[H, N], f32>, %o: !moa.array<[H], i32>, %p: !moa.array<[H], i32>):
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %is = arith.cmpf ogt, %e, %zero : f32
+    %c = arith.select %is, %c1, %c0 : index
+    onf.store %c, %o[%h] times ["o.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %o [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    onf.store %e, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h"] in ["H"] {
+  ^bb0(%h: index):
+    %e = onf.load %x[%h] times ["x.s0"] plus "0" : <[H, N], f32> -> f32
+    %most = arith.constant 2.0 : f32
+    %left = arith.constant -1 : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %one = arith.constant 1 : i32
+    %is = arith.cmpf ogt, %e, %most : f32
+    %c = arith.select %is, %c1, %c0 : index
+    %o_h = onf.load %o[%h] times ["o.s0"] plus "0" : <[H], i32> -> i32
+    %open = arith.cmpi eq, %o_h, %one : i32
+    %choice = arith.select %open, %c, %left : index
+    // expected-error @below {{expects a selection among the values that nests are chosen for (O4)}}
+    onf.store %choice, %p[%h] times ["p.s0"] plus "0" : index, <[H], i32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 0 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = arith.negf %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+  onf.for ["h", "n"] in ["H", "N"] chosen by %p [0] is 2 : !moa.array<[H], i32> {
+  ^bb0(%h: index, %n: index):
+    %e = onf.load %x[%h, %n] times ["x.s0", "x.s1"] plus "0" : <[H, N], f32> -> f32
+    %v = math.exp %e : f32
+    onf.store %v, %y[%h, %n] times ["y.s0", "y.s1"] plus "0" : f32, <[H, N], f32>
+  }
+}
