@@ -89,6 +89,17 @@ private:
     return power;
   }
 
+  /// Bits that both have: those that one lacks are 0, and all are where that leaves none.
+  int64_t ofBits(Value x, Value y) {
+    APInt mask;
+    if (matchPattern(x, m_ConstantInt(&mask)))
+      std::swap(x, y);
+    int64_t power = of(x);
+    if (matchPattern(y, m_ConstantInt(&mask)) && !mask.isNegative() && mask.ult(power))
+      return kMost;
+    return std::max(power, of(y));
+  }
+
   int64_t find(Value value) {
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)))
@@ -104,6 +115,13 @@ private:
         // Of a number of fewer bits the low ones are left, which tell.
         .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp, arith::RemSIOp, arith::IndexCastOp,
               arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) { return least(op->getOperands()); })
+        .Case<arith::AndIOp>([&](auto both) { return ofBits(both.getLhs(), both.getRhs()); })
+        // What the divisor divides, it divides without a rest.
+        .Case<arith::DivUIOp, arith::DivSIOp>([&](auto quotient) {
+          APInt divisor;
+          bool isKnown = matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isPowerOf2();
+          return isKnown ? std::max<int64_t>(of(quotient.getLhs()) / divisor.getSExtValue(), 1) : 1;
+        })
         .Case<arith::SelectOp>([&](auto select) { return least({select.getTrueValue(), select.getFalseValue()}); })
         .Case<SymbolOp>([&](auto symbol) { return powerOf(strides.over(*SymExpr::parse(symbol.getExpr()))); })
         .Case<KeptOp>([&](auto kept) { return of(kept.getOperand()); })

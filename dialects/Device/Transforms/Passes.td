@@ -138,7 +138,8 @@ def DeviceAlignRuns : Pass<"device-align-runs"> {
     Runs (`device.load_run`, `device.store_run`) in arrays of the workspace, of stride 1, whose offset is a multiple of as
     many elements as one access has, whatever sizes are, get `aligned`: nobody asks it of them when they run, and the code
     for others is left out. What a number is a multiple of follows from its operands: of a product from both, of a sum from
-    what both are multiples of, of a symbol's expression from its coefficients. So do runs in inputs and outputs of whose
+    what both are multiples of, of bits that two numbers have from the bits that one lacks, of a quotient by a power of two from
+    the dividend, of a symbol's expression from its coefficients. So do runs in inputs and outputs of whose
     tiles a kernel of the program has copies (`device.copy`, `device.store_tile`): hosts refuse those that do not begin at
     whole 16 bytes, or whose strides are not 1 along the last axis, of two indices or more, and whole 16 bytes along others.
     Of these the stride along the last axis becomes the constant 1.

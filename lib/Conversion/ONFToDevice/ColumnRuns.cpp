@@ -1,5 +1,6 @@
 //===- ColumnRuns.cpp - a nest that turns what it reads -------------------===//
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
+#include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
@@ -126,8 +127,16 @@ private:
   Value holdsForRun(ScalarCode &code, Value condition);
   Value isPlain(ScalarCode &code);
   Value columnAt(ScalarCode &code, Value place);
-  void fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain);
+  using Buffers = SmallVector<std::pair<StoreOp, Value>>;
+  void findPairs();
+  int64_t stepOfRows() { return pairs.empty() ? kLanes : 1; }
+  void bindRow(ScalarCode &code, Value step);
+  Buffers makeBuffers(ScalarCode &code);
+  void fill(ScalarCode &code, const Buffers &buffers, bool plain);
+  void fillPairs(ScalarCode &code, ArrayRef<Buffers> rows);
+  void store(ScalarCode &code, const Buffers &buffers);
   void storeRuns(ScalarCode &code);
+  void storePairs(ScalarCode &code);
 
   const ColumnRuns &form;
   device::ProgramOp program;
@@ -136,6 +145,7 @@ private:
   Block &body;
   Value column, first, inside; // the index, a lane's first column, whether it has any
   Value firstRow;              // of a lane
+  SmallVector<LoadOp> pairs;   // whose elements of both rows of a lane, which are neighbours, are loaded at once
 };
 } // namespace
 
@@ -156,8 +166,9 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
+  Value within = pairs.empty() ? lane : arith::MulIOp::create(b, code.loc, lane, code.index(form.rows)).getResult();
   firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
-                                   arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), lane);
+                                   arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), within);
   Value run = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), warp);
   first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
   code.bind(body.getArgument(rowAxis), firstRow);
@@ -225,8 +236,46 @@ Value ColumnKernel::columnAt(ScalarCode &code, Value place) {
   return arith::AddIOp::create(b, code.named(nameOf(form.columnAxis())), first, sum);
 }
 
+/// Loads of 16 bits along the rows, if tiles of their arrays are copied elsewhere: hosts see then that neighbours of even
+/// number are aligned, so that one access has both.
+void ColumnKernel::findPairs() {
+  if (form.rows != 2)
+    return;
+  Value row = body.getArgument(form.rowAxis);
+  auto isInTiles = [&](Value array) {
+    return llvm::any_of(array.getUsers(), [&](Operation *user) {
+      ForOp nest = isa<LoadOp>(user) ? getNest(user) : ForOp();
+      return nest && nest != form.nest && nest.getPipeline();
+    });
+  };
+  rows::Dependence deps;
+  for (auto load : body.getOps<LoadOp>()) {
+    if (!isAdjacentAlong(load, row) || !deps.on(load.getResult(), column))
+      continue;
+    Type element = load.getArray().getType().getElementType();
+    if (element.getIntOrFloatBitWidth() != 16 || load.getResult().getType() != element || !isInTiles(load.getArray()))
+      return pairs.clear();
+    pairs.push_back(load);
+  }
+}
+
+/// The row of a lane, of those that are its own.
+void ColumnKernel::bindRow(ScalarCode &code, Value step) {
+  Value offset = b.createOrFold<arith::MulIOp>(code.loc, step, code.index(stepOfRows()));
+  code.bind(body.getArgument(form.rowAxis),
+            arith::AddIOp::create(b, code.named(nameOf(form.rowAxis)), firstRow, offset));
+}
+
+ColumnKernel::Buffers ColumnKernel::makeBuffers(ScalarCode &code) {
+  Buffers buffers;
+  for (auto store : body.getOps<StoreOp>())
+    buffers.emplace_back(store, memref::AllocaOp::create(
+        b, code.named("run"), MemRefType::get({form.width}, store.getArray().getType().getElementType())));
+  return buffers;
+}
+
 /// The values of a run. Where it is plain, selections take their first side.
-void ColumnKernel::fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> buffers, bool plain) {
+void ColumnKernel::fill(ScalarCode &code, const Buffers &buffers, bool plain) {
   if (plain)
     for (Value condition : form.conditions)
       code.bind(condition, code.constant(b.getBoolAttr(true)));
@@ -241,15 +290,41 @@ void ColumnKernel::fill(ScalarCode &code, ArrayRef<std::pair<StoreOp, Value>> bu
   });
 }
 
-void ColumnKernel::storeRuns(ScalarCode &code) {
-  SmallVector<std::pair<StoreOp, Value>> buffers;
-  for (auto store : body.getOps<StoreOp>())
-    buffers.emplace_back(store, memref::AllocaOp::create(
-        b, code.named("run"), MemRefType::get({form.width}, store.getArray().getType().getElementType())));
-  Value plain = isPlain(code);
-  auto fillPlain = [&] { return fill(code, buffers, true), Values(); };
-  auto fillOthers = [&] { return fill(code, buffers, false), Values(); };
-  plain ? code.branch(plain, {}, fillPlain, fillOthers) : fillPlain();
+/// The same of two neighbouring rows, of plain runs.
+void ColumnKernel::fillPairs(ScalarCode &code, ArrayRef<Buffers> rows) {
+  for (Value condition : form.conditions)
+    code.bind(condition, code.constant(b.getBoolAttr(true)));
+  code.loop(code.index(0), code.index(form.width), "element", [&](Value element) {
+    code.bind(column, columnAt(code, element));
+    Value row = body.getArgument(form.rowAxis);
+    Values loaded;
+    code.open();
+    code.bind(row, firstRow);
+    for (LoadOp load : pairs) {
+      StringRef name = form.nest->getParentOfType<onf::KernelOp>().getArrayName(
+          cast<BlockArgument>(load.getArray()).getArgNumber());
+      Value pair = memref::AllocaOp::create(b, code.named(name.str() + "_pair"),
+                                            MemRefType::get({2}, load.getArray().getType().getElementType()));
+      unsigned term = llvm::find(load.getTerms(), row) - load.getTerms().begin();
+      Value offset = code.addressOf(load), stride = code.coefficientOf(load, term);
+      device::LoadRunOp::create(b, code.loc, code.arrayOf(load.getArray()), offset, stride, code.index(2), pair,
+                                ValueRange(), IntegerAttr());
+      loaded.push_back(pair);
+    }
+    code.close();
+    for (auto [k, buffers] : llvm::enumerate(rows)) {
+      code.open();
+      bindRow(code, code.index(k));
+      for (auto [load, pair] : llvm::zip_equal(pairs, loaded))
+        code.bind(load.getResult(), memref::LoadOp::create(b, code.loc, pair, ValueRange{code.index(k)}));
+      for (auto [store, buffer] : buffers)
+        memref::StoreOp::create(b, code.loc, code.stored(store), buffer, element);
+      code.close();
+    }
+  });
+}
+
+void ColumnKernel::store(ScalarCode &code, const Buffers &buffers) {
   SymExpr columns = extent(form.columnAxis());
   Value count = isWhole() ? code.index(form.width)
                           : arith::SubIOp::create(b, code.named("count"), code.symbol(columns.str()), first).getResult();
@@ -261,6 +336,42 @@ void ColumnKernel::storeRuns(ScalarCode &code) {
     code.close();
     device::StoreRunOp::create(b, code.loc, buffer, ValueRange(), code.arrayOf(store.getArray()), offset, stride, count);
   }
+}
+
+/// The runs of one row.
+void ColumnKernel::storeRuns(ScalarCode &code) {
+  Buffers buffers = makeBuffers(code);
+  Value plain = isPlain(code);
+  auto fillPlain = [&] { return fill(code, buffers, true), Values(); };
+  auto fillOthers = [&] { return fill(code, buffers, false), Values(); };
+  plain ? code.branch(plain, {}, fillPlain, fillOthers) : fillPlain();
+  store(code, buffers);
+}
+
+/// The runs of two neighbouring rows, which are loaded together where runs are plain.
+void ColumnKernel::storePairs(ScalarCode &code) {
+  Value plain = isPlain(code);
+  auto both = [&] {
+    SmallVector<Buffers> rows{makeBuffers(code), makeBuffers(code)};
+    fillPairs(code, rows);
+    for (auto [k, buffers] : llvm::enumerate(rows)) {
+      code.open();
+      bindRow(code, code.index(k));
+      store(code, buffers);
+      code.close();
+    }
+    return Values();
+  };
+  auto others = [&] {
+    code.loop(code.index(0), code.index(2), "step", [&](Value step) {
+      bindRow(code, step);
+      Buffers buffers = makeBuffers(code);
+      fill(code, buffers, false);
+      store(code, buffers);
+    });
+    return Values();
+  };
+  plain ? code.branch(plain, {}, both, others) : both();
 }
 
 LogicalResult ColumnKernel::run() {
@@ -279,16 +390,17 @@ LogicalResult ColumnKernel::run() {
   ScalarCode code(b, arrays);
   code.loc = form.nest.getLoc();
   Value chosen = onf::ForOp(form.nest).buildChoice();
+  findPairs();
   bindIndices(code);
   if (chosen)
     inside = code.both(code.eval(chosen), inside);
   code.when(inside, [&] {
     if (form.rows == 1)
       return storeRuns(code);
+    if (!pairs.empty())
+      return storePairs(code);
     code.loop(code.index(0), code.index(form.rows), "step", [&](Value step) {
-      Value offset = arith::MulIOp::create(b, code.loc, step, code.index(kLanes));
-      code.bind(body.getArgument(form.rowAxis),
-                arith::AddIOp::create(b, code.named(nameOf(form.rowAxis)), firstRow, offset));
+      bindRow(code, step);
       storeRuns(code);
     });
   });

@@ -19,7 +19,7 @@ struct ColumnRuns {
   mutable onf::ForOp nest;
   unsigned rowAxis = 0;
   int64_t width = 8; ///< columns of a lane
-  int64_t rows = 1;  ///< rows of a lane, 32 apart: blocks without work are fewer
+  int64_t rows = 1;  ///< rows of a lane, 32 apart or, where one access has both, neighbours: blocks without work are fewer
   /// Conditions of selections on the column, but not on the row, that read no memory.
   llvm::SmallVector<mlir::Value> conditions = {};
   unsigned columnAxis() const { return nest.getExtents().size() - 1; }

@@ -14,6 +14,10 @@
 // CHECK: device.load_run %x[%[[AT]]] stride %{{.*}} count %{{.*}} aligned to
 // CHECK: device.load_run %x[%{{.*}}] stride %{{.*}} count %c8 to
 // CHECK: device.load_run %z[%{{.*}}] stride %{{.*}} count %c8 to
+// CHECK: arith.divui
+// CHECK: device.load_run %x[%{{.*}}] stride %{{.*}} count %c8 aligned to
+// CHECK: arith.divui
+// CHECK: device.load_run %x[%{{.*}}] stride %{{.*}} count %c8 to
 // CHECK: device.symbol "v.s1"
 // CHECK: device.load_run %v[%{{.*}}] stride %{{.*}} count %c8 to
 device.program @f attributes {symbols = ["N"], requires = [], arg_names = ["x", "z", "v"], result_names = ["y"], result_types = [!moa.array<[N], bf16>]} {
@@ -44,6 +48,20 @@ device.program @f attributes {symbols = ["N"], requires = [], arg_names = ["x", 
     %z1 = device.symbol "z.s1"
     %other = arith.muli %block, %z0 : index
     device.load_run %z[%other] stride %z1 count %c8 to %run[] : !moa.array<[N, 64], bf16>, memref<8xbf16>
+    // Places of a run of 8 in an order of 16: bits that the first element's number has not, and quotients of 0.
+    %c2 = arith.constant 2 : index
+    %c6 = arith.constant 6 : index
+    %c16 = arith.constant 16 : index
+    %first = arith.muli %thread, %c16 : index
+    %low = arith.andi %first, %c6 : index
+    %half = arith.divui %low, %c2 : index
+    %turned = arith.addi %first, %half : index
+    %own = arith.addi %start, %turned : index
+    device.load_run %x[%own] stride %s1 count %c8 to %run[] : !moa.array<[N, 64], bf16>, memref<8xbf16>
+    %odd = arith.andi %place, %c16 : index
+    %quarter = arith.divui %odd, %c8 : index
+    %unknown = arith.addi %start, %quarter : index
+    device.load_run %x[%unknown] stride %s1 count %c8 to %run[] : !moa.array<[N, 64], bf16>, memref<8xbf16>
     %v1 = device.symbol "v.s1"
     device.load_run %v[%other] stride %v1 count %c8 to %run[] : !moa.array<[N, 1], bf16>, memref<8xbf16>
   }
