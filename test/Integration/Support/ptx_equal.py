@@ -6,7 +6,6 @@
 The manifest says what the entry points take and how large everything is.
 """
 import glob
-import itertools
 import json
 import os
 import sys
@@ -65,7 +64,10 @@ SPENT = """kernel spent[B, H, N, M; D = 128](
 }
 """
 # More words of the command line, by the name of the files.
-OPTIONS = {"spent-128": ["--spend=256"], "spent-64": ["--spend=256"]}
+OPTIONS = {"spent-128": ["--spend=256"], "spent-64": ["--spend=256"],
+           "spent-128-pilot": ["--spend=256", "--pilot"], "spent-128-pilot-none": ["--spend=256", "--pilot"]}
+# Sizes of those that look at few rows and keys first, which takes many; small ones as well.
+LONG = [{"B": 1, "H": 3, "N": 300, "M": 2100}, {"B": 2, "H": 4, "N": 77, "M": 130}, {"B": 1, "H": 2, "N": 4100, "M": 4096}]
 # Edits of the schedule, by the name of the files: blocks of a last round in two parts.
 SCHEDULES = {"sdpa-bf16-64-shares": {"shared": 32, "shares": 5}}
 
@@ -84,6 +86,9 @@ def cases():
         yield f"scalars-{kind}", SCALARS, {"T": kind}
     for width in (64, 128):
         yield f"spent-{width}", SPENT, {"D": width}
+    # All heads of normal numbers are tried, and none.
+    yield "spent-128-pilot", SPENT, {}
+    yield "spent-128-pilot-none", SPENT.replace("6e-2", "6e-3"), {}
     # Programs of the device level: products of fragments, reads of tiles, layouts.
     for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.mlir"))):
         yield os.path.splitext(os.path.basename(path))[0], path, {}
@@ -239,7 +244,7 @@ def test(directory):
     row = "{:28} {:>26} {:>10} {:>10}  {}"
     print(row.format("kernel", "sizes", "elements", "differ", "result"))
     bases = sorted(path[:-3] for path in glob.glob(os.path.join(directory, "*.cu")))
-    for base, sizes in itertools.product(bases, SIZES):
+    for base, sizes in ((base, sizes) for base in bases for sizes in (LONG if "-pilot" in base else SIZES)):
         try:
             with open(base + ".json", encoding="utf-8") as file:
                 program = json.load(file)["programs"][0]
