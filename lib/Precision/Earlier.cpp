@@ -34,14 +34,15 @@ static unsigned countPlans(onf::KernelOp kernel, onf::ForOp nest) {
 bool isLeftAsWritten(onf::KernelOp kernel, onf::ForOp nest) {
   if (!nest.getChoices() || *nest.getChoice() != 0 || countPlans(kernel, nest) == 0)
     return false;
-  // What stands for another nest's indices elsewhere is computed for good.
+  // What one choice leaves to another, and what that leaves, is computed for good.
   auto refines = [&](onf::ForOp other) {
     return llvm::any_of(other.getBody().getOps<onf::StoreOp>(), [&](onf::StoreOp store) {
       auto found = onf::getRefinement(store);
       return found && found->of == nest.getChoices();
     });
   };
-  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines))
+  onf::StoreOp decision = kernel.getStore(cast<BlockArgument>(nest.getChoices()).getArgNumber());
+  if (llvm::any_of(kernel.getBody().getOps<onf::ForOp>(), refines) || (decision && onf::getRefinement(decision)))
     return false;
   ArrayRef<int64_t> axes = *nest.getChoiceAxes();
   return axes.size() + 1 == nest.getExtents().size() &&

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -141,7 +142,8 @@ void dropOnes(ProgramOp program, const Strides &strides) {
       ones.push_back(symbol);
   });
   for (SymbolOp symbol : ones) {
-    for (Operation *user : llvm::make_early_inc_range(symbol->getUsers()))
+    llvm::SmallSetVector<Operation *, 8> users(symbol->getUsers().begin(), symbol->getUsers().end());
+    for (Operation *user : users)
       if (auto product = dyn_cast<arith::MulIOp>(user)) {
         product.replaceAllUsesWith(product.getLhs() == symbol ? product.getRhs() : product.getLhs());
         product.erase();

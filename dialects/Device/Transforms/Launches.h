@@ -42,7 +42,7 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
 }
 
 /// The kernel that waits until a flag is what it stays, and behind which others read it without waiting: the first behind
-/// all that raise it that does not run beside another one. Null if there is none.
+/// all that raise it that does not run beside another one, nor may end before it has waited. Null if there is none.
 inline KernelOp findWaiting(ProgramOp program, mlir::Value flag) {
   KernelOp waiting;
   bool isRaised = false;
@@ -53,7 +53,7 @@ inline KernelOp findWaiting(ProgramOp program, mlir::Value flag) {
     isRaised |= raises;
     if (raises)
       waiting = nullptr;
-    else if (isRaised && !waiting && !kernel->hasAttr(kBesideAttr))
+    else if (isRaised && !waiting && !kernel->hasAttr(kBesideAttr) && !kernel->hasAttr(kIdleAttr))
       waiting = kernel;
   }
   return waiting;

@@ -44,23 +44,25 @@ public:
   }
 
   void run() {
-    llvm::MapVector<Choice, SmallVector<KernelOp>> idle, readers;
+    llvm::MapVector<Choice, SmallVector<KernelOp>> readers;
+    llvm::MapVector<Choice, KernelOp> writers;
     for (KernelOp kernel : kernels)
       for (const Choice &choice : choicesOf(kernel))
-        idle[choice];
-    for (auto &[choice, list] : idle)
-      if (auto choices = findChoices(choice))
-        list = findIdle(choice, choices->writer);
+        if (auto choices = findChoices(choice))
+          writers[choice] = choices->writer;
     for (KernelOp kernel : kernels)
       if (SmallVector<Choice> list = choicesOf(kernel); !list.empty() && isEnded(kernel))
         readers[list.front()].push_back(kernel);
-    for (auto &[choice, list] : idle) {
-      llvm::erase_if(list, [](KernelOp kernel) { return kernel->hasAttr(kIdleAttr); });
-      if (!list.empty()) {
-        StringAttr name = b.getStringAttr(nameOf(addFlag(choice)));
-        for (KernelOp kernel : list)
-          kernel->setAttr(kIdleAttr, name);
-      }
+    // What is stored first may say more: later choices are made where that has a value.
+    SmallVector<std::pair<Choice, KernelOp>> order(writers.begin(), writers.end());
+    llvm::stable_sort(order, [](const auto &x, const auto &y) {
+      return x.second != y.second && KernelOp(x.second)->isBeforeInBlock(y.second);
+    });
+    llvm::MapVector<Choice, SmallVector<KernelOp>> idle;
+    for (const auto &[choice, writer] : order) {
+      SmallVector<KernelOp> list = idle[choice] = findIdle(choice, writer);
+      for (KernelOp kernel : list)
+        kernel->setAttr(kIdleAttr, b.getStringAttr(nameOf(addFlag(choice))));
     }
     for (auto &[choice, list] : readers) {
       auto choices = findChoices(choice);
@@ -121,7 +123,7 @@ private:
         continue;
       if (hasWaited && !kernel->hasAttr(kIdleAttr) && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
-      hasWaited |= !kernel->hasAttr(kBesideAttr);
+      hasWaited |= !kernel->hasAttr(kBesideAttr) && !kernel->hasAttr(kIdleAttr);
     }
     auto isIdle = [&](KernelOp kernel) {
       // Who runs beside it would not have waited for those before.

@@ -29,14 +29,29 @@ static bool isTurnedAlong(Block &body, Value row, Value column) {
   return llvm::any_of(body.getOps<LoadOp>(), isTurned);
 }
 
-/// Whether a value is computed without reading memory.
-static bool readsNothing(Value value) {
+/// What a value is computed from.
+static SetVector<Operation *> sliceOf(Value value) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
   options.inclusive = true;
   (void)getBackwardSlice(value, &slice, options);
-  return llvm::none_of(slice, [](Operation *op) { return isa<LoadOp>(op); });
+  return slice;
+}
+
+/// Whether a value is computed without reading memory.
+static bool readsNothing(Value value) {
+  return llvm::none_of(sliceOf(value), [](Operation *op) { return isa<LoadOp>(op); });
+}
+
+/// Whether an element is read wherever these conditions hold: selections by others have it in their condition too.
+static bool isReadWhere(ArrayRef<Value> conditions, LoadOp load, Block &body) {
+  return llvm::all_of(body.getOps<arith::SelectOp>(), [&](arith::SelectOp select) {
+    bool isKnown = llvm::is_contained(conditions, select.getCondition());
+    return sliceOf(select.getCondition()).contains(load) ||
+           !(sliceOf(select.getFalseValue()).contains(load) ||
+             (!isKnown && sliceOf(select.getTrueValue()).contains(load)));
+  });
 }
 
 std::optional<ColumnRuns> moa::findColumnRuns(ForOp nest) {
@@ -253,7 +268,8 @@ void ColumnKernel::findPairs() {
     if (!isAdjacentAlong(load, row) || !deps.on(load.getResult(), column))
       continue;
     Type element = load.getArray().getType().getElementType();
-    if (element.getIntOrFloatBitWidth() != 16 || load.getResult().getType() != element || !isInTiles(load.getArray()))
+    if (element.getIntOrFloatBitWidth() != 16 || load.getResult().getType() != element || !isInTiles(load.getArray()) ||
+        !isReadWhere(form.conditions, load, body))
       return pairs.clear();
     pairs.push_back(load);
   }

@@ -191,6 +191,8 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
   program.walk([&](device::StoreOp store) { copies |= store.getPairs(); }); // which begin at a whole number of pairs
+  // Flags that are read without waiting do not share a sector with what is written meanwhile.
+  program.walk([&](device::KernelOp kernel) { copies |= kernel->hasAttr(device::kIdleAttr); });
   program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
   program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });
   for (BlockArgument array : arrays) {
