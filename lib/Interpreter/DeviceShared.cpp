@@ -75,6 +75,7 @@ void Shared::add(device::BarriersOp op) {
   for (int64_t slot = 0; slot < type.getStages(); ++slot) {
     BarrierState barrier;
     barrier.name = name + "[" + std::to_string(slot) + "]";
+    barrier.isOdd = op.getOdd();
     barrier.declared = type.getArrivals();
     barrier.component = agents + barriers.size();
     barriers.push_back(std::move(barrier));
@@ -353,4 +354,11 @@ void Shared::checkEnd(Operation *kernel) {
                                         " of " + Twine(barrier.declared) +
                                         " arrivals in phase " + Twine(barrier.phase) +
                                         " of " + barrier.name);
+  // The next block begins with the phases that this one leaves, if it has got as far as its roles.
+  bool goesOn = !cast<device::KernelOp>(kernel).getBody().front().getOps<device::NextBlockOp>().empty();
+  bool hasBegun = llvm::any_of(barriers, [](const BarrierState &barrier) { return barrier.phase != 0; });
+  for (const BarrierState &barrier : barriers)
+    if (goesOn && hasBegun && barrier.phase % 2 != barrier.isOdd)
+      launch.fail(kernel->getLoc(), "the block ends behind " + Twine(barrier.phase) + " phases of " + barrier.name +
+                                        ", and the next one expects an " + (barrier.isOdd ? "odd" : "even") + " number");
 }

@@ -52,6 +52,7 @@ struct RingMemory {
 /// One barrier of a block.
 struct BarrierState {
   std::string name;
+  bool isOdd = false; // the number of phases of a block, where blocks go on with others
   int64_t declared = 0;
   unsigned component = 0;
   uint32_t phase = 0; // completed ones

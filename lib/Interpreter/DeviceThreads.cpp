@@ -261,6 +261,8 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
+      .Case<device::NextBlockOp>([&](auto next) { return beginBlock(next), true; })
+      .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block is run by itself
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
       .Case<device::ExitIfOp>([&](auto exit) { return end(exit), true; })
@@ -418,6 +420,21 @@ void Threads::count(device::SignalOp op) {
     if (!active[k])
       return failAt(op, k, "does not signal with the others of its warp");
   memory.set(*at, ofInt(memory.load(*at).i + int64_t(width / 32)));
+}
+
+/// Blocks are run one by one, each from its beginning; that a counter starts at 0 and that all blocks are handed out is
+/// checked.
+void Threads::beginBlock(device::NextBlockOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  auto at = findCounter(op, memory, op.getOffset());
+  auto blocks = getUniform(op.getBlocks(), op);
+  if (!at || !blocks)
+    return;
+  if (int64_t count = memory.load(*at).i; count != 0)
+    return fail(op, "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " + Twine(count) + " and not at 0");
+  if (launch.block >= *blocks)
+    return fail(op, "block " + Twine(launch.block) + " of the grid is not below the " + Twine(*blocks) + " handed out");
+  define(op.getResult(), Lanes(ofInt(launch.block)));
 }
 
 void Threads::count(device::SignalsOp op) {

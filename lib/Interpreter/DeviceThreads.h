@@ -145,6 +145,7 @@ private:
   void load(device::LoadOp op);
   void store(device::StoreOp op);
   std::optional<int64_t> findCounter(mlir::Operation *op, Memory &memory, mlir::Value offset);
+  void beginBlock(device::NextBlockOp op);
   void count(device::SignalOp op);
   void count(device::SignalsOp op);
   void raise(device::RaiseOp op);

@@ -83,6 +83,30 @@ def Device_BlockOp : Device_Op<"block", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Device_NextBlockOp : Device_Op<"next_block"> {
+  let summary = "The number of the next of the blocks that this one stands for";
+  let description = [{
+    A grid of at most `residents` blocks does the work of all `blocks` of the kernel, which are numbered as by `device.block`:
+    each begins with its own number and, when it has done that block, goes on with the least number that none has yet, by a
+    counter that starts at 0. What stands in front of the roles and depends on this number the producer finds out alone, and
+    gives consumers the numbers of it that they read (see `device.await_consumers`). Barriers are initialised once, so that phases go on from block to block (see `device.barriers`).
+    Results are those of a grid of all blocks, whose order is any.
+
+        %block = device.next_block %fetched[%slot] below %blocks residents 132 : <[133], i32>
+
+    Constraints: those of `device.signal` for the counter (C1 to C3); it stands in a kernel's own block, in front of
+    `device.specialize`, whose producer has a `device.await_consumers`, and alone of its kind (C4); `residents` is at least 1
+    (C5); in front of roles are no lists, no stores and no numbers of the grid or of threads (C6).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset, Index:$blocks,
+                       I64Attr:$residents);
+  let results = (outs Index:$result);
+  let assemblyFormat = [{
+    $array `[` $offset `]` `below` $blocks `residents` $residents attr-dict `:` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 def Device_ThreadOp : Device_Op<"thread", [Pure]> {
   let summary = "This thread's number in its block";
   let description = [{
@@ -359,12 +383,16 @@ def Device_BarriersOp : Device_Op<"barriers"> {
   let summary = "Barriers of a block, initialised before any thread uses them";
   let description = [{
     One mbarrier per stage, each completed by the arrivals of its type and the bytes announced
-    to it. The phase of a fresh barrier has parity 0.
+    to it. The phase of a fresh barrier has parity 0. In a kernel with `device.next_block` every block completes an even
+    number of phases of each, or, if they are `odd`, an odd one: parities of the next block are those of a fresh barrier
+    then, or the others, which is seen to by whoever executes `device.wait`.
 
         %full = device.barriers : !device.barriers<2, 1>
+        %rows = device.barriers odd : !device.barriers<1, 1>
   }];
+  let arguments = (ins UnitAttr:$odd);
   let results = (outs Device_BarriersType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "(`odd` $odd^)? attr-dict `:` type($result)";
 }
 
 def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminator, SingleBlock]> {
@@ -386,6 +414,23 @@ def Device_SpecializeOp : Device_Op<"specialize", [NoRegionArguments, NoTerminat
     (`if` $condition^)? `consumers` $warpgroups `registers` $consumer_registers $consumer
     `producer` `registers` $producer_registers $producer attr-dict
   }];
+  let hasVerifier = 1;
+}
+
+def Device_AwaitConsumersOp : Device_Op<"await_consumers"> {
+  let summary = "Waits until the consumers have left the block before this one";
+  let description = [{
+    In a kernel with `device.next_block`, where the producer may be ahead of the consumers: here it waits until all of their
+    warps have come to the end of the block before, and then gives them the numbers of this one. In front of it stand copies
+    into stages that it has waited for by their barriers; behind it what consumers still read of the block before may be
+    overwritten.
+
+        device.await_consumers
+
+    Constraints: it stands in the producer's own block, of a kernel with `device.next_block`, once (C1); no copy in front of
+    it completes barriers that are `odd`, which nobody waits for to be free (C2).
+  }];
+  let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 

@@ -195,6 +195,33 @@ LogicalResult RaiseOp::verify() {
   return success();
 }
 
+LogicalResult NextBlockOp::verify() {
+  if (failed(verifyCounter(*this)))
+    return failure();
+  auto kernel = dyn_cast_or_null<KernelOp>((*this)->getParentOp());
+  SpecializeOp roles;
+  if (kernel)
+    for (auto found : kernel.getBody().front().getOps<SpecializeOp>())
+      roles = found;
+  if (!roles || !(*this)->isBeforeInBlock(roles) || roles.getProducer().front().getOps<AwaitConsumersOp>().empty() ||
+      !llvm::hasSingleElement(kernel.getBody().front().getOps<NextBlockOp>()))
+    return emitOpError("expects to stand alone of its kind in a kernel's own block, in front of roles whose producer awaits "
+                       "consumers (C4)");
+  if (static_cast<int64_t>(getResidents()) < 1)
+    return emitOpError("expects at least one block in the grid (C5), but got ") << static_cast<int64_t>(getResidents());
+  for (Operation &front : llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
+    Operation *found = nullptr;
+    front.walk([&](Operation *op) { found = isa<CollectOp, StoreOp, StoreRunOp, BlockOp, ThreadOp>(op) ? op : found; });
+    if (!found)
+      continue;
+    InFlightDiagnostic error =
+        emitOpError("expects no lists, no stores and no numbers of the grid or of threads in front of roles (C6)");
+    error.attachNote(found->getLoc()) << "this stands there";
+    return error;
+  }
+  return success();
+}
+
 LogicalResult ExitIfOp::verify() {
   if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()))
     return emitOpError("expects to stand in a kernel's own block (C1)");
@@ -266,6 +293,28 @@ LogicalResult SpecializeOp::verify() {
   if (!kernel || static_cast<int64_t>(kernel.getThreads()) != threads)
     return emitOpError("expects a block of ")
            << threads << " threads, one warpgroup per consumer and one more (C1)";
+  return success();
+}
+
+LogicalResult AwaitConsumersOp::verify() {
+  auto roles = dyn_cast_or_null<SpecializeOp>((*this)->getParentOp());
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!roles || (*this)->getBlock() != &roles.getProducer().front() ||
+      !llvm::hasSingleElement(roles.getProducer().front().getOps<AwaitConsumersOp>()) || !kernel ||
+      kernel.getBody().front().getOps<NextBlockOp>().empty())
+    return emitOpError("expects to stand once in the producer's own block, of a kernel with device.next_block (C1)");
+  for (Operation &front : llvm::make_range((*this)->getBlock()->begin(), (*this)->getIterator())) {
+    CopyOp early;
+    front.walk([&](CopyOp copy) {
+      auto barriers = copy.getBarriers().getDefiningOp<BarriersOp>();
+      early = barriers && barriers.getOdd() ? copy : early;
+    });
+    if (!early)
+      continue;
+    InFlightDiagnostic error = emitOpError("expects no copy that completes odd barriers in front of it (C2)");
+    error.attachNote(early.getLoc()) << "this stands there";
+    return error;
+  }
   return success();
 }
 

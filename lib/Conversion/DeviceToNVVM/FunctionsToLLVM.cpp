@@ -196,6 +196,25 @@ void lower(OpBuilder &b, scf::ForOp op) {
   replace(op, head->getArguments().drop_front());
 }
 
+/// The block of the condition passes the same to the body and to what stands behind.
+void lower(OpBuilder &b, scf::WhileOp op) {
+  Location loc = op.getLoc();
+  Block *from = op->getBlock();
+  Block *behind = from->splitBlock(std::next(op->getIterator()));
+  SmallVector<Value> results;
+  for (Type type : op.getResultTypes())
+    results.push_back(behind->addArgument(type, loc));
+  Block *head = move(op.getBefore(), behind), *body = move(op.getAfter(), behind);
+  jump(b, *body, head);
+  auto condition = cast<scf::ConditionOp>(head->getTerminator());
+  b.setInsertionPoint(condition);
+  LLVM::CondBrOp::create(b, loc, condition.getCondition(), body, condition.getArgs(), behind, condition.getArgs());
+  condition.erase();
+  b.setInsertionPoint(op);
+  LLVM::BrOp::create(b, loc, op.getInits(), head);
+  replace(op, results);
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -207,7 +226,7 @@ struct ConvertGPUFunctionsToLLVM final
     OpBuilder b(&getContext());
     SmallVector<Operation *> structures;
     getOperation().walk([&](Operation *op) {
-      if (isa<scf::IfOp, scf::ForOp>(op))
+      if (isa<scf::IfOp, scf::ForOp, scf::WhileOp>(op))
         return structures.push_back(op);
       auto found = table.find(op->getName().getTypeID());
       if (found == table.end() || !llvm::all_of(op->getOperandTypes(), isScalar) ||
@@ -224,6 +243,8 @@ struct ConvertGPUFunctionsToLLVM final
     for (Operation *op : llvm::reverse(structures)) {
       if (auto branch = dyn_cast<scf::IfOp>(op))
         lower(b, branch);
+      else if (auto loop = dyn_cast<scf::WhileOp>(op))
+        lower(b, loop);
       else
         lower(b, cast<scf::ForOp>(op));
     }

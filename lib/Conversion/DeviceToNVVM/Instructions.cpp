@@ -221,6 +221,10 @@ Value Instructions::signals(Value counter) {
   return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
 }
 
+Value Instructions::fetchAndAdd(Value counter) {
+  return assembly("atom.relaxed.gpu.global.add.s32 $0, [$1], 1;", "=r,l,~{memory}", counter, b.getI32Type()).front();
+}
+
 void Instructions::raise(Value flag) { assembly("st.relaxed.gpu.global.s32 [$0], 1;", "l,~{memory}", flag, {}); }
 
 void Instructions::wait(Value barrier, Value parity) {

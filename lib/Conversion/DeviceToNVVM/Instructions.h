@@ -93,6 +93,8 @@ public:
   void signal(mlir::Value counter);
   /// A counter of signals, 32 bits; behind it everything is seen that stands in front of those in it.
   mlir::Value signals(mlir::Value counter);
+  /// Adds one to a counter of 32 bits in global memory: what it was.
+  mlir::Value fetchAndAdd(mlir::Value counter);
   /// Sets a flag of 32 bits to 1, which other threads may do meanwhile.
   void raise(mlir::Value flag);
   void wait(mlir::Value barrier, mlir::Value parity);

@@ -86,6 +86,13 @@ private:
   void emitTile(mlir::Operation *op);
   void emitSpecialize(device::SpecializeOp op);
   void emitRoles(device::SpecializeOp op);
+  void emitProducerBlocks(device::SpecializeOp op);
+  void emitConsumerBlocks(device::SpecializeOp op);
+  mlir::Value loadKept(mlir::Value number);
+  void awaitLeft(mlir::Value parity);
+  void giveBlock();
+  /// Whether there is a block, for consumers.
+  void tellBlock(bool isMore);
   /// By the first thread, before all others go on.
   void initBarriers();
   /// Numbers of a thread's warp and lane, and of its warpgroup.
@@ -140,6 +147,8 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> parameters; // arrays and scalars of the program
   llvm::StringMap<mlir::Value> maps;
   mlir::Value warpgroup, warp, lane; // of a consumer
+  mlir::Value turn; // the parity of blocks, where roles go on with others (device.next_block)
+  bool inProducer = false;
   /// Of ops of a map's body: what they gave for operands they have had before.
   using Known = std::vector<std::pair<Values, mlir::Value>>;
   llvm::DenseMap<mlir::Operation *, Known> known;

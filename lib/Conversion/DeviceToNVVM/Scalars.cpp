@@ -22,7 +22,7 @@ namespace moa::nvvm {
 
 void KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block)
-    if (!op.hasTrait<OpTrait::IsTerminator>()) {
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !launch.isOfBlock(&op)) { // that by roles, for each of their blocks
       if (!failed)
         emit(&op);
       if (failed)
@@ -56,7 +56,7 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
       .Case<device::StoreRunOp>([&](auto store) { emitStoreRun(store); })
       .Case<device::SharedOp, device::BarriersOp, device::SpecializeOp, device::WarpgroupOp,
-            device::KeptOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
+            device::KeptOp, device::AwaitConsumersOp, device::CopyOp, device::WaitOp, device::ArriveOp, device::FillOp,
             device::ContractOp, device::AwaitOp, device::ClearUnseenOp, device::StoreTileOp,
             device::ContractFragmentsOp, device::LoadFragmentOp, device::ConvertLayoutOp,
             device::CollectOp, device::MemberOp, device::MapOp, device::ReduceOp, device::AnyOp, device::IfAnyOp>([&](auto) { emitTile(op); })

@@ -29,16 +29,20 @@ void KernelEmitter::emitTile(Operation *op) {
             scalars.map(number.getResult(),
                         again ? to.widen(to.broadcast(to.div(to.thread(), 128))) : warpgroup);
           })
+      .Case<device::AwaitConsumersOp>([&](auto) { giveBlock(); })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
-        Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(kept.getOperand())));
-        scalars.map(kept.getResult(), LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from,
-                                                           /*alignment=*/8, /*isVolatile=*/true));
+        if (inProducer) // which has found it out
+          return scalars.map(kept.getResult(), value(kept.getOperand()));
+        scalars.map(kept.getResult(), loadKept(kept.getOperand()));
       })
       .Case<device::CollectOp>([&](auto collect) { emitCollect(collect); })
       .Case<device::MemberOp>([&](auto member) { emitMember(member); })
       .Case<device::CopyOp>([&](auto copy) { emitCopy(copy); })
       .Case<device::WaitOp>([&](auto wait) {
-        to.wait(slot(wait.getBarriers(), wait.getSlot()), to.narrow(value(wait.getParity())));
+        Value parity = to.narrow(value(wait.getParity()));
+        if (turn && wait.getBarriers().template getDefiningOp<device::BarriersOp>().getOdd())
+          parity = to.make<arith::XOrIOp>(parity, turn);
+        to.wait(slot(wait.getBarriers(), wait.getSlot()), parity);
       })
       .Case<device::ArriveOp>([&](auto arrive) {
         to.arrive(slot(arrive.getBarriers(), arrive.getSlot()), lane);
@@ -86,7 +90,13 @@ void KernelEmitter::initBarriers() {
       for (int64_t k = 0; k != type.getStages(); ++k)
         to.initBarrier(to.add(value(barriers.getResult()), 8 * k), type.getArrivals());
     });
+    if (launch.nextBlock) {
+      to.initBarrier(sharedAddress(launch.givenBarrier), 1);
+      to.initBarrier(sharedAddress(launch.leftBarrier), launch.threads / 32 - 4);
+    }
     to.publishBarriers();
+    if (launch.nextBlock) // numbers are those of each block
+      return;
     for (Value number : launch.getKept())
       LLVM::StoreOp::create(b, to.loc, value(number),
                             to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
@@ -101,7 +111,7 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     emitRoles(op);
   };
   // Whether the block goes on is found out meanwhile.
-  if (Value condition = op.getCondition())
+  if (Value condition = op.getCondition(); condition && !launch.nextBlock)
     return when(value(condition), goOn);
   goOn();
 }
@@ -118,11 +128,127 @@ void KernelEmitter::emitRoles(device::SpecializeOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(roles.thenBlock());
   to.setRegisters(op.getProducerRegisters(), /*more=*/false);
-  when(to.equals(to.rem(thread, 128), 0), [&] { emitBlock(op.getProducer().front()); });
+  when(to.equals(to.rem(thread, 128), 0), [&] {
+    launch.nextBlock ? emitProducerBlocks(op) : emitBlock(op.getProducer().front());
+  });
   b.setInsertionPointToStart(roles.elseBlock());
   to.loc = op.getLoc();
   to.setRegisters(op.getConsumerRegisters(), /*more=*/true);
-  emitBlock(op.getConsumer().front());
+  launch.nextBlock ? emitConsumerBlocks(op) : emitBlock(op.getConsumer().front());
+}
+
+/// The blocks of which this one takes the numbers, one behind the other.
+void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
+  device::NextBlockOp next = launch.nextBlock;
+  Values starts{to.widen(to.block()), to.i32(0)};
+  SmallVector<Type> types{b.getI64Type(), b.getI32Type()};
+  auto loop = scf::WhileOp::create(
+      b, to.loc, types, starts,
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    Value isBlock = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, args[0], value(next.getBlocks()));
+    scf::ConditionOp::create(b, loc, isBlock, args);
+  },
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    turn = args[1];
+    scalars.map(next.getResult(), args[0]);
+    for (Operation *ofBlock : launch.ofBlock)
+      if (ofBlock != next && !failed)
+        emit(ofBlock);
+    inProducer = true;
+    Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
+    if (Value condition = op.getCondition()) {
+      auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition), /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard inner(b);
+        b.setInsertionPointToStart(branch.thenBlock());
+        emitBlock(op.getProducer().front());
+        scf::YieldOp::create(b, loc, other);
+        b.setInsertionPointToStart(branch.elseBlock());
+        scf::YieldOp::create(b, loc, turn);
+      }
+      other = branch.getResult(0);
+    } else {
+      emitBlock(op.getProducer().front());
+    }
+    inProducer = false;
+    to.loc = loc;
+    Value count = to.fetchAndAdd(address(next.getArray(), next.getOffset()));
+    Value number = to.add(to.widen(count), to.i64(next.getResidents()));
+    scf::YieldOp::create(b, loc, ValueRange{number, other});
+  });
+  awaitLeft(loop.getResult(1));
+  tellBlock(/*isMore=*/false);
+  turn = Value();
+}
+
+/// The blocks that the producer gives.
+void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
+  Values starts{to.i32(0)};
+  SmallVector<Type> types{b.getI32Type()};
+  scf::WhileOp::create(
+      b, to.loc, types, starts,
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    to.wait(sharedAddress(launch.givenBarrier), args[0]);
+    Value isMore = LLVM::LoadOp::create(b, loc, b.getI64Type(), to.sharedPointer(sharedAddress(launch.isMorePlace)),
+                                        /*alignment=*/8, /*isVolatile=*/true);
+    scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::ne, isMore, to.i64(0)), args);
+  },
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    turn = args[0];
+    for (Value given : launch.given)
+      scalars.map(given, loadKept(given));
+    emitBlock(op.getConsumer().front());
+    to.loc = loc;
+    NVVM::SyncWarpOp::create(b, loc, to.i32(-1)); // all lanes have read what lane 0 says that they have
+    to.arrive(sharedAddress(launch.leftBarrier), lane);
+    scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(turn, to.i32(1))});
+  });
+  turn = Value();
+}
+
+/// A number of the block. Where producers give it, a word is lane 0's, so that it is seen to be the same in all lanes.
+Value KernelEmitter::loadKept(Value number) {
+  Value from = to.sharedPointer(sharedAddress(launch.getKeptPlace(number)));
+  Value bits = LLVM::LoadOp::create(b, to.loc, b.getI64Type(), from, /*alignment=*/8, /*isVolatile=*/true);
+  if (launch.nextBlock && gpu::isWord(number))
+    bits = to.widen(to.broadcast(to.narrow(bits)));
+  Type type = scalarType(number.getType());
+  if (type.isInteger(64))
+    return bits;
+  bits = to.make<arith::TruncIOp>(b.getIntegerType(type.getIntOrFloatBitWidth()), bits);
+  return type.isInteger() ? bits : to.make<arith::BitcastOp>(type, bits);
+}
+
+/// Until consumers have left the block before one of that parity.
+void KernelEmitter::awaitLeft(Value parity) {
+  to.wait(sharedAddress(launch.leftBarrier), to.make<arith::XOrIOp>(parity, to.i32(1)));
+}
+
+void KernelEmitter::tellBlock(bool isMore) {
+  LLVM::StoreOp::create(b, to.loc, to.i64(isMore), to.sharedPointer(sharedAddress(launch.isMorePlace)));
+  to.arrive(sharedAddress(launch.givenBarrier), lane);
+}
+
+/// Numbers of a block, when consumers have left the one before.
+void KernelEmitter::giveBlock() {
+  awaitLeft(turn);
+  for (Value number : launch.getKept()) {
+    Value bits = value(number);
+    if (!bits.getType().isInteger())
+      bits = to.make<arith::BitcastOp>(b.getIntegerType(bits.getType().getIntOrFloatBitWidth()), bits);
+    if (!bits.getType().isInteger(64))
+      bits = to.make<arith::ExtUIOp>(b.getI64Type(), bits);
+    LLVM::StoreOp::create(b, to.loc, bits, to.sharedPointer(sharedAddress(launch.getKeptPlace(number))));
+  }
+  tellBlock(/*isMore=*/true);
 }
 
 Value KernelEmitter::stage(Value ring, Value number) {

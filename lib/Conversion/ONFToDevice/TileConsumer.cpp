@@ -577,6 +577,8 @@ void TileKernel::consume(ScalarCode &code) {
       startCarriers(code, last, running);
       finishCarriers(code, last, running);
     }
+    if (goesOn())
+      completeRings(code, start, /*isProducer=*/false);
     return running.values();
   }, [&] { return inits.values(); });
   auto end = [&] {

@@ -66,7 +66,7 @@ private:
   }
   Ring makeRing(ScalarCode &code, llvm::StringRef name, int64_t stages,
                 int64_t rows, int64_t columns, mlir::Type element,
-                bool withEmpty);
+                bool withEmpty, bool isOdd = false);
   void bindBlock(ScalarCode &code);
   mlir::Value narrow(ScalarCode &code, mlir::Value number);
   void recallBlock(ScalarCode &code);
@@ -94,6 +94,10 @@ private:
     mlir::Value others, isFormer, isLatter, slot;
     mlir::Value begin, end, leaves; // positions of tiles; whether states are left for another block, as 0 or 1
   };
+  /// Whether a block goes on with further ones, so that few of them stand for all.
+  bool goesOn() const;
+  std::pair<int64_t, int64_t> registersOfRoles() const;
+  void completeRings(ScalarCode &code, mlir::Value start, bool isProducer);
   SymExpr countBlocks();
   SymExpr countSharedBlocks();
   void makeShares();

@@ -12,6 +12,11 @@
 // A latter part waits for nothing: where its former part is not done (blocks usually start in the
 // order of their numbers, which nobody promises), it does all of the range itself.
 //
+// Where an array chooses whether the nest runs at an index, which is known on the device alone, a grid of all blocks costs
+// what starting them takes even if none has anything to do: 4 to 7 µs of 2,100 blocks that have a multiprocessor each. A
+// block per multiprocessor does them one behind the other then, and takes the number of the next from a counter when it has
+// asked for the last tile of the one before, not sooner: whoever has two numbers keeps others from the last blocks.
+//
 // That a processor's share of the work may begin and end inside of a tile is an idea of Stream-K
 // (Osama et al., PPoPP 2023), whose parts add up their sums in the end; here one part goes on from
 // what the other left, as bits must not depend on how many heads a call has.
@@ -29,6 +34,8 @@ namespace moa::tiles {
 /// Of ⌊T/S⌋ + 1 rounds 1 − f of one is saved: one part in (⌊T/S⌋ + 1)·(n + 1) of the time, which must not be less than one
 /// in so many, with n the number (S − 1)/(S − r) that is not rounded, which a block has without a quotient.
 static constexpr int64_t kMostParts = 100;
+/// Registers of a thread that finds the numbers of further blocks beside copying tiles; with 24 it may spill.
+static constexpr int64_t kFindsRegisters = 32;
 /// Threads of the kernel that clears the counters.
 static constexpr int64_t kClearThreads = 128;
 
@@ -37,6 +44,37 @@ SymExpr TileKernel::countBlocks() {
   for (unsigned axis = 0; axis + 1 < plan.nest.getExtents().size(); ++axis)
     blocks = *SymExpr::parse(extent(axis)) * blocks;
   return blocks;
+}
+
+bool TileKernel::goesOn() const {
+  return choice && share.states && !plan.shape.takesTurns && !plan.product && plan.priors.empty();
+}
+
+/// Of a consumer and of the producer, which gets in units of 8 what consumers do without.
+std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
+  int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters, groups = plan.shape.warpgroups;
+  int64_t lacks = goesOn() ? std::max<int64_t>(kFindsRegisters - producer, 0) : 0;
+  int64_t less = llvm::divideCeil(lacks, 8 * groups) * 8;
+  return {consumer - less, producer + less * groups};
+}
+
+/// Brings all phases of the rings back, behind the last tile of a block: stages without a tile.
+void TileKernel::completeRings(ScalarCode &code, Value start, bool isProducer) {
+  Value unit = code.index(2 * plan.shape.stages), more = code.index(2 * plan.shape.stages - 1);
+  Value units = arith::DivUIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, share.end, more), unit);
+  Value whole = arith::MulIOp::create(b, code.named("whole"), units, unit);
+  if (isProducer) // consumers know that there is a tile
+    whole = arith::SelectOp::create(
+        b, code.loc, arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start), whole, share.end);
+  code.loop(share.end, whole, "n", [&](Value n) {
+    auto [stage, parity] = stageOf(code, n);
+    Value free = isProducer ? arith::SubIOp::create(b, code.loc, code.index(1), parity).getResult() : parity;
+    for (const auto *rings : {&keyRings, &carriedRings})
+      for (const Ring &ring : *rings) {
+        device::WaitOp::create(b, code.loc, isProducer ? ring.empty : ring.full, stage, free);
+        device::ArriveOp::create(b, code.loc, isProducer ? ring.full : ring.empty, stage);
+      }
+  });
 }
 
 /// The columns of what is carried, as it is stored.
@@ -77,8 +115,10 @@ void TileKernel::makeShares() {
   share.elements = plan.shape.rows() * columns;
   share.states = program.addWorkspace(
       freshName("left_off"), ArrayType::get(b.getContext(), {slots, SymExpr(share.elements)}, b.getF32Type()));
+  // The last counter is that of blocks which others have gone on with.
+  SymExpr counters(plan.shape.shares + (goesOn() ? 1 : 0));
   share.done =
-      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {slots}, b.getI32Type()));
+      program.addWorkspace(freshName("left_off_by"), ArrayType::get(b.getContext(), {counters}, b.getI32Type()));
 }
 
 /// Of a last round that is shared, the blocks; else none. For hosts, which evaluate expressions alone: findBlock says the
@@ -99,7 +139,7 @@ SymExpr TileKernel::countSharedBlocks() {
 void TileKernel::emitClear(const IRMapping &arrays) {
   OpBuilder::InsertionGuard guard(b);
   std::string name = program.getSymName().str() + "_" + std::to_string(number) + "_clear";
-  int64_t blocks = (plan.shape.shares + kClearThreads - 1) / kClearThreads;
+  int64_t counters = plan.shape.shares + (goesOn() ? 1 : 0), blocks = llvm::divideCeil(counters, kClearThreads);
   auto kernel = device::KernelOp::create(b, plan.nest.getLoc(), name, std::to_string(blocks), kClearThreads);
   kernel->setAttr(device::kAlwaysAttr, b.getUnitAttr());
   b.setInsertionPointToStart(&kernel.getBody().emplaceBlock());
@@ -110,7 +150,7 @@ void TileKernel::emitClear(const IRMapping &arrays) {
   Value slot = arith::AddIOp::create(b, code.named("slot"),
                                      arith::MulIOp::create(b, code.loc, block, code.index(kClearThreads)), thread);
   Value exists =
-      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(plan.shape.shares));
+      arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, slot, code.index(counters));
   code.when(exists, [&] {
     device::StoreOp::create(b, code.loc, code.constant(b.getI32IntegerAttr(0)), share.done, slot);
   });
@@ -118,7 +158,9 @@ void TileKernel::emitClear(const IRMapping &arrays) {
 
 /// The number of this block's tile of rows, of all blocks without parts. The host's grid is that of countSharedBlocks.
 Value TileKernel::findBlock(ScalarCode &code) {
-  Value block = device::BlockOp::create(b, code.loc, b.getIndexType());
+  Value block;
+  if (!goesOn())
+    block = device::BlockOp::create(b, code.loc, b.getIndexType());
   if (!share.states)
     return block;
   auto less = [&](Value x, Value y) -> Value {
@@ -140,6 +182,11 @@ Value TileKernel::findBlock(ScalarCode &code) {
   Value isFew = either(either(less(all, slots), less(keys, code.index(leastSharedTiles * plan.shape.keys))),
                        less(most, gain));
   Value shared = narrow(code, arith::SelectOp::create(b, code.named("shared_blocks"), isFew, code.index(0), rest));
+  if (goesOn()) {
+    Value blocks = arith::AddIOp::create(b, code.named("blocks"), all, shared);
+    block = device::NextBlockOp::create(b, code.named("block"), b.getIndexType(), share.done, slots, blocks,
+                                        plan.shape.shares);
+  }
   share.isFormer = less(block, shared);
   share.isLatter = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sge, block, all);
   share.slot = narrow(code, arith::SelectOp::create(b, code.named("slot"), share.isFormer, block, minus(block, all, "")));
@@ -175,6 +222,8 @@ void TileKernel::findShare(ScalarCode &code) {
   Value isThere = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, signals,
                                         code.index(4 * plan.shape.warpgroups));
   share.begin = arith::SelectOp::create(b, code.named("begin"), isThere, cut, zero);
+  if (goesOn())
+    share.begin = narrow(code, share.begin);
   share.end = narrow(code, arith::SelectOp::create(b, code.named("end"), share.isFormer, cut, numTiles));
   share.leaves = arith::SelectOp::create(b, code.named("leaves"), share.isFormer, one, zero);
 }

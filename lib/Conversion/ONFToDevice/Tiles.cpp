@@ -20,7 +20,7 @@ std::string TileKernel::tiles() {
 }
 
 Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int64_t rows,
-                          int64_t columns, Type element, bool withEmpty) {
+                          int64_t columns, Type element, bool withEmpty, bool isOdd) {
   MLIRContext *context = b.getContext();
   Ring ring;
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
@@ -28,7 +28,7 @@ Ring TileKernel::makeRing(ScalarCode &code, StringRef name, int64_t stages, int6
   auto named = [&](const char *what) { return code.named(name.str() + what); };
   ring.tiles = device::SharedOp::create(b, named("_ring"), type);
   ring.full =
-      device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1));
+      device::BarriersOp::create(b, named("_full"), BarriersType::get(context, stages, 1), isOdd);
   // One arrival per consuming warp.
   if (withEmpty)
     ring.empty = device::BarriersOp::create(
@@ -340,30 +340,54 @@ void TileKernel::makeProductRings(ScalarCode &code) {
 }
 
 void TileKernel::produce(ScalarCode &code) {
-  for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
-    copy(code, operand, firstRow, ring, code.index(0));
-  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
-    copy(code, prior.right, code.index(0), ring, code.index(0));
-  code.loop(firstOfShare(code), share.end, "n", [&](Value n) {
+  struct Numbers {
+    Value stage, free, first;
+  };
+  auto numbersOf = [&](Value n) {
     auto [stage, parity] = stageOf(code, n);
     Value tile = tileAt(code, n, std::nullopt);
     Value free = arith::SubIOp::create(b, code.loc, code.index(1), parity);
     Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
                                         tile, code.index(plan.shape.keys));
-    auto fill = [&](ArrayRef<TileOperand> operands, ArrayRef<Ring> rings) {
-      for (auto [operand, ring] : llvm::zip_equal(operands, rings)) {
-        device::WaitOp::create(b, code.loc, ring.empty, stage, free);
-        copy(code, operand, first, ring, stage);
-      }
-    };
+    return Numbers{stage, free, first};
+  };
+  auto fill = [&](const Numbers &at, ArrayRef<TileOperand> operands, ArrayRef<Ring> rings) {
+    for (auto [operand, ring] : llvm::zip_equal(operands, rings)) {
+      device::WaitOp::create(b, code.loc, ring.empty, at.stage, at.free);
+      copy(code, operand, at.first, ring, at.stage);
+    }
+  };
+  // The keys of the first tile come while consumers end the block before.
+  Value start;
+  if (goesOn()) {
+    start = firstOfShare(code);
+    Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, share.end, start);
+    code.when(some, [&] { fill(numbersOf(start), plan.keyOperands, keyRings); });
+    device::AwaitConsumersOp::create(b, code.loc);
+  }
+  for (auto [operand, ring] : llvm::zip_equal(plan.rowOperands, rowRings))
+    copy(code, operand, firstRow, ring, code.index(0));
+  for (auto [prior, ring] : llvm::zip_equal(plan.priors, priorRings))
+    copy(code, prior.right, code.index(0), ring, code.index(0));
+  if (!start)
+    start = firstOfShare(code);
+  code.loop(start, share.end, "n", [&](Value n) {
+    Numbers at = numbersOf(n);
     if (plan.product) {
       const TileOperand &left = plan.product->left;
-      device::WaitOp::create(b, code.loc, weightRing.empty, stage, free);
-      copyAt(code, left, left.isTransposed ? first : firstRow, left.isTransposed ? firstRow : first, weightRing, stage);
+      device::WaitOp::create(b, code.loc, weightRing.empty, at.stage, at.free);
+      copyAt(code, left, left.isTransposed ? at.first : firstRow, left.isTransposed ? firstRow : at.first, weightRing,
+             at.stage);
     }
-    fill(plan.keyOperands, keyRings);
-    fill(plan.carried, carriedRings);
+    auto fillKeys = [&] { fill(at, plan.keyOperands, keyRings); };
+    if (goesOn())
+      code.when(arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sgt, n, start), fillKeys);
+    else
+      fillKeys();
+    fill(at, plan.carried, carriedRings);
   });
+  if (goesOn())
+    completeRings(code, start, /*isProducer=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -460,11 +484,12 @@ LogicalResult TileKernel::run() {
   };
   auto rings = [&](ArrayRef<TileOperand> operands, SmallVectorImpl<Ring> &list,
                    int64_t stages, int64_t rows, bool withEmpty) {
+    bool isOdd = goesOn() && !withEmpty; // one phase per block
     for (const TileOperand &operand : operands) {
       auto [across, along] =
           operand.isTransposed ? std::pair(padded(operand.columns), rows) : std::pair(rows, operand.columns);
       list.push_back(makeRing(code, nameOf(operand.load.getArray()), stages, across, along,
-                              operand.load.getResult().getType(), withEmpty));
+                              operand.load.getResult().getType(), withEmpty, isOdd));
     }
   };
   rings(plan.rowOperands, rowRings, 1, plan.shape.rows(), false);
@@ -490,9 +515,9 @@ LogicalResult TileKernel::run() {
   // A block whose nest is not chosen ends before it has set up anything, but for warpgroups that take turns: ptxas orders
   // what they do between two barriers in another way then, which takes a fifth longer.
   bool ends = chosen && !plan.shape.takesTurns;
-  auto roles = device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups,
-                                            plan.shape.consumerRegisters,
-                                            plan.shape.producerRegisters, ends ? chosen : Value());
+  auto [consumer, producer] = registersOfRoles();
+  auto roles =
+      device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&region.emplaceBlock());

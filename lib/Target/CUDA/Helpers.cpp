@@ -102,6 +102,13 @@ DEVICE int64_t signals(const int32_t *counter) {
   return count;
 }
 )"},
+    {"next_block", R"(// The number of a block that none has yet: those of the grid begin with the first ones.
+DEVICE int64_t next_block(int32_t *counter, int64_t residents) {
+  int32_t count;
+  asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(count) : "l"(counter) : "memory");
+  return residents + count;
+}
+)"},
     {"raise_flag", R"(// Sets a flag to 1. Any number of threads may do so, in any order.
 DEVICE void raise_flag(int32_t *flag) { asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory"); }
 )"},

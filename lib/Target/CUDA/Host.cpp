@@ -333,10 +333,12 @@ private:
     for (const std::string &symbol : kernel.launch.parameters.symbols)
       arguments.push_back(field(symbol));
     std::string size = std::to_string(kernel.launch.threads) + ", " + std::to_string(kernel.launch.sharedBytes);
-    std::string list = llvm::join(arguments, ", ");
+    std::string list = llvm::join(arguments, ", "), grid = "blocks.value";
+    if (std::optional<int64_t> most = kernel.launch.getMostBlocks())
+      grid += " < " + std::to_string(*most) + " ? blocks.value : " + std::to_string(*most);
     if (kernels.size() > 1)
       line("    launch_kernel(" + kernel.launch.name + ", latest, " + std::to_string(kernel.launch.number) + ", " +
-           std::to_string(kernel.launch.getLeastBefore()) + ", blocks.value, " + size + ", *stream" +
+           std::to_string(kernel.launch.getLeastBefore()) + ", " + grid + ", " + size + ", *stream" +
            (list.empty() ? "" : ", ") + list + ");", 8);
     else
       line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +

@@ -234,6 +234,8 @@ void KernelPrinter::printFrom(Operation *op) {
   for (; op; op = getNext(op)) {
     if (isWrittenInPlace(*op, storage) || isa<scf::YieldOp, device::YieldOp>(op))
       continue;
+    if (launch.isOfBlock(op) && turn.empty()) // by roles, for each of their blocks
+      continue;
     if (std::optional<Call> call = findCall(op))
       op = printCall(*call);
     else if (auto map = dyn_cast<device::MapOp>(op))

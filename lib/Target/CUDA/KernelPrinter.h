@@ -143,6 +143,10 @@ private:
   bool hasRoles();
   void initBarriers(mlir::Value goesOn = {});
   void printSpecialize(device::SpecializeOp op);
+  void printRoles(device::SpecializeOp op);
+  void printBlocks(device::SpecializeOp op);
+  std::string ofAllLanes(mlir::Value number);
+  void giveBlock();
   void declareShared();
   void printCollect(device::CollectOp op);
   void printCopy(device::CopyOp op);
@@ -227,6 +231,10 @@ private:
   llvm::DenseMap<mlir::Value, std::string> localValues;    // fragments of one loop's maps
   std::map<std::string, std::string> threadPlaces;         // names, by what they are
   std::string keptArray;  // numbers of the block in shared memory
+  // Where blocks go on with others (device.next_block): two barriers, the number that says whether there is a block, and
+  // the parity of blocks.
+  std::string givenBarrier, leftBarrier, isMore, turn;
+  bool inProducer = false;
   bool hasShared = false; // whether the array of shared memory is declared
   std::vector<std::pair<std::string, device::BarriersType>> barriers;
 };

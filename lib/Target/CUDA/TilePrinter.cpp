@@ -22,8 +22,12 @@ bool KernelPrinter::printTile(Operation *op) {
               return values[op->getResult(0)] = Expr{hasRoles() ? "warpgroup" : "0"}, true;
             return define(*op, {kWarpgroup}, /*mayInline=*/false), true;
           })
+      .Case<device::AwaitConsumersOp>([&](auto) { return giveBlock(), true; })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
-        return define(*op, {keptNumber(kept.getOperand())}, /*mayInline=*/false), true;
+        if (inProducer && launch.nextBlock) // which has found it out
+          return values[op->getResult(0)] = value(kept.getOperand()), true;
+        std::string text = launch.nextBlock ? ofAllLanes(kept.getOperand()) : keptNumber(kept.getOperand());
+        return define(*op, {text}, /*mayInline=*/false), true;
       })
       .Case<device::CollectOp>([&](auto collect) { return printCollect(collect), true; })
       .Case<device::MemberOp>([&](device::MemberOp member) {
@@ -37,8 +41,11 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::CopyOp>([&](auto copy) { return printCopy(copy), true; })
       .Case<device::WaitOp>([&](auto wait) {
         helpers.insert("wait");
-        write("wait(" + slot(wait.getBarriers(), wait.getSlot()) + ", " +
-              value(wait.getParity()).text + ");");
+        std::string parity = value(wait.getParity()).text;
+        auto barriers = wait.getBarriers().template getDefiningOp<device::BarriersOp>();
+        if (launch.nextBlock && barriers.getOdd())
+          parity = parity == "0" ? turn : value(wait.getParity()).at(Expr::sum) + " ^ " + turn;
+        write("wait(" + slot(wait.getBarriers(), wait.getSlot()) + ", " + parity + ");");
         return true;
       })
       .Case<device::ArriveOp>([&](auto arrive) {
@@ -168,13 +175,28 @@ void KernelPrinter::initBarriers(Value goesOn) {
     std::string place = std::to_string(launch.getKeptPlace(launch.getKept().front()));
     write("int64_t *const " + keptArray + " = (int64_t *)(shared + " + place + "); // numbers of the block");
   }
+  if (launch.nextBlock) {
+    auto placed = [&](const char *wish, const char *type, int64_t place) {
+      std::string name = fresh(wish);
+      write(std::string(type) + " *const " + name + " = (" + type + " *)(shared + " + std::to_string(place) + ");");
+      return name;
+    };
+    givenBarrier = placed("block_given", "uint64_t", launch.givenBarrier);
+    leftBarrier = placed("block_left", "uint64_t", launch.leftBarrier);
+    isMore = "*" + placed("is_block", "int64_t", launch.isMorePlace);
+  }
   open("if (threadIdx.x == 0) {");
   for (const auto &[name, type] : barriers)
     writeCall("init_barriers(" + name + ", " + std::to_string(type.getStages()) + ", " +
               std::to_string(type.getArrivals()) + ")");
+  if (launch.nextBlock) {
+    writeCall("init_barriers(" + givenBarrier + ", 1, 1)");
+    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads / 32 - 4) + ")");
+  }
   writeCall("publish_barriers()");
-  for (Value number : launch.getKept())
-    writeCall(keptNumber(number) + " = " + value(number).text);
+  if (!launch.nextBlock) // else for each block
+    for (Value number : launch.getKept())
+      writeCall(keptNumber(number) + " = " + value(number).text);
   close();
   if (goesOn)
     write("if (!" + value(goesOn).at(Expr::unary) + ") return;");
@@ -183,8 +205,12 @@ void KernelPrinter::initBarriers(Value goesOn) {
 
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  initBarriers(op.getCondition());
+  initBarriers(launch.nextBlock ? Value() : op.getCondition());
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
+  launch.nextBlock ? printBlocks(op) : printRoles(op);
+}
+
+void KernelPrinter::printRoles(device::SpecializeOp op) {
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");
@@ -196,6 +222,90 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   printThreadPlaces(op.getConsumer());
   printBlock(op.getConsumer().front());
   close();
+}
+
+/// The same where a block goes on with others: both roles take one behind the other, the producer by numbers from a counter,
+/// consumers as it gives them.
+void KernelPrinter::printBlocks(device::SpecializeOp op) {
+  helpers.insert({"wait", "arrive", "next_block"});
+  device::NextBlockOp next = launch.nextBlock;
+  open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
+  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
+  open("if (threadIdx.x % 128 == 0) {");
+  turn = fresh("turn");
+  write("int " + turn + " = 0;");
+  pushScope();
+  std::string block = fresh(wishFor(next.getResult(), "block"));
+  open("for (int64_t " + block + " = int64_t(blockIdx.x); " + block + " < " + value(next.getBlocks()).at(Expr::relation + 1) +
+           "; " + block + " = next_block(" + names.of(cast<BlockArgument>(next.getArray()).getArgNumber()) + " + " +
+           value(next.getOffset()).at(Expr::sum + 1) + ", " + std::to_string(next.getResidents()) + ")) {",
+       /*hasScope=*/true);
+  values[next.getResult()] = {block};
+  for (Operation *ofBlock : launch.ofBlock)
+    if (ofBlock != next && !isWrittenInPlace(*ofBlock, storage))
+      printStatement(*ofBlock);
+  if (op.getCondition())
+    write("if (!" + value(op.getCondition()).at(Expr::unary) + ") continue;");
+  inProducer = true;
+  printBlock(op.getProducer().front());
+  inProducer = false;
+  write(turn + " ^= 1;");
+  close();
+  write("wait(" + leftBarrier + ", 1 - " + turn + ");");
+  write(isMore + " = 0;");
+  write("arrive(" + givenBarrier + ");");
+  close();
+  close("} else {");
+  open("");
+  write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
+  printThreadPlaces(op.getConsumer());
+  pushScope();
+  turn = fresh("turn");
+  open("for (int " + turn + " = 0;; " + turn + " ^= 1) {", /*hasScope=*/true);
+  write("wait(" + givenBarrier + ", " + turn + ");");
+  write("if (" + isMore + " == 0) break;");
+  for (Value given : launch.given) {
+    std::string name = fresh(wishFor(given, "value")), type = getValueType(given.getType()).str();
+    std::string text = ofAllLanes(given);
+    writeConstant(type, name + " = " + text);
+    values[given] = {name};
+  }
+  printBlock(op.getConsumer().front());
+  write("__syncwarp();"); // all lanes have read what lane 0 says that they have
+  write("arrive(" + leftBarrier + ");");
+  close();
+  close();
+  turn.clear();
+}
+
+/// A number that the producer has given: lane 0's, where it has 32 bits, so that ptxas sees the same in all lanes, by which it
+/// orders what the tiles do (2 % of the time).
+std::string KernelPrinter::ofAllLanes(Value number) {
+  Type type = number.getType();
+  std::string kept = keptNumber(number), word = "__shfl_sync(0xffffffff, int(" + kept + "), 0)";
+  if (gpu::isWord(number)) {
+    helpers.insert("low_word");
+    return "low_word(" + word + ")";
+  }
+  if (type.isIndex() || type.isInteger(64))
+    return kept;
+  if (type.isF32())
+    return "__int_as_float(" + word + ")";
+  if (!type.isInteger() && error.empty())
+    error = "a number of the block is neither an integer nor of f32";
+  return type.isInteger(1) ? word + " != 0" : word;
+}
+
+/// Numbers of a block, when consumers have left the one before.
+void KernelPrinter::giveBlock() {
+  write("wait(" + leftBarrier + ", 1 - " + turn + ");");
+  for (Value number : launch.getKept()) {
+    Expr given = value(number);
+    writeCall(keptNumber(number) + " = " +
+              (number.getType().isF32() ? "__float_as_int(" + given.text + ")" : given.text));
+  }
+  write(isMore + " = 1;");
+  write("arrive(" + givenBarrier + ");");
 }
 
 void KernelPrinter::printStoreTile(device::StoreTileOp op) {

@@ -3,6 +3,7 @@
 #include "dialects/Device/Transforms/Launches.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Schedule/GpuMachine.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
@@ -13,6 +14,11 @@ using namespace mlir;
 namespace moa::gpu {
 
 static unsigned getNumber(Value array) { return cast<BlockArgument>(array).getArgNumber(); }
+
+bool isWord(Value index) {
+  auto cast = index.getDefiningOp<arith::IndexCastOp>();
+  return cast && cast.getIn().getDefiningOp<arith::ExtUIOp>();
+}
 
 const TensorMap &Launch::getMap(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step) const {
   auto found = llvm::find_if(parameters.maps, [&](const TensorMap &map) {
@@ -40,6 +46,7 @@ public:
 private:
   void visit(Operation *op);
   void place(Operation *op);
+  void findNextBlock();
   void describe(Value array, unsigned rowAxis, int64_t rows, const SymExpr &step = SymExpr(1)) {
     maps.insert({getNumber(array), rowAxis, rows, step.str()});
   }
@@ -67,7 +74,7 @@ void Collector::place(Operation *op) {
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp,
-            device::RaiseOp>(
+            device::RaiseOp, device::NextBlockOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>(
@@ -99,6 +106,39 @@ void Collector::visit(Operation *op) {
         launch.residents = std::max<int64_t>(all / (128 * groups * each), 1);
       })
       .Case<device::ClearUnseenOp>([&](auto) { clears = true; });
+}
+
+/// What depends on the number of a block that is fetched, and what consumers read of it.
+void Collector::findNextBlock() {
+  for (auto next : kernel.getBody().front().getOps<device::NextBlockOp>())
+    launch.nextBlock = next;
+  if (!launch.nextBlock)
+    return;
+  device::SpecializeOp roles;
+  llvm::SmallPtrSet<Operation *, 32> known;
+  for (Operation &op : kernel.getBody().front()) {
+    if ((roles = dyn_cast<device::SpecializeOp>(op)))
+      break;
+    bool depends = &op == launch.nextBlock;
+    op.walk([&](Operation *inner) {
+      depends |= llvm::any_of(inner->getOperands(), [&](Value v) { return known.contains(v.getDefiningOp()); });
+    });
+    if (depends) {
+      known.insert(&op);
+      launch.ofBlock.push_back(&op);
+    }
+  }
+  // Numbers that are kept anyway are read where they are asked for.
+  roles.getConsumer().walk([&](Operation *op) {
+    if (isa<device::KeptOp>(op))
+      return;
+    for (Value v : op->getOperands())
+      if (known.contains(v.getDefiningOp()) && !llvm::is_contained(launch.given, v))
+        launch.given.push_back(v);
+  });
+  for (Value v : launch.given)
+    if (!llvm::is_contained(launch.kept, v))
+      launch.kept.push_back(v);
 }
 
 /// Whether another kernel's blocks grow with more sizes than this one's.
@@ -143,7 +183,7 @@ Launch Collector::run() {
       return llvm::any_of(array.getUsers(), [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
     };
     bool isWritten = isUsedBy([](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp>(user);
+      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp, device::NextBlockOp>(user);
     });
     if (launch.follows && !isWritten && !program.isInput(array))
       launch.awaited.push_back(array.getArgNumber());
@@ -160,9 +200,16 @@ Launch Collector::run() {
     launch.collectWords = llvm::alignTo(launch.sharedBytes, 4);
     launch.sharedBytes = launch.collectWords + 32 * 4;
   }
+  findNextBlock();
   if (!launch.kept.empty()) {
     launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
     launch.sharedBytes = launch.firstKept + 8 * launch.kept.size();
+  }
+  if (launch.nextBlock) {
+    launch.givenBarrier = llvm::alignTo(launch.sharedBytes, 8);
+    launch.leftBarrier = launch.givenBarrier + 8;
+    launch.isMorePlace = launch.leftBarrier + 8;
+    launch.sharedBytes = launch.isMorePlace + 8;
   }
   launch.letsNextStart |= next && launch.sharedBytes == 0 && hasFewBlocks(kernel);
   launch.parameters.arrays.assign(arrays.begin(), arrays.end());

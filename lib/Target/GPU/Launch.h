@@ -35,6 +35,9 @@ struct KernelParameters {
   std::vector<std::string> symbols; // `N`, `Q.s2`
 };
 
+/// Whether an index is known to be below 2^32.
+bool isWord(mlir::Value index);
+
 /// One launch of a program.
 struct Launch {
   std::string name;
@@ -72,6 +75,21 @@ struct Launch {
   std::vector<std::pair<SymExpr, SymExpr>> condition;
   /// Blocks whose registers a multiprocessor has together, where roles divide them.
   int64_t residents = 1;
+  /// Where blocks go on with others (device.next_block): that operation, what stands in front of the roles and depends on
+  /// it, in order, and the values of it that consumers read.
+  device::NextBlockOp nextBlock;
+  llvm::SmallVector<mlir::Operation *> ofBlock;
+  llvm::SmallVector<mlir::Value> given;
+  bool isOfBlock(mlir::Operation *op) const { return llvm::is_contained(ofBlock, op); }
+  /// The most blocks of a grid then.
+  std::optional<int64_t> getMostBlocks() const {
+    if (!nextBlock)
+      return std::nullopt;
+    return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
+  }
+  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of the consumers' warps, which
+  /// have left one; and of the number that says whether there is a block.
+  int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
   KernelParameters parameters;
 
   /// The first byte of a ring, of barriers or of a list in shared memory.

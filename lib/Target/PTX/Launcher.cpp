@@ -337,8 +337,11 @@ private:
       os << (k ? " " : "") << pointer << (k + 1 == pointers.size() ? "" : ",");
       width += pointer.size() + 2;
     }
+    std::string blocks = "grid.value";
+    if (std::optional<int64_t> most = launch.getMostBlocks())
+      blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
     os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
-       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", grid.value, " << launch.threads << ", " << launch.sharedBytes
+       << quoted(launch.name) << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", " << blocks << ", " << launch.threads << ", " << launch.sharedBytes
        << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }\n";
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more,

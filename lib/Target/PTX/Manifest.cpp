@@ -87,8 +87,11 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                                       {"type", getName(signature.parameters[number].type)}});
   for (const std::string &symbol : launch.parameters.symbols)
     parameters.push_back(json::Object{{"kind", "symbol"}, {"name", symbol}, {"type", "i64"}});
+  std::string grid = getReadable(launch.blocks.str());
+  if (std::optional<int64_t> most = launch.getMostBlocks())
+    grid = "min(" + grid + ", " + std::to_string(*most) + ")";
   json::Object object{{"kernel", launch.name},
-                      {"grid", getReadable(launch.blocks.str())},
+                      {"grid", grid},
                       {"block", launch.threads},
                       {"shared_bytes", launch.sharedBytes},
                       {"parameters", std::move(parameters)}};

@@ -235,6 +235,33 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
   }
 }
 
+// Blocks that take the numbers of others.
+// CHECK-LABEL: device.program @blocks
+device.program @blocks attributes {symbols = ["N"], requires = [], arg_names = ["q"], result_names = [], result_types = [], workspace_names = ["w"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%q: !moa.array<[N, 64], bf16>, %w: !moa.array<[1], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %zero = arith.constant 0 : index
+    %none = arith.constant 0 : i32
+    device.store %none, %w[%zero] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @blocks_0 blocks "N/64" threads 256 {
+    %zero = arith.constant 0 : index
+    %blocks = device.symbol "N/64"
+    %rows = device.shared : !device.ring<1, [64, 64], bf16>
+    // CHECK: device.barriers odd : <1, 1>
+    %full = device.barriers odd : !device.barriers<1, 1>
+    // CHECK: %[[NEXT:.*]] = device.next_block %w[%{{.*}}] below %{{.*}} residents 132 : <[1], i32>
+    %b = device.next_block %w[%zero] below %blocks residents 132 : !moa.array<[1], i32>
+    device.specialize consumers 1 registers 240 {
+    } producer registers 24 {
+      // CHECK: device.await_consumers{{$}}
+      device.await_consumers
+      // CHECK: device.copy %q[%[[NEXT]]]
+      device.copy %q[%b] rows 0 to %rows[%zero] signals %full[%zero] : !moa.array<[N, 64], bf16>, !device.ring<1, [64, 64], bf16>, !device.barriers<1, 1>
+    }
+  }
+}
+
 // Layouts that are no accumulator's: one axis, digits of size one, an axis of no
 // digits, replicas in registers.
 // CHECK-LABEL: device.program @layouts
