@@ -37,6 +37,7 @@ private:
   const DeviceOptions &options;
   Launch launch;
   LayoutTables layouts;
+  llvm::DenseMap<Operation *, int64_t> counts; // of blocks
 };
 
 Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
@@ -125,6 +126,7 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
     auto blocks = countBlocks(op);
     if (!blocks)
       return blocks.takeError();
+    counts[op] = *blocks;
     for (int64_t k = 0; k < *blocks && !launch.error; ++k)
       options.interleaving != 0 ? order.push_back({op, k}) : runBlock(op, k);
   }
@@ -142,6 +144,7 @@ static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
 
 void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
   launch.block = number;
+  launch.blocks = counts.lookup(op);
   device::SpecializeOp roles;
   op.walk([&](device::SpecializeOp found) { roles = found; });
   unsigned agents = roles ? roles.getWarpgroups() + 1 : 1;

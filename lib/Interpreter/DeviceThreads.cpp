@@ -422,8 +422,8 @@ void Threads::count(device::SignalOp op) {
   memory.set(*at, ofInt(memory.load(*at).i + int64_t(width / 32)));
 }
 
-/// Blocks are run one by one, each from its beginning; that a counter starts at 0 and that all blocks are handed out is
-/// checked.
+/// Blocks are run one by one, each from its beginning. That a counter starts at 0, and that as many blocks are handed out as
+/// the kernel has, is checked.
 void Threads::beginBlock(device::NextBlockOp op) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
   auto at = findCounter(op, memory, op.getOffset());
@@ -432,8 +432,8 @@ void Threads::beginBlock(device::NextBlockOp op) {
     return;
   if (int64_t count = memory.load(*at).i; count != 0)
     return fail(op, "counter " + Twine(*at) + " of '" + memory.getName() + "' starts at " + Twine(count) + " and not at 0");
-  if (launch.block >= *blocks)
-    return fail(op, "block " + Twine(launch.block) + " of the grid is not below the " + Twine(*blocks) + " handed out");
+  if (launch.blocks != *blocks)
+    return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " + Twine(launch.blocks));
   define(op.getResult(), Lanes(ofInt(launch.block)));
 }
 

@@ -31,7 +31,7 @@ struct Launch {
   std::optional<std::string> error;
   std::map<std::string, int64_t> copied; // tiles by the name of their array
   int64_t cleared = 0;                   // stages whose unseen rows were cleared
-  int64_t block = 0;
+  int64_t block = 0, blocks = 0; // its number, and of how many
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
 };

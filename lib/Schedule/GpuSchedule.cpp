@@ -83,7 +83,7 @@ TileNeeds moa::tileNeeds(const TileFold &fold, const TileShape &shape) {
   // last ones 16 bytes of bits and what the block keeps, a number per axis.
   int64_t rings = countOperands(fold.depths, &TileColumns::rowOperands) +
                   countOperands(fold.depths, &TileColumns::keyOperands) +
-                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0);
+                  countOperands(fold.widths, &TileColumns::keyOperands) + fold.isProduct + (fold.priorBytes > 0) + (fold.resultBytes > 0);
   needs.otherBytes = rings * llvm::alignTo(16 * shape.stages + 32, 1024) + fold.listBytes;
   addRegisters(needs, fold, shape);
   return needs;

@@ -96,7 +96,7 @@ def Device_NextBlockOp : Device_Op<"next_block"> {
 
     Constraints: those of `device.signal` for the counter (C1 to C3); it stands in a kernel's own block, in front of
     `device.specialize`, whose producer has a `device.await_consumers`, and alone of its kind (C4); `residents` is at least 1
-    (C5); in front of roles are no lists, no stores and no numbers of the grid or of threads (C6).
+    (C5); in front of roles is neither what is stored, signalled or listed nor what is of one thread or of the grid (C6).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Index:$offset, Index:$blocks,
                        I64Attr:$residents);
@@ -384,8 +384,8 @@ def Device_BarriersOp : Device_Op<"barriers"> {
   let description = [{
     One mbarrier per stage, each completed by the arrivals of its type and the bytes announced
     to it. The phase of a fresh barrier has parity 0. In a kernel with `device.next_block` every block completes an even
-    number of phases of each, or, if they are `odd`, an odd one: parities of the next block are those of a fresh barrier
-    then, or the others, which is seen to by whoever executes `device.wait`.
+    number of phases of each, or, if they are `odd`, an odd one. Parities are those of a block by itself; of odd barriers
+    targets wait for the other one in every second block.
 
         %full = device.barriers : !device.barriers<2, 1>
         %rows = device.barriers odd : !device.barriers<1, 1>

@@ -211,11 +211,14 @@ LogicalResult NextBlockOp::verify() {
     return emitOpError("expects at least one block in the grid (C5), but got ") << static_cast<int64_t>(getResidents());
   for (Operation &front : llvm::make_range(kernel.getBody().front().begin(), roles->getIterator())) {
     Operation *found = nullptr;
-    front.walk([&](Operation *op) { found = isa<CollectOp, StoreOp, StoreRunOp, BlockOp, ThreadOp>(op) ? op : found; });
+    front.walk([&](Operation *op) {
+      if (isa<CollectOp, StoreOp, StoreRunOp, BlockOp, ThreadOp, SignalOp, RaiseOp, ExchangeOp>(op))
+        found = op;
+    });
     if (!found)
       continue;
     InFlightDiagnostic error =
-        emitOpError("expects no lists, no stores and no numbers of the grid or of threads in front of roles (C6)");
+        emitOpError("expects in front of roles neither lists and stores nor what is of one thread or of the grid (C6)");
     error.attachNote(found->getLoc()) << "this stands there";
     return error;
   }

@@ -240,6 +240,10 @@ void Instructions::arrive(Value barrier, Value lane) {
            "r,r,~{memory}", {barrier, lane}, {});
 }
 
+void Instructions::arriveAll(Value barrier) {
+  assembly("mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", barrier, {});
+}
+
 void Instructions::expectBytes(Value barrier, int64_t bytes) {
   assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " + std::to_string(bytes) + ";",
            "r,~{memory}", barrier, {});

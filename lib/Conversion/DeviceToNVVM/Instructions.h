@@ -110,6 +110,8 @@ public:
   void letNextLaunchStart();
   /// One arrival, by lane 0.
   void arrive(mlir::Value barrier, mlir::Value lane);
+  /// One arrival of each thread.
+  void arriveAll(mlir::Value barrier);
   void expectBytes(mlir::Value barrier, int64_t bytes);
   /// One box of an array; coordinates innermost first.
   void copyBox(mlir::Value to, mlir::Value map, mlir::Value barrier, mlir::ValueRange at);

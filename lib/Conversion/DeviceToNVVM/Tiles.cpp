@@ -92,7 +92,7 @@ void KernelEmitter::initBarriers() {
     });
     if (launch.nextBlock) {
       to.initBarrier(sharedAddress(launch.givenBarrier), 1);
-      to.initBarrier(sharedAddress(launch.leftBarrier), launch.threads / 32 - 4);
+      to.initBarrier(sharedAddress(launch.leftBarrier), launch.threads - 128);
     }
     to.publishBarriers();
     if (launch.nextBlock) // numbers are those of each block
@@ -111,7 +111,7 @@ void KernelEmitter::emitSpecialize(device::SpecializeOp op) {
     emitRoles(op);
   };
   // Whether the block goes on is found out meanwhile.
-  if (Value condition = op.getCondition(); condition && !launch.nextBlock)
+  if (Value condition = op.getCondition(); condition && !launch.isOfBlock(condition.getDefiningOp()))
     return when(value(condition), goOn);
   goOn();
 }
@@ -158,23 +158,26 @@ void KernelEmitter::emitProducerBlocks(device::SpecializeOp op) {
     for (Operation *ofBlock : launch.ofBlock)
       if (ofBlock != next && !failed)
         emit(ofBlock);
-    inProducer = true;
+    auto produce = [&] {
+      inProducer = true;
+      emitBlock(op.getProducer().front());
+      inProducer = false;
+    };
     Value other = to.make<arith::XOrIOp>(turn, to.i32(1));
-    if (Value condition = op.getCondition()) {
+    if (Value condition = op.getCondition(); condition && launch.isOfBlock(condition.getDefiningOp())) {
       auto branch = scf::IfOp::create(b, loc, TypeRange(b.getI32Type()), value(condition), /*withElseRegion=*/true);
       {
         OpBuilder::InsertionGuard inner(b);
         b.setInsertionPointToStart(branch.thenBlock());
-        emitBlock(op.getProducer().front());
+        produce();
         scf::YieldOp::create(b, loc, other);
         b.setInsertionPointToStart(branch.elseBlock());
         scf::YieldOp::create(b, loc, turn);
       }
       other = branch.getResult(0);
     } else {
-      emitBlock(op.getProducer().front());
+      produce();
     }
-    inProducer = false;
     to.loc = loc;
     Value count = to.fetchAndAdd(address(next.getArray(), next.getOffset()));
     Value number = to.add(to.widen(count), to.i64(next.getResidents()));
@@ -207,8 +210,7 @@ void KernelEmitter::emitConsumerBlocks(device::SpecializeOp op) {
       scalars.map(given, loadKept(given));
     emitBlock(op.getConsumer().front());
     to.loc = loc;
-    NVVM::SyncWarpOp::create(b, loc, to.i32(-1)); // all lanes have read what lane 0 says that they have
-    to.arrive(sharedAddress(launch.leftBarrier), lane);
+    to.arriveAll(sharedAddress(launch.leftBarrier));
     scf::YieldOp::create(b, loc, ValueRange{to.make<arith::XOrIOp>(turn, to.i32(1))});
   });
   turn = Value();
@@ -221,9 +223,8 @@ Value KernelEmitter::loadKept(Value number) {
   if (launch.nextBlock && gpu::isWord(number))
     bits = to.widen(to.broadcast(to.narrow(bits)));
   Type type = scalarType(number.getType());
-  if (type.isInteger(64))
-    return bits;
-  bits = to.make<arith::TruncIOp>(b.getIntegerType(type.getIntOrFloatBitWidth()), bits);
+  if (type.getIntOrFloatBitWidth() != 64)
+    bits = to.make<arith::TruncIOp>(b.getIntegerType(type.getIntOrFloatBitWidth()), bits);
   return type.isInteger() ? bits : to.make<arith::BitcastOp>(type, bits);
 }
 

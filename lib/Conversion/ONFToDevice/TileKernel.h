@@ -96,6 +96,7 @@ private:
   };
   /// Whether a block goes on with further ones, so that few of them stand for all.
   bool goesOn() const;
+  int64_t launchRegisters() const;
   std::pair<int64_t, int64_t> registersOfRoles() const;
   void completeRings(ScalarCode &code, mlir::Value start, bool isProducer);
   SymExpr countBlocks();

@@ -14,8 +14,8 @@
 //
 // Where an array chooses whether the nest runs at an index, which is known on the device alone, a grid of all blocks costs
 // what starting them takes even if none has anything to do: 4 to 7 µs of 2,100 blocks that have a multiprocessor each. A
-// block per multiprocessor does them one behind the other then, and takes the number of the next from a counter when it has
-// asked for the last tile of the one before, not sooner: whoever has two numbers keeps others from the last blocks.
+// block per multiprocessor does them one behind the other then, and takes the number of the next from a counter behind the
+// last tile of the one before, not sooner: whoever has two numbers keeps others from the last blocks.
 //
 // That a processor's share of the work may begin and end inside of a tile is an idea of Stream-K
 // (Osama et al., PPoPP 2023), whose parts add up their sums in the end; here one part goes on from
@@ -24,6 +24,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Passes.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
+#include "lib/Schedule/GpuMachine.h"
 
 using namespace mlir;
 using namespace moa;
@@ -47,15 +48,23 @@ SymExpr TileKernel::countBlocks() {
 }
 
 bool TileKernel::goesOn() const {
-  return choice && share.states && !plan.shape.takesTurns && !plan.product && plan.priors.empty();
+  return choice && share.states && !plan.shape.takesTurns && !plan.product && plan.priors.empty() &&
+         registersOfRoles().first >= launchRegisters();
 }
 
-/// Of a consumer and of the producer, which gets in units of 8 what consumers do without.
+/// Of a thread, before roles have theirs.
+int64_t TileKernel::launchRegisters() const {
+  static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
+  return machine.getLaunchRegisters(plan.shape.threads());
+}
+
+/// Of a consumer and of the producer, which gets what nobody has or, in units of 8, what consumers do without then.
 std::pair<int64_t, int64_t> TileKernel::registersOfRoles() const {
   int64_t consumer = plan.shape.consumerRegisters, producer = plan.shape.producerRegisters, groups = plan.shape.warpgroups;
-  int64_t lacks = goesOn() ? std::max<int64_t>(kFindsRegisters - producer, 0) : 0;
-  int64_t less = llvm::divideCeil(lacks, 8 * groups) * 8;
-  return {consumer - less, producer + less * groups};
+  int64_t lacks = std::max<int64_t>(kFindsRegisters - producer, 0);
+  int64_t unused = launchRegisters() * (groups + 1) - groups * consumer - producer;
+  int64_t less = llvm::divideCeil(std::max<int64_t>(lacks - unused, 0), 8 * groups) * 8;
+  return {consumer - less, producer + std::max(lacks, less * groups)};
 }
 
 /// Brings all phases of the rings back, behind the last tile of a block: stages without a tile.

@@ -512,10 +512,11 @@ LogicalResult TileKernel::run() {
     endTile = arith::SelectOp::create(b, code.named("end_tile"), chosen, endTile, firstTile);
   predicate ? collectTiles(code) : findFullRange(code);
   findShare(code);
-  // A block whose nest is not chosen ends before it has set up anything, but for warpgroups that take turns: ptxas orders
+  // A block whose nest is not chosen ends before it has copied anything, but for warpgroups that take turns: ptxas orders
   // what they do between two barriers in another way then, which takes a fifth longer.
   bool ends = chosen && !plan.shape.takesTurns;
-  auto [consumer, producer] = registersOfRoles();
+  auto [consumer, producer] = goesOn() ? registersOfRoles()
+                                       : std::pair(plan.shape.consumerRegisters, plan.shape.producerRegisters);
   auto roles =
       device::SpecializeOp::create(b, code.loc, plan.shape.warpgroups, consumer, producer, ends ? chosen : Value());
   auto fill = [&](Region &region, llvm::function_ref<void()> body) {

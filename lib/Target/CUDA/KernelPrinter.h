@@ -146,6 +146,7 @@ private:
   void printRoles(device::SpecializeOp op);
   void printBlocks(device::SpecializeOp op);
   std::string ofAllLanes(mlir::Value number);
+  std::string bitsOf(mlir::Value number);
   void giveBlock();
   void declareShared();
   void printCollect(device::CollectOp op);

@@ -35,6 +35,11 @@ DEVICE void arrive(uint64_t *bar) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 )"},
+    {"arrive_all", R"(// One arrival per thread.
+DEVICE void arrive_all(uint64_t *bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+)"},
     {"fill", R"(template <class T, class U, int R> DEVICE void fill(T (&x)[R], U a) { UNROLL for (int r = 0; r < R; ++r) x[r] = a; }
 )"},
     {"copy", R"(template <class T, int R>

@@ -24,7 +24,7 @@ bool KernelPrinter::printTile(Operation *op) {
           })
       .Case<device::AwaitConsumersOp>([&](auto) { return giveBlock(), true; })
       .Case<device::KeptOp>([&](device::KeptOp kept) {
-        if (inProducer && launch.nextBlock) // which has found it out
+        if (inProducer) // which has found it out
           return values[op->getResult(0)] = value(kept.getOperand()), true;
         std::string text = launch.nextBlock ? ofAllLanes(kept.getOperand()) : keptNumber(kept.getOperand());
         return define(*op, {text}, /*mayInline=*/false), true;
@@ -191,7 +191,7 @@ void KernelPrinter::initBarriers(Value goesOn) {
               std::to_string(type.getArrivals()) + ")");
   if (launch.nextBlock) {
     writeCall("init_barriers(" + givenBarrier + ", 1, 1)");
-    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads / 32 - 4) + ")");
+    writeCall("init_barriers(" + leftBarrier + ", 1, " + std::to_string(launch.threads - 128) + ")");
   }
   writeCall("publish_barriers()");
   if (!launch.nextBlock) // else for each block
@@ -205,7 +205,8 @@ void KernelPrinter::initBarriers(Value goesOn) {
 
 /// Initialises the barriers and splits the block.
 void KernelPrinter::printSpecialize(device::SpecializeOp op) {
-  initBarriers(launch.nextBlock ? Value() : op.getCondition());
+  bool isOfBlock = op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp());
+  initBarriers(isOfBlock ? Value() : op.getCondition());
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
   launch.nextBlock ? printBlocks(op) : printRoles(op);
 }
@@ -227,7 +228,7 @@ void KernelPrinter::printRoles(device::SpecializeOp op) {
 /// The same where a block goes on with others: both roles take one behind the other, the producer by numbers from a counter,
 /// consumers as it gives them.
 void KernelPrinter::printBlocks(device::SpecializeOp op) {
-  helpers.insert({"wait", "arrive", "next_block"});
+  helpers.insert({"wait", "arrive", "arrive_all", "next_block"});
   device::NextBlockOp next = launch.nextBlock;
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
@@ -242,9 +243,9 @@ void KernelPrinter::printBlocks(device::SpecializeOp op) {
        /*hasScope=*/true);
   values[next.getResult()] = {block};
   for (Operation *ofBlock : launch.ofBlock)
-    if (ofBlock != next && !isWrittenInPlace(*ofBlock, storage))
+    if (ofBlock != next)
       printStatement(*ofBlock);
-  if (op.getCondition())
+  if (op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp()))
     write("if (!" + value(op.getCondition()).at(Expr::unary) + ") continue;");
   inProducer = true;
   printBlock(op.getProducer().front());
@@ -271,8 +272,7 @@ void KernelPrinter::printBlocks(device::SpecializeOp op) {
     values[given] = {name};
   }
   printBlock(op.getConsumer().front());
-  write("__syncwarp();"); // all lanes have read what lane 0 says that they have
-  write("arrive(" + leftBarrier + ");");
+  write("arrive_all(" + leftBarrier + ");");
   close();
   close();
   turn.clear();
@@ -287,23 +287,32 @@ std::string KernelPrinter::ofAllLanes(Value number) {
     helpers.insert("low_word");
     return "low_word(" + word + ")";
   }
-  if (type.isIndex() || type.isInteger(64))
-    return kept;
+  if (type.isF64())
+    return "__longlong_as_double(" + kept + ")";
+  if (type.isF16() || type.isBF16())
+    return std::string(type.isF16() ? "__ushort_as_half" : "__ushort_as_bfloat16") + "(uint16_t(" + word + "))";
   if (type.isF32())
     return "__int_as_float(" + word + ")";
-  if (!type.isInteger() && error.empty())
-    error = "a number of the block is neither an integer nor of f32";
-  return type.isInteger(1) ? word + " != 0" : word;
+  return type.isIndex() || type.isInteger(64) ? kept : type.isInteger(1) ? word + " != 0" : word;
+}
+
+/// Its bits, for that.
+std::string KernelPrinter::bitsOf(Value number) {
+  Type type = number.getType();
+  std::string text = value(number).text;
+  const char *bits = type.isF64()    ? "__double_as_longlong("
+                     : type.isF32()  ? "__float_as_int("
+                     : type.isF16()  ? "__half_as_ushort("
+                     : type.isBF16() ? "__bfloat16_as_ushort("
+                                     : nullptr;
+  return bits ? bits + text + ")" : text;
 }
 
 /// Numbers of a block, when consumers have left the one before.
 void KernelPrinter::giveBlock() {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
-  for (Value number : launch.getKept()) {
-    Expr given = value(number);
-    writeCall(keptNumber(number) + " = " +
-              (number.getType().isF32() ? "__float_as_int(" + given.text + ")" : given.text));
-  }
+  for (Value number : launch.getKept())
+    writeCall(keptNumber(number) + " = " + bitsOf(number));
   write(isMore + " = 1;");
   write("arrive(" + givenBarrier + ");");
 }

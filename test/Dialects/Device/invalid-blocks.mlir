@@ -74,7 +74,7 @@ device.program @next_c6 attributes {symbols = [], requires = [], arg_names = [],
     %zero = arith.constant 0 : index
     // expected-note @below {{this stands there}}
     %t = device.thread
-    // expected-error @below {{'device.next_block' op expects no lists, no stores and no numbers of the grid or of threads in front of roles (C6)}}
+    // expected-error @below {{'device.next_block' op expects in front of roles neither lists and stores nor what is of one thread or of the grid (C6)}}
     %b = device.next_block %w[%zero] below %t residents 2 : !moa.array<[1], i32>
     device.specialize consumers 1 registers 240 {
     } producer registers 24 {

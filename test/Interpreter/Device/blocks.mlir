@@ -14,7 +14,7 @@
 // RUN: sed 's|// more:||' %s > %t-odd.mlir
 // RUN: not moa-run %t-odd.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=ODD
 // ODD: the block ends behind 0 phases of the barriers of {{.*}}[0], and the next one expects an odd number
-// A counter that does not start at 0, or has not been set; fewer numbers than blocks.
+// A counter that does not start at 0, or has not been set; another number of blocks.
 // RUN: sed 's/arith.constant 0 : i32/arith.constant 3 : i32/' %s > %t-start.mlir
 // RUN: not moa-run %t-start.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=START
 // START: counter 0 of 'count' starts at 3 and not at 0
@@ -23,7 +23,7 @@
 // NONE: counter 0 of 'count' has not been set
 // RUN: sed 's|device.symbol "(N + 63)/64"|device.symbol "N/64"|' %s > %t-few.mlir
 // RUN: not moa-run %t-few.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=FEW
-// FEW: block 3 of the grid is not below the 3 handed out
+// FEW: hands out 3 blocks, but the kernel has 4
 
 #acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
 !narrow = !device.fragment<[64, 64], bf16, #acc>
