@@ -148,13 +148,18 @@ Block *move(Region &region, Block *before) {
   return block;
 }
 
+/// Splits the block behind an op. The new one gets an argument for each result.
+std::pair<Block *, SmallVector<Value>> splitBehind(Operation *op) {
+  Block *behind = op->getBlock()->splitBlock(std::next(op->getIterator()));
+  SmallVector<Value> results;
+  for (Type type : op->getResultTypes())
+    results.push_back(behind->addArgument(type, op->getLoc()));
+  return {behind, std::move(results)};
+}
+
 void lower(OpBuilder &b, scf::IfOp op) {
   Location loc = op.getLoc();
-  Block *from = op->getBlock();
-  Block *behind = from->splitBlock(std::next(op->getIterator()));
-  SmallVector<Value> results;
-  for (Type type : op.getResultTypes())
-    results.push_back(behind->addArgument(type, loc));
+  auto [behind, results] = splitBehind(op);
   Block *yes = move(op.getThenRegion(), behind);
   jump(b, *yes, behind);
   Block *no = behind;
@@ -199,11 +204,7 @@ void lower(OpBuilder &b, scf::ForOp op) {
 /// The block of the condition passes the same to the body and to what stands behind.
 void lower(OpBuilder &b, scf::WhileOp op) {
   Location loc = op.getLoc();
-  Block *from = op->getBlock();
-  Block *behind = from->splitBlock(std::next(op->getIterator()));
-  SmallVector<Value> results;
-  for (Type type : op.getResultTypes())
-    results.push_back(behind->addArgument(type, loc));
+  auto [behind, results] = splitBehind(op);
   Block *head = move(op.getBefore(), behind), *body = move(op.getAfter(), behind);
   jump(b, *body, head);
   auto condition = cast<scf::ConditionOp>(head->getTerminator());

@@ -144,7 +144,8 @@ private:
   void initBarriers(mlir::Value goesOn = {});
   void printSpecialize(device::SpecializeOp op);
   void printRoles(device::SpecializeOp op);
-  void printBlocks(device::SpecializeOp op);
+  void printProducerBlocks(device::SpecializeOp op);
+  void printConsumerBlocks(device::SpecializeOp op);
   std::string ofAllLanes(mlir::Value number);
   std::string bitsOf(mlir::Value number);
   void giveBlock();

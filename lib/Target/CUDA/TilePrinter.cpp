@@ -208,31 +208,27 @@ void KernelPrinter::printSpecialize(device::SpecializeOp op) {
   bool isOfBlock = op.getCondition() && launch.isOfBlock(op.getCondition().getDefiningOp());
   initBarriers(isOfBlock ? Value() : op.getCondition());
   write("const int64_t warpgroup = " + std::string(kWarpgroup) + ";");
-  launch.nextBlock ? printBlocks(op) : printRoles(op);
+  printRoles(op);
 }
 
 void KernelPrinter::printRoles(device::SpecializeOp op) {
   open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
   write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
   open("if (threadIdx.x % 128 == 0) {");
-  printBlock(op.getProducer().front());
+  launch.nextBlock ? printProducerBlocks(op) : printBlock(op.getProducer().front());
   close();
   close("} else {");
   open("");
   write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
   printThreadPlaces(op.getConsumer());
-  printBlock(op.getConsumer().front());
+  launch.nextBlock ? printConsumerBlocks(op) : printBlock(op.getConsumer().front());
   close();
 }
 
-/// The same where a block goes on with others: both roles take one behind the other, the producer by numbers from a counter,
-/// consumers as it gives them.
-void KernelPrinter::printBlocks(device::SpecializeOp op) {
-  helpers.insert({"wait", "arrive", "arrive_all", "next_block"});
+/// Where a block goes on with others, by numbers from a counter.
+void KernelPrinter::printProducerBlocks(device::SpecializeOp op) {
+  helpers.insert({"wait", "arrive", "next_block"});
   device::NextBlockOp next = launch.nextBlock;
-  open("if (warpgroup == " + std::to_string(op.getWarpgroups()) + ") {");
-  write("asm volatile(\"setmaxnreg.dec.sync.aligned.u32 " + std::to_string(op.getProducerRegisters()) + ";\");");
-  open("if (threadIdx.x % 128 == 0) {");
   turn = fresh("turn");
   write("int " + turn + " = 0;");
   pushScope();
@@ -255,11 +251,12 @@ void KernelPrinter::printBlocks(device::SpecializeOp op) {
   write("wait(" + leftBarrier + ", 1 - " + turn + ");");
   write(isMore + " = 0;");
   write("arrive(" + givenBarrier + ");");
-  close();
-  close("} else {");
-  open("");
-  write("asm volatile(\"setmaxnreg.inc.sync.aligned.u32 " + std::to_string(op.getConsumerRegisters()) + ";\");");
-  printThreadPlaces(op.getConsumer());
+  turn.clear();
+}
+
+/// One behind the other, as the producer gives them.
+void KernelPrinter::printConsumerBlocks(device::SpecializeOp op) {
+  helpers.insert("arrive_all");
   pushScope();
   turn = fresh("turn");
   open("for (int " + turn + " = 0;; " + turn + " ^= 1) {", /*hasScope=*/true);
@@ -267,13 +264,11 @@ void KernelPrinter::printBlocks(device::SpecializeOp op) {
   write("if (" + isMore + " == 0) break;");
   for (Value given : launch.given) {
     std::string name = fresh(wishFor(given, "value")), type = getValueType(given.getType()).str();
-    std::string text = ofAllLanes(given);
-    writeConstant(type, name + " = " + text);
+    writeConstant(type, name + " = " + ofAllLanes(given));
     values[given] = {name};
   }
   printBlock(op.getConsumer().front());
   write("arrive_all(" + leftBarrier + ");");
-  close();
   close();
   turn.clear();
 }

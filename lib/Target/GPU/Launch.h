@@ -87,7 +87,7 @@ struct Launch {
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;
   }
-  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of the consumers' warps, which
+  /// The first bytes of two barriers: of the producer, which has given numbers of a block, and of the consumers' threads, which
   /// have left one; and of the number that says whether there is a block.
   int64_t givenBarrier = 0, leftBarrier = 0, isMorePlace = 0;
   KernelParameters parameters;
