@@ -15,6 +15,8 @@ using namespace moa::onf;
 static constexpr int64_t kLanes = 32, kWarps = 4;
 /// Rows of a lane where all lanes have as many.
 static constexpr int64_t kMostRows = 2;
+/// What memory moves at least: a run of 16 bytes is half of it.
+static constexpr int64_t kSectorBits = 256;
 
 //===----------------------------------------------------------------------===//
 // The form
@@ -138,6 +140,7 @@ private:
   Value behind(ScalarCode &code, Value number, int64_t count) {
     return b.createOrFold<arith::AddIOp>(code.loc, number, code.index(count));
   }
+  int64_t runsOfWarp();
   void bindIndices(ScalarCode &code);
   Value holdsForRun(ScalarCode &code, Value condition);
   Value isPlain(ScalarCode &code);
@@ -164,6 +167,19 @@ private:
 };
 } // namespace
 
+/// How many runs neighbouring lanes have of a row: the two that fill a sector, if what lanes read along half as many rows
+/// still does.
+int64_t ColumnKernel::runsOfWarp() {
+  constexpr int64_t kRuns = 2;
+  Value row = body.getArgument(form.rowAxis);
+  int64_t rowsOfAccess = kLanes / kRuns * (pairs.empty() ? 1 : form.rows);
+  bool fills = llvm::all_of(body.getOps<LoadOp>(), [&](LoadOp load) {
+    int64_t bits = load.getArray().getType().getElementType().getIntOrFloatBitWidth();
+    return !isAdjacentAlong(load, row) || rowsOfAccess * bits >= kSectorBits;
+  });
+  return fills ? kRuns : 1;
+}
+
 /// block = ((i0 · n1 + i1) · … · column tiles + column tile) · row tiles + row tile. Binds a lane's first row.
 void ColumnKernel::bindIndices(ScalarCode &code) {
   Value thread = device::ThreadOp::create(b, code.named("thread"), b.getIndexType());
@@ -181,10 +197,22 @@ void ColumnKernel::bindIndices(ScalarCode &code) {
   };
   unsigned rowAxis = form.rowAxis, columnAxis = form.columnAxis();
   Value rowTile = digit(tiles(rowAxis), "row_tile"), columnTile = digit(tiles(columnAxis), "column_tile");
-  Value within = pairs.empty() ? lane : arith::MulIOp::create(b, code.loc, lane, code.index(form.rows)).getResult();
+  auto place = [&](Value high, int64_t scale, Value low) -> Value {
+    Value scaled = b.createOrFold<arith::MulIOp>(code.loc, high, code.index(scale));
+    return b.createOrFold<arith::AddIOp>(code.loc, scaled, low);
+  };
+  Value row = lane, runOfTile = warp;
+  if (int64_t runs = runsOfWarp(); runs > 1) {
+    Value count = code.index(runs);
+    row = place(arith::RemUIOp::create(b, code.loc, warp, count), kLanes / runs,
+                arith::DivUIOp::create(b, code.loc, lane, count));
+    runOfTile = place(arith::DivUIOp::create(b, code.loc, warp, count), runs,
+                      arith::RemUIOp::create(b, code.loc, lane, count));
+  }
+  Value within = pairs.empty() ? row : arith::MulIOp::create(b, code.loc, row, code.index(form.rows)).getResult();
   firstRow = arith::AddIOp::create(b, code.named(nameOf(rowAxis)),
                                    arith::MulIOp::create(b, code.loc, rowTile, code.index(form.rows * kLanes)), within);
-  Value run = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), warp);
+  Value run = arith::AddIOp::create(b, code.loc, arith::MulIOp::create(b, code.loc, columnTile, code.index(kWarps)), runOfTile);
   first = arith::MulIOp::create(b, code.named("first_" + nameOf(columnAxis).str()), run, code.index(form.width));
   code.bind(body.getArgument(rowAxis), firstRow);
   for (unsigned axis = columnAxis; axis-- > 0;)
