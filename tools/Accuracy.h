@@ -71,6 +71,15 @@ struct AccuracyOptions {
     return plans.empty() ? llvm::Error::success() : readPlans(options);
   }
 
+  /// What a number that stands alone among these words was meant for, with what separates it from a message, or nothing.
+  std::string explainNumber(const std::vector<std::string> &words) const {
+    for (const std::string &word : words)
+      for (const llvm::cl::opt<std::string> *option : {&spend, &pilot, &lowRank})
+        if (uint64_t number; option->getNumOccurrences() && option->empty() && !llvm::StringRef(word).getAsInteger(10, number))
+          return ("; the number of --" + option->ArgStr + " is joined to it: --" + option->ArgStr + "=" + word).str();
+    return "";
+  }
+
   llvm::cl::list<std::string> settings, tolerances;
   llvm::cl::opt<std::string> spend, pilot, lowRank, plans;
   llvm::cl::opt<bool> checkPlans, noToleranceCheck;

@@ -434,6 +434,8 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
     first.emitWarning("computes nothing in fewer bits: without dot products of bytes or of bf16 fewer bits are no faster on "
                       "this processor; "
                       "'--spend=4096' takes them from so many keys on all the same");
+  else if (asksForBits && !pipeline.precision.halves && options.pilotFrom >= 0)
+    first.emitWarning("looks at no few rows and keys first: a pilot is for a GPU, and code for a CPU tries its plans without one");
   if (!hasTolerance && pipeline.lowRankFrom > 0)
     first.emitWarning("no keys stand for others: ") << kNone;
 }

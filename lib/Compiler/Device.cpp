@@ -68,6 +68,22 @@ static std::string describeMovement(const DataMovementReport &movement) {
          "; one operator after the other, reads or keeps " + movement.classicalElements().str() + ".\n";
 }
 
+/// The options by which results may be less accurate than the specification says, as the tools spell them.
+static void listSpending(const CompilerOptions &options, std::vector<std::string> &given) {
+  auto number = [](int64_t value) { return "=" + std::to_string(value); };
+  if (options.spendsAnywhere)
+    given.push_back("spend" + (options.spendFrom ? number(options.spendFrom) : ""));
+  if (options.pilotFrom >= 0)
+    given.push_back("pilot" + (options.pilotFrom ? number(options.pilotFrom) : ""));
+  if (options.lowRankFrom)
+    given.push_back("low-rank" + number(options.lowRankFrom));
+  if (!options.plans.empty())
+    given.push_back((options.checksPlans ? "checked plans" : "plans") +
+                    (options.plansFile.empty() ? "" : " of " + options.plansFile));
+  if (options.decisions)
+    given.push_back("decisions");
+}
+
 std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::string> forms) {
   if (!forms || getEntryLevel() != Level::MoA)
     return forms ? std::optional(sourceText + "\n" + *forms) : std::nullopt;
@@ -86,6 +102,7 @@ std::optional<std::string> Compilation::Impl::makeNotes(std::optional<std::strin
   std::vector<std::string> given = options.settings;
   for (const std::string &tolerance : options.tolerances)
     given.push_back("within " + tolerance);
+  listSpending(options, given);
   std::string set = given.empty() ? "" : "Compiled with " + llvm::join(given, ", ") + ".\n";
   return sourceText + "\n" + set + *forms;
 }

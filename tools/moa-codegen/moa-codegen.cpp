@@ -95,7 +95,8 @@ static std::optional<std::string> checkFlags() {
   if (inputs.size() != 1)
     return inputs.empty() ? std::string("there is no specification to compile; moa-codegen "
                                         "--help says what it takes")
-                          : "takes one specification, but got " + join(inputs, ", ");
+                          : "takes one specification, but got " + join(inputs, ", ") +
+                                accuracy.explainNumber({inputs.begin(), inputs.end()});
   static const char *const targets[] = {"cpu", "cuda", "ptx", "cubin"};
   if (!is_contained(targets, target))
     return "there is no target '" + target + "'; there are cpu, cuda, ptx and cubin";

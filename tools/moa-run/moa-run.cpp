@@ -413,7 +413,7 @@ Error Run::run() {
   auto words =
       moa::splitWords({wordList.begin(), wordList.end()}, "expects NAME=VALUE");
   if (!words)
-    return words.takeError();
+    return createStringError(toString(words.takeError()) + accuracy.explainNumber({wordList.begin(), wordList.end()}));
   {
     moa::OutputFiles none;
     if (Error error = addOutputs(none, /*exist=*/false))
