@@ -63,6 +63,8 @@ def read_launches(text, kernel):
     for name, one in launches.items():
         if name not in kinds:
             kinds[name] = "scales" if (one.writes - one.decides) & used else "finding out"
+        elif kinds[name] == "sums":
+            one.writes.add(result)
     return launches, kinds
 
 

@@ -47,7 +47,7 @@ struct Options {
   int64_t pilot = kPilotWherePays;
   static constexpr int64_t kPilotWherePays = -1; ///< if `fewest` is 0
   /// Why a nest that is written for a plan would run slowly; empty where it would not. Null: not asked.
-  NestTeller tellsSlow;
+  NestTeller tellsSlow = {};
 };
 
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for

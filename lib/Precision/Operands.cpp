@@ -2,6 +2,7 @@
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <algorithm>
 
 using namespace mlir;
 
@@ -234,9 +235,7 @@ struct Adapter::RowReader {
   }
   /// With that of `across` last.
   template <typename List> List lastOf(List list) const {
-    auto moved = list[place()];
-    list.erase(list.begin() + place());
-    list.push_back(moved);
+    std::rotate(list.begin() + place(), list.begin() + place() + 1, list.end());
     return list;
   }
 };

@@ -76,6 +76,8 @@ std::string printHelpers(const Helpers &helpers);
 /// A line of C++ in pieces of at most 120 columns, broken after commas and before
 /// operators of the outermost parentheses that allow it.
 std::string wrapLine(const std::string &line, size_t indent);
+/// Adds one line of a comment; a long one is broken at blanks.
+void addComment(std::string &text, llvm::StringRef line);
 
 /// The checks and the entry points around the kernels.
 std::string printHost(const KernelSignature &signature, const Names &names,

@@ -13,8 +13,7 @@ static size_t countColumns(llvm::StringRef text) {
   return llvm::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-/// One line of the opening comment; a long one is broken at blanks.
-static void addLine(std::string &text, llvm::StringRef line) {
+void addComment(std::string &text, llvm::StringRef line) {
   constexpr size_t kColumns = 117;
   std::string indent(line.size() - line.ltrim().size(), ' ');
   std::string rest = line.str();
@@ -55,7 +54,7 @@ static std::string comment(llvm::StringRef notes) {
       continue;
     }
     if (!line.empty() || !wasBlank)
-      addLine(text, line);
+      addComment(text, line);
     wasBlank = line.empty();
     joined.clear();
   }

@@ -25,7 +25,7 @@ llvm::Expected<KernelText> KernelPrinter::print() {
     used.insert(outline.name);
   if (!startsBlocks(kernel)) {
     write("// All that this kernel writes is empty, and no block of it starts.");
-    return KernelText{launch, printSignature() + body + "}\n"};
+    return KernelText{launch, printHeading() + printSignature() + body + "}\n"};
   }
   auto begin = [&](const char *call) {
     helpers.insert(call);
@@ -48,7 +48,7 @@ llvm::Expected<KernelText> KernelPrinter::print() {
   writeArrays(scopes.back());
   if (!error.empty())
     return llvm::createStringError(error);
-  return KernelText{launch, printSignature() + body + "}\n"};
+  return KernelText{launch, printHeading() + printSignature() + body + "}\n"};
 }
 
 std::string KernelPrinter::fresh(llvm::StringRef wish) {
@@ -458,6 +458,24 @@ void KernelPrinter::printIf(scf::IfOp branch) {
   }
   close();
   dropBraces(mark);
+}
+
+/// Of several kernels of a program, what each is for: the arrays that it writes.
+std::string KernelPrinter::printHeading() {
+  if (llvm::hasSingleElement(program.getBody().getOps<device::KernelOp>()))
+    return "";
+  SmallVector<std::string> written;
+  for (BlockArgument array : program.getBody().getArguments()) {
+    auto writes = [&](Operation *user) {
+      return isa<device::StoreOp, device::StoreRunOp, device::StoreTileOp>(user) && kernel->isAncestor(user);
+    };
+    if (llvm::any_of(array.getUsers(), writes))
+      written.push_back(names.of(array.getArgNumber()));
+  }
+  std::string text;
+  addComment(text, "Launch " + std::to_string(launch.number) + " of " + program.getSymName().str() + ": " +
+                       llvm::join(written, ", ") + (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
+  return text;
 }
 
 std::string KernelPrinter::printSignature() {

@@ -201,6 +201,7 @@ private:
   void printLoadFragment(device::LoadFragmentOp op);
   void printConvertLayout(device::ConvertLayoutOp op);
 
+  std::string printHeading();
   std::string printSignature();
 
   device::KernelOp kernel;

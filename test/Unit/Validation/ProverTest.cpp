@@ -203,7 +203,7 @@ TEST_F(ProverTest, RemaindersByCasesAreLemma18) {
   prover.splitSymbols(terms.extent("N/2"));
   prover.addFact(read("N >= 2"));
   // i + M·(N − 2)·(j + (N − N/2)·(k + N·l)), the place in an array of [N, N, N − N/2, M·(N − 2)].
-  Term yes = terms.truth(true), n = terms.symbol("N"), half = terms.extent("N - N/2");
+  Term n = terms.symbol("N"), half = terms.extent("N - N/2");
   Term i = index("M*N - 2*M"), j = index("N - N/2"), k = index("N"), l = index("N");
   auto digit = [&](int64_t less) {
     Term row = terms.product(terms.symbol("M"), terms.difference(n, terms.number(less)));
