@@ -41,7 +41,8 @@ bool Adapter::addHalvesPlan(std::string &why) {
   for (const Score &score : scores) {
     for (const Operand *operand : {&score.row, &score.key})
       if (!fitsType(operand->array()))
-        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits");
+        return refuse("'" + nameOf(*operand) + "' is not of f32, and inputs of other types have no plans of 16 bits" +
+                      (isBound ? "; plans of 8 bits are for tolerances that say 'sampled'" : ""));
     if (score.outer != outer)
       return refuse("sums of products stand in several folds, and plans of 16 bits are for those of one");
   }
