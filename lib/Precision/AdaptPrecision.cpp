@@ -374,11 +374,7 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
-      bool hasBf16 = llvm::any_of(plans, [](const Plan &plan) {
-        return plan.half && plan.half.isBF16() && !plan.isSplit;
-      });
-      if (hasBytes || hasBf16)
-        reach.push_back(addReach(score, /*ofSample=*/true));
+      reach.push_back(addReach(score, /*ofSample=*/true));
       if (!hasBytes)
         continue;
       Rounded rows = rounded(score.row);

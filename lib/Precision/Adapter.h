@@ -22,6 +22,9 @@
 
 namespace moa::precision {
 
+/// The largest magnitude of an array in f16 is made at least 2^kTopOfF16 and less than twice that, by a power of 2.
+inline constexpr int kTopOfF16 = 14;
+
 /// Rows of a sample: two from each of so many equal parts of the rows.
 inline constexpr int64_t kParts = 32, kSample = 2 * kParts;
 /// Indices of the fold that a part of the sample runs over.

@@ -7,9 +7,8 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// The largest magnitude of an array in f16 is made at least 2^kTop and less than twice that, by a power of 2
-/// of at most 2^kMost in size.
-static constexpr int kTop = 14, kMost = 63;
+/// Powers of 2 that arrays in f16 are multiplied with are at most 2^kMost in size.
+static constexpr int kMost = 63;
 /// Weights of at most 1 that are split are multiplied with it: of what is above 2^-25 both floats have all bits,
 /// and a lowering may be late with a maximum by a factor of 2^3.
 static constexpr double kSplitScale = 0x1p12;
@@ -105,10 +104,10 @@ static std::pair<Value, Value> powerOf(Code &code, Value largest) {
     inverse = times(inverse, -exponent);
   };
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
-    step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTop + 1 - e), e);
+    step(arith::CmpFPredicate::OLT, std::ldexp(1.0, kTopOfF16 + 1 - e), e);
   for (int e = (kMost + 1) / 2; e > 0; e /= 2)
-    step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTop + e), -e);
-  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTop + 1)));
+    step(arith::CmpFPredicate::OGE, std::ldexp(1.0, kTopOfF16 + e), -e);
+  Value fits = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, code.real(std::ldexp(1.0, kTopOfF16 + 1)));
   auto orNaN = [&](Value value) { return code.make<arith::SelectOp>(fits, value, code.real(NAN)); };
   return std::pair(Value(orNaN(power)), Value(orNaN(inverse)));
 }
@@ -309,6 +308,7 @@ void Adapter::halveScore(Copy &copy, unsigned number, const Plan &plan, ValueRan
     } else {
       Value product = behind.make<arith::MulFOp>(sum, unit);
       sum.replaceAllUsesExcept(product, product.getDefiningOp());
+      copy.map.map(score.fold.getResult(0), product); // a weight may be the sum itself
     }
   }
   auto rows = replace(score.row.load, row, isSample), keys = replace(score.key.load, key, false);

@@ -1,5 +1,6 @@
 //===- Operands.cpp - operands in fewer bits ------------------------------===//
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Jumps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <algorithm>
@@ -461,15 +462,15 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// largest, and where scores are so large, these rows are few. So are rows with elements beyond what the scale holds, and
 /// those that see keys with such elements.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
-  // Of f16 scores are off by little wherever rows are.
-  Type halfType = plans[plan - 1].half;
-  if (halfType && (!halfType.isBF16() || plans[plan - 1].isSplit))
-    return Value();
+  bool isHalf = bool(plans[plan - 1].half);
+  auto isAbsolute = [](const Score &score) { return isTakenAbsolutely(score.fold.getResult(0), score.outer); };
+  if (isHalf && llvm::none_of(scores, isAbsolute))
+    return Value(); // floats of 16 bits are off by little relative to what they are
   // Trials have it for 8 bits. Rows with as much of a relative error as their scores have absolutely, all of those missed, are within the
   // tolerance.
   double much = kMuch;
   for (const Result &result : results)
-    if (halfType)
+    if (isHalf)
       much = std::min(much, result.allowed.epsilon / std::sqrt(kMissed));
   ScoreErrors errors = measureScores(code, head, plan, present);
   return either(code, errors.beyond, isOffBy(code, errors, much));
@@ -484,6 +485,13 @@ Value Adapter::isOffBy(Code &code, const ScoreErrors &errors, double much) {
   for (Value square : errors.squares)
     any = either(code, any, code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, square, code.real(much * much * 12)));
   return any;
+}
+
+/// By how much a number of the size 1 is off at most in a plan of 16 bits, or of sums of two floats of 16 bits.
+static double unitRoundoff(const Plan &plan) {
+  if (plan.isSplit)
+    return plan.half.isF16() ? 0x1p-21 : 0x1p-15;
+  return plan.half.isF16() ? 0x1p-11 : 0x1p-8;
 }
 
 /// Of each score, 12 times the square of the largest standard deviation of its errors, from the keys' steps; and
@@ -533,8 +541,12 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
       llvm::append_range(most, fold("m", *SymExpr::parse(score.outer.getExtent()), {addSteps}));
     }
     Value square = most[0];
-    // Half a step of a key's largest element in bf16, or more: as its others have smaller ones, that of most.
-    Value step = halfType ? code.make<arith::MulFOp>(most[1], code.real(0x1p-8)) : most[1];
+    // Half a step of a key's largest element in 16 bits, or more: as its others have smaller ones, that of most. Of f16 what
+    // was read is a power of 2, of which
+    // elements are less than 2^(kTopOfF16 + 1) times.
+    Value step = most[1];
+    if (halfType)
+      step = code.make<arith::MulFOp>(step, code.real(unitRoundoff(plans[plan - 1]) * (keys.largest ? std::ldexp(1.0, kTopOfF16 + 1) : 1)));
     for (Value beyond : llvm::drop_begin(most, 2)) {
       Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, beyond, code.real(0));
       errors.beyond = either(code, errors.beyond, is);

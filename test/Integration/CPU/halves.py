@@ -28,6 +28,15 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
   O = (S * S) +.* V
 }
 """
+# A score that is a weight itself, beside a share.
+RAW = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s
+{
+  S = (Q +.* transpose(K)) * scale
+  O = (S + softmax(S)) +.* V
+}
+"""
 # Rows that are the keys, which 8 bits do not take.
 ONE = """
 kernel k[H, N; D = 16](Q : f32[H, N, D], V : f32[H, N, D], scale : f32) -> O : f32[H, N, D] within %s
@@ -117,6 +126,27 @@ class Halves(plans.PlansTest):
         self.assertGreater(np.abs(SCALE * q @ k.transpose(0, 2, 1)).max() ** 2, 65504)
         run = self.run_kernel(LINEAR, {"Q": q, "K": k, "V": v})
         self.check(run, exact, [2, 2])
+
+    def test_large_scores(self):
+        """Where another key weighs as much as the largest, in few rows, errors of scores matter absolutely: no sample shows it."""
+        q, k, v = heads(["normal", "normal"])
+        q[1] *= 100
+        run = self.run_kernel(PLAIN, {"Q": q, "K": k, "V": v})
+        found = errors(run["O"], attention(q, k, v))
+        print(list(run["O_plan"]), found, run["O_estimate"])
+        self.assertEqual(list(run["O_plan"]), [2, 3])
+        self.assertTrue(np.isposinf(run["O_estimate"][1][:2]).all())
+        self.assertTrue((found <= [LIMIT, 1e-4]).all(), found)
+
+    def test_scores_as_weights(self):
+        """Powers of 2 are taken out of a score that is a weight itself, whatever the plan."""
+        q, k, v = heads(["normal", "normal", "normal", "normal"])
+        exact = attention(q, k, v, weights=lambda s: s + softmax(s))
+        table = self.write_table("each.json", {"k.O": [0, 1, 2, 3]})
+        kernel = self.make_kernel(RAW % "5e-2 relative sampled", "--plans", table)
+        found = errors(kernel.run({"Q": q, "K": k, "V": v, "scale": SCALE}, {"O": q.shape})["O"], exact)
+        print(found)
+        self.assertTrue((found <= [1e-5, 5e-2, 1e-2, 1e-4]).all(), found)
 
     def test_one_array(self):
         q, _, v = heads(["normal", "normal"])
