@@ -18,6 +18,7 @@
 #include "lib/Pipelines/Tolerances.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Schedule/Passes.h"
+#include "lib/Support/ToleranceLimit.h"
 #include "lib/Target/CPU/Codegen.h"
 #include "lib/Target/CPU/Features.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -440,6 +441,23 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
     first.emitWarning("no keys stand for others: ") << kNone;
 }
 
+void Compilation::Impl::warnOfTightTolerances(ModuleOp exact) {
+  if (std::exchange(hasWarnedOfTightTolerances, true))
+    return;
+  for (auto kernel : exact.getOps<onf::KernelOp>())
+    for (unsigned k = 0; k < kernel.getNumOutputs(); ++k) {
+      unsigned number = kernel.getNumInputs() + k;
+      auto type = dyn_cast<FloatType>(cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType());
+      WithinAttr within = getWithin(kernel, k);
+      if (!type || !within)
+        continue;
+      std::string element;
+      llvm::raw_string_ostream(element) << type;
+      if (auto why = whyHardlyKept(within.getTolerance(), type.getFPMantissaWidth(), element))
+        kernel.emitWarning("'") << kernel.getArrayName(number) << "' " << *why;
+    }
+}
+
 ModuleOp Compilation::Impl::getAdapted() {
   if (adapted)
     return *adapted;
@@ -449,6 +467,7 @@ ModuleOp Compilation::Impl::getAdapted() {
   bool spends = pipeline.spends || pipeline.lowRankFrom > 0;
   if (!exact)
     return exact;
+  warnOfTightTolerances(exact);
   bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
   warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
   if (!spends || !isAny)

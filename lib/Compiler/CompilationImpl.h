@@ -140,9 +140,11 @@ private:
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
+  /// Says once of which results the type alone loses more than sampled relative tolerances allow.
+  void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
-  bool hasWarnedOfNothingSpent = false;
+  bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();
   /// The same with what entry points on a CPU tell of tolerances, or null.

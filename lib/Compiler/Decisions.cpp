@@ -31,6 +31,9 @@ bool Compilation::Impl::readPlans() {
   const llvm::json::Object *lists = whole ? whole->getObject("plans") : nullptr;
   if (!lists)
     return refuse("expects an object with \"plans\", as moa-run --calibrate writes it");
+  for (const auto &[key, member] : *whole)
+    if (llvm::StringRef(key) != "plans" && llvm::StringRef(key) != "meaning")
+      return refuse("there is no member '" + llvm::StringRef(key) + "'; there are \"plans\" and \"meaning\"");
   for (const auto &[key, list] : *lists) {
     const llvm::json::Array *entries = list.getAsArray();
     SmallVector<std::string> numbers;
@@ -45,11 +48,18 @@ bool Compilation::Impl::readPlans() {
     largestPlans[llvm::StringRef(key).str()] = largest;
     planTable += (planTable.empty() ? "" : ";") + llvm::StringRef(key).str() + "=" + llvm::join(numbers, ",");
   }
-  if (const llvm::json::Object *meaning = whole->getObject("meaning"))
-    for (const auto &[key, list] : *meaning)
-      if (const llvm::json::Array *texts = list.getAsArray())
-        for (const llvm::json::Value &text : *texts)
-          planTexts[llvm::StringRef(key).str()].push_back(text.getAsString().value_or("").str());
+  const llvm::json::Object *meaning = whole->getObject("meaning");
+  bool areTexts = meaning || !whole->get("meaning");
+  for (const auto &[key, list] : meaning ? *meaning : llvm::json::Object()) {
+    const llvm::json::Array *texts = list.getAsArray();
+    areTexts &= texts != nullptr;
+    for (const llvm::json::Value &text : texts ? *texts : llvm::json::Array()) {
+      areTexts &= text.getAsString().has_value();
+      planTexts[llvm::StringRef(key).str()].push_back(text.getAsString().value_or("").str());
+    }
+  }
+  if (!areTexts)
+    return refuse("\"meaning\" expects a list of texts for each result, as moa-run --calibrate writes it");
   return true;
 }
 
@@ -123,6 +133,13 @@ bool Compilation::Impl::addDecisions() {
   ModuleOp module = getAdapted();
   if (!module)
     return false;
+  auto kernels = module.getOps<onf::KernelOp>();
+  if (llvm::none_of(kernels, [](onf::KernelOp kernel) { return kernel->hasAttr(kDecisionsAttr); })) {
+    bool isAny = llvm::any_of(kernels, [](onf::KernelOp kernel) { return bool(kernel.getWithin()); });
+    (*kernels.begin()).emitWarning("decides nothing, so that there are no decisions to give: ")
+        << (isAny ? "no plan spends what results may be off by, as --remarks says"
+                  : "no result may have an error; say which with 'within'");
+  }
   for (unsigned k = 0; k < infos.size(); ++k) {
     Operation *kernel = kernelAt(module, k);
     auto told = kernel->getAttrOfType<ArrayAttr>(kDecisionsAttr);

@@ -278,9 +278,10 @@ std::string Adapter::describe(unsigned number) {
     if (anyCarriers.empty())
       return text;
     text += "; weights and ";
+    llvm::SetVector<StringRef> names;
     for (const Carrier &carrier : anyCarriers)
-      text += kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()).str() + " ";
-    return text + "of sums " + how + textOf(plan.sumHalf);
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+    return text + llvm::join(names, " ") + " of sums " + how + textOf(plan.sumHalf);
   }
   std::string text = "sums of products of " + llvm::join(sums, ", ") + " in 8-bit integers with a scale " +
                      (isCommon ? "for all rows" : "per row");

@@ -55,6 +55,10 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
     for (int64_t e = 0; e < output.getNumElements(); ++e)
       ++counts[int64_t(output.get(e))];
     os << "plans    " << output.getInfo().decisionOf << ":";
+    if (counts.empty()) {
+      os << " nothing to decide, as [" << join(output.getInfo().extents, ", ") << "] has no indices\n";
+      continue;
+    }
     const char *before = " ";
     for (auto [plan, count] : counts)
       os << std::exchange(before, ", ") << planText(plan) << " at " << count;
