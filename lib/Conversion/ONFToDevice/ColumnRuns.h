@@ -3,7 +3,8 @@
 // A nest without folds that stores along its last axis, the columns, what it reads along
 // another one, the rows, as a transposition does. The lanes of a warp are neighbouring rows,
 // so that what they read is adjacent, and each has a run of columns, which it writes by
-// accesses of 16 bytes. What selections ask of the column alone is asked once per run.
+// accesses of 16 bytes; two lanes have the runs of one row that fill a sector, where what is read
+// along half as many rows does. What selections ask of the column alone is asked once per run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTODEVICE_COLUMNRUNS_H
