@@ -1,6 +1,6 @@
 """What each launch of a call that may spend accuracy adds to its time, and what finding out where it may takes of the whole:
 
-    moa-codegen benchmarks/gpu/precision.moa --target=cuda --spend -o DIRECTORY/precision.cu
+    moa-codegen benchmarks/gpu/precision.moa --target=cuda --spend=256 --pilot -o DIRECTORY/precision.cu
     nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/precision.cu -o DIRECTORY/precision.so -lcuda
     python3 benchmarks/gpu/launches.py DIRECTORY/precision.so [--kernel within_6] [--shape 2,16,8192,128] [--families normal,sinks]
 
@@ -77,8 +77,9 @@ def measure(call, calls):
         for _ in range(calls):
             call()
         torch.cuda.synchronize()
-    events = sorted((event.time_range.start, event.time_range.end, re.search(r"(\w+)\(", event.name).group(1))
-                    for event in record.events() if event.device_type == torch.autograd.DeviceType.CUDA and "(" in event.name)
+    found = ((event, re.search(r"(\w+)\(", event.name)) for event in record.events()
+             if event.device_type == torch.autograd.DeviceType.CUDA)
+    events = sorted((event.time_range.start, event.time_range.end, name.group(1)) for event, name in found if name)
     count = len(events) // calls
     names = [event[2] for event in events[:count]]
     added = [[] for _ in names]

@@ -1,6 +1,7 @@
 //===- AdaptPrecision.cpp - fewer bits where an error is allowed ----------===//
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Exponents.h"
 #include "lib/Precision/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -229,6 +230,14 @@ bool Adapter::findPlans(std::string &why) {
     why = describeJump(*jump);
     return false;
   }
+  // A sample does not have the few rows in which errors of an exponent matter most; how large it may be is asked instead.
+  for (const Score &score : scores)
+    if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
+      why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) + " reach an exponential through '" +
+            unknown->getName().getStringRef().str() + "', by a factor that the row alone does not tell, and a sample says nothing of the "
+            "few rows that are off by most then; factors and divisors of the row, sums with what is no score and extremes are known";
+      return false;
+    }
   findHead();
   return true;
 }
@@ -375,7 +384,10 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
-      reach.push_back(addReach(score, /*ofSample=*/true));
+      if (hasBytes || !findExponents(score, nest).ways.empty())
+        reach.push_back(addReach(score, /*ofSample=*/true));
+      else
+        reach.push_back(Value());
       if (!hasBytes)
         continue;
       Rounded rows = rounded(score.row);

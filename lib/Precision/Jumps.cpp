@@ -290,21 +290,4 @@ std::string describeJump(const Jump &jump) {
          ", of which a sample of rows says little: leave " + name + " without a tolerance";
 }
 
-bool isTakenAbsolutely(Value value, onf::FoldOp outer) {
-  SetVector<Value> reached;
-  reached.insert(value);
-  for (size_t next = 0; next < reached.size(); ++next)
-    for (Operation *user : reached[next].getUsers()) {
-      if (!outer->isProperAncestor(user))
-        continue;
-      bool isOfRatios = isa<arith::ArithDialect, onf::ONFDialect>(user->getDialect()) ||
-                        isa<math::AbsFOp, math::SqrtOp, math::RsqrtOp, math::FmaOp>(user);
-      if (!isOfRatios)
-        return true;
-      SmallVector<Value> made = getMade(user);
-      reached.insert(made.begin(), made.end());
-    }
-  return false;
-}
-
 } // namespace moa::precision

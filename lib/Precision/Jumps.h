@@ -24,10 +24,6 @@ std::optional<Jump> findJump(llvm::ArrayRef<mlir::Value> values);
 /// What it is and where, and what to do.
 std::string describeJump(const Jump &jump);
 
-/// Whether something in a fold that follows from this value of it is no sum, product, quotient, root or choice, but say an
-/// exponential: what matters of an error is its size then, else its size relative to the value.
-bool isTakenAbsolutely(mlir::Value value, onf::FoldOp outer);
-
 } // namespace moa::precision
 
 #endif // MOA_PRECISION_JUMPS_H

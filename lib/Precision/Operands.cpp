@@ -1,6 +1,6 @@
 //===- Operands.cpp - operands in fewer bits ------------------------------===//
 #include "lib/Precision/Adapter.h"
-#include "lib/Precision/Jumps.h"
+#include "lib/Precision/Exponents.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <algorithm>
@@ -435,7 +435,7 @@ void Adapter::takeScales(const Adapter &whole) {
 /// The share of rows that the picks of all parts miss in one of 20 heads.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / kParts);
 
-/// |factor · row|² of the rows of the sample, or of all rows of the nest. It is read where the row stands, so that it need not wait for
+/// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on the way to an exponential. It is read where the row stands, so that it need not wait for
 /// copies of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
   Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
@@ -449,11 +449,21 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    if (score.factor) {
-      Value factor = copyOf(code, score.factor, map);
-      square = code.make<arith::MulFOp>(square, code.make<arith::MulFOp>(factor, factor));
+    // The largest of all ways on which its errors become those of an exponent.
+    Value largest;
+    for (const Exponent &way : findExponents(score, nest).ways) {
+      Value x = square;
+      auto times = [&](Value by, bool isDivisor) {
+        Value copy = copyOf(code, by, map), twice = code.make<arith::MulFOp>(copy, copy);
+        x = isDivisor ? Value(code.make<arith::DivFOp>(x, twice)) : Value(code.make<arith::MulFOp>(x, twice));
+      };
+      for (Value factor : way.factors)
+        times(factor, false);
+      for (Value divisor : way.divisors)
+        times(divisor, true);
+      largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
     }
-    code.store(square, array, indices);
+    code.store(largest ? largest : square, array, indices);
   });
   return array;
 }
@@ -463,8 +473,8 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// those that see keys with such elements.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
   bool isHalf = bool(plans[plan - 1].half);
-  auto isAbsolute = [](const Score &score) { return isTakenAbsolutely(score.fold.getResult(0), score.outer); };
-  if (isHalf && llvm::none_of(scores, isAbsolute))
+  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
+  if (isHalf && llvm::none_of(scores, isExponent))
     return Value(); // floats of 16 bits are off by little relative to what they are
   // Trials have it for 8 bits. Rows with as much of a relative error as their scores have absolutely, all of those missed, are within the
   // tolerance.

@@ -473,8 +473,7 @@ std::string KernelPrinter::printHeading() {
       written.push_back(names.of(array.getArgNumber()));
   }
   std::string text;
-  addComment(text, "Launch " + std::to_string(launch.number) + " of " + program.getSymName().str() + ": " +
-                       llvm::join(written, ", ") + (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
+  addComment(text, launch.name + ", launch " + std::to_string(launch.number) + ": " + llvm::join(written, ", ") + (launch.isBeside ? "; beside the launch in front of it" : "") + ".");
   return text;
 }
 

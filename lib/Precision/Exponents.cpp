@@ -1,0 +1,146 @@
+//===- Exponents.cpp - by what factors scores are exponents ---------------===//
+#include "lib/Precision/Exponents.h"
+#include "lib/Conversion/ONFToVector/Dependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
+#include <set>
+
+using namespace mlir;
+
+namespace moa::precision {
+
+namespace {
+/// Follows a score forwards, value by value, with the factors on the way.
+class Follower {
+public:
+  explicit Follower(onf::ForOp nest) : nest(nest) {}
+
+  Exponents run(Value start) {
+    findReached(start);
+    follow(start, {});
+    while (!open.empty()) {
+      auto [value, way] = open.pop_back_val();
+      for (OpOperand &use : value.getUses())
+        if (nest->isProperAncestor(use.getOwner()))
+          step(use, way);
+    }
+    // A sum with something else has a size of its own, which an exponential asks for itself.
+    if (result.ways.empty() && !result.unknown)
+      result.ways = sums;
+    return std::move(result);
+  }
+
+private:
+  struct Way : Exponent {
+    Operation *unknown = nullptr;
+    std::vector<void *> key(Value value) const {
+      std::vector<void *> key{value.getAsOpaquePointer(), unknown};
+      for (ArrayRef<Value> list : {ArrayRef(factors), ArrayRef(divisors)}) {
+        for (Value x : list)
+          key.push_back(x.getAsOpaquePointer());
+        key.push_back(nullptr);
+      }
+      return key;
+    }
+  };
+
+  /// What a use of a value makes: its results, a state, or what stands around a terminator.
+  static SmallVector<Value> madeBy(OpOperand &use) {
+    Operation *user = use.getOwner(), *around = user->getParentOp();
+    SmallVector<Value> made(user->getResults());
+    if (isa<onf::YieldOp, onf::GuardOp>(user))
+      llvm::append_range(made, around->getResults());
+    if (auto fold = dyn_cast<onf::FoldOp>(around); fold && user->hasTrait<OpTrait::IsTerminator>())
+      made.assign({fold->getResult(use.getOperandNumber())});
+    return made;
+  }
+
+  void findReached(Value start) {
+    reached.insert(start);
+    for (size_t next = 0; next < reached.size(); ++next)
+      for (OpOperand &use : reached[next].getUses())
+        if (nest->isProperAncestor(use.getOwner())) {
+          SmallVector<Value> made = madeBy(use);
+          reached.insert(made.begin(), made.end());
+        }
+  }
+
+  void follow(Value value, const Way &way) {
+    constexpr size_t kMostWays = 256;
+    if (seen.size() < kMostWays && seen.insert(way.key(value)).second)
+      open.push_back({value, way});
+    else if (seen.size() >= kMostWays)
+      result.unknown = nest; // too many ways to tell
+  }
+
+  /// Whether a value is one number of a row, the same for all keys, that is computed without a fold.
+  bool isOfRow(Value value) {
+    auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
+    return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && hasNoFold(value);
+  }
+  static bool hasNoFold(Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || (op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), hasNoFold));
+  }
+
+  void end(const Way &way) {
+    if (way.unknown)
+      result.unknown = way.unknown;
+    else
+      result.ways.push_back(way);
+  }
+
+  void step(OpOperand &use, const Way &way) {
+    Operation *user = use.getOwner();
+    // Comparisons jump or do nothing, and a state that has a score as its reference takes its changes out.
+    if (isa<arith::CmpFOp, onf::AccOp>(user))
+      return;
+    Way next = way;
+    auto lose = [&] { next.unknown = user; };
+    if (isa<arith::MulFOp, arith::DivFOp>(user)) {
+      bool isQuotient = isa<arith::DivFOp>(user);
+      Value other = user->getOperand(1 - use.getOperandNumber());
+      if ((isQuotient && use.getOperandNumber() == 1) || !isOfRow(other))
+        lose();
+      else
+        (isQuotient ? next.divisors : next.factors).push_back(other);
+    } else if (isa<arith::AddFOp, arith::SubFOp>(user)) {
+      if (!reached.contains(user->getOperand(1 - use.getOperandNumber())) && !way.unknown)
+        sums.push_back(way);
+    } else if (isa<math::ExpOp, math::Exp2Op>(user)) {
+      return end(way);
+    } else if (isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::AtanOp>(user)) {
+      end(way); // a slope of at most 1.13
+    } else if (isa<math::LogOp, math::Log2Op, math::Log1pOp, math::SqrtOp, math::RsqrtOp>(user)) {
+      lose();
+    } else if (isa_and_nonnull<math::MathDialect>(user->getDialect()) && !isa<math::AbsFOp>(user)) {
+      lose();
+      end(next);
+      return;
+    } else if (auto acc = dyn_cast<onf::AccOp>(user->getParentOp()); acc && isa<onf::YieldOp>(user)) {
+      // A state: an extreme is one of what it takes in; a sum or a product is not.
+      if (acc.getMonoid() != Monoid::max && acc.getMonoid() != Monoid::min)
+        next.unknown = acc;
+      if (acc.getMonoid() == Monoid::user)
+        end(next);
+    }
+    for (Value made : madeBy(use))
+      follow(made, next);
+  }
+
+  onf::ForOp nest;
+  rows::Dependence deps;
+  llvm::SetVector<Value> reached;
+  SmallVector<std::pair<Value, Way>> open;
+  std::set<std::vector<void *>> seen;
+  SmallVector<Exponent> sums;
+  Exponents result;
+};
+} // namespace
+
+Exponents findExponents(const Score &score, onf::ForOp nest) {
+  return Follower(nest).run(score.fold.getResult(0));
+}
+
+} // namespace moa::precision

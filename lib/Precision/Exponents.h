@@ -1,0 +1,35 @@
+//===- Exponents.h - by what factors scores are exponents -------*- C++ -*-===//
+//
+// What an error of a score does depends on what is made of the score: products, quotients and roots are off by as much
+// relatively as it is, an exponential by as much relatively as its exponent is absolutely, and an exponent is the score
+// times what stands on the way to it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef MOA_PRECISION_EXPONENTS_H
+#define MOA_PRECISION_EXPONENTS_H
+
+#include "lib/Precision/Candidates.h"
+
+namespace moa::precision {
+
+/// A way from a score to where its errors matter absolutely: an exponential, a function that saturates, a sum with
+/// something else. An error there is at most that of the score times the factors, divided by the divisors, which the row
+/// alone decides.
+struct Exponent {
+  llvm::SmallVector<mlir::Value, 2> factors, divisors;
+};
+
+/// All of them of a score, the exponentials if there are any.
+struct Exponents {
+  llvm::SmallVector<Exponent> ways;
+  /// What makes a factor on a way one that the row alone does not decide: a product with what depends on the key or on the
+  /// score, a sum over keys, a function of unknown slope. Null: nothing does.
+  mlir::Operation *unknown = nullptr;
+};
+
+/// Of the sum of products itself, to all that its nest makes of it.
+Exponents findExponents(const Score &score, onf::ForOp nest);
+
+} // namespace moa::precision
+
+#endif // MOA_PRECISION_EXPONENTS_H
