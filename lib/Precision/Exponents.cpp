@@ -1,6 +1,7 @@
 //===- Exponents.cpp - by what factors scores are exponents ---------------===//
 #include "lib/Precision/Exponents.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
+#include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
@@ -141,6 +142,26 @@ private:
 
 Exponents findExponents(const Score &score, onf::ForOp nest) {
   return Follower(nest).run(score.fold.getResult(0));
+}
+
+Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map) {
+  Exponents exponents = findExponents(score, nest);
+  if (exponents.ways.empty() && score.factor)
+    exponents.ways.push_back({{score.factor}, {}});
+  Value largest;
+  for (const Exponent &way : exponents.ways) {
+    Value x = square;
+    auto squareOf = [&](Value by) {
+      Value copy = copyOf(code, by, map);
+      return code.make<arith::MulFOp>(copy, copy);
+    };
+    for (Value factor : way.factors)
+      x = code.make<arith::MulFOp>(x, squareOf(factor));
+    for (Value divisor : way.divisors)
+      x = code.make<arith::DivFOp>(x, squareOf(divisor));
+    largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
+  }
+  return largest ? largest : square;
 }
 
 } // namespace moa::precision

@@ -9,6 +9,7 @@
 #define MOA_PRECISION_EXPONENTS_H
 
 #include "lib/Precision/Candidates.h"
+#include "lib/Precision/KernelEditor.h"
 
 namespace moa::precision {
 
@@ -29,6 +30,10 @@ struct Exponents {
 
 /// Of the sum of products itself, to all that its nest makes of it.
 Exponents findExponents(const Score &score, onf::ForOp nest);
+
+/// The square of what errors of the score are multiplied with, at most, on the ways that are known, times `square`; on none
+/// by the factor that the score has. `map` has the indices of the nest.
+mlir::Value timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest, mlir::IRMapping &map);
 
 } // namespace moa::precision
 

@@ -1,5 +1,6 @@
 //===- LowRank.cpp - few keys for many ------------------------------------===//
 #include "lib/Precision/LowRank.h"
+#include "lib/Precision/Exponents.h"
 #include "lib/Precision/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -216,7 +217,7 @@ Value KeyClasses::numFirst(Code &code, ValueRange head) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// |factor · row|² of some rows.
+/// |factors · row|² of some rows, factors being those on the way to an exponential.
 Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Choice &where,
                                 llvm::function_ref<Value(Code &, Value)> rowOf) {
   Value array = addArray(name, {extent}, Builder(kernel.getContext()).getF32Type());
@@ -227,11 +228,7 @@ Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Cho
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    if (score().factor) {
-      Value factor = copyOf(code, score().factor, map);
-      square = code.make<arith::MulFOp>(square, code.make<arith::MulFOp>(factor, factor));
-    }
-    code.store(square, array, indices);
+    code.store(timesFactors(code, square, score(), nest, map), array, indices);
   });
   return array;
 }

@@ -449,21 +449,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    // The largest of all ways on which its errors become those of an exponent.
-    Value largest;
-    for (const Exponent &way : findExponents(score, nest).ways) {
-      Value x = square;
-      auto times = [&](Value by, bool isDivisor) {
-        Value copy = copyOf(code, by, map), twice = code.make<arith::MulFOp>(copy, copy);
-        x = isDivisor ? Value(code.make<arith::DivFOp>(x, twice)) : Value(code.make<arith::MulFOp>(x, twice));
-      };
-      for (Value factor : way.factors)
-        times(factor, false);
-      for (Value divisor : way.divisors)
-        times(divisor, true);
-      largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
-    }
-    code.store(largest ? largest : square, array, indices);
+    code.store(timesFactors(code, square, score, nest, map), array, indices);
   });
   return array;
 }
