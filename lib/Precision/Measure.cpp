@@ -60,6 +60,33 @@ static void collectSummed(Value value, ArrayRef<Carrier> carriers, llvm::SmallPt
     collectSummed(operand, carriers, arrays);
 }
 
+/// Whether a value is at least 0, or a sum Σ w·v with w ≥ 0, or one of these times a number that is.
+static bool isOfWeights(Value value, ArrayRef<Carrier> carriers) {
+  if (const Carrier *carrier = findSum(value, carriers))
+    return carrier->isNormalised;
+  Operation *op = value.getDefiningOp();
+  auto are = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value x) { return isOfWeights(x, carriers); });
+  };
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
+    auto number = dyn_cast<FloatAttr>(constant.getValue());
+    return number && !number.getValue().isNegative();
+  }
+  if (isa_and_nonnull<math::ExpOp, math::Exp2Op>(op))
+    return true;
+  // Not a product of two sums, of which one may have either sign.
+  if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op))
+    return are(op->getOperands()) && !(readsSums(op->getOperand(0), carriers) && readsSums(op->getOperand(1), carriers));
+  if (isa_and_nonnull<arith::AddFOp, arith::ExtFOp, arith::TruncFOp>(op))
+    return are(op->getOperands());
+  if (auto select = dyn_cast_or_null<arith::SelectOp>(op))
+    return are({select.getTrueValue(), select.getFalseValue()});
+  auto fold = dyn_cast_or_null<onf::FoldOp>(op);
+  auto acc = fold ? fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()).getDefiningOp<onf::AccOp>()
+                  : onf::AccOp();
+  return acc && acc.getMonoid() == Monoid::add && acc.getExtents().empty() && isOfWeights(getTerm(acc), carriers);
+}
+
 /// Whether two values follow from sums over elements of one array: Σ p·v − Σ q·v may be Σ (p − q)·v, whose measure is
 /// Σ |p − q|·|v| and may be far less than the sum of both, and no fold has both weights at once.
 static bool haveOneArray(Value x, Value y, ArrayRef<Carrier> carriers) {
@@ -77,7 +104,8 @@ static bool hasMeasure(Value value, ArrayRef<Carrier> carriers) {
   auto all = [&](ValueRange values) {
     return llvm::all_of(values, [&](Value x) { return hasMeasure(x, carriers); });
   };
-  if (isa<arith::AddFOp, arith::SubFOp>(op) && haveOneArray(op->getOperand(0), op->getOperand(1), carriers))
+  bool isSum = isa<arith::AddFOp>(op) && isOfWeights(value, carriers); // Σ p·|v| + Σ q·|v| = Σ |p + q|·|v|
+  if (isa<arith::AddFOp, arith::SubFOp>(op) && !isSum && haveOneArray(op->getOperand(0), op->getOperand(1), carriers))
     return false;
   if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(op))
     return all(op->getOperands());

@@ -35,6 +35,15 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
   O = (P +.* V) * 0.5 - (P +.* W)
 }
 """
+# Sums over one array whose weights are not negative: their measures add up.
+MIXED = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
+    -> O : f32[H, N, D] within %s
+{
+  S = (Q +.* transpose(K)) * scale
+  O = (softmax(S) * 0.5 + softmax(S * 2.0)) +.* V
+}
+"""
 
 
 def components(found, exact, size):
@@ -113,6 +122,14 @@ class Components(plans.PlansTest):
         (left, of_left), (right, of_right) = (plans.attention(q, k, x, SCALE) for x in (v, w))
         self.check(["normal", "diffuse"], run, left / 2 - right, of_left / 2 + of_right, 3e-2)
         self.assertEqual(list(run["O_plan"]), [1, 1])
+
+    def test_mixed(self):
+        """Weights that are sums of shares are measured by these."""
+        arrays = plans.heads(["normal", "diffuse"], 600, 600)
+        run = self.run_kernel(MIXED % "3e-2 sampled", arrays)
+        (one, of_one), (two, of_two) = (plans.attention(*arrays, scale) for scale in (SCALE, 2 * SCALE))
+        self.check(["normal", "diffuse"], run, one / 2 + two, of_one / 2 + of_two, 3e-2)
+        self.assertTrue((run["O_plan"] > 0).all(), run["O_plan"])
 
     @unittest.skipIf(mt.TARGET == "device", "takes long there, and its sums are not cut off")
     def test_long_sums(self):
