@@ -126,7 +126,9 @@ class Components(plans.PlansTest):
     def test_mixed(self):
         """Weights that are sums of shares are measured by these."""
         arrays = plans.heads(["normal", "diffuse"], 600, 600)
-        run = self.run_kernel(MIXED % "3e-2 sampled", arrays)
+        kernel = self.make_kernel(MIXED % "3e-2 sampled", "--decisions", "--plans", self.table, "--check-plans")
+        run = kernel.run({**dict(zip("QKV", arrays)), "scale": SCALE},
+                         {"O": arrays[0].shape, "O_plan": (2,), "O_estimate": (2, 2)})
         (one, of_one), (two, of_two) = (plans.attention(*arrays, scale) for scale in (SCALE, 2 * SCALE))
         self.check(["normal", "diffuse"], run, one / 2 + two, of_one / 2 + of_two, 3e-2)
         self.assertTrue((run["O_plan"] > 0).all(), run["O_plan"])
