@@ -2,12 +2,12 @@
 
     moa-codegen benchmarks/gpu/precision.moa --target=cuda --spend -o DIRECTORY/precision.cu
     nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/precision.cu -o DIRECTORY/precision.so -lcuda
-    python3 benchmarks/gpu/precision.py DIRECTORY/precision.so [--families normal,peaked] [--kernels]
+    python3 benchmarks/gpu/precision.py DIRECTORY/precision.so [--families normal,peaked]
 
 on families of benchmarks/accuracy. Analysis and rounding are part of the times. Printed are medians of interleaved launches, the speed of the
 exact kernel being 1, of how many heads results differ from its (those that took fewer bits), and the largest
 relative L2 error of a head, on 128 rows against float64; of components_3, whose tolerance is component-wise, the largest error of
-an element relative to |P|·|V|. With --kernels, the time of each kernel of a launch.
+an element relative to |P|·|V|. What each launch adds is printed by launches.py.
 """
 import argparse
 import ctypes
@@ -34,7 +34,6 @@ def main():
     parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the usual ones")
     parser.add_argument("--shape", action="append", help="B,H,N,D in place of these; may be given again")
     parser.add_argument("--only", default=",".join(KERNELS), help="kernels, exact among them")
-    parser.add_argument("--kernels", action="store_true")
     options = parser.parse_args()
     shapes = [tuple(map(int, shape.split(","))) for shape in options.shape or ()] or SHAPES[:options.shapes]
     kernels = options.only.split(",")
@@ -61,14 +60,6 @@ def main():
                 other = int((found != outputs["exact"].flatten(0, 1)).flatten(1).any(1).sum())
                 print(f"({b}, {h}, {n}, {d}) {family:16s} {name:12s} {statistics.median(times[name]):.3f} ms, "
                       f"{ratio:.3f} x, {other} of {b * h} heads in fewer bits, error {float(errors.max()):.2e}", flush=True)
-            if options.kernels:
-                from torch.profiler import ProfilerActivity, profile
-                with profile(activities=[ProfilerActivity.CUDA]) as p:
-                    variants["within_6"]()
-                    torch.cuda.synchronize()
-                for x in p.key_averages():
-                    if x.device_time_total:
-                        print(f"    {x.key.split(chr(40))[0][-24:]:24s} {x.device_time_total / 1000:.3f} ms")
 
 
 if __name__ == "__main__":

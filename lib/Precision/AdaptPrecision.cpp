@@ -384,10 +384,8 @@ void Adapter::run() {
             if (Value *known = data ? &gatheredHalves[{data, k}] : nullptr; known && !*known)
               *known = addGathered(score, data);
         }
-      if (hasBytes || !findExponents(score, nest).ways.empty())
+      if (llvm::any_of(plans, [&](const Plan &plan) { return asksScores(plan); }))
         reach.push_back(addReach(score, /*ofSample=*/true));
-      else
-        reach.push_back(Value());
       if (!hasBytes)
         continue;
       Rounded rows = rounded(score.row);

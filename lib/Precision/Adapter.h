@@ -303,6 +303,7 @@ private:
   struct ValueReader;
   bool areScalesOfPart(const Carrier &carrier);
   RoundedValues addValueScales(const Carrier &carrier);
+  bool asksScores(const Plan &plan);
   mlir::Value addReach(const Score &score, bool ofSample);
   /// Standard deviation of the error of a score that changes weights by much.
   static constexpr double kMuch = 0.2;

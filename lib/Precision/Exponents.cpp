@@ -2,6 +2,7 @@
 #include "lib/Precision/Exponents.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Jumps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
@@ -46,15 +47,12 @@ private:
     }
   };
 
-  /// What a use of a value makes: its results, a state, or what stands around a terminator.
+  /// What a use of a value makes: of what a fold yields, one result.
   static SmallVector<Value> madeBy(OpOperand &use) {
-    Operation *user = use.getOwner(), *around = user->getParentOp();
-    SmallVector<Value> made(user->getResults());
-    if (isa<onf::YieldOp, onf::GuardOp>(user))
-      llvm::append_range(made, around->getResults());
-    if (auto fold = dyn_cast<onf::FoldOp>(around); fold && user->hasTrait<OpTrait::IsTerminator>())
-      made.assign({fold->getResult(use.getOperandNumber())});
-    return made;
+    Operation *user = use.getOwner();
+    if (auto fold = dyn_cast<onf::FoldOp>(user->getParentOp()); fold && isa<onf::YieldOp>(user))
+      return {fold->getResult(use.getOperandNumber())};
+    return getMade(user);
   }
 
   void findReached(Value start) {

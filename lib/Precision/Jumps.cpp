@@ -178,8 +178,7 @@ static bool isContinuous(arith::CmpFOp comparison) {
 // What follows from values
 //===----------------------------------------------------------------------===//
 
-/// What an operation has made of one of its operands, also where that is a result of what is around it.
-static SmallVector<Value> getMade(Operation *user) {
+SmallVector<Value> getMade(Operation *user) {
   SmallVector<Value> made(user->getResults());
   Operation *around = user->getParentOp();
   if (isa<onf::YieldOp, onf::GuardOp>(user))

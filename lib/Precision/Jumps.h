@@ -21,6 +21,9 @@ struct Jump {
 /// Nothing where all that follows from them is continuous [Def 31].
 std::optional<Jump> findJump(llvm::ArrayRef<mlir::Value> values);
 
+/// What an operation has made of one of its operands, also where that is a result of what is around it.
+llvm::SmallVector<mlir::Value> getMade(mlir::Operation *user);
+
 /// What it is and where, and what to do.
 std::string describeJump(const Jump &jump);
 

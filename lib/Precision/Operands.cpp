@@ -435,6 +435,14 @@ void Adapter::takeScales(const Adapter &whole) {
 /// The share of rows that the picks of all parts miss in one of 20 heads.
 static const double kMissed = 1 - std::pow(0.05, 1.0 / kParts);
 
+/// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little relative to what they are, which
+/// matters where something takes scores absolutely.
+bool Adapter::asksScores(const Plan &plan) {
+  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
+  bool isCoarse = !plan.half || (plan.half.isBF16() && !plan.isSplit);
+  return isCoarse || llvm::any_of(scores, isExponent);
+}
+
 /// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on the way to an exponential. It is read where the row stands, so that it need not wait for
 /// copies of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
@@ -458,10 +466,9 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// largest, and where scores are so large, these rows are few. So are rows with elements beyond what the scale holds, and
 /// those that see keys with such elements.
 Value Adapter::isUnseen(Code &code, ValueRange head, unsigned plan, Value present) {
+  if (!asksScores(plans[plan - 1]))
+    return Value();
   bool isHalf = bool(plans[plan - 1].half);
-  auto isExponent = [&](const Score &score) { return !findExponents(score, nest).ways.empty(); };
-  if (isHalf && llvm::none_of(scores, isExponent))
-    return Value(); // floats of 16 bits are off by little relative to what they are
   // Trials have it for 8 bits. Rows with as much of a relative error as their scores have absolutely, all of those missed, are within the
   // tolerance.
   double much = kMuch;
