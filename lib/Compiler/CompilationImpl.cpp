@@ -415,7 +415,7 @@ ModuleOp Compilation::Impl::getModule(Level level) {
                                   : buildDNFToONF(pm, pipeline);
             });
   if (!done || !validate(level, above, *module) ||
-      (level == Level::ONF && !options.architecture.empty() && !splitFolds(*module)))
+      (level == Level::ONF && !options.architecture.empty() && (!separateFolds(*module, true) || !splitFolds(*module))))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);
@@ -473,6 +473,8 @@ ModuleOp Compilation::Impl::getAdapted() {
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
   OwningOpRef<ModuleOp> module = exact.clone();
+  if (options.architecture.empty() && !separateFolds(*module, options.plansForGpu))
+    return {};
   // On a GPU fewer bits are for tensor cores, also where its code is interpreted.
   NestTeller tellsSlow;
   if (!options.architecture.empty() || options.plansForGpu)

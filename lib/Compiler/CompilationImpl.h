@@ -160,6 +160,7 @@ private:
   std::optional<Machine> getScheduleMachine();
   /// The same for a GPU; `used` gets the schedules (Schedules.cpp).
   bool liftForGpu(mlir::ModuleOp module, std::vector<Schedule> &used);
+  bool separateFolds(mlir::ModuleOp module, bool isForGpu);
   bool splitFolds(mlir::ModuleOp module);
 
   /// What stands behind the lifted level, per kernel.

@@ -17,16 +17,29 @@ using namespace mlir;
 
 namespace moa {
 
+static size_t countNests(ModuleOp module) {
+  size_t count = 0;
+  for (auto kernel : module.getOps<onf::KernelOp>())
+    count += llvm::range_size(kernel.getBody().getOps<onf::ForOp>());
+  return count;
+}
+
+/// What would keep sums of products from tensor cores stands in nests of its own behind this, for a GPU and for what spends
+/// accuracy.
+bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
+  size_t nests = countNests(module);
+  if (!runPasses(module, "onf", [&](OpPassManager &pm) {
+        pm.addPass(createSeparateFoldsPass(/*reciprocals=*/isForGpu));
+        pm.addPass(onf::createONFVerify());
+      }))
+    return false;
+  return countNests(module) == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+}
+
 /// R4 where rows are few, and nests that are one, for a GPU; what becomes of a normal form is checked as that was.
 bool Compilation::Impl::splitFolds(ModuleOp module) {
   bool splits = getPipelineOptions().ranges;
-  auto countNests = [&] {
-    size_t count = 0;
-    for (auto kernel : module.getOps<onf::KernelOp>())
-      count += llvm::range_size(kernel.getBody().getOps<onf::ForOp>());
-    return count;
-  };
-  size_t nests = countNests();
+  size_t nests = countNests(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
         if (splits)
           pm.addPass(onf::createONFSplitFolds());
@@ -36,7 +49,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return countNests() == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return countNests(module) == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
 }
 
 ModuleOp Compilation::Impl::getDeviceModule() {
@@ -51,7 +64,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
-  if ((!isLifted && (!splitFolds(*module) || !liftForGpu(*module, used))) ||
+  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device",
                  [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};

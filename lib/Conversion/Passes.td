@@ -195,6 +195,55 @@ def ExpandMath : Pass<"moa-expand-math"> {
                            "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
+def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
+  let summary = "Give what stands beside sums of products of rows nests of its own";
+  let description = [{
+    Tensor cores take a nest with one fold, over keys, of functions of sums of products of its rows, whose elements stand
+    in arrays. Other folds of such a nest are little work beside that one. Those that do not wait for it move to a nest
+    in front, and where others wait for it, it does so itself; temporaries hold the states that are read behind. What a
+    fold gives for each key, which every row would compute again, is stored, and so is an element of the rows or of the
+    keys that is computed and rounded, as with a cast, where an operand is to be copied. This is the law of ψ read from
+    right to left: an element of an array is what it is computed from, wherever that stands.
+
+        for b < B, n < N:
+          fold k < 128: q ← q + Q²
+          fold m < M:
+            fold k < 128: s ← s + bf16(Q/√q·g)·bf16(K·e)
+            …
+          O[b, n, d] = o[d]/l
+
+    becomes
+
+        for b < B, n < N:
+          fold k < 128: q ← q + Q²
+          q_of_row[b, n] = q
+        for b < B, n < N:
+          for k < 128: Q_rounded[b, n, k] = bf16(Q/√q_of_row[b, n]·g)
+        for b < B, m < M:
+          for k < 128: K_rounded[b, m, k] = bf16(K·e)
+        for b < B, n < N:
+          fold m < M:
+            fold k < 128: s ← s + Q_rounded·K_rounded
+            …
+          O[b, n, d] = o[d]/l
+
+    An array has the axes that the value depends on; where that is by a quotient alone, as of heads that share keys, the
+    quotient is one. Where a condition picks keys, a value is stored only if all keys have it. Nests with a choice, nests
+    that run by tiles as they are (but for what keys fold), and folds with a state that no temporary holds or that is not
+    read element by element are kept.
+
+    With `reciprocals` quotients by what the row or the key alone decides are products with its reciprocal in nests that
+    run by tiles, of which each row and each key then has one.
+
+    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact, as what is stored has
+    the type in which it is used; with `reciprocals` quotients are off by less than two units of the last place, where
+    divisors are in the range of normal numbers. **Cost**: linear; a launch for each, and what it takes of memory, once
+    written and read.
+  }];
+  let options = [Option<"reciprocals", "reciprocals", "bool", "false", "Take products with reciprocals for quotients">];
+  let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseNests : Pass<"onf-fuse-nests", "::mlir::ModuleOp"> {
   let summary = "Compute in the row what it would load from a temporary";
   let description = [{

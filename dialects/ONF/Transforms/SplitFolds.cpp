@@ -2,6 +2,7 @@
 #include "dialects/ONF/Transforms/SplitFolds.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Support/Constant.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -22,21 +23,6 @@ namespace moa::onf {
 
 static SmallVector<AccOp> accsOf(FoldOp fold) {
   return llvm::to_vector(fold.getBody().front().getOps<AccOp>());
-}
-
-static Type elementOf(AccOp acc) {
-  auto array = dyn_cast<ArrayType>(acc.getResult().getType());
-  return array ? array.getElementType() : acc.getResult().getType();
-}
-
-/// The elements of a temporary that holds a state; null for none.
-static Type storedType(Type type) {
-  OpBuilder b(type.getContext());
-  if (type.isF32() || type.isF64() || type.isInteger(64))
-    return type;
-  if (type.isIndex())
-    return b.getI64Type();
-  return type.isInteger(1) ? b.getI8Type() : Type();
 }
 
 /// Whether a part without elements, as under a mask, has a state that its repairs have no value for: one that refers to others of which
@@ -160,35 +146,11 @@ ForOp Splitter::makeNest(ArrayAttr names, ArrayAttr extents) {
 /// The states of all parts: the nest's axes with that of the parts in front of the last one, then
 /// the axes of the state.
 BlockArgument Splitter::addTemporary(AccOp acc) {
-  auto isTaken = [&](const std::string &name) {
-    return kernel.findArray(name) ||
-           llvm::is_contained(kernel.getSymbols().getAsValueRange<StringAttr>(), name);
-  };
-  std::string base = (acc.getName() + "_parts").str(), name = base;
-  for (unsigned k = 2; isTaken(name); ++k)
-    name = base + std::to_string(k);
   SmallVector<SymExpr> shape;
   for (ArrayAttr list : {with(nest.getExtents(), numParts()), acc.getExtents()})
     for (StringRef extent : list.getAsValueRange<StringAttr>())
       shape.push_back(*SymExpr::parse(extent));
-  auto type = ArrayType::get(b.getContext(), shape, storedType(elementOf(acc)));
-  SmallVector<Attribute> names, types;
-  if (kernel.getTemporaryNames()) {
-    llvm::append_range(names, *kernel.getTemporaryNames());
-    llvm::append_range(types, *kernel.getTemporaryTypes());
-  }
-  names.push_back(b.getStringAttr(name));
-  types.push_back(TypeAttr::get(type));
-  kernel.setTemporaryNamesAttr(b.getArrayAttr(names));
-  kernel.setTemporaryTypesAttr(b.getArrayAttr(types));
-  return kernel.getBody().front().addArgument(type, acc.getLoc());
-}
-
-static ArrayAttr stridesOf(OpBuilder &b, KernelOp kernel, BlockArgument array) {
-  SmallVector<Attribute> strides;
-  for (unsigned axis = 0; axis < cast<ArrayType>(array.getType()).getRank(); ++axis)
-    strides.push_back(b.getStringAttr(kernel.getArrayName(array.getArgNumber()) + ".s" + Twine(axis)));
-  return b.getArrayAttr(strides);
+  return onf::addTemporary(kernel, (acc.getName() + "_parts").str(), shape, storedType(elementOf(acc)), acc.getLoc());
 }
 
 /// The nest with an axis of parts: what stands in front of the fold, the fold where its indices are
@@ -242,9 +204,7 @@ void Splitter::addPartNest() {
     Value state = copy.getResult(k);
     if (!axes.empty())
       state = AtOp::create(in, loc, elementOf(acc), state, axes);
-    if (state.getType().isInteger(1))
-      state = arith::ExtUIOp::create(in, loc, in.getI8Type(), state);
-    StoreOp::create(in, acc.getLoc(), state, array, terms, stridesOf(b, kernel, array), "0");
+    storeValue(in, acc.getLoc(), kernel, state, array, terms);
   }
 }
 
@@ -291,14 +251,7 @@ Value Splitter::loadPart(unsigned k, ValueRange rows, Value part, ValueRange ind
   SmallVector<Value> terms(rows);
   terms.insert(terms.begin() + partAxis(), part);
   llvm::append_range(terms, indices);
-  Type element = cast<ArrayType>(array.getType()).getElementType(), type = elementOf(accs[k]);
-  Value state = LoadOp::create(b, loc, element, array, terms, stridesOf(b, kernel, array), b.getStringAttr("0"));
-  if (type.isIndex())
-    return arith::IndexCastOp::create(b, loc, type, state);
-  if (!type.isInteger(1))
-    return state;
-  Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, state, zero);
+  return loadValue(b, loc, kernel, elementOf(accs[k]), array, terms);
 }
 
 static Value differs(OpBuilder &b, Location loc, Value x, Value y) {

@@ -462,6 +462,8 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
       isThere = both(isThere, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
                                                     symbol(extent.str()), index(0)));
   }
+  if (!offset) // of an array without axes
+    offset = index(0);
   auto read = [&]() -> Value {
     return device::LoadOp::create(b, loc, type, arrays.lookup(load.getArray()), offset);
   };
