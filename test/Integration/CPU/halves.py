@@ -34,6 +34,15 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
     -> O : f32[H, N, D] within %s
 { O = softmax((Q +.* transpose(K) + 0.5) / (1.0 / scale)) +.* V }
 """
+# A factor of the row that a fold over it gives.
+NORMED = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], t : f32[H], scale : f32)
+    -> O : f32[H, N, D] within %s
+{
+  q = sqrt(+/ (Q * Q))
+  O = softmax([h, i, j] (Q +.* transpose(K))[h, i, j] * t[h] * scale / q[h, i]) +.* V
+}
+"""
 # A score that is a weight itself, beside a share.
 RAW = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
@@ -144,6 +153,18 @@ class Halves(plans.PlansTest):
             self.assertEqual(list(run["O_plan"]), [2, 3])
             self.assertTrue(np.isposinf(run["O_estimate"][1][:2]).all())
             self.assertTrue((found <= [LIMIT, 1e-4]).all(), found)
+
+    def test_norms_of_rows(self):
+        """The same of scores that are divided by their row's length: it is a factor, whatever gives it."""
+        q, k, v = heads(["normal", "normal"])
+        t = np.array([4, 400], np.float32)
+        run = self.run_kernel(NORMED, {"Q": q, "K": k, "V": v, "t": t})
+        lengths = np.sqrt((q.astype(np.float64) ** 2).sum(-1, keepdims=True))
+        found = errors(run["O"], attention(q * (t[:, None, None] / lengths), k, v))
+        print(list(run["O_plan"]), found, run["O_estimate"])
+        self.assertEqual(list(run["O_plan"]), [2, 3])
+        self.assertTrue(np.isposinf(run["O_estimate"][1][:2]).all())
+        self.assertTrue((found <= [LIMIT, 1e-4]).all(), found)
 
     def test_scores_as_weights(self):
         """Powers of 2 are taken out of a score that is a weight itself, whatever the plan."""
