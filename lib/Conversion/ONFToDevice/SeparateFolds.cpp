@@ -251,21 +251,25 @@ private:
 };
 } // namespace
 
+/// The extent of the axis that one index of a load runs along, or null where it is not along one.
+static StringAttr findExtent(LoadOp load, unsigned number) {
+  StringRef text = cast<StringAttr>(load.getCoefficients()[number]).getValue();
+  ArrayType type = load.getArray().getType();
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    if (text == (rows::getArrayName(load) + ".s" + Twine(axis)).str())
+      return StringAttr::get(load.getContext(), type.getExtent(axis).str());
+  return StringAttr();
+}
+
 /// An index of a load. What is computed of those in front of the rows, as the number of a group of heads, is one itself,
 /// along all of the array's axis.
 bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   Value term = load.getTerms()[number], row = nest.getBody().getArguments().back();
   Operation *op = term.getDefiningOp();
   rows::Dependence deps;
-  if (op && op->getParentOp() == nest && !deps.of(term).empty() && !deps.on(term, row)) {
-    StringRef text = cast<StringAttr>(load.getCoefficients()[number]).getValue();
-    ArrayType type = load.getArray().getType();
-    for (unsigned axis = 0; axis < type.getRank(); ++axis)
-      if (text == (rows::getArrayName(load) + ".s" + Twine(axis)).str()) {
-        auto extent = b.getStringAttr(type.getExtent(axis).str());
-        return quotients.insert({term, extent}).first->second == extent;
-      }
-  }
+  if (op && op->getParentOp() == nest && !deps.of(term).empty() && !deps.on(term, row))
+    if (StringAttr extent = findExtent(load, number))
+      return quotients.insert({term, extent}).first->second == extent;
   return collect(term);
 }
 
@@ -307,12 +311,17 @@ bool StoredValue::find() {
       return false;
     inner = index;
   }
-  // Where a condition picks keys, elements of others may not exist.
+  // Where a condition picks keys, elements of others may not exist, but those along axes of all keys.
   bool isGuarded = !fold.getBody().getOps<GuardOp>().empty();
   rows::Dependence deps;
   auto isPlain = [&](Operation *op) {
-    auto load = dyn_cast<LoadOp>(op);
-    return !load || llvm::all_of(load.getTerms(), [&](Value term) { return term == key || !deps.on(term, key); });
+    auto result = op->walk([&](LoadOp load) {
+      for (auto [number, term] : llvm::enumerate(load.getTerms()))
+        if (deps.on(term, key) && (term != key || findExtent(load, number) != fold.getExtentAttr()))
+          return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    return !result.wasInterrupted();
   };
   return indices.contains(row) != indices.contains(key) && (!isGuarded || llvm::all_of(sources, isPlain));
 }
@@ -407,15 +416,29 @@ void StoredValue::store() {
       op->erase();
 }
 
-/// Stores what contractions of a nest round of rows or keys, if it has one fold and is not taken as it is.
-static void storeOperands(ForOp nest, FoldOp fold) {
-  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest))
-    return;
+/// Stores elements of the rows or of the keys that are computed and rounded, as by a cast.
+static void storeOperands(FoldOp fold) {
   SmallVector<Value> rounded;
   fold.walk([&](arith::TruncFOp value) { rounded.push_back(value); });
   for (Value each : rounded)
     if (StoredValue value(fold, each); value.isOperand())
       value.store();
+}
+
+/// The same, tried on a copy, which takes the kernel's place where the nest of this number runs by tiles then.
+static onf::KernelOp tryOperands(onf::KernelOp kernel, unsigned number) {
+  auto nestOf = [&](onf::KernelOp each) { return *std::next(each.getBody().getOps<ForOp>().begin(), number); };
+  ForOp nest = nestOf(kernel);
+  if (!llvm::hasSingleElement(nest.getBody().getOps<FoldOp>()) || !isOpen(nest) || !findScored(nest))
+    return kernel;
+  OpBuilder b(kernel);
+  auto copy = cast<onf::KernelOp>(b.clone(*kernel));
+  nest = nestOf(copy);
+  storeOperands(findScored(nest));
+  std::string ignored;
+  bool isTaken = findTiles(nest, ignored).has_value();
+  (isTaken ? kernel : copy).erase();
+  return isTaken ? copy : kernel;
 }
 
 /// Stores what folds give for each key, which all rows read.
@@ -436,7 +459,8 @@ static void takeReciprocals(ForOp nest, FoldOp fold) {
   for (auto quotient : llvm::to_vector(fold.getBody().getOps<arith::DivFOp>())) {
     Value y = quotient.getRhs();
     bool ofRow = deps.on(y, row), ofKey = deps.on(y, key);
-    if (!quotient.getType().isF32() || ofRow == ofKey)
+    bool isOfBoth = deps.on(quotient, row) && deps.on(quotient, key);
+    if (!quotient.getType().isF32() || ofRow == ofKey || !isOfBoth)
       continue;
     // A divisor of the row stands in front of the fold.
     OpBuilder b(quotient);
@@ -457,22 +481,24 @@ namespace {
 struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   using SeparateFoldsBase::SeparateFoldsBase;
   void runOnOperation() final {
-    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
+    for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>())) {
       SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
       while (!open.empty()) {
         ForOp nest = open.pop_back_val();
-        if (ForOp made = Separation(nest).run()) {
+        if (ForOp made = Separation(nest).run())
           open.append({nest, made});
+      }
+      // Nests in front of one are added behind those that are still to come.
+      for (unsigned number = llvm::range_size(kernel.getBody().getOps<ForOp>()); number-- > 0;)
+        kernel = tryOperands(kernel, number);
+      for (ForOp nest : llvm::to_vector(kernel.getBody().getOps<ForOp>())) {
+        if (nest.getBody().getNumArguments() == 0 || nest.getChoices() || nest.getLift())
           continue;
-        }
-        bool isBound = nest.getBody().getNumArguments() == 0 || nest.getChoices() || nest.getLift();
-        FoldOp fold = isBound ? FoldOp() : findScored(nest);
-        if (!fold)
-          continue;
-        storeOperands(nest, fold);
-        if (reciprocals)
+        FoldOp fold = findScored(nest);
+        if (fold && reciprocals)
           takeReciprocals(nest, fold);
-        storeFoldsOfKeys(fold);
+        if (fold)
+          storeFoldsOfKeys(fold);
       }
     }
   }
