@@ -228,12 +228,14 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
           O[b, n, d] = o[d]/l
 
     An array has the axes that the value depends on; where that is by a quotient alone, as of heads that share keys, the
-    quotient is one. Where a condition picks keys, a value is stored only if all keys have it. Nests with a choice, nests
-    that run by tiles as they are (but for what keys fold), and folds with a state that no temporary holds or that is not
-    read element by element are kept.
+    quotient is one. A value is stored only if what it reads exists at all indices, whatever conditions it stands behind,
+    and an operand only if tiles follow. Nests with a choice, nests that run by tiles as they are (but for what keys fold),
+    and folds with a state that no temporary holds or that is not read element by element are kept. Sums that are computed
+    by tiles and otherwise differ in their last bits, which a comparison may see: a kernel with nests in which several folds
+    hold sums of products is kept unless all run by tiles then.
 
     With `reciprocals` quotients by what the row or the key alone decides are products with its reciprocal in nests that
-    run by tiles, of which each row and each key then has one.
+    run by tiles, of which each row and each key then has one, unless they reach a comparison or an integer.
 
     **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact, as what is stored has
     the type in which it is used; with `reciprocals` quotients are off by less than two units of the last place, where

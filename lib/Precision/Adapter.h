@@ -105,6 +105,7 @@ public:
   Chooser(onf::KernelOp kernel, onf::ForOp nest, const Options &options)
       : kernel(kernel), nest(nest), options(options), editor(kernel, nest), onDemand(kernel) {}
   virtual ~Chooser() = default;
+  bool hasScores() const { return !scores.empty(); }
   mlir::LogicalResult readTable();
   /// The plans of this pass are none of the nest's.
   void refuse() {
@@ -396,7 +397,12 @@ bool isAdded(onf::KernelOp kernel, onf::ForOp nest);
 template <typename Make>
 mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refusal, bool warns, bool takesLeft,
                                      Make make) {
-  llvm::SmallVector<std::pair<onf::ForOp, std::string>> refused;
+  struct Refused {
+    onf::ForOp nest;
+    std::string text;
+    bool hasScores;
+  };
+  llvm::SmallVector<Refused> refused;
   for (auto kernel : module.getOps<onf::KernelOp>()) {
     if (!kernel.getWithin())
       continue;
@@ -408,7 +414,7 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
       auto chooser = make(kernel, nest);
       bool hasPlans = chooser.plan(why);
       if (!hasPlans) {
-        refused.push_back({nest, refusal.str() + why});
+        refused.push_back({nest, refusal.str() + why, chooser.hasScores()});
         chooser.refuse();
       }
       if ((hasPlans || isLeft) && mlir::failed(chooser.readTable()))
@@ -419,11 +425,12 @@ mlir::LogicalResult chooseEverywhere(mlir::ModuleOp module, llvm::StringRef refu
   }
   for (auto kernel : module.getOps<onf::KernelOp>())
     warns &= !kernel->hasAttr(kSpentAttr);
-  for (auto &[nest, text] : refused) {
-    bool isFirst = warns && storesResult(nest);
-    isFirst ? nest.emitWarning(text) : nest.emitRemark(text);
-    warns &= !isFirst;
-  }
+  // The reason of one nest is a warning: of one with sums of products, or of one that stores a result.
+  auto warned = llvm::find_if(refused, [](const Refused &each) { return each.hasScores; });
+  if (warned == refused.end())
+    warned = llvm::find_if(refused, [](const Refused &each) { return storesResult(each.nest); });
+  for (Refused &each : refused)
+    warns && &each == warned ? each.nest.emitWarning(each.text) : each.nest.emitRemark(each.text);
   return mlir::success();
 }
 

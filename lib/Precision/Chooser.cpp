@@ -26,7 +26,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponen
       fits = false;
     };
     if (kernel.isTemporary(numberOf(store)))
-      return refuse("is read by other nests");
+      return refuse("is no result, but read by other nests");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
       return refuse("may have no error");

@@ -11,6 +11,7 @@
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -33,6 +34,10 @@ public:
       : nest(nest), body(nest.getBody().front()), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
   /// Moves some of its folds to a nest in front of it; that one, or null where all stay.
   ForOp run();
+  /// How many of its folds hold others, as sums of products.
+  unsigned countSums() {
+    return llvm::count_if(body.getOps<FoldOp>(), [](FoldOp fold) { return !fold.getBody().getOps<FoldOp>().empty(); });
+  }
 
 private:
   using Ops = llvm::SmallSetVector<Operation *, 8>;
@@ -237,6 +242,7 @@ private:
   bool find();
   bool collect(Value from);
   bool collectTerm(LoadOp load, unsigned number);
+  bool existsEverywhere(LoadOp load);
   std::pair<StringAttr, StringAttr> findInner();
   std::string makeName();
 
@@ -251,26 +257,54 @@ private:
 };
 } // namespace
 
-/// The extent of the axis that one index of a load runs along, or null where it is not along one.
+/// The extent of the axis that one index of a load runs along by itself, or null where it is not along one.
 static StringAttr findExtent(LoadOp load, unsigned number) {
-  StringRef text = cast<StringAttr>(load.getCoefficients()[number]).getValue();
+  auto texts = load.getCoefficients().getAsValueRange<StringAttr>();
+  StringRef text = *std::next(texts.begin(), number);
   ArrayType type = load.getArray().getType();
-  for (unsigned axis = 0; axis < type.getRank(); ++axis)
-    if (text == (rows::getArrayName(load) + ".s" + Twine(axis)).str())
+  for (unsigned axis = 0; axis < type.getRank(); ++axis) {
+    std::string stride = (rows::getArrayName(load) + ".s" + Twine(axis)).str();
+    bool isAlone = llvm::count_if(texts, [&](StringRef each) { return each.contains(stride); }) == 1 &&
+                   !load.getConstant().contains(stride);
+    if (text == stride && isAlone)
       return StringAttr::get(load.getContext(), type.getExtent(axis).str());
+  }
   return StringAttr();
 }
 
-/// An index of a load. What is computed of those in front of the rows, as the number of a group of heads, is one itself,
-/// along all of the array's axis.
+/// An index of a load. A quotient of those in front of the rows, as the number of a group of heads, is one itself, along all of
+/// the array's axis.
 bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   Value term = load.getTerms()[number], row = nest.getBody().getArguments().back();
   Operation *op = term.getDefiningOp();
   rows::Dependence deps;
-  if (op && op->getParentOp() == nest && !deps.of(term).empty() && !deps.on(term, row))
+  if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op) && op->getParentOp() == nest &&
+      !deps.of(term).empty() && !deps.on(term, row))
     if (StringAttr extent = findExtent(load, number))
       return quotients.insert({term, extent}).first->second == extent;
   return collect(term);
+}
+
+/// Whether a load is of an element that there is at all indices, whatever conditions it stands behind: along each axis that
+/// an index of the nest or of the keys runs along, that index has all of it.
+bool StoredValue::existsEverywhere(LoadOp load) {
+  rows::Dependence deps;
+  auto rangeOf = [&](Value index) -> Attribute {
+    auto argument = cast<BlockArgument>(index);
+    Operation *owner = argument.getOwner()->getParentOp();
+    if (owner == fold)
+      return fold.getExtentAttr();
+    return owner == nest ? nest.getExtents()[argument.getArgNumber()] : Attribute();
+  };
+  for (auto [number, term] : llvm::enumerate(load.getTerms())) {
+    bool isInside = llvm::all_of(deps.of(term), [&](Value index) { return !rangeOf(index); });
+    if (isInside || quotients.contains(term))
+      continue;
+    StringAttr extent = findExtent(load, number);
+    if (!extent || !isa<BlockArgument>(term) || rangeOf(term) != extent)
+      return false;
+  }
+  return true;
 }
 
 /// What a value is computed from: loads, folds, and what has no effects.
@@ -311,19 +345,12 @@ bool StoredValue::find() {
       return false;
     inner = index;
   }
-  // Where a condition picks keys, elements of others may not exist, but those along axes of all keys.
-  bool isGuarded = !fold.getBody().getOps<GuardOp>().empty();
-  rows::Dependence deps;
   auto isPlain = [&](Operation *op) {
-    auto result = op->walk([&](LoadOp load) {
-      for (auto [number, term] : llvm::enumerate(load.getTerms()))
-        if (deps.on(term, key) && (term != key || findExtent(load, number) != fold.getExtentAttr()))
-          return WalkResult::interrupt();
-      return WalkResult::advance();
-    });
-    return !result.wasInterrupted();
+    return !op->walk([&](LoadOp load) {
+                return existsEverywhere(load) ? WalkResult::advance() : WalkResult::interrupt();
+              }).wasInterrupted();
   };
-  return indices.contains(row) != indices.contains(key) && (!isGuarded || llvm::all_of(sources, isPlain));
+  return indices.contains(row) != indices.contains(key) && llvm::all_of(sources, isPlain);
 }
 
 bool StoredValue::isOperand() { return value.getDefiningOp<arith::TruncFOp>() && find() && inner; }
@@ -448,6 +475,21 @@ static void storeFoldsOfKeys(FoldOp fold) {
       value.store();
 }
 
+/// Whether what follows from a value in its fold may jump: a comparison, an integer.
+static bool mayJump(Value value) {
+  SmallVector<Value> open{value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<arith::CmpFOp, arith::FPToSIOp, arith::FPToUIOp, math::FloorOp, math::CeilOp, math::RoundOp,
+              math::RoundEvenOp, math::TruncOp>(user))
+        return true;
+      if (seen.insert(user).second)
+        open.append(user->result_begin(), user->result_end());
+    }
+  return false;
+}
+
 /// Quotients by what the row or the key alone decides become products with the reciprocal, one for each row and key. Where tensor
 /// cores take the nest its numbers have few bits.
 static void takeReciprocals(ForOp nest, FoldOp fold) {
@@ -460,7 +502,7 @@ static void takeReciprocals(ForOp nest, FoldOp fold) {
     Value y = quotient.getRhs();
     bool ofRow = deps.on(y, row), ofKey = deps.on(y, key);
     bool isOfBoth = deps.on(quotient, row) && deps.on(quotient, key);
-    if (!quotient.getType().isF32() || ofRow == ofKey || !isOfBoth)
+    if (!quotient.getType().isF32() || ofRow == ofKey || !isOfBoth || mayJump(quotient))
       continue;
     // A divisor of the row stands in front of the fold.
     OpBuilder b(quotient);
@@ -480,14 +522,38 @@ static void takeReciprocals(ForOp nest, FoldOp fold) {
 namespace {
 struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   using SeparateFoldsBase::SeparateFoldsBase;
+  /// All nests of a kernel.
+  static void separate(onf::KernelOp kernel) {
+    SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
+    while (!open.empty()) {
+      ForOp nest = open.pop_back_val();
+      if (ForOp made = Separation(nest).run())
+        open.append({nest, made});
+    }
+  }
+
+  /// The same sums computed once by tiles and once otherwise differ in their last bits, which comparisons of what follows from
+  /// them may see. So a kernel in which several folds of a nest hold sums of products is taken apart if all run by tiles then.
+  static onf::KernelOp separateAlike(onf::KernelOp kernel) {
+    auto nests = kernel.getBody().getOps<ForOp>();
+    if (llvm::none_of(nests, [](ForOp nest) { return Separation(nest).countSums() > 1; })) {
+      separate(kernel);
+      return kernel;
+    }
+    OpBuilder b(kernel);
+    auto copy = cast<onf::KernelOp>(b.clone(*kernel));
+    separate(copy);
+    std::string ignored;
+    bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(), [&](ForOp nest) {
+      return Separation(nest).countSums() == 0 || findTiles(nest, ignored);
+    });
+    (areTiles ? kernel : copy).erase();
+    return areTiles ? copy : kernel;
+  }
+
   void runOnOperation() final {
     for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>())) {
-      SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
-      while (!open.empty()) {
-        ForOp nest = open.pop_back_val();
-        if (ForOp made = Separation(nest).run())
-          open.append({nest, made});
-      }
+      kernel = separateAlike(kernel);
       // Nests in front of one are added behind those that are still to come.
       for (unsigned number = llvm::range_size(kernel.getBody().getOps<ForOp>()); number-- > 0;)
         kernel = tryOperands(kernel, number);
