@@ -29,7 +29,7 @@ static size_t countNests(ModuleOp module) {
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
   size_t nests = countNests(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
-        pm.addPass(createSeparateFoldsPass(/*reciprocals=*/isForGpu));
+        pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu));
         pm.addPass(onf::createONFVerify());
       }))
     return false;

@@ -227,22 +227,24 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
             …
           O[b, n, d] = o[d]/l
 
+    Without `tiles` only folds that wait for none with sums of products move, and an operand is stored where tiles follow.
+    With it the others do if all nests with sums of products run by tiles then: sums that are computed by tiles and otherwise
+    differ in their last bits, which a comparison may see. In nests that run by tiles what keys fold is stored, and
+    quotients by what the row or the key alone decides are products with its reciprocal, of which each row and each key has
+    one, unless what follows may jump (a comparison with something finite, an integer, a monoid of the user) or is read by
+    another nest.
+
     An array has the axes that the value depends on; where that is by a quotient alone, as of heads that share keys, the
-    quotient is one. A value is stored only if what it reads exists at all indices, whatever conditions it stands behind,
-    and an operand only if tiles follow. Nests with a choice, nests that run by tiles as they are (but for what keys fold),
-    and folds with a state that no temporary holds or that is not read element by element are kept. Sums that are computed
-    by tiles and otherwise differ in their last bits, which a comparison may see: a kernel with nests in which several folds
-    hold sums of products is kept unless all run by tiles then.
+    quotient is one. A value is stored only if all that it reads is known to exist at all indices, whatever conditions it
+    stands behind. Nests with a choice, nests that run by tiles as they are (but for what keys fold), and folds with a state
+    that no temporary holds or that is not read element by element are kept.
 
-    With `reciprocals` quotients by what the row or the key alone decides are products with its reciprocal in nests that
-    run by tiles, of which each row and each key then has one, unless they reach a comparison or an integer.
-
-    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact, as what is stored has
-    the type in which it is used; with `reciprocals` quotients are off by less than two units of the last place, where
-    divisors are in the range of normal numbers. **Cost**: linear; a launch for each, and what it takes of memory, once
-    written and read.
+    **Requires** the onf contract, no lifts. **Establishes** nothing further. **Numerics**: exact without `tiles`, as what is
+    stored has the type in which it is used; with it such quotients are off by less than two units of the last place, where
+    divisors and their reciprocals are normal numbers (of a divisor below 2⁻¹²⁸ the reciprocal is infinite). **Cost**: copies of
+    the kernel; a launch for each nest, and what it stores of memory, once written and read, also where rows are few.
   }];
-  let options = [Option<"reciprocals", "reciprocals", "bool", "false", "Take products with reciprocals for quotients">];
+  let options = [Option<"forTiles", "tiles", "bool", "false", "For a GPU whose tensor cores take tiles">];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
 }
 

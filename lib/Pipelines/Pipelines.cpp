@@ -144,7 +144,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createSeparateFoldsPass(/*reciprocals=*/true));
+  pm.addPass(createSeparateFoldsPass(/*forTiles=*/true));
   buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());

@@ -8,12 +8,14 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/Transforms/Temporaries.h"
 #include "lib/Analysis/OnDemand.h"
+#include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace moa {
@@ -30,14 +32,11 @@ namespace {
 /// One nest with several folds.
 class Separation {
 public:
-  explicit Separation(ForOp nest)
-      : nest(nest), body(nest.getBody().front()), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
+  /// With `takesSums` the fold with sums of products moves too, where others wait for it.
+  Separation(ForOp nest, bool takesSums)
+      : takesSums(takesSums), nest(nest), body(nest.getBody().front()), kernel(nest->getParentOfType<onf::KernelOp>()), b(nest) {}
   /// Moves some of its folds to a nest in front of it; that one, or null where all stay.
   ForOp run();
-  /// How many of its folds hold others, as sums of products.
-  unsigned countSums() {
-    return llvm::count_if(body.getOps<FoldOp>(), [](FoldOp fold) { return !fold.getBody().getOps<FoldOp>().empty(); });
-  }
 
 private:
   using Ops = llvm::SmallSetVector<Operation *, 8>;
@@ -47,12 +46,19 @@ private:
   Ops findSources(const Ops &folds);
   ForOp move(const Ops &folds);
 
+  bool takesSums;
   ForOp nest;
   Block &body;
   onf::KernelOp kernel;
   OpBuilder b;
 };
 } // namespace
+
+/// How many folds of a nest hold others, as sums of products.
+static unsigned countSums(ForOp nest) {
+  return llvm::count_if(nest.getBody().getOps<FoldOp>(),
+                        [](FoldOp fold) { return !fold.getBody().getOps<FoldOp>().empty(); });
+}
 
 /// The first fold over keys of a function of sums of products.
 static FoldOp findScored(ForOp nest) {
@@ -217,9 +223,9 @@ ForOp Separation::run() {
   for (FoldOp fold : folds)
     if (fold != scored && !follows(fold, scored))
       moved.insert(fold);
-  if (moved.empty())
+  if (moved.empty() && takesSums)
     moved.insert(scored);
-  return canMove(moved) ? move(moved) : ForOp();
+  return !moved.empty() && canMove(moved) ? move(moved) : ForOp();
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,7 +248,7 @@ private:
   bool find();
   bool collect(Value from);
   bool collectTerm(LoadOp load, unsigned number);
-  bool existsEverywhere(LoadOp load);
+  bool isWithinBounds(LoadOp load);
   std::pair<StringAttr, StringAttr> findInner();
   std::string makeName();
 
@@ -254,6 +260,7 @@ private:
   llvm::SmallPtrSet<Value, 8> indices;
   llvm::MapVector<Value, StringAttr> quotients; // of indices in front of the rows, with extents: heads of keys, …
   Value inner; // the last axis of what is stored
+  bool takesQuotients = true;
 };
 } // namespace
 
@@ -278,31 +285,61 @@ bool StoredValue::collectTerm(LoadOp load, unsigned number) {
   Value term = load.getTerms()[number], row = nest.getBody().getArguments().back();
   Operation *op = term.getDefiningOp();
   rows::Dependence deps;
-  if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op) && op->getParentOp() == nest &&
-      !deps.of(term).empty() && !deps.on(term, row))
+  if (takesQuotients && isa_and_nonnull<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp>(op) &&
+      op->getParentOp() == nest && !deps.of(term).empty() && !deps.on(term, row))
     if (StringAttr extent = findExtent(load, number))
       return quotients.insert({term, extent}).first->second == extent;
   return collect(term);
 }
 
-/// Whether a load is of an element that there is at all indices, whatever conditions it stands behind: along each axis that
-/// an index of the nest or of the keys runs along, that index has all of it.
-bool StoredValue::existsEverywhere(LoadOp load) {
+/// Whether only conditions on indices inside of the value keep a load in its array, which are computed with it: along axes of the
+/// nest and of the keys an index has all of it, and along others numbers alone decide.
+bool StoredValue::isWithinBounds(LoadOp load) {
   rows::Dependence deps;
-  auto rangeOf = [&](Value index) -> Attribute {
+  auto rangeOf = [&](Value index) -> std::pair<Attribute, bool> {
     auto argument = cast<BlockArgument>(index);
     Operation *owner = argument.getOwner()->getParentOp();
-    if (owner == fold)
-      return fold.getExtentAttr();
-    return owner == nest ? nest.getExtents()[argument.getArgNumber()] : Attribute();
+    if (owner == nest)
+      return {nest.getExtents()[argument.getArgNumber()], true};
+    if (auto over = dyn_cast<FoldOp>(owner))
+      return {over.getExtentAttr(), owner == fold};
+    auto acc = dyn_cast<AccOp>(owner);
+    return {acc ? acc.getExtents()[argument.getArgNumber()] : Attribute(), false};
   };
-  for (auto [number, term] : llvm::enumerate(load.getTerms())) {
-    bool isInside = llvm::all_of(deps.of(term), [&](Value index) { return !rangeOf(index); });
-    if (isInside || quotients.contains(term))
-      continue;
-    StringAttr extent = findExtent(load, number);
-    if (!extent || !isa<BlockArgument>(term) || rangeOf(term) != extent)
+  auto isNumber = [](Attribute extent) {
+    auto text = dyn_cast_or_null<StringAttr>(extent);
+    return text && SymExpr::parse(text.getValue())->getConstant();
+  };
+  // Numbers and what is computed of such indices.
+  std::function<bool(Value)> isOfNumbers = [&](Value x) {
+    Operation *op = x.getDefiningOp();
+    if (!op)
+      return !rangeOf(x).second && isNumber(rangeOf(x).first);
+    return isa<arith::ArithDialect>(op->getDialect()) && llvm::all_of(op->getOperands(), isOfNumbers);
+  };
+  ArrayType type = load.getArray().getType();
+  SmallVector<std::string> strides;
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    strides.push_back((rows::getArrayName(load) + ".s" + Twine(axis)).str());
+  auto offsets = splitBySymbols(*SymExpr::parse(load.getConstant()), {strides.begin(), strides.end()});
+  if (!offsets)
+    return false;
+  for (auto [axis, stride] : llvm::enumerate(strides)) {
+    bool hasNumbers = type.getExtent(axis).getConstant().has_value();
+    auto offset = offsets->find(stride);
+    if (offset != offsets->end() && !(hasNumbers && offset->second.getConstant()))
       return false;
+    for (auto [number, term] : llvm::enumerate(load.getTerms())) {
+      StringRef text = cast<StringAttr>(load.getCoefficients()[number]).getValue();
+      if (!text.contains(stride))
+        continue;
+      auto factors = splitBySymbols(*SymExpr::parse(text), {stride});
+      bool isInside = hasNumbers && factors && factors->at(stride).getConstant() && isOfNumbers(term);
+      StringAttr extent = findExtent(load, number);
+      bool isWhole = extent && isa<BlockArgument>(term) && rangeOf(term) == std::pair<Attribute, bool>(extent, true);
+      if (!isInside && !isWhole && !quotients.contains(term))
+        return false;
+    }
   }
   return true;
 }
@@ -333,8 +370,21 @@ bool StoredValue::collect(Value from) {
 }
 
 bool StoredValue::find() {
-  if (!collect(value))
+  // It is computed at all indices then, whatever conditions it stands behind.
+  OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
+  if (onDemand.mayDivideByZero(value) || !collect(value))
     return false;
+  // Where it depends on an index itself, quotients of that are none.
+  rows::Dependence deps;
+  auto isKnown = [&](const auto &quotient) {
+    return llvm::any_of(deps.of(quotient.first), [&](Value index) { return indices.contains(index); });
+  };
+  if (llvm::any_of(quotients, isKnown)) {
+    takesQuotients = false;
+    sources.clear(), indices.clear(), quotients.clear();
+    if (!collect(value))
+      return false;
+  }
   Value row = nest.getBody().getArguments().back(), key = fold.getBody().getArgument(0);
   for (Value index : indices) {
     Operation *owner = cast<BlockArgument>(index).getOwner()->getParentOp();
@@ -345,12 +395,12 @@ bool StoredValue::find() {
       return false;
     inner = index;
   }
-  auto isPlain = [&](Operation *op) {
+  auto isThere = [&](Operation *op) {
     return !op->walk([&](LoadOp load) {
-                return existsEverywhere(load) ? WalkResult::advance() : WalkResult::interrupt();
+                return onDemand.isInBounds(load) || isWithinBounds(load) ? WalkResult::advance() : WalkResult::interrupt();
               }).wasInterrupted();
   };
-  return indices.contains(row) != indices.contains(key) && llvm::all_of(sources, isPlain);
+  return indices.contains(row) != indices.contains(key) && llvm::all_of(sources, isThere);
 }
 
 bool StoredValue::isOperand() { return value.getDefiningOp<arith::TruncFOp>() && find() && inner; }
@@ -475,27 +525,49 @@ static void storeFoldsOfKeys(FoldOp fold) {
       value.store();
 }
 
-/// Whether what follows from a value in its fold may jump: a comparison, an integer.
+/// Whether what follows from a value may jump, as far as a kernel's nest tells: a comparison with something finite, an integer, a
+/// monoid of the user, or what other nests read.
 static bool mayJump(Value value) {
   SmallVector<Value> open{value};
   llvm::SmallPtrSet<Operation *, 16> seen;
-  while (!open.empty())
-    for (Operation *user : open.pop_back_val().getUsers()) {
+  auto isInfinite = [](Value x) {
+    FloatAttr number;
+    return matchPattern(x, m_Constant(&number)) && number.getValue().isInfinity();
+  };
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    for (OpOperand &use : next.getUses()) {
+      Operation *user = use.getOwner(), *parent = user->getParentOp();
+      if (auto compared = dyn_cast<arith::CmpFOp>(user);
+          compared && (isInfinite(compared.getLhs()) || isInfinite(compared.getRhs())))
+        continue;
       if (isa<arith::CmpFOp, arith::FPToSIOp, arith::FPToUIOp, math::FloorOp, math::CeilOp, math::RoundOp,
               math::RoundEvenOp, math::TruncOp>(user))
         return true;
-      if (seen.insert(user).second)
+      if (auto store = dyn_cast<StoreOp>(user)) {
+        auto kernel = store->getParentOfType<onf::KernelOp>();
+        if (kernel.isTemporary(cast<BlockArgument>(store.getArray()).getArgNumber()))
+          return true;
+      }
+      if (auto acc = dyn_cast<AccOp>(parent); acc && acc.getMonoid() == Monoid::user)
+        return true;
+      if (isa<onf::YieldOp>(user)) { // a state of a fold, or what an accumulation takes in
+        Value made = isa<FoldOp>(parent) ? parent->getResult(use.getOperandNumber()) : Value();
+        if (auto acc = dyn_cast<AccOp>(parent))
+          made = acc.getResult();
+        if (made && seen.insert(made.getDefiningOp()).second)
+          open.append(made.getDefiningOp()->result_begin(), made.getDefiningOp()->result_end());
+      } else if (seen.insert(user).second) {
         open.append(user->result_begin(), user->result_end());
+      }
     }
+  }
   return false;
 }
 
 /// Quotients by what the row or the key alone decides become products with the reciprocal, one for each row and key. Where tensor
 /// cores take the nest its numbers have few bits.
 static void takeReciprocals(ForOp nest, FoldOp fold) {
-  std::string ignored;
-  if (!findTiles(nest, ignored))
-    return;
   Value row = nest.getBody().getArguments().back(), key = fold.getBody().getArgument(0);
   rows::Dependence deps;
   for (auto quotient : llvm::to_vector(fold.getBody().getOps<arith::DivFOp>())) {
@@ -523,56 +595,58 @@ namespace {
 struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
   using SeparateFoldsBase::SeparateFoldsBase;
   /// All nests of a kernel.
-  static void separate(onf::KernelOp kernel) {
+  static void separate(onf::KernelOp kernel, bool takesSums) {
     SmallVector<ForOp> open(kernel.getBody().getOps<ForOp>());
     while (!open.empty()) {
       ForOp nest = open.pop_back_val();
-      if (ForOp made = Separation(nest).run())
+      if (ForOp made = Separation(nest, takesSums).run())
         open.append({nest, made});
     }
   }
 
-  /// The same sums computed once by tiles and once otherwise differ in their last bits, which comparisons of what follows from
-  /// them may see. So a kernel in which several folds of a nest hold sums of products is taken apart if all run by tiles then.
-  static onf::KernelOp separateAlike(onf::KernelOp kernel) {
-    auto nests = kernel.getBody().getOps<ForOp>();
-    if (llvm::none_of(nests, [](ForOp nest) { return Separation(nest).countSums() > 1; })) {
-      separate(kernel);
-      return kernel;
+  /// Folds with sums of products move only if all of these run by tiles then: that is what pays for storing what they give, and
+  /// the same sums computed by tiles and otherwise differ in their last bits, which comparisons of what follows may see.
+  onf::KernelOp separateFolds(onf::KernelOp kernel) {
+    if (forTiles) {
+      OpBuilder b(kernel);
+      auto copy = cast<onf::KernelOp>(b.clone(*kernel));
+      separate(copy, /*takesSums=*/true);
+      std::string ignored;
+      bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(), [&](ForOp nest) {
+        return countSums(nest) == 0 || findTiles(nest, ignored);
+      });
+      (areTiles ? kernel : copy).erase();
+      if (areTiles)
+        return copy;
     }
-    OpBuilder b(kernel);
-    auto copy = cast<onf::KernelOp>(b.clone(*kernel));
-    separate(copy);
-    std::string ignored;
-    bool areTiles = llvm::all_of(copy.getBody().getOps<ForOp>(), [&](ForOp nest) {
-      return Separation(nest).countSums() == 0 || findTiles(nest, ignored);
-    });
-    (areTiles ? kernel : copy).erase();
-    return areTiles ? copy : kernel;
+    if (llvm::none_of(kernel.getBody().getOps<ForOp>(), [](ForOp nest) { return countSums(nest) > 1; }))
+      separate(kernel, /*takesSums=*/false);
+    return kernel;
   }
 
   void runOnOperation() final {
     for (onf::KernelOp kernel : llvm::to_vector(getOperation().getOps<onf::KernelOp>())) {
-      kernel = separateAlike(kernel);
+      kernel = separateFolds(kernel);
       // Nests in front of one are added behind those that are still to come.
       for (unsigned number = llvm::range_size(kernel.getBody().getOps<ForOp>()); number-- > 0;)
         kernel = tryOperands(kernel, number);
       for (ForOp nest : llvm::to_vector(kernel.getBody().getOps<ForOp>())) {
         if (nest.getBody().getNumArguments() == 0 || nest.getChoices() || nest.getLift())
           continue;
-        FoldOp fold = findScored(nest);
-        if (fold && reciprocals)
-          takeReciprocals(nest, fold);
-        if (fold)
-          storeFoldsOfKeys(fold);
+        std::string ignored;
+        FoldOp fold = forTiles && findTiles(nest, ignored) ? findScored(nest) : FoldOp();
+        if (!fold)
+          continue;
+        takeReciprocals(nest, fold);
+        storeFoldsOfKeys(fold);
       }
     }
   }
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createSeparateFoldsPass(bool reciprocals) {
+std::unique_ptr<Pass> moa::createSeparateFoldsPass(bool forTiles) {
   SeparateFoldsOptions options;
-  options.reciprocals = reciprocals;
+  options.forTiles = forTiles;
   return std::make_unique<SeparateFolds>(options);
 }

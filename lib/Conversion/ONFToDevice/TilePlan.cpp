@@ -208,7 +208,7 @@ static LoadOp getElement(const rows::Factors &factors) {
 bool Planner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
   if (!load)
-    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; rounded by a cast it is stored once");
+    return refuse("an operand of a contraction is computed, but tiles are copied from arrays; rounded by a cast it is stored once, if it is one of rows or keys alone and all that it reads has their axes");
   Type type = load.getResult().getType();
   StringRef name = rows::getArrayName(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
