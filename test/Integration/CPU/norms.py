@@ -1,3 +1,4 @@
+# RUN: %python %s
 """Folds of a row in front of attention and behind it, and computed operands that are rounded, against NumPy.
 
 Norms of queries and keys with and without gains, rotary positions, norms of results, and two attentions in one
