@@ -46,8 +46,7 @@ class Norms(mt.KernelTest):
             found = kernel.results(inputs, outs)
             wanted = meaning(**kernel.seen_by_kernel(inputs), kind=kind)
             for name in wanted:
-                limit = BOUNDS[kind] if kernel.by_name[name].kind == kind else BOUNDS["bf16"] if kind == "bf16" else BOUNDS[kind]
-                self.assert_close({name: found[name]}, {name: wanted[name]}, limit, f"{kind} {name}")
+                self.assert_close({name: found[name]}, {name: wanted[name]}, BOUNDS[kind], f"{kind} {name}")
 
     def sizes(self):
         """Rows and keys: many, and so few rows that the keys fall into parts."""
