@@ -178,8 +178,9 @@ static Atom makeAtom(Atom::Kind kind) {
 ErrorExpr ErrorExprPool::statistic(MagnitudeStatistic statistic) {
   // Norms along no axis are magnitudes.
   bool normed = llvm::is_contained(statistic.axes, MagnitudeStatistic::kNorm);
-  if (!normed && statistic.kind != MagnitudeStatistic::Kind::MinAbs)
-    statistic.kind = MagnitudeStatistic::Kind::MaxAbs;
+  using Kind = MagnitudeStatistic::Kind;
+  if (!normed)
+    statistic.kind = statistic.kind == Kind::MinAbs || statistic.kind == Kind::MinL2 ? Kind::MinAbs : Kind::MaxAbs;
   std::string key = "s" + std::to_string(int(statistic.kind)) + statistic.array;
   for (int axis : statistic.axes)
     key += "," + std::to_string(axis);
@@ -237,6 +238,14 @@ ErrorExpr ErrorExprPool::expm1(const Expr &e) {
 ErrorExpr ErrorExprPool::sqrt(const Expr &e) {
   if (auto constant = e.getConstant())
     return Expr(std::sqrt(*constant));
+  auto isSquare = [](const auto &factor) { return factor.second % 2 == 0; };
+  if (e.getTerms().size() == 1 && llvm::all_of(e.getTerms().begin()->first, isSquare)) {
+    const auto &[factors, coefficient] = *e.getTerms().begin();
+    Expr root(std::sqrt(coefficient));
+    for (auto [atom, power] : factors)
+      root = root * Expr(atom, power / 2);
+    return root;
+  }
   return function(Atom::Kind::Sqrt, {e});
 }
 

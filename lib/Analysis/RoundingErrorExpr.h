@@ -5,7 +5,7 @@
 // statistics of the inputs, extents of the kernel, the unit roundoffs of
 // operands and operations (*parameters*), and monotone functions of other
 // expressions. Everything is non-decreasing in every statistic but the least
-// magnitude of an array, and nothing is ever subtracted, so that evaluation in
+// magnitudes and norms of an array, and nothing is ever subtracted, so that evaluation in
 // doubles loses relative accuracy only. A divisor is a factor with a negative power.
 //
 // What is not known is an atom too, which has the value ∞ and says why. A term
@@ -38,7 +38,7 @@ class ErrorExprPool;
 /// index that stays free, an axis of the norm, or one over which the extreme of
 /// the norms is taken.
 struct MagnitudeStatistic {
-  enum class Kind { MaxAbs, MaxL2, MaxL1, MinAbs };
+  enum class Kind { MaxAbs, MaxL2, MaxL1, MinAbs, MinL2 };
   static constexpr int kExtreme = -1, kNorm = -2;
   std::string array;
   Kind kind = Kind::MaxAbs;

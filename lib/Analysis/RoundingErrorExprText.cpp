@@ -25,6 +25,7 @@ static llvm::StringRef getKindName(Kind kind) {
   case Kind::MaxL2: return "maxL2";
   case Kind::MaxL1: return "maxL1";
   case Kind::MinAbs: return "minabs";
+  case Kind::MinL2: return "minL2";
   }
   return "";
 }

@@ -66,13 +66,16 @@ static std::optional<Value> asIndex(const Term &term) {
   return std::nullopt;
 }
 
-ErrorExpr ErrorWalk::magnitude(const Term &term) {
-  ErrorExpr own = of(term.value).magnitude;
+/// What is known of the term's value, at the indices that the term has it at.
+ErrorExpr ErrorWalk::atIndices(const ErrorExpr &own, const Term &term) {
   if (!term.environment)
     return own;
   return substituteIndices(
       own, [&](Value index) { return asIndex({index, term.environment}); });
 }
+
+ErrorExpr ErrorWalk::magnitude(const Term &term) { return atIndices(of(term.value).magnitude, term); }
+ErrorExpr ErrorWalk::least(const Term &term) { return atIndices(of(term.value).least, term); }
 
 bool ErrorWalk::dependsOn(const Term &term, Value index) {
   if (!term.environment)
@@ -111,6 +114,51 @@ std::optional<ErrorExpr> ErrorWalk::normOfElement(dnf::PsiOp psi, const Term &te
   return pool.statistic(statistic);
 }
 
+std::optional<ErrorExpr> ErrorWalk::leastNorm(dnf::ReduceOp op, Term x) {
+  Value index = op.getBody().getArgument(0);
+  if (cast<dnf::YieldOp>(op.getBody().front().getTerminator()).getPresent())
+    return std::nullopt;
+  x = resolveMagnitude(std::move(x));
+  Operation *value = x.value.getDefiningOp();
+  if (!value)
+    return std::nullopt;
+  auto operand = [&](unsigned k) { return Term{value->getOperand(k), x.environment}; };
+  if (auto psi = dyn_cast<dnf::PsiOp>(value)) {
+    // A part of the axis may have a smaller norm.
+    auto shape = cast<ArrayType>(psi.getArray().getType()).getShape();
+    for (auto [subscript, extent] : llvm::zip(psi.getIndices(), shape))
+      if (asIndex({subscript, x.environment}) == index && cast<StringAttr>(extent).getValue() != op.getExtent())
+        return std::nullopt;
+    return normOfElement(psi, x, index, Norm::MinL2);
+  }
+  if (isa<arith::DivFOp>(value) && !dependsOn(operand(1), index) && !magnitude(operand(1)).isUnknown())
+    if (auto other = leastNorm(op, operand(0)))
+      return *other * pool.recip(magnitude(operand(1)));
+  if (isa<arith::MulFOp>(value))
+    for (unsigned k : {0u, 1u})
+      if (!dependsOn(operand(k), index) && !least(operand(k)).isZero())
+        if (auto other = leastNorm(op, operand(1 - k)))
+          return least(operand(k)) * *other;
+  return std::nullopt;
+}
+
+std::optional<ErrorExpr> ErrorWalk::leastOfMagnitudes(dnf::ReduceOp op, Value term) {
+  Term resolved = resolve({term, nullptr});
+  return isa_and_nonnull<math::AbsFOp>(resolved.value.getDefiningOp()) ? leastNorm(op, resolved) : std::nullopt;
+}
+
+std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
+  Term body = resolve({term, nullptr});
+  Operation *square = body.value.getDefiningOp();
+  if (!square || square->getNumOperands() == 0)
+    return std::nullopt;
+  Term factor = resolveMagnitude({square->getOperand(0), body.environment});
+  if (!isSquareOf(square, [&](Value other) { return areEqual(factor, resolveMagnitude({other, body.environment})); }))
+    return leastOfMagnitudes(op, term);
+  auto least = leastNorm(op, factor);
+  return least ? std::optional(*least * *least) : std::nullopt;
+}
+
 /// Lemma E10: the norm of the terms x_j as j runs over its range. `rests` gets what it
 /// rests on.
 std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
@@ -124,23 +172,152 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
     return normOfElement(psi, term, index, kind);
   if (isa<arith::NegFOp, math::AbsFOp>(op))
     return norm(operand(0), index, kind, rests);
+  if (isa<arith::DivFOp, arith::MulFOp>(op))
+    if (auto found = findQuotient(term, {index});
+        found && found->norm != Norm::MaxAbs && !dependsOn(found->reduction, index)) {
+      require(rests, {op, found->reduction, found->place});
+      if (found->norm == Norm::MaxL2 && kind == Norm::MaxL1) // Cauchy and Schwarz
+        return pool.sqrt(extentOf(found->reduction.value.getDefiningOp<dnf::ReduceOp>().getExtent())) * found->scale;
+      return found->scale; // ‖x‖₂ ≤ ‖x‖₁
+    }
   if (isa<arith::MulFOp>(op)) {
+    // Where both factors depend on the index, the largest of one stands in front of the norm of the other.
     for (unsigned k : {0u, 1u})
       if (!dependsOn(operand(k), index))
         if (auto other = norm(operand(1 - k), index, kind, rests))
           return magnitude(operand(k)) * *other;
+    if (kind == Norm::MaxL1) // Cauchy and Schwarz
+      if (auto left = norm(operand(0), index, Norm::MaxL2, rests))
+        if (auto right = norm(operand(1), index, Norm::MaxL2, rests))
+          return *left * *right;
+    for (unsigned k : {0u, 1u})
+      if (!magnitude(operand(k)).isUnknown())
+        if (auto other = norm(operand(1 - k), index, kind, rests))
+          return magnitude(operand(k)) * *other;
     return std::nullopt;
   }
-  // Terms over their sum have the sum 1.
-  if (!isa<arith::DivFOp>(op) || context.banned.count(op) || !of(op->getOperand(0)).nonnegative)
+  if (!isa<arith::DivFOp>(op) || dependsOn(operand(1), index) || least(operand(1)).isZero())
     return std::nullopt;
-  Term whole = resolve(operand(1));
+  if (auto other = norm(operand(0), index, kind, rests))
+    return *other * pool.recip(least(operand(1)));
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements over a norm of theirs
+//===----------------------------------------------------------------------===//
+
+bool ErrorWalk::isSquareOf(Operation *op, llvm::function_ref<bool(Value)> isFactor) {
+  if (isa_and_nonnull<math::PowFOp>(op))
+    return of(op->getOperand(1)).constant == 2.0 && isFactor(op->getOperand(0));
+  return isa_and_nonnull<arith::MulFOp>(op) && isFactor(op->getOperand(0)) && isFactor(op->getOperand(1));
+}
+
+/// The norm that a reduction is, or the square of it.
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const Term &whole, bool isSquared,
+                                                           const std::set<Value, ValueLess> &candidates) {
   auto reduce = whole.value.getDefiningOp<dnf::ReduceOp>();
-  if (!reduce || reduce.getMonoid() != Monoid::add)
+  bool isSum = reduce.getMonoid() == Monoid::add;
+  if (!isSum && reduce.getMonoid() != Monoid::max)
     return std::nullopt;
-  auto place = findIndex(operand(0), whole, {index});
-  if (!place)
+  Value yielded = cast<dnf::YieldOp>(reduce.getBody().front().getTerminator()).getValue();
+  Term own = resolveMagnitude(x);
+  for (Value index : candidates) {
+    Term place{index, nullptr};
+    Term body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
+    Operation *op = body.value.getDefiningOp();
+    auto isOwn = [&](Value part) { return areEqual(own, resolveMagnitude({part, body.environment})); };
+    bool isFound = isSquared ? isSquareOf(op, isOwn) : isOwn(body.value) && (isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative);
+    if (isFound)
+      return Normalised{!isSum ? Norm::MaxAbs : isSquared ? Norm::MaxL2 : Norm::MaxL1, ErrorExpr(1), whole, place};
+  }
+  return std::nullopt;
+}
+
+/// Lemma E12: y, or its root, is at least a norm of x over `scale`.
+std::optional<ErrorWalk::Normalised> ErrorWalk::findNorm(const Term &x, Term y, bool isSquared,
+                                                         const std::set<Value, ValueLess> &candidates) {
+  y = resolve(std::move(y));
+  Operation *op = y.value.getDefiningOp();
+  if (!op)
     return std::nullopt;
-  require(rests, {op, whole, *place});
-  return ErrorExpr(1);
+  if (isa<dnf::ReduceOp>(op))
+    return findNormIn(x, y, isSquared, candidates);
+  auto operand = [&](unsigned k) { return Term{op->getOperand(k), y.environment}; };
+  auto isNonnegative = [&](unsigned k) { return of(op->getOperand(k)).nonnegative; };
+  auto within = [&](unsigned k, const ErrorExpr &factor) {
+    auto found = findNorm(x, operand(k), isSquared, candidates);
+    if (found)
+      found->scale = found->scale * factor;
+    return found;
+  };
+  if (isa<math::SqrtOp>(op) && !isSquared) {
+    auto found = findNorm(x, operand(0), /*isSquared=*/true, candidates);
+    if (found)
+      found->scale = pool.sqrt(found->scale);
+    return found;
+  }
+  if (isa<arith::DivFOp>(op))
+    return isNonnegative(1) ? within(0, magnitude(operand(1))) : std::nullopt;
+  bool isSum = isa<arith::AddFOp>(op), isProduct = isa<arith::MulFOp>(op);
+  if (!isSum && !isProduct && !isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
+    return std::nullopt;
+  for (unsigned k : {0u, 1u}) {
+    if ((isSum || isProduct) && !isNonnegative(1 - k))
+      continue;
+    if (isProduct && least(operand(1 - k)).isZero())
+      continue;
+    if (auto found = within(k, isProduct ? pool.recip(least(operand(1 - k))) : ErrorExpr(1)))
+      return found;
+  }
+  return std::nullopt;
+}
+
+/// What bounds x/y, or x over the root of y; factors of x stand in front of what bounds the rest.
+std::optional<ErrorWalk::Normalised> ErrorWalk::findOver(Term x, const Term &y, bool isRoot,
+                                                         const std::set<Value, ValueLess> &candidates) {
+  if (auto found = findNorm(x, y, /*isSquared=*/isRoot, candidates)) {
+    if (isRoot)
+      found->scale = pool.sqrt(found->scale);
+    return found;
+  }
+  x = resolve(std::move(x));
+  Operation *op = x.value.getDefiningOp();
+  if (!isa_and_nonnull<arith::MulFOp>(op))
+    return std::nullopt;
+  auto operand = [&](unsigned k) { return Term{op->getOperand(k), x.environment}; };
+  for (unsigned k : {0u, 1u})
+    if (ErrorExpr other = magnitude(operand(1 - k)); !other.isUnknown())
+      if (auto found = findOver(operand(k), y, isRoot, candidates)) {
+        found->scale = found->scale * other;
+        return found;
+      }
+  return std::nullopt;
+}
+
+/// What bounds a quotient x/y, x·(c/y) or x·y^(−1/2), found from the norm in y.
+std::optional<ErrorWalk::Normalised> ErrorWalk::findQuotient(const Term &term,
+                                                             const std::set<Value, ValueLess> &candidates) {
+  Operation *op = term.value.getDefiningOp();
+  if (context.banned.count(op))
+    return std::nullopt;
+  auto operand = [&](unsigned k) { return Term{op->getOperand(k), term.environment}; };
+  if (isa<arith::DivFOp>(op))
+    return findOver(operand(0), operand(1), /*isRoot=*/false, candidates);
+  for (unsigned k : {0u, 1u}) {
+    Term factor = resolve(operand(k));
+    Operation *inverse = factor.value.getDefiningOp();
+    if (isa_and_nonnull<math::RsqrtOp>(inverse)) {
+      if (auto found = findOver(operand(1 - k), {inverse->getOperand(0), factor.environment}, /*isRoot=*/true, candidates))
+        return found;
+    } else if (isa_and_nonnull<arith::DivFOp>(inverse)) {
+      Term numerator{inverse->getOperand(0), factor.environment}, divisor{inverse->getOperand(1), factor.environment};
+      auto found = findOver(operand(1 - k), divisor, /*isRoot=*/false, candidates);
+      if (found && !magnitude(numerator).isUnknown()) {
+        found->scale = found->scale * magnitude(numerator);
+        return found;
+      }
+    }
+  }
+  return std::nullopt;
 }

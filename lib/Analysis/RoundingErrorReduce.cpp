@@ -79,6 +79,10 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
   } else {
     result = rules.reduceExtreme(of(term));
     result.constant.reset();
+    // Of n elements the largest is at least their norm over the root of n.
+    auto least = op.getMonoid() == Monoid::max ? leastOfMagnitudes(op, term) : std::nullopt;
+    if (least)
+      result.least = *least * pool.recip(pool.sqrt(extentOf(op.getExtent())));
   }
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());
@@ -115,7 +119,7 @@ ErrorValue ErrorWalk::plainSum(dnf::ReduceOp op, Value term, bool isShallow) {
                                                  (result.magnitude + extent * *x.distance) +
                       extent * pool.tiny();
   result.tight = x.tight && x.nonnegative;
-  result.least = ErrorExpr();
+  result.least = leastOfSum(op, term).value_or(ErrorExpr());
   result.constant.reset();
   rules.limitMagnitude(result);
   return result;
@@ -210,7 +214,12 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   rules.addAbsolute(result, extent * pool.tiny());
   result.distance.reset();
   result.constant.reset();
-  bool isStochastic[] = {l1[0] && l1[0]->getConstant(), l1[1] && l1[1]->getConstant()};
+  // Of weights the sum of magnitudes is known, and not from their 2-norm alone.
+  auto isStochasticAt = [&](unsigned k) {
+    auto sum = l1[k] ? l1[k]->getConstant() : std::nullopt, root = l2[k] ? l2[k]->getConstant() : std::nullopt;
+    return sum && (!root || *sum <= *root);
+  };
+  bool isStochastic[] = {isStochasticAt(0), isStochasticAt(1)};
   if (isStochastic[0])
     result.magnitude = *l1[0] * y.magnitude;
   else if (isStochastic[1])
@@ -221,7 +230,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
     result.magnitude = x.magnitude * *l1[1];
   else
     result.magnitude = sumX * y.magnitude;
-  result.least = ErrorExpr();
+  result.least = leastOfSum(op, product->getResult(0)).value_or(ErrorExpr());
   result.tight = result.nonnegative && x.tight && y.tight;
   // What bounds the sum bounds its products and its parts.
   result.facts = x.facts;

@@ -302,7 +302,8 @@ ErrorValue ErrorRules::negate(ErrorValue x) {
 }
 
 /// Lemma E4.
-ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare) {
+ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare,
+                                const std::optional<ErrorExpr> &bound) {
   if (y.constant && !x.constant)
     std::swap(x, y);
   ErrorValue product;
@@ -324,7 +325,7 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare) {
     product.distance = *y.distance * x.magnitude;
   else if (y.isExact() && x.distance)
     product.distance = *x.distance * y.magnitude;
-  product.magnitude = x.magnitude * y.magnitude;
+  product.magnitude = bound ? *bound : x.magnitude * y.magnitude;
   product.least = x.least * y.least;
   product.tight = x.tight && y.tight;
   product.nonnegative = isSquare || (x.nonnegative && y.nonnegative) ||
@@ -336,7 +337,8 @@ ErrorValue ErrorRules::multiply(ErrorValue x, ErrorValue y, bool isSquare) {
 }
 
 /// Lemma E5. A quotient may be a product with a rounded reciprocal.
-ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &what) {
+ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &what,
+                              const std::optional<ErrorExpr> &bound) {
   if (!x.exponential)
     x = collapse(std::move(x));
   y = toRelative(std::move(y), what);
@@ -349,7 +351,9 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   merge(result, x);
   merge(result, y);
   result.absolute = quotient(x.absolute, y.least, what, result.facts);
-  if (y.least.isZero())
+  if (bound)
+    result.magnitude = *bound;
+  else if (y.least.isZero())
     result.magnitude =
         x.magnitude * pool.unknown("nothing keeps " + what + " away from 0");
   else
@@ -359,6 +363,11 @@ ErrorValue ErrorRules::divide(ErrorValue x, ErrorValue y, const std::string &wha
   result.tight = x.tight;
   result.nonnegative = x.nonnegative && y.nonnegative;
   result.nonpositive = x.nonpositive && y.nonnegative;
+  // The reciprocal is a number.
+  ErrorValue inverse;
+  inverse.magnitude = y.least.isZero() ? pool.unknown("nothing keeps " + what + " away from 0") : pool.recip(y.least);
+  limitMagnitude(inverse);
+  result.facts.insert(inverse.facts.begin(), inverse.facts.end());
   return rounded(std::move(result), ErrorExpr(4) * arithmetic);
 }
 

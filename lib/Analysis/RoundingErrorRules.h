@@ -66,8 +66,11 @@ public:
   ErrorValue constant(double value) const;
   ErrorValue add(ErrorValue x, ErrorValue y);
   ErrorValue negate(ErrorValue x);
-  ErrorValue multiply(ErrorValue x, ErrorValue y, bool isSquare = false);
-  ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what);
+  /// `bound` is one on the magnitude of the result that does not follow from those of x and y.
+  ErrorValue multiply(ErrorValue x, ErrorValue y, bool isSquare = false,
+                      const std::optional<ErrorExpr> &bound = std::nullopt);
+  ErrorValue divide(ErrorValue x, ErrorValue y, const std::string &what,
+                    const std::optional<ErrorExpr> &bound = std::nullopt);
   ErrorValue absolute(ErrorValue x);
   ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs,
                          const std::string &what);

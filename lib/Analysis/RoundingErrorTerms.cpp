@@ -1,6 +1,7 @@
 //===- RoundingErrorTerms.cpp - equal scalar terms of dnf -----------------===//
 #include "lib/Analysis/RoundingErrorTerms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace moa;
@@ -158,6 +159,13 @@ bool moa::isInRange(const RangeRequirement &requirement, Value condition) {
   auto environment = bindIndex(requirement.reduction.environment,
                           reduce.getBody().getArgument(0), requirement.index);
   return implies({condition, nullptr}, {yield.getPresent(), environment});
+}
+
+Term moa::resolveMagnitude(Term term) {
+  for (term = resolve(std::move(term)); isa_and_nonnull<arith::NegFOp, math::AbsFOp>(term.value.getDefiningOp());
+       term = resolve(std::move(term)))
+    term.value = term.value.getDefiningOp()->getOperand(0);
+  return term;
 }
 
 std::optional<Term>

@@ -56,6 +56,8 @@ bool implies(const Term &a, const Term &b);
 /// Finds an index of `element` for which `reduction` has `element` among its terms.
 std::optional<Term> findIndex(const Term &element, const Term &reduction,
                               const std::set<mlir::Value, ValueLess> &candidates);
+/// `resolve`, with what changes a sign alone left out.
+Term resolveMagnitude(Term term);
 
 } // namespace moa
 

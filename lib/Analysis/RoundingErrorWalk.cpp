@@ -359,14 +359,20 @@ ErrorValue ErrorWalk::sum(Operation *op, ErrorValue x, ErrorValue y, bool isDiff
   return result;
 }
 
-ErrorValue ErrorWalk::quotient(Operation *op, ErrorValue x, ErrorValue y) {
-  bool nonnegative = x.nonnegative;
+/// A product or quotient; where it is an element over a norm that it is in, that bounds it.
+ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
+  std::set<Value, ValueLess> indices = x.indices;
+  indices.insert(y.indices.begin(), y.indices.end());
+  auto found = findQuotient({op->getResult(0), nullptr}, indices);
+  std::optional<ErrorExpr> bound;
+  if (found)
+    bound = found->scale;
   ErrorValue result =
-      rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)));
-  // A term over the sum that it is in is at most 1.
-  if (nonnegative &&
-      isBelowExtreme(op->getOperand(0), op->getOperand(1), Monoid::add, op, result))
-    result.magnitude = ErrorExpr(1);
+      isa<arith::DivFOp>(op)
+          ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)
+          : rules.multiply(std::move(x), std::move(y), op->getOperand(0) == op->getOperand(1), bound);
+  if (found)
+    require(result, {op, found->reduction, found->place});
   return result;
 }
 
@@ -379,11 +385,8 @@ ErrorValue ErrorWalk::computeArithmetic(Operation *op, bool isShallow) {
   if (isa<arith::NegFOp>(op))
     return rules.negate(std::move(x));
   ErrorValue y = isa<arith::DivFOp>(op) ? of(op->getOperand(1)) : operand(1);
-  if (isa<arith::DivFOp>(op))
-    return quotient(op, std::move(x), std::move(y));
-  if (isa<arith::MulFOp>(op))
-    return rules.multiply(std::move(x), std::move(y),
-                          op->getOperand(0) == op->getOperand(1));
+  if (isa<arith::DivFOp, arith::MulFOp>(op))
+    return product(op, std::move(x), std::move(y));
   return sum(op, std::move(x), std::move(y), isa<arith::SubFOp>(op));
 }
 

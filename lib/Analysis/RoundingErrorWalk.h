@@ -65,7 +65,7 @@ private:
   ErrorValue element(dnf::PsiOp op);
   ErrorValue apply(dnf::ApplyOp op, ErrorValue value);
   ErrorValue sum(mlir::Operation *op, ErrorValue x, ErrorValue y, bool isDifference);
-  ErrorValue quotient(mlir::Operation *op, ErrorValue x, ErrorValue y);
+  ErrorValue product(mlir::Operation *op, ErrorValue x, ErrorValue y);
   ErrorValue power(mlir::Operation *op);
   ErrorValue extreme(mlir::Operation *op, bool isMax);
   ErrorValue select(mlir::Operation *op);
@@ -89,7 +89,26 @@ private:
   std::optional<ErrorExpr> norm(Term term, mlir::Value index, Norm kind, ErrorValue &rests);
   std::optional<ErrorExpr> normOfElement(dnf::PsiOp psi, const Term &term, mlir::Value index,
                                          Norm kind);
+  /// |x| ≤ scale·y and ‖x‖ ≤ scale·y in the norm, over the indices of a reduction.
+  struct Normalised {
+    Norm norm; ///< MaxAbs, MaxL2 or MaxL1
+    ErrorExpr scale;
+    Term reduction, place;
+  };
+  std::optional<Normalised> findNorm(const Term &x, Term y, bool isSquared, const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findNormIn(const Term &x, const Term &reduction, bool isSquared, const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findQuotient(const Term &term, const std::set<mlir::Value, ValueLess> &candidates);
+  std::optional<Normalised> findOver(Term x, const Term &y, bool isRoot, const std::set<mlir::Value, ValueLess> &candidates);
+  /// The least 2-norm of the terms that all of a reduction's range has; of its magnitudes, which their sum is not below.
+  std::optional<ErrorExpr> leastNorm(dnf::ReduceOp op, Term x);
+  std::optional<ErrorExpr> leastOfMagnitudes(dnf::ReduceOp op, mlir::Value term);
+  /// What a sum of magnitudes or squares is not below.
+  std::optional<ErrorExpr> leastOfSum(dnf::ReduceOp op, mlir::Value term);
+  /// Whether the operation squares a value that is one of those, or multiplies two of them.
+  bool isSquareOf(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> isFactor);
   ErrorExpr magnitude(const Term &term);
+  ErrorExpr least(const Term &term);
+  ErrorExpr atIndices(const ErrorExpr &own, const Term &term);
   bool dependsOn(const Term &term, mlir::Value index);
   /// The same facts at other indices, or of all.
   void substituteFacts(ErrorValue &x, llvm::function_ref<std::optional<mlir::Value>(mlir::Value)> to);

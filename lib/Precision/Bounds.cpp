@@ -212,11 +212,14 @@ Value BoundNests::reduce(Value array, unsigned axis, bool isMax) {
   return whole;
 }
 
+/// Whether a statistic is a least one, which is needed from below.
+static bool isLeast(StringRef kind) { return kind.starts_with("min"); }
+
 /// An array of a statistic over the axes that are left: of L2 the squares of norms.
 Value BoundNests::addStatistic(Statistic statistic) {
   auto type = cast<ArrayType>(statistic.array.getType());
   unsigned rank = type.getRank();
-  bool isMax = statistic.kind != "minabs";
+  bool isMax = !isLeast(statistic.kind);
   // From the last axis on: elements along it in one fold.
   SmallVector<int> left(rank);
   for (unsigned k = 0; k < rank; ++k)
@@ -245,7 +248,7 @@ Value BoundNests::addStatistic(Statistic statistic) {
         SmallVector<Value> place(indices);
         place.push_back(k);
         Value size = sizeAt(at, place);
-        if (statistic.kind == "maxL2")
+        if (StringRef(statistic.kind).ends_with("L2"))
           size = at.make<arith::MulFOp>(size, size);
         Monoid monoid = left[rank - 1] == kNorm ? Monoid::add : isMax ? Monoid::max : Monoid::min;
         return SmallVector<Code::Term>{{monoid, "magnitude", size}};
@@ -274,10 +277,10 @@ void BoundNests::addStatistics(StringRef formats) {
     auto statistic = readStatistic(atom);
     if (!statistic)
       return;
-    // A norm along another axis than the last is bounded by the largest element.
+    // A norm along another axis than the last is bounded by the largest, or least, element.
     bool isElsewhere = llvm::is_contained(ArrayRef(statistic->axes).drop_back(), kNorm);
     if (isElsewhere) {
-      statistic->kind = "maxabs";
+      statistic->kind = isLeast(statistic->kind) ? "minabs" : "maxabs";
       llvm::replace(statistic->axes, kNorm, kExtreme);
     }
     Value &array = arrays["of " + std::to_string(*atom.getInteger("atom"))];
@@ -291,13 +294,13 @@ void BoundNests::addStatistics(StringRef formats) {
     bounds.collect(*fact.getAsObject()->getObject("value"), visit);
 }
 
-/// A statistic at an index, from above or, of the least magnitude alone, from below.
+/// A statistic at an index, from above or, of least ones alone, from below.
 Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool isUpper) {
-  bool isLeast = atom.getString("statistic") == "minabs";
+  bool isBelow = isLeast(*atom.getString("statistic"));
   auto statistic = readStatistic(atom);
   if (statistic && statistic->axes.empty()) // a scalar, which is known from both sides
     return code.make<math::AbsFOp>(code.loadFloat(statistic->array, {}));
-  if (!statistic || isLeast == isUpper)
+  if (!statistic || isBelow == isUpper)
     return code.real(isUpper ? INFINITY : 0);
   Value array = arrays.at("of " + std::to_string(*atom.getInteger("atom")));
   SmallVector<Value> indices;
@@ -313,18 +316,22 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
     }
   }
   Value value = code.load(array, indices);
-  if (isLeast)
+  bool isSquare = StringRef(statistic->kind).ends_with("L2"), isSum = statistic->kind == "maxL1";
+  // Of n terms each sum is rounded, and each square may underflow.
+  Value n = isSquare || isSum ? code.toReal(code.extent(length)) : Value();
+  Value roundings = n ? code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23)) : Value();
+  if (isBelow && (!isSquare || isElsewhere))
     return value;
+  if (isBelow) {
+    Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
+    return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
+  }
   // Over nothing a maximum is −∞.
   value = code.make<arith::MaximumFOp>(value, code.real(0));
-  bool isSquare = statistic->kind == "maxL2", isSum = statistic->kind == "maxL1";
   if (!isSquare && !isSum)
     return value;
-  Value n = code.toReal(code.extent(length));
   if (isElsewhere)
     return code.make<arith::MulFOp>(value, isSum ? n : code.make<math::SqrtOp>(n));
-  // Of n terms each sum is rounded, and each square may underflow.
-  Value roundings = code.make<arith::MulFOp>(code.make<arith::AddFOp>(n, code.real(8)), code.real(0x1p-23));
   value = code.make<arith::MulFOp>(value, code.make<arith::AddFOp>(roundings, code.real(1)));
   value = code.make<arith::AddFOp>(value, code.make<arith::MulFOp>(n, code.real(kLeast)));
   return isSquare ? code.make<math::SqrtOp>(value) : value;

@@ -124,6 +124,32 @@ def rms(m, i):
     return m.dot("O", p, i["V"].T), np.abs(p) @ np.abs(i["V"].T)
 
 
+def normed(x, eps):
+    return x * (1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + x.dtype.type(eps)))
+
+
+def attend_normed(m, i, q, k):
+    s = m.dot("S", q, k.T) * m.real(i["scale"])
+    return attend(m, softmax(s), i)
+
+
+def rms_scores(m, i):
+    return attend_normed(m, i, normed(i["Q"], 1e-6) * i["V"][0], normed(i["K"], 1e-6))
+
+
+def cosine(m, i):
+    def unit(x):
+        with np.errstate(invalid="ignore"):  # rows of zeros, of which nothing is bounded
+            return x / np.sqrt((x * x).sum(axis=-1, keepdims=True))
+    return attend_normed(m, i, unit(i["Q"]), unit(i["K"]))
+
+
+def largest(m, i):
+    with np.errstate(invalid="ignore"):
+        q = i["Q"] / np.abs(i["Q"]).max(axis=-1, keepdims=True)
+    return attend_normed(m, i, q, i["K"] / (np.abs(i["K"]).sum(axis=-1, keepdims=True) + m.real(1e-3)))
+
+
 HEAD = "[N, M; T : float = f32, D = 64](Q : T[N, D], K : T[M, D], V : T[M, D], scale : f32%s) -> O : %s"
 S = "S = (Q +.* transpose(K)) * scale\n"
 KERNELS = {
@@ -138,6 +164,16 @@ KERNELS = {
     "lse": (lse, "", "f32[N]", S + "O = logsumexp(S)"),
     "rms": (rms, "", "f32[N, M]",
             "R = [i, _] Q[i] * rsqrt(mean(Q[i] * Q[i]) + 0.00001)\nO = R +.* transpose(V)"),
+    "rms_scores": (rms_scores, "", "f32[N, D]",
+                   "R = [i, k] Q[i, k] * rsqrt(mean(Q[i] * Q[i]) + 0.000001) * V[0, k]\n"
+                   "P = [j, _] K[j] * rsqrt(mean(K[j] * K[j]) + 0.000001)\n"
+                   "S = (R +.* transpose(P)) * scale\nO = softmax(S) +.* V"),
+    "cosine": (cosine, "", "f32[N, D]",
+               "R = [i, _] Q[i] / sqrt(+/ (Q[i] * Q[i]))\nP = [j, _] K[j] / sqrt(+/ (K[j] * K[j]))\n"
+               "S = (R +.* transpose(P)) * scale\nO = softmax(S) +.* V"),
+    "largest": (largest, "", "f32[N, D]",
+                "R = [i, _] Q[i] / (max/ abs(Q[i]))\nP = [j, _] K[j] / ((+/ abs(K[j])) + 0.001)\n"
+                "S = (R +.* transpose(P)) * scale\nO = softmax(S) +.* V"),
 }
 
 ATTENTION_FORMATS = [
@@ -157,11 +193,11 @@ def statistic(atom, inputs):
     x = np.abs(np.asarray(inputs[atom["array"]], np.float64))
     norm = tuple(k for k, axis in enumerate(atom["axes"]) if axis == "norm")
     kind = atom["statistic"]
-    if kind == "maxL2":
+    if kind.endswith("L2"):
         x = np.sqrt((x * x).sum(axis=norm))
     elif kind == "maxL1":
         x = x.sum(axis=norm)
-    return float(x.min() if kind == "minabs" else x.max())
+    return float(x.min() if kind.startswith("min") else x.max())
 
 
 class Formula:
@@ -302,7 +338,7 @@ def main():
 
 
 # A bound on normal inputs of 256 rows is within this factor of the largest error.
-FACTORS = {"sdpa": 3000, "causal": 3000, "sigmoid": 3000}
+FACTORS = {"sdpa": 3000, "causal": 3000, "sigmoid": 3000, "cosine": 3000}
 
 if __name__ == "__main__":
     main()

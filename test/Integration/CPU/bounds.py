@@ -38,6 +38,19 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
 """
 
 
+NORMALISED = """
+def rms(x : [d]) { return x / sqrt((+/ (x * x)) / 16.0 + 1e-6) }
+""" + PLAIN.replace("Q +.* transpose(K)", "rms(Q) +.* transpose(rms(K))").replace("* scale", "* scale / 16")
+COSINE = NORMALISED.replace(" / 16.0 + 1e-6", "").replace("* scale / 16", "* scale")
+
+
+def normalised(q, k, v, eps):
+    """Both specifications have the same scores but for eps."""
+    with np.errstate(invalid="ignore"):
+        q, k = (x / np.sqrt((x * x).sum(-1, keepdims=True) + D * eps) for x in (q.astype(np.float64), k.astype(np.float64)))
+    return attention(q, k, v, 1)
+
+
 def attention(q, k, v, scale=SCALE, visible=True):
     return plans.attention(q, k, v, scale, visible)
 
@@ -151,6 +164,23 @@ class Bound(plans.PlansTest):
             if scale == 0.1:
                 self.assertEqual(list(run["O_plan"]), [1, 1, 1, 1])
                 self.assertGreater(found[0], 2.0 ** -9)
+
+    def test_normalised(self):
+        """Rows and keys over norms of theirs: scores are bounded by what stands beside the norms, whatever the size of the
+        inputs, and rows of nothing have no bound where nothing stands there."""
+        for text, size, plan in ((NORMALISED, 1e6, 1), (NORMALISED, 1e-9, 1), (COSINE, 1e6, 1), (COSINE, 1e-9, 1)):
+            q, k, v = arrays_of(["diffuse", "large_scores", "normal"])
+            q, k = q * np.float32(size), k / np.float32(size)
+            q[2, 7] = 0
+            run = self.run_kernel(text % 6e-2, {"Q": q, "K": k, "V": v}, scale=1)
+            exact, magnitude = normalised(q, k, v, 1e-6 if text is NORMALISED else 0)
+            if text is COSINE:  # 0/0, and nothing is shown of that head
+                exact[2, 7], magnitude[2, 7] = 0, 1
+                self.assertTrue(np.isnan(run["O"][2, 7]).all() and np.isinf(run["O_bound"][2]).all())
+                run["O"][2, 7] = 0
+                run["O_bound"][2] = np.inf
+            self.check(["diffuse", "large_scores", "normal"], run, exact, magnitude, 6e-2)
+            self.assertEqual(list(run["O_plan"]), [plan, plan, NOT_SHOWN if text is COSINE else plan])
 
     def test_grouped(self):
         """Heads that share keys, masks, sizes that no tile divides."""
