@@ -2,7 +2,7 @@
 #include "lib/Analysis/RoundingErrorBounds.h"
 #include "lib/Precision/Adapter.h"
 #include "lib/Precision/Exponents.h"
-#include "lib/Precision/Jumps.h"
+#include "lib/Analysis/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -2,7 +2,7 @@
 #include "lib/Precision/Exponents.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Precision/Adapter.h"
-#include "lib/Precision/Jumps.h"
+#include "lib/Analysis/Jumps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"

@@ -1,5 +1,6 @@
 //===- KernelEditor.cpp - arrays and nests added to a kernel --------------===//
 #include "lib/Precision/KernelEditor.h"
+#include "dialects/ONF/Transforms/Temporaries.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -10,13 +11,7 @@ namespace moa::precision {
 // Arrays
 //===----------------------------------------------------------------------===//
 
-ArrayAttr Code::strides(Value array) {
-  StringRef name = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
-  SmallVector<Attribute> texts;
-  for (unsigned axis = 0; axis < cast<ArrayType>(array.getType()).getRank(); ++axis)
-    texts.push_back(b.getStringAttr(name + ".s" + Twine(axis)));
-  return b.getArrayAttr(texts);
-}
+ArrayAttr Code::strides(Value array) { return onf::stridesOf(kernel, cast<BlockArgument>(array)); }
 
 Value Code::load(Value array, ValueRange indices) {
   Type element = cast<ArrayType>(array.getType()).getElementType();
@@ -192,11 +187,10 @@ static ArrayType makeType(ArrayRef<Attribute> extents, Type element) {
 
 Value KernelEditor::addTemporary(const Twine &name, ArrayRef<Attribute> extents, Type element) {
   ArrayType type = makeType(extents, element);
-  Attribute called = text(makeName(name));
-  MLIRContext *context = kernel.getContext();
-  kernel.setTemporaryNamesAttr(append(kernel.getTemporaryNamesAttr(), context, called));
-  kernel.setTemporaryTypesAttr(append(kernel.getTemporaryTypesAttr(), context, TypeAttr::get(type)));
-  return kernel.getBody().addArgument(type, kernel.getLoc());
+  SmallVector<SymExpr> shape;
+  for (unsigned axis = 0; axis < type.getRank(); ++axis)
+    shape.push_back(type.getExtent(axis));
+  return onf::addTemporary(kernel, makeName(name), shape, element, kernel.getLoc());
 }
 
 Value KernelEditor::addResult(const Twine &name, ArrayRef<Attribute> extents, Type element) {

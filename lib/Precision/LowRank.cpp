@@ -1,7 +1,7 @@
 //===- LowRank.cpp - few keys for many ------------------------------------===//
 #include "lib/Precision/LowRank.h"
 #include "lib/Precision/Exponents.h"
-#include "lib/Precision/Jumps.h"
+#include "lib/Analysis/Jumps.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

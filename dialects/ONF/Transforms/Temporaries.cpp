@@ -6,6 +6,12 @@ using namespace mlir;
 
 namespace moa::onf {
 
+StringRef nameOf(AccOp acc) {
+  auto named = dyn_cast<NameLoc>(acc->getLoc());
+  bool isName = named && llvm::all_of(named.getName().getValue(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  return isName ? named.getName().getValue() : acc.getName();
+}
+
 Type elementOf(AccOp acc) {
   auto array = dyn_cast<ArrayType>(acc.getResult().getType());
   return array ? array.getElementType() : acc.getResult().getType();

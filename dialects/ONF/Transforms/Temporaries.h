@@ -6,6 +6,8 @@
 
 namespace moa::onf {
 
+/// What the specification calls a state, or the kind of the state.
+llvm::StringRef nameOf(AccOp acc);
 /// The elements of a state: those of its array, or its own type.
 mlir::Type elementOf(AccOp acc);
 /// The elements of a temporary that holds values of a type; null for none.

@@ -1,5 +1,5 @@
 //===- Jumps.cpp - where results jump as values pass others ---------------===//
-#include "lib/Precision/Jumps.h"
+#include "lib/Analysis/Jumps.h"
 #include "dialects/MoA/IR/MoA.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace moa::precision {
+namespace moa {
 
 /// Sides of a choice that differ by less, relatively, are those of constants that were rounded.
 static constexpr double kRounding = 0x1p-20;
@@ -186,20 +186,20 @@ SmallVector<Value> getMade(Operation *user) {
   return made;
 }
 
-/// The array in which something that follows from an operation is stored.
-static std::optional<unsigned> findStored(Operation *op) {
+SmallVector<onf::StoreOp> findStores(Operation *op) {
   llvm::SetVector<Operation *> reached;
+  SmallVector<onf::StoreOp> stores;
   reached.insert(op);
   for (size_t next = 0; next < reached.size(); ++next) {
     if (auto store = dyn_cast<onf::StoreOp>(reached[next]))
-      return cast<BlockArgument>(store.getArray()).getArgNumber();
+      stores.push_back(store);
     for (Value made : getMade(reached[next]))
       reached.insert(made.getUsers().begin(), made.getUsers().end());
     // What a repair computes changes the state.
     if (auto acc = dyn_cast<onf::AccOp>(reached[next]->getParentOp()))
       reached.insert(acc);
   }
-  return std::nullopt;
+  return stores;
 }
 
 namespace {
@@ -264,9 +264,10 @@ private:
 std::optional<Jump> findJump(ArrayRef<Value> values) {
   Jump jump;
   auto found = Followed().run(values, [&](Operation *op) {
-    auto stored = findStored(op);
-    jump.result = stored.value_or(0);
-    return stored.has_value();
+    auto stores = findStores(op);
+    if (!stores.empty())
+      jump.result = cast<BlockArgument>(stores.front().getArray()).getArgNumber();
+    return !stores.empty();
   });
   if (!found)
     return std::nullopt;
@@ -289,4 +290,4 @@ std::string describeJump(const Jump &jump) {
          ", of which a sample of rows says little: leave " + name + " without a tolerance";
 }
 
-} // namespace moa::precision
+} // namespace moa

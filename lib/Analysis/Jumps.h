@@ -4,12 +4,12 @@
 // value past a number where something jumps: then few rows are off, by much, and a sample of rows seldom shows it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef MOA_PRECISION_JUMPS_H
-#define MOA_PRECISION_JUMPS_H
+#ifndef MOA_ANALYSIS_JUMPS_H
+#define MOA_ANALYSIS_JUMPS_H
 
 #include "dialects/ONF/IR/ONF.h"
 
-namespace moa::precision {
+namespace moa {
 
 struct Jump {
   mlir::Operation *op = nullptr; // which jumps
@@ -24,9 +24,12 @@ std::optional<Jump> findJump(llvm::ArrayRef<mlir::Value> values);
 /// What an operation has made of one of its operands, also where that is a result of what is around it.
 llvm::SmallVector<mlir::Value> getMade(mlir::Operation *user);
 
+/// What stores something that follows from an operation.
+llvm::SmallVector<onf::StoreOp> findStores(mlir::Operation *op);
+
 /// What it is and where, and what to do.
 std::string describeJump(const Jump &jump);
 
-} // namespace moa::precision
+} // namespace moa
 
-#endif // MOA_PRECISION_JUMPS_H
+#endif // MOA_ANALYSIS_JUMPS_H
