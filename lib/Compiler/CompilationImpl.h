@@ -113,6 +113,8 @@ struct Compilation::Impl {
 
   /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
+  /// Of each signature, for a GPU, what is never shown of results with a tolerance for every input; warns of it.
+  void findNeverShown();
   /// The comment that opens the text for a GPU: the specification, what was set and
   /// is moved, and the normal forms.
   std::optional<std::string> makeNotes(std::optional<std::string> forms);
@@ -144,6 +146,7 @@ private:
   void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
+  bool hasFoundNeverShown = false;
   bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();

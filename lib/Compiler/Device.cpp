@@ -3,9 +3,11 @@
 #include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/DataMovement.h"
+#include "lib/Analysis/RoundingError.h"
 #include "lib/Compiler/CompilationImpl.h"
 #include "lib/Conversion/DeviceToNVVM/DeviceToNVVM.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Target/CUDA/Cuda.h"
 #include "lib/Target/PTX/PTX.h"
 #include "mlir/Pass/PassManager.h"
@@ -29,7 +31,7 @@ static size_t countNests(ModuleOp module) {
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
   size_t nests = countNests(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
-        pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu));
+        pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu, getPipelineOptions().spends));
         pm.addPass(onf::createONFVerify());
       }))
     return false;
@@ -71,6 +73,29 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   modules[Level::Device] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);
   return *modules[Level::Device];
+}
+
+/// A host cannot wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
+void Compilation::Impl::findNeverShown() {
+  ModuleOp exact = getModule(Level::ONF);
+  if (std::exchange(hasFoundNeverShown, true) || !exact || !options.checksTolerances)
+    return;
+  OwningOpRef<ModuleOp> module = exact.clone();
+  for (unsigned k = 0; k < infos.size(); ++k) {
+    auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));
+    if (entry <= Level::DNF)
+      setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernel);
+    for (unsigned output = 0; output < kernel.getNumOutputs(); ++output) {
+      unsigned number = kernel.getNumInputs() + output;
+      WithinAttr within = getWithin(kernel, output);
+      if (!within || within.getTolerance().isSampled)
+        continue;
+      if (auto why = precision::whyNeverShown(kernel, number, within.getTolerance())) {
+        precision::warnOfNeverShown(kernel, number, within.getTolerance(), *why);
+        signatures[k].neverShown.push_back("'" + kernel.getArrayName(number).str() + "' is within " + within.getTolerance().str());
+      }
+    }
+  }
 }
 
 /// The elements that a kernel moves, in one sentence.
@@ -124,6 +149,7 @@ std::optional<PTXFiles> Compilation::ptx() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
+  impl->findNeverShown();
   std::optional<std::string> notes = impl->makeNotes(mathematics());
   if (!notes)
     return std::nullopt;
@@ -165,6 +191,7 @@ std::optional<std::string> Compilation::cuda() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
+  impl->findNeverShown();
   std::optional<std::string> notes = impl->makeNotes(mathematics());
   if (!notes)
     return std::nullopt;

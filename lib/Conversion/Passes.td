@@ -229,7 +229,8 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
 
     Without `tiles` only folds that wait for none with sums of products move, and an operand is stored where tiles follow.
     With it the others do if all nests with sums of products run by tiles then: sums that are computed by tiles and otherwise
-    differ in their last bits, which a comparison may see. In nests that run by tiles what keys fold is stored, and
+    differ in their last bits, which a comparison may see. In nests that run by tiles, or may do so in fewer bits
+    (`plans`, of kernels with a tolerance), what keys fold is stored, and
     quotients by what the row or the key alone decides are products with its reciprocal, of which each row and each key has
     one, unless what follows may jump (a comparison with something finite, an integer, a monoid of the user) or is read by
     another nest.
@@ -244,7 +245,8 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
     divisors and their reciprocals are normal numbers (of a divisor below 2⁻¹²⁸ the reciprocal is infinite). **Cost**: copies of
     the kernel; a launch for each nest, and what it stores of memory, once written and read, also where rows are few.
   }];
-  let options = [Option<"forTiles", "tiles", "bool", "false", "For a GPU whose tensor cores take tiles">];
+  let options = [Option<"forTiles", "tiles", "bool", "false", "For a GPU whose tensor cores take tiles">,
+                 Option<"forPlans", "plans", "bool", "false", "Kernels with tolerances may run by tiles in fewer bits">];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect"];
 }
 

@@ -144,7 +144,7 @@ void buildVectorToLLVM(mlir::OpPassManager &pm,
 }
 
 void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createSeparateFoldsPass(/*forTiles=*/true));
+  pm.addPass(createSeparateFoldsPass(/*forTiles=*/true, options.spends));
   buildAdapted(pm, options, tellsSlowOn(options.gpu, options.precision.fewest == 0));
   if (options.ranges)
     pm.addPass(onf::createONFSplitFolds());

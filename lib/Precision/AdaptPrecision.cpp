@@ -234,8 +234,8 @@ bool Adapter::findPlans(std::string &why) {
   for (const Score &score : scores)
     if (Operation *unknown = isBound || !needsEstimates() ? nullptr : findExponents(score, nest).unknown) {
       why = "errors of sums of products of " + nameOf(score.row) + " and " + nameOf(score.key) + " reach an exponential through '" +
-            unknown->getName().getStringRef().str() + "', by a factor that the row alone does not tell, and a sample says nothing of the "
-            "few rows that are off by most then; factors and divisors of the row, sums with what is no score and extremes are known";
+            unknown->getName().getStringRef().str() + "', by a factor that neither the row nor the key alone tells, and a sample says nothing of the "
+            "few rows that are off by most then; factors and divisors of the row or the key, sums with what is no score and extremes are known";
       return false;
     }
   findHead();

@@ -306,6 +306,7 @@ private:
   RoundedValues addValueScales(const Carrier &carrier);
   bool asksScores(const Plan &plan);
   mlir::Value addReach(const Score &score, bool ofSample);
+  llvm::SmallVector<mlir::Value> addFactorsOfKeys(const Score &score);
   /// Standard deviation of the error of a score that changes weights by much.
   static constexpr double kMuch = 0.2;
   struct ScoreErrors {

@@ -28,6 +28,12 @@ inline constexpr llvm::StringLiteral kNoRelativeBound =
 /// Why a kernel has no bounds to read, and what helps.
 std::string whyNoBounds(onf::KernelOp kernel);
 
+/// Why nothing is ever shown of a result, by its number among the kernel's arrays, that has a tolerance for every input; nothing
+/// where inputs decide. From kBoundsAttr.
+std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed);
+/// Says so.
+void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, llvm::StringRef why);
+
 /// The bounds of a kernel, from kBoundsAttr.
 class Bounds {
 public:

@@ -26,7 +26,6 @@ public:
   void run();
 
 private:
-  std::optional<std::string> whyUnknown(unsigned number, const Tolerance &allowed);
   SmallVector<unsigned> findAxes(unsigned number);
   void add(unsigned number, const Tolerance &allowed);
 
@@ -38,15 +37,20 @@ private:
 };
 } // namespace
 
-/// Why nothing is known of a result's errors, whatever the inputs are.
-std::optional<std::string> BoundChecks::whyUnknown(unsigned number, const Tolerance &allowed) {
+std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
   if (allowed.isRelative)
     return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
+  auto bounds = Bounds::read(kernel);
   if (!bounds || !bounds->hasBound(name, "written"))
     return whyNoBounds(kernel);
   Type element = cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType();
   return bounds->whyInfinite(name, "written", getLeast(element));
+}
+
+void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
+  kernel.emitWarning("nothing shows before it runs that '")
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why;
 }
 
 /// The axes of a result that every nest which stores it has in front of its rows.
@@ -71,10 +75,9 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   Builder b(kernel.getContext());
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
-  auto unknown = whyUnknown(number, allowed);
+  auto unknown = whyNeverShown(kernel, number, allowed);
   if (unknown)
-    kernel.emitWarning("nothing shows before it runs that '")
-        << name << "' is within " << allowed.str() << ", and a call says so: " << *unknown;
+    warnOfNeverShown(kernel, number, allowed, *unknown);
   SmallVector<std::optional<unsigned>> axes(type.getRank());
   SmallVector<Attribute> names, extents;
   if (!unknown)

@@ -2,6 +2,7 @@
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -13,7 +14,9 @@ Value copyOf(Code &at, Value value, IRMapping &map) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return value;
-  for (Value operand : op->getOperands())
+  SetVector<Value> used(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  for (Value operand : used)
     copyOf(at, operand, map);
   return at.b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
 }

@@ -5,6 +5,8 @@
 #include "lib/Analysis/Jumps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include <set>
 
@@ -16,7 +18,7 @@ namespace {
 /// Follows a score forwards, value by value, with the factors on the way.
 class Follower {
 public:
-  explicit Follower(onf::ForOp nest) : nest(nest) {}
+  Follower(onf::ForOp nest, onf::FoldOp outer) : nest(nest), key(outer.getBody().getArgument(0)) {}
 
   Exponents run(Value start) {
     findReached(start);
@@ -38,7 +40,7 @@ private:
     Operation *unknown = nullptr;
     std::vector<void *> key(Value value) const {
       std::vector<void *> key{value.getAsOpaquePointer(), unknown};
-      for (ArrayRef<Value> list : {ArrayRef(factors), ArrayRef(divisors)}) {
+      for (ArrayRef<Value> list : {ArrayRef(ofRow.factors), ArrayRef(ofRow.divisors), ArrayRef(ofKey.factors), ArrayRef(ofKey.divisors)}) {
         for (Value x : list)
           key.push_back(x.getAsOpaquePointer());
         key.push_back(nullptr);
@@ -73,15 +75,31 @@ private:
       result.unknown = nest; // too many ways to tell
   }
 
-  /// Whether a value is one number of a row, the same for all keys, that is computed without a fold.
+  /// Whether a value is one number of a row, the same for all keys, or of a key, the same for all rows. What follows from
+  /// scores is neither.
   bool isOfRow(Value value) {
     auto isOfNest = [&](Value index) { return cast<BlockArgument>(index).getOwner()->getParentOp() == nest; };
-    return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && hasNoFold(value);
+    return !reached.contains(value) && llvm::all_of(deps.of(value), isOfNest) && canCopy(value);
   }
-  static bool hasNoFold(Value value) {
+  bool isOfKey(Value value) {
+    Value row = nest.getBody().getArguments().back();
+    auto isKnown = [&](Value index) {
+      return index == key || (index != row && cast<BlockArgument>(index).getOwner()->getParentOp() == nest);
+    };
+    return !reached.contains(value) && llvm::all_of(deps.of(value), isKnown) && canCopy(value);
+  }
+  /// Whether it can be computed elsewhere from the indices.
+  bool canCopy(Value value) {
     Operation *op = value.getDefiningOp();
-    return !op || (op->getNumRegions() == 0 && llvm::all_of(op->getOperands(), hasNoFold));
+    if (!op || !nest->isProperAncestor(op))
+      return true;
+    if (reached.contains(value) || !isPure(op))
+      return false;
+    SetVector<Value> used(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), used);
+    return llvm::all_of(used, [&](Value operand) { return canCopy(operand); });
   }
+  static bool isPure(Operation *op) { return isa<onf::LoadOp, onf::FoldOp>(op) || isMemoryEffectFree(op); }
 
   void end(const Way &way) {
     if (way.unknown)
@@ -100,10 +118,12 @@ private:
     if (isa<arith::MulFOp, arith::DivFOp>(user)) {
       bool isQuotient = isa<arith::DivFOp>(user);
       Value other = user->getOperand(1 - use.getOperandNumber());
-      if ((isQuotient && use.getOperandNumber() == 1) || !isOfRow(other))
+      bool ofRow = isOfRow(other);
+      Exponent::Factors &into = ofRow ? next.ofRow : next.ofKey;
+      if ((isQuotient && use.getOperandNumber() == 1) || !(ofRow || isOfKey(other)))
         lose();
       else
-        (isQuotient ? next.divisors : next.factors).push_back(other);
+        (isQuotient ? into.divisors : into.factors).push_back(other);
     } else if (isa<arith::AddFOp, arith::SubFOp>(user)) {
       if (!reached.contains(user->getOperand(1 - use.getOperandNumber())) && !way.unknown)
         sums.push_back(way);
@@ -129,6 +149,7 @@ private:
   }
 
   onf::ForOp nest;
+  Value key;
   rows::Dependence deps;
   llvm::SetVector<Value> reached;
   SmallVector<std::pair<Value, Way>> open;
@@ -139,24 +160,34 @@ private:
 } // namespace
 
 Exponents findExponents(const Score &score, onf::ForOp nest) {
-  return Follower(nest).run(score.fold.getResult(0));
+  return Follower(nest, score.outer).run(score.fold.getResult(0));
 }
 
-Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map) {
+/// `square` times the squares of factors, over those of divisors.
+static Value timesSquares(Code &code, Value square, const Exponent::Factors &by, IRMapping &map) {
+  auto squareOf = [&](Value factor) {
+    Value copy = copyOf(code, factor, map);
+    return code.make<arith::MulFOp>(copy, copy);
+  };
+  for (Value factor : by.factors)
+    square = code.make<arith::MulFOp>(square, squareOf(factor));
+  for (Value divisor : by.divisors)
+    square = code.make<arith::DivFOp>(square, squareOf(divisor));
+  return square;
+}
+
+Value squareOfKey(Code &code, const Exponent &way, IRMapping &map) { return timesSquares(code, code.real(1), way.ofKey, map); }
+
+Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest, IRMapping &map,
+                   llvm::function_ref<Value(const Exponent &, unsigned)> ofKeys) {
   Exponents exponents = findExponents(score, nest);
   if (exponents.ways.empty() && score.factor)
-    exponents.ways.push_back({{score.factor}, {}});
+    exponents.ways.push_back({{{score.factor}, {}}, {}});
   Value largest;
-  for (const Exponent &way : exponents.ways) {
-    Value x = square;
-    auto squareOf = [&](Value by) {
-      Value copy = copyOf(code, by, map);
-      return code.make<arith::MulFOp>(copy, copy);
-    };
-    for (Value factor : way.factors)
-      x = code.make<arith::MulFOp>(x, squareOf(factor));
-    for (Value divisor : way.divisors)
-      x = code.make<arith::DivFOp>(x, squareOf(divisor));
+  for (auto [number, way] : llvm::enumerate(exponents.ways)) {
+    Value x = timesSquares(code, square, way.ofRow, map);
+    if (!way.ofKey.isOne())
+      x = code.make<arith::MulFOp>(x, ofKeys(way, number));
     largest = largest ? Value(code.make<arith::MaximumFOp>(largest, x)) : x;
   }
   return largest ? largest : square;

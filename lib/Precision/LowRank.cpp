@@ -228,7 +228,8 @@ Value KeyClasses::addMagnitudes(StringRef name, const SymExpr &extent, const Cho
       Value x = in.widen(loadAt(in, score().row, score().row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    code.store(timesFactors(code, square, score(), nest, map), array, indices);
+    auto noneOfKeys = [](const Exponent &, unsigned) -> Value { llvm_unreachable("terms know no more of a key (checkUses)"); };
+    code.store(timesFactors(code, square, score(), nest, map, noneOfKeys), array, indices);
   });
   return array;
 }

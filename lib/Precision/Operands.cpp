@@ -447,6 +447,7 @@ bool Adapter::asksScores(const Plan &plan) {
 /// copies of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
   Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
+  SmallVector<Value> ofKeys = addFactorsOfKeys(score);
   editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> arguments(indices);
@@ -457,9 +458,37 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
       return SmallVector<Code::Term>{{Monoid::add, "square", in.make<arith::MulFOp>(x, x)}};
     })[0];
-    code.store(timesFactors(code, square, score, nest, map), array, indices);
+    auto largest = [&](const Exponent &, unsigned way) {
+      return largestOfParts(code, ofKeys[way], indices.drop_back(), Value());
+    };
+    code.store(timesFactors(code, square, score, nest, map, largest), array, indices);
   });
   return array;
+}
+
+/// Of each way on which the key has factors, the largest of their squares in each part of the keys.
+SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
+  SmallVector<Value> parts;
+  SmallVector<Attribute> heads(sampleNames.begin(), std::prev(sampleNames.end())), names(sampleNames), extents(sampleExtents);
+  names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
+  onf::FoldOp outer = score.outer;
+  for (const Exponent &way : findExponents(score, nest).ways) {
+    if (way.ofKey.isOne()) {
+      parts.push_back(Value());
+      continue;
+    }
+    Value squares = editor.addTemporary(base() + "_of_keys", extents, Builder(kernel.getContext()).getF32Type());
+    editor.addNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+      IRMapping map;
+      SmallVector<Value> arguments(indices);
+      arguments.back() = code.index(0); // which nothing asks for
+      map.map(nest.getBody().getArguments(), arguments);
+      map.map(outer.getBody().getArgument(0), indices.back());
+      code.store(squareOfKey(code, way, map), squares, indices);
+    });
+    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(sampleExtents).drop_back(), sampled));
+  }
+  return parts;
 }
 
 /// Errors of scores that are not small against 1 change those rows by much in which keys are nearly as large as the

@@ -55,7 +55,7 @@ enum {
   MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
   MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
   MOA_LAUNCH = 14,         /* CUDA refused to launch */
-  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` (CPU) */
+  MOA_NOT_SHOWN = 15       /* computed, but not shown to be `within` */
 };
 #endif
 )";

@@ -69,6 +69,8 @@ struct KernelSignature {
   std::vector<Parameter> parameters; ///< inputs, then outputs
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
+  /// On a GPU: "'O' is within 1e-2 relative", of which nothing shows that it holds, whatever inputs are. A call has MOA_NOT_SHOWN then.
+  std::vector<std::string> neverShown;
 
   /// Array parameters in the order of the entry points' descriptors.
   std::vector<const Parameter *> getArrays() const;

@@ -20,7 +20,7 @@ llvm::Expected<Schedule> liftToGpu(onf::KernelOp kernel, const GpuMachine &machi
 
 /// `onf-separate-folds`, `onf-fuse-nests`, `onf-read-through-copies`, `onf-lift-gpu`, and below `convert-onf-to-device`; lib/Conversion/Passes.td
 /// describes them.
-std::unique_ptr<mlir::Pass> createSeparateFoldsPass(bool forTiles);
+std::unique_ptr<mlir::Pass> createSeparateFoldsPass(bool forTiles, bool forPlans);
 std::unique_ptr<mlir::Pass> createFuseNestsPass();
 std::unique_ptr<mlir::Pass> createReadThroughCopiesPass();
 std::unique_ptr<mlir::Pass> createLiftGpuPass(std::string machine = "h200");

@@ -281,7 +281,8 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
         if (nest.getBody().getNumArguments() == 0 || nest.getChoices() || nest.getLift())
           continue;
         std::string ignored;
-        FoldOp fold = forTiles && findTiles(nest, ignored) ? findScored(nest) : FoldOp();
+        bool maySpend = forPlans && kernel.getWithin();
+        FoldOp fold = forTiles && (maySpend || findTiles(nest, ignored)) ? findScored(nest) : FoldOp();
         if (!fold)
           continue;
         takeReciprocals(nest, fold);
@@ -292,8 +293,9 @@ struct SeparateFolds final : moa::impl::SeparateFoldsBase<SeparateFolds> {
 };
 } // namespace
 
-std::unique_ptr<Pass> moa::createSeparateFoldsPass(bool forTiles) {
+std::unique_ptr<Pass> moa::createSeparateFoldsPass(bool forTiles, bool forPlans) {
   SeparateFoldsOptions options;
   options.forTiles = forTiles;
+  options.forPlans = forPlans;
   return std::make_unique<SeparateFolds>(options);
 }

@@ -148,7 +148,10 @@ private:
       printLaunch(kernel);
       os << (kernels.size() > 1 ? "  }\n" : "");
     }
-    os << "  return cudaPeekAtLastError() == cudaSuccess ? MOA_OK : MOA_LAUNCH;\n}\n\n";
+    for (const std::string &text : signature.neverShown)
+      line("  // Nothing shows that " + text + ".", 5);
+    os << "  return cudaPeekAtLastError() == cudaSuccess ? " << (signature.neverShown.empty() ? "MOA_OK" : "MOA_NOT_SHOWN")
+       << " : MOA_LAUNCH;\n}\n\n";
   }
 
   /// Symbols that are an extent; the checks that bind others.

@@ -394,7 +394,9 @@ private:
       printLaunch(launch);
     if (launches.empty())
       os << "  (void)grid, (void)moa_latest;\n";
-    os << "  return MOA_OK;\n}\n\n";
+    for (const std::string &text : signature.neverShown)
+      os << "  /* nothing shows that " << text << " */\n";
+    os << "  return " << (signature.neverShown.empty() ? "MOA_OK" : "MOA_NOT_SHOWN") << ";\n}\n\n";
   }
   void printOthers() {
     begin("int64_t", "_workspace", {}, "{NULL, 0}");

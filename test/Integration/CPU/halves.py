@@ -43,6 +43,16 @@ kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], 
   O = softmax([h, i, j] (Q +.* transpose(K))[h, i, j] * t[h] * scale / q[h, i]) +.* V
 }
 """
+# Factors of the row and of the key.
+COSINE = """
+kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], t : f32[H], scale : f32)
+    -> O : f32[H, N, D] within %s
+{
+  q = sqrt(+/ (Q * Q))
+  k = sqrt(+/ (K * K))
+  O = softmax([h, i, j] (Q +.* transpose(K))[h, i, j] * t[h] * scale / q[h, i] / k[h, j]) +.* V
+}
+"""
 # A score that is a weight itself, beside a share.
 RAW = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
@@ -165,6 +175,21 @@ class Halves(plans.PlansTest):
         self.assertEqual(list(run["O_plan"]), [2, 3])
         self.assertTrue(np.isposinf(run["O_estimate"][1][:2]).all())
         self.assertTrue((found <= [LIMIT, 1e-4]).all(), found)
+
+    def test_norms_of_keys(self):
+        """And of those that are divided by their key's length too, of which the least counts: as steps are those of the
+        largest key, keys of very different sizes take no plan."""
+        q, k, v = heads(["normal"] * 4)
+        k[2] *= np.logspace(-3, 3, k.shape[1], dtype=np.float32)[:, None]
+        k[3] *= np.float32(1e6)
+        t = np.array([16, 1600, 16, 16], np.float32)
+        run = self.run_kernel(COSINE, {"Q": q, "K": k, "V": v, "t": t})
+        units = [x / np.sqrt((x.astype(np.float64) ** 2).sum(-1, keepdims=True)) for x in (q, k)]
+        found = errors(run["O"], attention(units[0] * t[:, None, None], units[1], v))
+        print(list(run["O_plan"]), found, run["O_estimate"])
+        self.assertEqual(list(run["O_plan"]), [2, 3, 0, 2])
+        self.assertTrue(np.isposinf(run["O_estimate"][1][:2]).all() and np.isposinf(run["O_estimate"][2]).all())
+        self.assertTrue((found <= [LIMIT, 1e-4, 1e-5, LIMIT]).all(), found)
 
     def test_scores_as_weights(self):
         """Powers of 2 are taken out of a score that is a weight itself, whatever the plan."""
