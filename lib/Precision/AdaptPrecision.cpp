@@ -35,8 +35,8 @@ static constexpr int64_t kSingleWorkPerByte = 2 * 14;
 /// The same of sums of two floats, whose three products take a third of the time of f32's.
 static constexpr int64_t kSplitWorkPerByte = 2 * 21;
 
-/// A tolerance, sampled, below which 8 bits are never near enough.
-static constexpr double kLeastOfBytes = 0x1p-9;
+/// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose, and below which they always are.
+static constexpr double kLeastOfBytes = 0x1p-9, kLeastAtAll = 0x1p-20;
 
 /// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a
 /// float of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long
@@ -208,17 +208,21 @@ bool Adapter::findPlans(std::string &why) {
   };
   // The products of scores of bf16 are as fast as those of 8 bits.
   bool areFast = options.bf16 && llvm::all_of(scores, isOfBf16);
-  if (!hasHalves && !areFast && (!options.bf16 || allow(kLeastOfBytes))) {
-    hasBytes = addBytesPlan(why);
+  // Of inputs of 16 bits there is no other plan, and values may have nearly everything in common, as results may be logarithms.
+  bool areNarrow = llvm::all_of(scores, [](const Score &score) {
+    return score.row.load.getResult().getType().getIntOrFloatBitWidth() == 16 && score.key.load.getResult().getType().getIntOrFloatBitWidth() == 16;
+  });
+  if (!hasHalves && !areFast) {
+    bool loseMore = options.halves && !areNarrow;
+    if (allow(options.bf16 || loseMore ? kLeastOfBytes : kLeastAtAll))
+      hasBytes = addBytesPlan(why);
+    else if (!options.bf16)
+      why = "8 bits are not near enough for a tolerance below 2^-" + std::string(loseMore ? "9" : "20");
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
   if (!hasBytes && !hasHalves) {
     why += why.empty() || whyNot.empty() ? whyNot : "; and " + whyNot;
     return false;
-  }
-  if (hasBytes && hasHalves && !allow(kLeastOfBytes)) {
-    plans.erase(plans.begin());
-    carriers.clear();
   }
   SmallVector<Value> rounded;
   for (const Score &score : scores)

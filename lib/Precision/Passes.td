@@ -14,7 +14,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     are further plans for inputs of f32: scores and sums multiply f16, inputs times a power of 2 for
     each head (law B4), or bf16 where weights are no shares or rows have no axis of their own; and behind it one
     whose operands are sums of two such floats each, with three products in place of one (law B6).
-    Plans that a tolerance is too small for are not written: 8 bits below 2^-9, 16 below 2^-12, and sums of two
+    Plans that a tolerance is too small for are not written: 8 bits below 2^-9 (2^-20 of inputs of 16 bits, and without `halves`), 16 below 2^-12, and sums of two
     below 2^-20, of bf16 2^-16. Of tolerances that hold for every input those of bf16 below 2^-7.
     In the pipeline of a GPU plans are left out whose nests, written into a copy of the kernel, would run without tensor
     cores, and, with `fewest` 0, whose tiles take more than nine tenths of the time of those of the nest as it is

@@ -8,6 +8,8 @@ import unittest
 import numpy as np
 
 import moa_testing as mt
+import plans
+from plans import families
 
 D = 16
 SCALE = D ** -0.5
@@ -119,6 +121,22 @@ class LowRank(unittest.TestCase):
             run = self.run_kernel(PLAIN % 1e-2, arrays, {"O": arrays[0].shape})
             self.check(f"{n}x{m}", kinds, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 1e-2)
             self.assertEqual([int(p > 0) for p in run["O_plan"]], [1, 0, 1, 1, 1, 1, 0], m)
+
+    def test_families(self):
+        """Those of benchmarks/accuracy: few keys stand for all where keys repeat, and diagonal attention, errors that hide from
+        uniform samples and the others stay dense, with the bits that they have without the pass."""
+        names = sorted([*(cls.name() for cls in families.Family.__subclasses__()), "hidden_aligned"])
+        arrays = plans.heads(names, 515, 4103, seed=5)
+        run = self.run_kernel(PLAIN % 3e-2, arrays, {"O": arrays[0].shape})
+        self.check("families", names, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 3e-2)
+        taken = {name for name, plan in zip(names, run["O_plan"]) if plan}
+        self.assertEqual(taken, {"clustered_keys", "low_rank_weights", "uniform"})
+        self.assertLessEqual({"diagonal", "hidden_aligned", "hidden_keys", "hidden_rows", "normal"}, set(names) - taken)
+        plain = mt.make_kernel(PLAIN % 3e-2, flags=("--disable-rule=precision",)).run(
+            {**dict(zip("QKV", arrays)), "scale": SCALE}, {"O": arrays[0].shape})
+        for h, name in enumerate(names):
+            if name not in taken:
+                self.assertEqual(run["O"][h].tobytes(), plain["O"][h].tobytes(), name)
 
     def test_few(self):
         """Below the number of rows or keys nothing is tried, and the bits are those without the pass."""
