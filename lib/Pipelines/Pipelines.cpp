@@ -115,6 +115,13 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
                                     precision.bf16, precision.table, precision.fewest};
     adapt.pilot = precision.pilot;
     adapt.warns = precision.warns;
+    if (auto machine = loadGpuMachine(options.gpu)) {
+      adapt.workPerByte8 = machine->workPerByte8;
+      adapt.workPerByte16 = machine->workPerByte16;
+      adapt.workPerByteSplit = machine->workPerByteSplit;
+    } else {
+      llvm::consumeError(machine.takeError()); // what lifts the nests says so
+    }
     pm.addPass(createAdaptPrecisionPass(adapt, tellsSlow));
   }
   if (options.lowRankFrom <= 0 && !options.spends)

@@ -24,17 +24,6 @@ static constexpr int64_t kMostTerms = 256;
 // What there is
 //===----------------------------------------------------------------------===//
 
-/// Bytes that rounding and the sample move, each for so many multiply-adds of the nest, where both take the same
-/// time. On an H200 sums of 8 bits save 0.335 of 361 multiply-adds per ps, and the nests in front of them move
-/// 2.3 bytes per ps: 470, where all heads take 8 bits. Where some do not, what is lost must be won by the others.
-static constexpr int64_t kWorkPerByte = 2 * 470;
-
-/// The same of f32, of which an H200 has 33 multiply-adds per ps and 16 bits save most.
-static constexpr int64_t kSingleWorkPerByte = 2 * 14;
-
-/// The same of sums of two floats, whose three products take a third of the time of f32's.
-static constexpr int64_t kSplitWorkPerByte = 2 * 21;
-
 /// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose, and below which they always are.
 static constexpr double kLeastOfBytes = 0x1p-9, kLeastAtAll = 0x1p-20;
 
@@ -107,7 +96,8 @@ std::pair<SymExpr, SymExpr> Adapter::weigh() {
   if (options.bf16)
     return {work, (bytes * SymExpr(kCpuWorkPerByte) + sample * SymExpr(kCpuSampleRows)) * SymExpr(kCpuSaved)};
   bool isSingle = llvm::any_of(plans, [](const Plan &plan) { return bool(plan.half); });
-  int64_t perByte = isSplit && plans.size() == 1 ? kSplitWorkPerByte : isSingle ? kSingleWorkPerByte : kWorkPerByte;
+  // Where some heads do not take the plan, what is lost must be won by the others.
+  int64_t perByte = 2 * (isSplit && plans.size() == 1 ? options.workPerByteSplit : isSingle ? options.workPerByte16 : options.workPerByte8);
   // Under a mask, as a causal one, half of the pairs are taken to be there.
   bool isMasked = llvm::any_of(scores, [](Score &score) { return !score.outer.getBody().getOps<onf::GuardOp>().empty(); });
   if (isMasked && !isSingle)
@@ -413,7 +403,8 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   NestTeller tellsSlow;
 
   void runOnOperation() final {
-    Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot, tellsSlow};
+    Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot, tellsSlow,
+                    workPerByte8, workPerByte16, workPerByteSplit};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, /*takesLeft=*/true, adapt)))
       signalPassFailure();

@@ -90,7 +90,11 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"pilot", "pilot", "int64_t", "-1",
            "Few rows and keys are tried first where an index in front of the rows has more multiply-adds; -1: where `fewest` is 0 and that takes a sixtieth of the time of 16 such">,
     Option<"warns", "warns", "bool", "false",
-           "Where no nest is changed the first remark that says why is a warning">
+           "Where no nest is changed the first remark that says why is a warning">,
+    Option<"workPerByte8", "work-per-byte-8", "int64_t", "470",
+           "Of plans of 8 bits on a GPU, multiply-adds of the nest that take as long as moving a byte in front of it; where `fewest` is 0">,
+    Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same of plans of 16 bits">,
+    Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same of sums of two floats">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -48,6 +48,9 @@ static constexpr Quantity quantities[] = {
     {"f64", "operations/cycle/SM", &GpuMachine::f64},
     {"integer", "operations/cycle/SM", &GpuMachine::integer},
     {"special", "operations/cycle/SM", &GpuMachine::special},
+    {"work_per_byte_8", "multiply-adds/byte", &GpuMachine::workPerByte8},
+    {"work_per_byte_16", "multiply-adds/byte", &GpuMachine::workPerByte16},
+    {"work_per_byte_split", "multiply-adds/byte", &GpuMachine::workPerByteSplit},
 };
 
 static llvm::Error refuse(const llvm::Twine &why) {
