@@ -148,14 +148,10 @@ std::optional<ErrorExpr> ErrorWalk::leastOfMagnitudes(dnf::ReduceOp op, Value te
 }
 
 std::optional<ErrorExpr> ErrorWalk::leastOfSum(dnf::ReduceOp op, Value term) {
-  Term body = resolve({term, nullptr});
-  Operation *square = body.value.getDefiningOp();
-  if (!square || square->getNumOperands() == 0)
-    return std::nullopt;
-  Term factor = resolveMagnitude({square->getOperand(0), body.environment});
-  if (!isSquareOf(square, [&](Value other) { return areEqual(factor, resolveMagnitude({other, body.environment})); }))
+  auto element = findSquared(resolve({term, nullptr}));
+  if (!element)
     return leastOfMagnitudes(op, term);
-  auto least = leastNorm(op, factor);
+  auto least = leastNorm(op, *element);
   return least ? std::optional(*least * *least) : std::nullopt;
 }
 
@@ -207,10 +203,13 @@ std::optional<ErrorExpr> ErrorWalk::norm(Term term, Value index, Norm kind,
 // Elements over a norm of theirs
 //===----------------------------------------------------------------------===//
 
-bool ErrorWalk::isSquareOf(Operation *op, llvm::function_ref<bool(Value)> isFactor) {
-  if (isa_and_nonnull<math::PowFOp>(op))
-    return of(op->getOperand(1)).constant == 2.0 && isFactor(op->getOperand(0));
-  return isa_and_nonnull<arith::MulFOp>(op) && isFactor(op->getOperand(0)) && isFactor(op->getOperand(1));
+std::optional<Term> ErrorWalk::findSquared(const Term &square) {
+  Operation *op = square.value.getDefiningOp();
+  auto operand = [&](unsigned k) { return Term{op->getOperand(k), square.environment}; };
+  bool isSquare = isa_and_nonnull<math::PowFOp>(op)
+                      ? of(op->getOperand(1)).constant == 2.0
+                      : isa_and_nonnull<arith::MulFOp>(op) && areEqual(operand(0), operand(1)); // |x|·x is none
+  return isSquare ? std::optional(resolveMagnitude(operand(0))) : std::nullopt;
 }
 
 /// The norm that a reduction is, or the square of it.
@@ -226,9 +225,9 @@ std::optional<ErrorWalk::Normalised> ErrorWalk::findNormIn(const Term &x, const 
     Term place{index, nullptr};
     Term body = resolve({yielded, bindIndex(whole.environment, reduce.getBody().getArgument(0), place)});
     Operation *op = body.value.getDefiningOp();
-    auto isOwn = [&](Value part) { return areEqual(own, resolveMagnitude({part, body.environment})); };
-    bool isFound = isSquared ? isSquareOf(op, isOwn) : isOwn(body.value) && (isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative);
-    if (isFound)
+    bool isSize = isa_and_nonnull<math::AbsFOp>(op) || of(yielded).nonnegative;
+    std::optional<Term> element = isSquared ? findSquared(body) : isSize ? std::optional(resolveMagnitude(body)) : std::nullopt;
+    if (element && areEqual(own, *element))
       return Normalised{!isSum ? Norm::MaxAbs : isSquared ? Norm::MaxL2 : Norm::MaxL1, ErrorExpr(1), whole, place};
   }
   return std::nullopt;

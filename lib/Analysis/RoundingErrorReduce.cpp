@@ -83,6 +83,8 @@ ErrorValue ErrorWalk::reduce(dnf::ReduceOp op, bool isShallow) {
     auto least = op.getMonoid() == Monoid::max ? leastOfMagnitudes(op, term) : std::nullopt;
     if (least)
       result.least = *least * pool.recip(pool.sqrt(extentOf(op.getExtent())));
+    else if (yield.getPresent()) // which may hold nowhere
+      result.least = ErrorExpr();
   }
   if (yield.getPresent()) {
     const ErrorValue &condition = of(yield.getPresent());

@@ -104,8 +104,8 @@ private:
   std::optional<ErrorExpr> leastOfMagnitudes(dnf::ReduceOp op, mlir::Value term);
   /// What a sum of magnitudes or squares is not below.
   std::optional<ErrorExpr> leastOfSum(dnf::ReduceOp op, mlir::Value term);
-  /// Whether the operation squares a value that is one of those, or multiplies two of them.
-  bool isSquareOf(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> isFactor);
+  /// x, or its negative or magnitude, where the term is x², which is never negative.
+  std::optional<Term> findSquared(const Term &square);
   ErrorExpr magnitude(const Term &term);
   ErrorExpr least(const Term &term);
   ErrorExpr atIndices(const ErrorExpr &own, const Term &term);
