@@ -48,7 +48,10 @@ ErrorValue ErrorRules::logarithm(ErrorValue x, double factor, const std::string 
   return rounded(std::move(result), functionRounding);
 }
 
-ErrorValue ErrorRules::squareRoot(ErrorValue x) {
+ErrorValue ErrorRules::squareRoot(ErrorValue x, const std::string &what) {
+  // What may have either sign may be computed as a negative number.
+  if (!x.nonnegative && !x.isExact())
+    x = toRelative(std::move(x), what);
   x = x.tight ? collapse(std::move(x)) : toAbsolute(std::move(x));
   ErrorValue result;
   merge(result, x);

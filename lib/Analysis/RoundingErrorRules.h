@@ -75,7 +75,7 @@ public:
   ErrorValue exponential(ErrorValue x, double base, const ErrorExpr &repairs,
                          const std::string &what);
   ErrorValue logarithm(ErrorValue x, double factor, const std::string &what);
-  ErrorValue squareRoot(ErrorValue x);
+  ErrorValue squareRoot(ErrorValue x, const std::string &what);
   ErrorValue reciprocalRoot(ErrorValue x, const std::string &what);
   ErrorValue power(ErrorValue x, double exponent, const std::string &what);
   /// A function with |f′| ≤ slope, |f| ≤ bound and, if `odd`, |x·f′/f| ≤ 1.

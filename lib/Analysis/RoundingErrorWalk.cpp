@@ -444,7 +444,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   if (name == "math.log2")
     return rules.logarithm(std::move(x), 1.4426950408889636, argument);
   if (name == "math.sqrt")
-    return rules.squareRoot(std::move(x));
+    return rules.squareRoot(std::move(x), argument);
   if (name == "math.rsqrt")
     return rules.reciprocalRoot(std::move(x), argument);
   if (name == "math.tanh")
