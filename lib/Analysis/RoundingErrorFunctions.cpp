@@ -208,6 +208,8 @@ ErrorValue ErrorRules::reduceProduct(ErrorValue x, const ErrorExpr &extent,
 
 /// A rounding that the specification itself makes may fall to the other side.
 ErrorValue ErrorRules::round(ErrorValue x, const OperandFormat &format) {
+  if (auto constant = x.magnitude.getConstant(); format.limit < overflow && !(constant && *constant <= format.limit))
+    x.facts.insert(fact({"a magnitude stays below the overflow threshold", x.magnitude, format.limit}));
   if (x.isExact()) {
     x.magnitude = ErrorExpr(1 + format.relative) * x.magnitude + ErrorExpr(format.absolute);
     x.least = ErrorExpr();

@@ -143,37 +143,56 @@ ErrorExpr ErrorWalk::flushedFactors(Value value, std::set<unsigned> &facts) {
   return rules.quotient(ofFactor(op->getOperand(0)), of(op->getOperand(1)).least, context.describe(op->getOperand(1)), facts);
 }
 
+/// How large an operand is without some of its factors and divisors that the index does not change, which may be taken behind
+/// the sum (R1).
+ErrorExpr ErrorWalk::largestInFront(Value value, Value index) {
+  Operation *op = value.getDefiningOp();
+  ErrorExpr own = of(value).magnitude;
+  bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
+  if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
+    return own;
+  auto inFront = [&](unsigned k) { return largestInFront(op->getOperand(k), index); };
+  auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
+  ErrorExpr most = isQuotient ? own : pool.max(own, inFront(0) * inFront(1));
+  if (canLeave(1))
+    most = pool.max(most, inFront(0));
+  return !isQuotient && canLeave(0) ? pool.max(most, inFront(1)) : most;
+}
+
+/// What an absolute error of an operand, or of a sum of its products, is multiplied with then. That nothing underflows beside a
+/// divisor of which nothing is known is assumed.
+ErrorExpr ErrorWalk::timesBehind(const ErrorExpr &amount, Value value, Value index, std::set<unsigned> &facts) {
+  Operation *op = value.getDefiningOp();
+  bool isQuotient = isa_and_nonnull<arith::DivFOp>(op);
+  if (!isQuotient && !isa_and_nonnull<arith::MulFOp>(op))
+    return amount;
+  auto behind = [&](const ErrorExpr &of, unsigned k) { return timesBehind(of, op->getOperand(k), index, facts); };
+  auto canLeave = [&](unsigned k) { return !dependsOn({op->getOperand(k), nullptr}, index); };
+  ErrorExpr inner = behind(amount, 0);
+  if (isQuotient)
+    return canLeave(1) ? pool.max(inner, rules.quotient(inner, of(op->getOperand(1)).least, context.describe(op->getOperand(1)), facts))
+                       : inner;
+  ErrorExpr most = behind(inner, 1);
+  if (canLeave(1))
+    most = pool.max(most, of(op->getOperand(1)).magnitude * inner);
+  return canLeave(0) ? pool.max(most, of(op->getOperand(0)).magnitude * behind(amount, 1)) : most;
+}
+
 /// Lemma E11: an operand as it enters a contraction.
-ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, ErrorValue x) {
+ErrorValue ErrorWalk::roundOperand(unsigned number, Value value, Value index, ErrorValue x) {
   const ContractionOperand &operand = context.operands[number];
   auto parameter = [&](unsigned k) {
     return context.pool.parameter(operand.parameter + k, operand.name);
   };
   // A factor of all terms may be multiplied in behind the sum: then the rest is rounded.
-  ErrorExpr scale(1), largest = x.magnitude;
-  if (Operation *op = value.getDefiningOp(); op && operand.isComputed) {
-    if (isa<arith::DivFOp>(op)) {
-      const ErrorValue &divisor = of(op->getOperand(1));
-      ErrorExpr inverse = divisor.least.isZero()
-                              ? pool.unknown("nothing keeps " +
-                                             context.describe(op->getOperand(1)) +
-                                             " away from 0")
-                              : pool.recip(divisor.least);
-      scale = pool.max(scale, inverse);
-      largest = pool.max(largest, of(op->getOperand(0)).magnitude);
-    } else if (isa<arith::MulFOp>(op)) {
-      for (unsigned k : {0u, 1u}) {
-        scale = pool.max(scale, of(op->getOperand(k)).magnitude);
-        largest = pool.max(largest, of(op->getOperand(1 - k)).magnitude);
-      }
-    }
-  }
+  ErrorExpr largest = operand.isComputed ? largestInFront(value, index) : x.magnitude;
+  auto behind = [&](const ErrorExpr &amount) { return operand.isComputed ? timesBehind(amount, value, index, x.facts) : amount; };
   x.facts.insert(rules.fact({"", largest, 0, number}));
   x.relative += parameter(0);
   // The largest of the row has the factors that the row has in common.
   x.absolute += parameter(1) * (x.magnitude + x.absolute);
-  rules.addAbsolute(x, parameter(2) * scale);
-  rules.addAbsolute(x, parameter(3) * pool.tiny() * scale);
+  rules.addAbsolute(x, behind(parameter(2)));
+  rules.addAbsolute(x, behind(parameter(3) * pool.tiny()));
   if (operand.isComputed && !context.isDouble)
     rules.addAbsolute(x, flushedFactors(value, x.facts));
   x.distance.reset();
@@ -201,7 +220,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
       l1[k] = norm({values[k], nullptr}, index, Norm::MaxL1, rests);
       l2[k] = norm({values[k], nullptr}, index, Norm::MaxL2, rests);
     }
-    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], std::move(x));
+    factors[k] = roundOperand(k == 0 ? names.lhs : names.rhs, values[k], index, std::move(x));
   }
   auto &[x, y] = factors;
   auto sumOf = [&](unsigned k) {
@@ -213,7 +232,7 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   result.relative = x.relative + y.relative + sumRounding(op.getExtent()) +
                     rules.arithmetic + names.accumulate * (extent + ErrorExpr(32));
   result.absolute = x.absolute * sumY + sumX * y.absolute + extent * x.absolute * y.absolute;
-  rules.addAbsolute(result, extent * pool.tiny());
+  rules.addAbsolute(result, extent * timesBehind(timesBehind(pool.tiny(), values[0], index, rests.facts), values[1], index, rests.facts));
   result.distance.reset();
   result.constant.reset();
   // Of weights the sum of magnitudes is known, and not from their 2-norm alone.
@@ -239,6 +258,14 @@ ErrorValue ErrorWalk::contraction(dnf::ReduceOp op, Operation *product, bool isS
   result.facts.insert(y.facts.begin(), y.facts.end());
   ErrorRules::merge(result, rests);
   rules.limitMagnitude(result);
+  // The sum that some factors and divisors stand behind.
+  ErrorValue front;
+  ErrorExpr fronts[] = {largestInFront(values[0], index), largestInFront(values[1], index)};
+  if (!(fronts[0] == x.magnitude && fronts[1] == y.magnitude)) {
+    front.magnitude = extent * fronts[0] * fronts[1];
+    rules.limitMagnitude(front);
+    result.facts.insert(front.facts.begin(), front.facts.end());
+  }
   return result;
 }
 

@@ -151,6 +151,7 @@ ErrorValue ErrorWalk::compute(Value value) {
   if (auto extent = dyn_cast<dnf::ExtentOp>(op)) {
     ErrorValue number = rules.exact(extentOf(extent.getExpr()));
     number.least = number.magnitude;
+    number.nonnegative = llvm::all_of(extent.getExpr(), [](char c) { return llvm::isAlnum(c) || c == '_'; });
     return number;
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -214,6 +215,8 @@ ErrorValue ErrorWalk::computeInteger(Operation *op) {
   } else if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp,
                  arith::FPToSIOp, arith::FPToUIOp>(op)) {
     result.magnitude = m(0);
+    if (!isa<arith::FPToSIOp, arith::FPToUIOp>(op))
+      result.least = of(op->getOperand(0)).least;
   } else if (isa<arith::DivSIOp, arith::FloorDivSIOp>(op)) {
     result.magnitude = m(0) + ErrorExpr(1);
   } else if (isa<math::AbsIOp>(op)) {
@@ -365,8 +368,18 @@ ErrorValue ErrorWalk::product(Operation *op, ErrorValue x, ErrorValue y) {
   indices.insert(y.indices.begin(), y.indices.end());
   auto found = findQuotient({op->getResult(0), nullptr}, indices);
   std::optional<ErrorExpr> bound;
-  if (found)
+  if (found) {
     bound = found->scale;
+    // It is one of |x|, which the majorant is where errors are told apart from the value alone.
+    for (ErrorValue *value : {&x, &y})
+      if (!value->tight) {
+        bool nonnegative = value->nonnegative;
+        ErrorExpr least = value->least;
+        *value = rules.toAbsolute(std::move(*value));
+        value->nonnegative = nonnegative;
+        value->least = least;
+      }
+  }
   ErrorValue result =
       isa<arith::DivFOp>(op)
           ? rules.divide(std::move(x), std::move(y), context.describe(op->getOperand(1)), bound)

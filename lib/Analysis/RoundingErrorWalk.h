@@ -73,7 +73,9 @@ private:
   ErrorValue contraction(dnf::ReduceOp op, mlir::Operation *product, bool isShallow);
   ErrorValue plainSum(dnf::ReduceOp op, mlir::Value term, bool isShallow);
   ErrorExpr flushedFactors(mlir::Value value, std::set<unsigned> &facts);
-  ErrorValue roundOperand(unsigned number, mlir::Value value, ErrorValue x);
+  ErrorExpr largestInFront(mlir::Value value, mlir::Value index);
+  ErrorExpr timesBehind(const ErrorExpr &amount, mlir::Value value, mlir::Value index, std::set<unsigned> &facts);
+  ErrorValue roundOperand(unsigned number, mlir::Value value, mlir::Value index, ErrorValue x);
   /// Ends the scope of an index: requirements, common errors, statistics.
   ErrorValue leave(ErrorValue x, mlir::Value index, llvm::StringRef extent,
                    mlir::Value condition);

@@ -77,9 +77,9 @@ ModuleOp Compilation::Impl::getDeviceModule() {
 
 /// A host cannot wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
 void Compilation::Impl::findNeverShown() {
-  ModuleOp exact = getModule(Level::ONF);
-  if (std::exchange(hasFoundNeverShown, true) || !exact || !options.checksTolerances)
+  if (std::exchange(hasFoundNeverShown, true) || !options.checksTolerances || entry > Level::ONF)
     return;
+  ModuleOp exact = getModule(Level::ONF);
   OwningOpRef<ModuleOp> module = exact.clone();
   for (unsigned k = 0; k < infos.size(); ++k) {
     auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));

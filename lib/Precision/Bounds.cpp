@@ -323,6 +323,8 @@ Value BoundNests::statistic(Code &code, ValueRange head, const Json &atom, bool 
   if (isBelow && (!isSquare || isElsewhere))
     return value;
   if (isBelow) {
+    // A sum beyond the range of f32 is of a norm above the root of half of it.
+    value = code.make<arith::MinimumFOp>(value, code.real(0x1p127));
     Value kept = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.real(1), roundings), code.real(0));
     return code.make<math::SqrtOp>(code.make<arith::MulFOp>(value, kept));
   }

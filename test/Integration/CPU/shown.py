@@ -235,6 +235,36 @@ class Shown(mt.DirectoryTest):
                     if never:
                         self.assertIn(opening + never, written)
 
+    def test_divisors_behind_sums(self):
+        """Elements over their norm are at most 1, but a sum that is divided behind its range may overflow or underflow, squares of
+        a norm that is asked for too, and a sum that may cancel is no norm: nothing is shown then."""
+        weights = """
+kernel k[N, M; D = 4](x : f32[N, D], V : f32[D, M]) -> O : f32[N, M] within 1e-3
+{ W = [i, k] abs(x[i, k]) / (+/ abs(x[i]))
+  O = W +.* V }
+"""
+        ratio = """
+kernel k[N, M; D = 4](x : f32[N, D], V : f32[N, M]) -> O : f32[N, D] within 1e-4
+{ O = [i, k] exp(-abs(x[i, k] / (+/ abs(V[i])))) }
+"""
+        signed = """
+kernel k[N, M; D = 4](x : f32[N, D], V : f32[D, M]) -> O : f32[N, D] within 1e-2
+{ O = [i, k] x[i, k] / sqrt(+/ (abs(x[i]) * x[i])) }
+"""
+        usual = [0.5, -1.25, 2.0, 0.75]
+        cases = [(weights, usual, usual, mt.OK), (weights, [-7.04e33, -1.27e34, -6.2e33, 4.1e32], [-1e6] * 4, mt.NOT_SHOWN),
+                 (weights, [3.087e-23, 3.87e-23, 3.632e-23, 2.005e-23], [1.857e-21, 1.034e-21, 1.73e-21, 1.176e-21], mt.NOT_SHOWN),
+                 (ratio, [1.0] * 4, usual, mt.OK), (ratio, [4.8e22] * 4, [4.8e20, 4.7e20, -4.9e20, 4.6e20], mt.NOT_SHOWN),
+                 (signed, [1.29999995, -1.29999983, 1e-4, 1e-4], usual, mt.NOT_SHOWN)]
+        for text, x, v, code in cases:
+            with self.subTest(text=text, x=x):
+                kernel = mt.Kernel(text)
+                kernel.accepted = (mt.OK, mt.NOT_SHOWN)
+                x, v = np.array([x], np.float32), np.array([v], np.float32)
+                v = v if text is ratio else v.T
+                kernel.run({"x": x, "V": v}, {"O": (1, 1) if text is weights else (1, 4)})
+                self.assertEqual(kernel.code, code)
+
     def test_moa_run(self):
         text = ATTENTION % " within 2e-5"  # its errors are smaller, the bound is not
         done = self.run_tool(text, "--check=all")
