@@ -16,15 +16,26 @@ import torch
 
 from run import Kernel, measure
 
-FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal")
+FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention")
+WITH_DECAY = ("decay", "retention")
+
+
+def bases(heads):
+    """1 - 2^(-5 - h) for head h, as in the paper on retention."""
+    return 1 - 2.0 ** (-5 - torch.arange(heads, device="cuda", dtype=torch.float32))
 
 
 def expected(form, q, k, v, rows):
     """Rows of the result, in float64."""
     q, k, v = (x.double() for x in (q[:, :, rows], k, v))
     s = q @ k.transpose(-1, -2)
-    if form.endswith("causal"):
-        s = s.masked_fill(torch.arange(k.shape[2], device="cuda") > rows[:, None], 0)
+    distance = rows[:, None] - torch.arange(k.shape[2], device="cuda")
+    if form.endswith("causal") or form in WITH_DECAY:
+        s = s.masked_fill(distance < 0, 0)
+    if form in WITH_DECAY:
+        s = s * bases(q.shape[1]).double()[:, None, None] ** distance.clamp(min=0)
+    if form == "retention":
+        s = s / s.sum(-1, keepdim=True).abs().clamp(min=1)
     if form.startswith("kernelised"):
         s = s / s.sum(-1, keepdim=True)
     return s @ v
@@ -43,7 +54,8 @@ def compare(directory, form, shape, rounds):
     if form.startswith("kernelised"):
         q, k = q.abs() + 0.1, k.abs() + 0.1
     results = {way: torch.empty_like(q) for way in ("stored", "dense")}
-    variants = {way: Kernel(f"{directory}/{way}.so", form, [q, k, v], results[way]) for way in results}
+    inputs = [q, k, v] + ([bases(h)] if form in WITH_DECAY else [])
+    variants = {way: Kernel(f"{directory}/{way}.so", form, inputs, results[way]) for way in results}
     times = measure(variants, rounds, 0.01)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["stored"]))
     errors = {way: error(form, q, k, v, results[way]) for way in results}
@@ -59,7 +71,7 @@ def main():
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for form in FORMS:
         compare(sys.argv[1], form, (1, 16, 65536, 64), 7)
-    for form in ("linear", "linear_causal"):
+    for form in sys.argv[2:] or ("linear", "linear_causal", "retention"):
         for n in (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072, 262144):
             compare(sys.argv[1], form, (1, 16, n, 64) if n <= 131072 else (1, 4, n, 64), 15 if n < 65536 else 5)
 

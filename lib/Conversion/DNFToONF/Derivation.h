@@ -23,6 +23,17 @@ using AxisList = llvm::SmallVector<Axis>;
 /// Free indices and their extents, from the outermost in.
 using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
+/// What a count is where sizes that are not known are 4,096.
+double nominal(const SymExpr &count);
+bool isFloatSum(Expr e);
+/// The extent of a reduction's range, if it is a number.
+std::optional<int64_t> knownExtent(Expr reduce);
+/// The indices of `all` that a value depends on, in the order of its array: the rows but for
+/// the last axis of the result, what it is inside of, and that axis.
+IndexExtents indicesOf(Expr value, const IndexExtents &all, int64_t last);
+/// Whether selections decide what is needed of a value, outside of reductions.
+bool hasConditions(Expr value);
+
 /// One output of a nest: its value at the row indices and, if it has one, the
 /// axis that is carried inside the row and its index. Temporaries are numbered behind the
 /// kernel's results.
@@ -120,6 +131,7 @@ private:
     Expr left = nullptr;                    // at the axis
     Expr term = nullptr;                    // right · …, at both
     Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
+    llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
     int64_t row = 0;                        // the row that the last index grows with
     int64_t block = 0;                      // indices of a part of such a range
   };
@@ -129,6 +141,7 @@ private:
     llvm::DenseSet<Expr> scores;
   };
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
+  std::pair<Expr, int64_t> endOfRange(const Association &a, const IndexExtents &rows);
   bool readsInside(Expr e, IndexExtents indices);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void chooseBlocks(llvm::MutableArrayRef<Association> found, const IndexExtents &rows);

@@ -1,5 +1,6 @@
 //===- Emit.cpp - plans written down as onf -------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
+#include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "dialects/MoA/IR/Monoid.h"
 #include "lib/Conversion/Limits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,12 +18,6 @@ struct Scope {
   llvm::DenseMap<Expr, Value> values;
   /// Of a fold that is computed where it is used: what its body reads.
   SmallVector<Expr> roots;
-};
-
-/// Σ coefficient · term + constant, over index expressions.
-struct LinearForm {
-  llvm::MapVector<Expr, SymExpr> terms;
-  SymExpr constant;
 };
 
 class Emitter {
@@ -60,7 +55,6 @@ private:
   void emitOutput(NestPlan &nest, OutputPlan &output);
   void emitStore(NestPlan &nest, OutputPlan &output);
 
-  Expr linearOf(Expr e, LinearForm &form, const SymExpr &factor);
   LinearForm address(StringRef array, ArrayRef<Expr> indices);
   void splitForm(const LinearForm &form, SmallVectorImpl<Value> &terms,
                  SmallVectorImpl<Attribute> &coefficients);
@@ -282,39 +276,10 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// Adds factor · e to the form; sums, differences and products with symbols
-/// are taken apart, anything else is an opaque term.
-Expr Emitter::linearOf(Expr e, LinearForm &form, const SymExpr &factor) {
-  auto symbolic = [](Expr x) -> std::optional<SymExpr> {
-    if (x->kind == ExprKind::Extent)
-      return SymExpr::parse(x->text);
-    if (x->kind == ExprKind::Const)
-      return SymExpr(cast<IntegerAttr>(x->value).getInt());
-    return std::nullopt;
-  };
-  if (auto value = symbolic(e)) {
-    form.constant = form.constant + *value * factor;
-    return e;
-  }
-  if (e->isOp("arith.addi") || e->isOp("arith.subi")) {
-    linearOf(e->operands[0], form, factor);
-    linearOf(e->operands[1], form, e->isOp("arith.addi") ? factor : -factor);
-    return e;
-  }
-  if (e->isOp("arith.muli"))
-    for (unsigned k : {0, 1})
-      if (auto value = symbolic(e->operands[k])) {
-        linearOf(e->operands[1 - k], form, factor * *value);
-        return e;
-      }
-  form.terms[e] = form.terms[e] + factor;
-  return e;
-}
-
 LinearForm Emitter::address(StringRef array, ArrayRef<Expr> indices) {
   LinearForm form;
   for (auto [k, index] : llvm::enumerate(indices))
-    linearOf(index, form, SymExpr::symbol((array + ".s" + Twine(k)).str()));
+    form.add(index, SymExpr::symbol((array + ".s" + Twine(k)).str()));
   return form;
 }
 

@@ -149,8 +149,17 @@ void RowKernel::runFold(ScalarCode &code) {
     inits.append(2, zeroOf(acc)); // the sum, and what additions have rounded off
     names.insert(names.end(), {acc.getName().str(), acc.getName().str() + "_rest"});
   }
-  SymExpr steps = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
-  code.loop(code.index(0), code.symbol(steps.str()), inits, names, [&](Value step, ValueRange olds) {
+  // What one step of the axis makes of all weights.
+  SmallVector<ScalarCode::Values> steps(accs.size());
+  code.open();
+  code.bind(axis, code.index(2));
+  code.bind(j, code.index(0));
+  for (auto [weights, factors] : llvm::zip_equal(running->weights, steps))
+    for (Value weight : weights)
+      factors.push_back(code.eval(weight));
+  code.close();
+  SymExpr count = SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(together), SymExpr(together));
+  code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
     Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
     SmallVector<ScalarCode::Values> terms(together);
     ScalarCode::Values places;
@@ -162,6 +171,9 @@ void RowKernel::runFold(ScalarCode &code) {
         types.push_back(acc.getResult().getType());
       terms[k] = code.branch(exists, types, [&] {
         code.bind(j, places[k]);
+        for (auto &weights : running->weights) // of the newest term
+          for (Value weight : weights)
+            code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
         ScalarCode::Values values;
         for (onf::AccOp acc : accs)
           values.push_back(code.eval(rows::getYielded(acc.getValue())));
@@ -183,6 +195,15 @@ void RowKernel::runFold(ScalarCode &code) {
         statements(code, nest.getBody().front());
       });
       for (size_t number = 0; number < accs.size(); ++number) {
+        for (Value factor : steps[number]) {
+          if (k == 0) { // of nothing yet, whatever it is
+            Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step, code.index(0));
+            Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
+            factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
+          }
+          for (Value &part : MutableArrayRef(sums).slice(2 * number, 2))
+            part = arith::MulFOp::create(b, code.loc, part, factor);
+        }
         auto [sum, lost] = sumAndRest(code, sums[2 * number], terms[k][number]);
         sums[2 * number] = sum;
         sums[2 * number + 1] = arith::AddFOp::create(b, code.loc, sums[2 * number + 1], lost);

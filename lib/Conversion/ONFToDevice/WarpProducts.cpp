@@ -79,7 +79,9 @@ static bool findOperands(WarpProduct &product, rows::Dependence &deps) {
     bool ofRow = deps.on(factor, row), ofColumn = deps.on(factor, carried);
     if (ofRow && ofColumn)
       return false;
-    (ofRow ? product.rowFactors : product.keyFactors).push_back(factor);
+    // What is of neither is multiplied where a thread has fewer elements: every warp has all columns.
+    bool isWithRow = ofRow || (!ofColumn && product.columns > kRows / 4);
+    (isWithRow ? product.rowFactors : product.keyFactors).push_back(factor);
   }
   if (product.rowFactors.empty() || product.keyFactors.empty())
     return false;

@@ -313,6 +313,15 @@ void NestEmitter::emitRunning() {
     Emitter::Values inits;
     for (AccOp acc : accs) // the sum, and what additions have rounded off
       inits.append(2, emitter.here().identity(Monoid::add, emitter.rowType(acc.getResult().getType())));
+    // What one step of the axis makes of all weights.
+    SmallVector<SmallVector<Value, 1>> steps(accs.size());
+    emitter.scoped([&](Scope &scope) {
+      scope.values[axis] = emitter.here().index(2);
+      scope.values[j] = emitter.here().index(0);
+      for (auto [weights, factors] : llvm::zip_equal(running->weights, steps))
+        for (Value weight : weights)
+          factors.push_back(emitter.rowValue(weight));
+    });
     Value end = emitter.extent(running->fold.getExtent());
     emitter.loop(emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
                  [&](Value t, ValueRange sums) {
@@ -322,11 +331,21 @@ void NestEmitter::emitRunning() {
       emitStores(nest.getBody().front(), mask);
       return emitter.branch(emitter.here().slt(t, end), sums.getTypes(), [&] {
         emitter.top().values[j] = t;
+        for (auto &weights : running->weights) // of the newest term
+          for (Value weight : weights)
+            emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
+        Value isFirst = emitter.here().slt(t, emitter.here().index(1));
         Emitter::Values next;
         for (auto [k, acc] : llvm::enumerate(accs)) {
           Value term = emitter.evalTerm(acc);
           Build b = emitter.here();
-          auto [sum, rest] = b.addCompensated(sums[2 * k], sums[2 * k + 1], b.splat(term, emitter.lanes));
+          Value before = sums[2 * k], lost = sums[2 * k + 1];
+          for (Value factor : steps[k]) { // of nothing yet, whatever it is
+            factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
+            before = b.combine(Monoid::mul, before, factor);
+            lost = b.combine(Monoid::mul, lost, factor);
+          }
+          auto [sum, rest] = b.addCompensated(before, lost, b.splat(term, emitter.lanes));
           next.append({sum, rest});
         }
         return next;

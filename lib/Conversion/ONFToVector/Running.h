@@ -8,6 +8,11 @@
 // So t runs in order inside of a row, and the fold goes on: work that grows with the range instead of its
 // square. The results are those of the fold by itself where terms are combined in order.
 //
+// Of a sum, terms may have weights of the distance to t, w(t − 1 − j) with w(m + n) = w(m) · w(n). One step
+// further all of them are multiplied with w(1):
+//
+//   Σ over j < t + 1 of w(t − j) · F(j) = w(1) · (Σ over j < t of w(t − 1 − j) · F(j)) + F(t).
+//
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_RUNNING_H
 #define MOA_CONVERSION_ONFTOVECTOR_RUNNING_H
@@ -20,10 +25,12 @@ namespace moa::rows {
 struct RunningFold {
   mutable onf::FoldOp fold;
   unsigned axis = 0; ///< of the nest, not its last one, with one index more than the fold
+  /// The weights of each state's terms: w(1) for `axis` 2 and the fold's index 0, 1 for the newest term.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 1>> weights;
 };
 
 /// The running fold that a nest is, if its body holds nothing else but stores: its states are sums that
-/// nothing repairs and that carry nothing, and their terms do not know t.
+/// nothing repairs and that carry nothing, and their terms do not know t but for weights of the distance.
 std::optional<RunningFold> findRunningFold(onf::ForOp nest);
 
 } // namespace moa::rows

@@ -1,0 +1,176 @@
+//===- Distance.cpp - weights that are powers of a distance ---------------===//
+#include "lib/Conversion/DNFToONF/Distance.h"
+#include "lib/Conversion/DNFToONF/LinearForm.h"
+
+using namespace mlir;
+using namespace moa;
+
+static bool isExponential(Expr e) { return e->isOp("math.exp") || e->isOp("math.exp2"); }
+
+/// The index expression that a float is, exactly but for its rounding; null for others.
+static Expr castIndex(Expr e) {
+  if (!e->isOp("arith.sitofp"))
+    return nullptr;
+  Expr from = e->operands[0];
+  return from->isOp("arith.index_cast") ? from->operands[0] : from;
+}
+
+/// |x| for a maximum of x and −x.
+static Expr magnitudeOf(Expr e) {
+  if (!e->isOp("arith.maxsi"))
+    return nullptr;
+  LinearForm sum;
+  sum.add(e->operands[0], SymExpr(1));
+  sum.add(e->operands[1], SymExpr(1));
+  auto rest = sum.getSymbolic();
+  return rest && rest->isZero() ? e->operands[0] : nullptr;
+}
+
+/// How often j is in an index expression, or in the one that it is the magnitude of.
+static int64_t timesIndex(ExprContext &exprs, Expr e, int64_t j) {
+  LinearForm form;
+  form.add(e, SymExpr(1));
+  return form.terms.lookup(exprs.index(j)).getConstant().value_or(0);
+}
+
+namespace {
+
+/// Reads the exponent of a weight.
+class Exponent {
+public:
+  Exponent(ExprContext &exprs, int64_t row, int64_t j, Expr last)
+      : exprs(exprs), row(row), j(j), last(last) {}
+
+  /// Whether all terms that know j are multiples of the distance.
+  bool read(Expr e) { return visit(e, nullptr, SymExpr(1)) && areDistances(); }
+  /// Whether it is a whole number.
+  bool isWhole() const { return !hasOthers && groups.size() <= 1 && (groups.empty() || !groups.front().first); }
+
+private:
+  bool isFree(Expr e) const { return !e->dependsOn(row) && !e->dependsOn(j); }
+  bool visit(Expr e, Expr factor, const SymExpr &sign);
+  bool addIndex(Expr index, Expr factor, const SymExpr &sign);
+  bool areDistances() const;
+  /// What a linear form has beside −k·(x − j), k times j being in it; null where that is no number.
+  std::optional<int64_t> beside(LinearForm form) const;
+
+  ExprContext &exprs;
+  int64_t row, j;
+  Expr last;
+  /// Index expressions by what they are multiplied with (null: 1).
+  llvm::MapVector<Expr, LinearForm> groups;
+  bool hasOthers = false; // that do not know j
+};
+
+} // namespace
+
+std::optional<int64_t> Exponent::beside(LinearForm form) const {
+  Expr index = exprs.index(j);
+  SymExpr times = form.terms.lookup(index);
+  form.add(last, times);
+  form.add(index, -times);
+  auto rest = form.getSymbolic();
+  return rest ? rest->getConstant() : std::nullopt;
+}
+
+/// Adds `sign` · factor · index. A magnitude is its operand, or that with its sign changed, where j ≤ x tells it.
+bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
+  SymExpr times = sign;
+  Expr inside = magnitudeOf(index);
+  if (inside && !inside->dependsOn(j)) {
+    hasOthers = true;
+    return true;
+  }
+  if (inside) {
+    LinearForm form;
+    form.add(inside, SymExpr(1));
+    auto rest = beside(form);
+    int64_t k = timesIndex(exprs, inside, j);
+    if (!rest || k == 0 || (k > 0 ? *rest > 0 : *rest < 0))
+      return false;
+    index = inside;
+    times = k > 0 ? -sign : sign;
+  }
+  groups[factor].add(index, times);
+  return true;
+}
+
+bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
+  if (Expr index = castIndex(e); index && (index->dependsOn(j) || index->dependsOn(row)))
+    return addIndex(index, factor, sign);
+  if (e->isOp("arith.addf") || e->isOp("arith.subf"))
+    return visit(e->operands[0], factor, sign) &&
+           visit(e->operands[1], factor, e->isOp("arith.subf") ? -sign : sign);
+  if (e->isOp("arith.negf"))
+    return visit(e->operands[0], factor, -sign);
+  bool over = e->isOp("arith.divf");
+  for (unsigned k = 0; k < (over ? 1 : e->isOp("arith.mulf") ? 2 : 0); ++k) {
+    Expr other = e->operands[1 - k];
+    if (!isFree(other))
+      continue;
+    Expr one = factor ? factor : exprs.floatConstant(1, e->type);
+    return visit(e->operands[k], exprs.op(*e->op, e->attributes, {one, other}, e->type), sign);
+  }
+  hasOthers = true;
+  return !e->dependsOn(j);
+}
+
+bool Exponent::areDistances() const {
+  unsigned known = 0;
+  bool isAny = false;
+  for (auto &[factor, form] : groups) {
+    auto times = form.terms.lookup(exprs.index(j)).getConstant();
+    bool knows = llvm::any_of(form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
+    if (!knows)
+      continue;
+    auto rest = beside(form);
+    if (!rest || !times || (*times < 0 ? *rest < 0 : *rest > 0))
+      return false;
+    isAny |= *rest != 0;
+    ++known;
+  }
+  // Terms of different signs may cancel, and what stands beside distances then does not.
+  return known == 1 || (known > 1 && !isAny);
+}
+
+bool moa::isDistanceWeight(ExprContext &exprs, FoldRules &rules, Expr e, int64_t row, int64_t j, Expr last) {
+  bool isPower = e->isOp("math.powf");
+  if (!isPower && !isExponential(e))
+    return false;
+  Exponent exponent(exprs, row, j, last);
+  if (!exponent.read(e->operands[isPower ? 1 : 0]))
+    return false;
+  // b^(m + n) = b^m · b^n for whole numbers m and n of one sign, and for all others where b ≥ 0.
+  Expr base = e->operands[0];
+  return !isPower || (!base->dependsOn(row) && !base->dependsOn(j) && (exponent.isWhole() || rules.isNonNegative(base)));
+}
+
+Expr moa::weightOver(ExprContext &exprs, Expr weight, int64_t j, Expr distance) {
+  // e(j′) − e(r); null for 0.
+  std::function<Expr(Expr)> difference = [&](Expr e) -> Expr {
+    if (!e->dependsOn(j))
+      return nullptr;
+    auto same = [&](ArrayRef<Expr> operands) { return exprs.op(*e->op, e->attributes, operands, e->type); };
+    if (e->isOp("arith.sitofp") || e->isOp("arith.index_cast"))
+      return same({difference(e->operands[0])});
+    if (isa<IndexType>(e->type)) {
+      Expr inside = magnitudeOf(e);
+      int64_t times = timesIndex(exprs, inside ? inside : e, j);
+      // |x| falls with j: it is a distance.
+      times = inside ? -std::abs(times) : times;
+      return exprs.op("arith.muli", {distance, exprs.extent(SymExpr(times))}, e->type);
+    }
+    Expr a = difference(e->operands[0]), b = e->operands.size() > 1 ? difference(e->operands[1]) : nullptr;
+    if (e->isOp("arith.negf"))
+      return same({a});
+    if (e->isOp("arith.mulf") || e->isOp("arith.divf"))
+      return same({a ? a : e->operands[0], b ? b : e->operands[1]});
+    if (a && b)
+      return same({a, b});
+    return a ? a : e->isOp("arith.subf") ? exprs.op("arith.negf", {b}, e->type) : b;
+  };
+  unsigned place = weight->isOp("math.powf") ? 1 : 0;
+  auto operands = llvm::to_vector(weight->operands);
+  operands[place] = difference(operands[place]);
+  return exprs.op(*weight->op, weight->attributes, operands, weight->type);
+}

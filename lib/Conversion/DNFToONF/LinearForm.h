@@ -1,0 +1,27 @@
+//===- LinearForm.h - index expressions as linear combinations --*- C++ -*-===//
+#ifndef MOA_CONVERSION_DNFTOONF_LINEARFORM_H
+#define MOA_CONVERSION_DNFTOONF_LINEARFORM_H
+
+#include "lib/Conversion/DNFToONF/Expr.h"
+#include "lib/Support/SymExpr.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace moa {
+
+/// Σ coefficient · term + constant, over index expressions.
+struct LinearForm {
+  llvm::MapVector<Expr, SymExpr> terms;
+  SymExpr constant;
+
+  /// Adds factor · e: sums, differences and products with symbols are taken apart, anything else is
+  /// an opaque term.
+  void add(Expr e, const SymExpr &factor);
+  /// What the form is if no term is left.
+  std::optional<SymExpr> getSymbolic() const;
+  /// The form as an expression.
+  Expr build(ExprContext &exprs) const;
+};
+
+} // namespace moa
+
+#endif // MOA_CONVERSION_DNFTOONF_LINEARFORM_H
