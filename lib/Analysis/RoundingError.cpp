@@ -79,6 +79,7 @@ ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
   rules.exponentialRounding =
       parameter(functions, isDouble ? model.functionOfF64 : model.exponential);
   rules.tanhRounding = parameter(functions, isDouble ? model.functionOfF64 : model.tanh);
+  rules.powerRounding = parameter(functions, isDouble ? model.functionOfF64 : model.power);
   rules.functionRounding =
       parameter(functions, isDouble ? model.functionOfF64 : model.function);
   if (isDouble) {

@@ -45,10 +45,13 @@ struct RoundingModel {
   double arithmeticOfF64 = 0x1.00001p-53;
   double exponential = 0x1.00001p-22; ///< of exp and exp2, apart from their arguments
   double tanh = 4.00001e-6;
+  double power = 2.00001e-5;          ///< of b^n with a whole number n that varies
   double function = 0x1.00001p-20;    ///< log, erf, sin, cos, pow
   double functionOfF64 = 0x1.00001p-48;
   /// A running extreme may change once in so many indices (Lemma E8).
   double indicesPerRepair = 1;
+  /// Sums go on from one part of a range to the next once in so many indices (Lemma E13).
+  double indicesPerStep = 64;
   /// A long sum has at most `blockTerms` roundings, and one per `blockLength` terms.
   double blockTerms = 256, blockLength = 64;
 };

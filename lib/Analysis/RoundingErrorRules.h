@@ -112,7 +112,7 @@ public:
   /// That x overflows nowhere is a condition, where it does not follow.
   void limitMagnitude(ErrorValue &x);
 
-  ErrorExpr arithmetic, exponentialRounding, tanhRounding, functionRounding;
+  ErrorExpr arithmetic, exponentialRounding, tanhRounding, powerRounding, functionRounding;
   double tinyValue = 0x1p-126, overflow = 0x1p127;
   std::vector<ErrorFact> facts;
   ErrorExprPool &pool;

@@ -430,6 +430,32 @@ ErrorValue ErrorWalk::select(Operation *op) {
   return result;
 }
 
+/// What the roundings of a weight of a distance add, each `rounding`, where it comes apart at the ends of parts and sums go
+/// on from one to the next (Lemma E13). Zero for other exponents.
+ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorValue &x, const ErrorExpr &rounding) {
+  if (!x.isExact())
+    return {};
+  std::set<Value, ValueLess> indices;
+  llvm::DenseSet<Value> seen;
+  std::function<void(Value)> visit = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second)
+      return;
+    if (auto conversion = dyn_cast<arith::SIToFPOp>(op)) {
+      ErrorValue number = of(conversion.getIn());
+      indices.insert(number.indices.begin(), number.indices.end());
+    } else if (auto apply = dyn_cast<dnf::ApplyOp>(op)) {
+      visit(cast<dnf::YieldOp>(getLet(apply).getBody().front().getTerminator()).getValue());
+    }
+    llvm::for_each(op->getOperands(), visit);
+  };
+  visit(exponent);
+  ErrorExpr steps;
+  for (Value index : indices)
+    steps += ErrorExpr(1 / context.model.indicesPerStep) * of(index).magnitude;
+  return indices.empty() ? ErrorExpr() : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
+}
+
 ErrorValue ErrorWalk::power(Operation *op) {
   ErrorValue x = of(op->getOperand(0)), y = of(op->getOperand(1));
   if (x.isExact() && y.isExact() && !y.constant) {
@@ -437,7 +463,9 @@ ErrorValue ErrorWalk::power(Operation *op) {
     ErrorValue result = rules.exact(pool.unknown("no bound on " + what));
     ErrorRules::merge(result, x);
     ErrorRules::merge(result, y);
-    return rules.rounded(std::move(result), rules.functionRounding);
+    bool isWhole = isa_and_nonnull<arith::SIToFPOp>(op->getOperand(1).getDefiningOp());
+    ErrorExpr rounding = isWhole ? rules.powerRounding : rules.functionRounding;
+    return rules.rounded(std::move(result), rounding + stepRounding(op->getOperand(1), y, rules.functionRounding));
   }
   if (!y.constant || !std::isfinite(*y.constant))
     return rules.unknown(context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
@@ -450,7 +478,9 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   std::string argument = context.describe(op->getOperand(0));
   if (name == "math.exp" || name == "math.exp2") {
     ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
-    return rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
+    ErrorExpr steps = stepRounding(op->getOperand(0), x, rules.exponentialRounding);
+    ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
+    return steps.isZero() ? result : rules.rounded(std::move(result), steps);
   }
   if (name == "math.log")
     return rules.logarithm(std::move(x), 1, argument);

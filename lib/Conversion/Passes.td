@@ -358,7 +358,7 @@ def ConvertONFToDevice : Pass<"convert-onf-to-device", "::mlir::ModuleOp"> {
     `onf-derive-intervals` where there are any, and constant extents of carried axes.
     **Establishes** the contract of `device-verify`. **Numerics**: the values of onf in the
     types it names; sums in ascending order, a product that is added to a sum in one
-    rounding; in kernels of tiles, exponentials and hyperbolic tangents of f32 by the
+    rounding; in kernels of tiles, exponentials, hyperbolic tangents and powers by whole numbers of f32 by the
     hardware's approximations. **Cost**: linear in the kernel.
   }];
   let dependentDialects = ["::moa::device::DeviceDialect", "::mlir::affine::AffineDialect",

@@ -169,7 +169,8 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         return base->dependsOn(found.j) == dependent ? base : nullptr;
       });
     };
-    Expr right = part(true);
+    Expr right = found.right = part(true);
+    found.factor = n;
     found.left = part(false);
     if (!right || !found.left)
       continue;
@@ -284,6 +285,42 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
              : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
 }
 
+/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the distance to the part's
+/// last index. These are the same for all parts and stored, and so is what a contraction rounds of the operand that
+/// they are multiplied with.
+Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place,
+                             Expr whole) {
+  if (a.weights.empty())
+    return exprs.renamed(a.term, {{a.j, whole}});
+  auto [loc, name] = placeAndName(a.sum);
+  SymExpr length(a.block);
+  int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
+  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
+  Expr weight = nullptr;
+  for (Expr each : a.weights) {
+    Expr part = weightOver(exprs, each, a.j, distance);
+    weight = weight ? exprs.op("arith.mulf", {weight, part}, weight->type) : part;
+  }
+  IndexExtents all = rows;
+  all.push_back({k, length});
+  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
+                 /*carries=*/false);
+  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
+  if (!a.sum->rounds)
+    return times(exprs.renamed(a.term, {{a.j, whole}}), place);
+  Expr first = exprs.op("arith.muli", {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
+                                       exprs.extent(length)}, place->type);
+  Expr operand = times(a.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
+  all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
+  all.push_back({a.axis, *SymExpr::parse(a.inner->extent)});
+  operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(), name + "_weighed",
+                  loc, /*carries=*/false);
+  Expr term = rules.rebuildProduct(a.body, [&](unsigned n, Expr base) {
+    return n == a.factor ? operand : llvm::is_contained(a.weights, base) ? nullptr : base;
+  });
+  return exprs.renamed(term, {{a.j, whole}});
+}
+
 /// R4 for a range that ends at an index x(i) which grows with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
 /// first row of its block of rows,
 ///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
@@ -303,13 +340,12 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   llvm::DenseMap<int64_t, Expr> split{{a.j, whole}};
   Expr inside = exprs.greater(exprs.extent(range), whole);
   // Weights come apart at the last index of each part: those of its indices, ...
-  Expr lastPlace = exprs.extent(SymExpr(a.block - 1));
   auto weighed = [&](Expr value, Expr distance) {
     for (Expr weight : a.weights)
       value = exprs.op("arith.mulf", {value, weightOver(exprs, weight, a.j, distance)}, value->type);
     return value;
   };
-  Expr ofIndex = weighed(exprs.renamed(a.term, split), op("arith.subi", exprs.index(place), lastPlace));
+  Expr ofIndex = weighedTerm(nests, a, rows, exprs.index(place), whole);
   Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside,
                              a.sum->rounds, exprs.boundName(a.sum));
   exprs.inheritName(a.sum, ofPart);

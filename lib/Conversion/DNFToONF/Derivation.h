@@ -128,7 +128,8 @@ private:
     Expr sum = nullptr, inner = nullptr;
     int64_t j = 0, axis = 0;
     Expr body = nullptr, present = nullptr; // of the sum, at j
-    Expr left = nullptr;                    // at the axis
+    unsigned factor = 0;                    // the number of the inner sum in the body
+    Expr left = nullptr, right = nullptr;   // at the axis
     Expr term = nullptr;                    // right · …, at both
     Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
     llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
@@ -148,6 +149,7 @@ private:
   void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
   Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place, Expr whole);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr sum);

@@ -278,7 +278,31 @@ Value ScalarCode::approximateTanh(Value argument) {
                                  math::CopySignOp::create(b, loc, quotient, x));
 }
 
+/// b^n = ±2^(n · log2 |b|) for a whole number n, with an error of 2⁻²²·|n · log2 |b|| of itself and so below 2·10⁻⁵
+/// where it is neither 0 nor infinite. The logarithm, the same for all n of a base, is as exact as log2 is.
+Value ScalarCode::approximatePower(math::PowFOp op) {
+  auto number = [&](float value) { return constant(b.getF32FloatAttr(value)); };
+  Value whole = eval(op.getRhs().getDefiningOp<arith::SIToFPOp>().getIn());
+  Value base = eval(op.getLhs()), exponent = eval(op.getRhs());
+  Value log = math::Log2Op::create(b, loc, math::AbsFOp::create(b, loc, base));
+  // b^0 is 1 for b = 0 and ∞ too.
+  log = arith::MaximumFOp::create(b, loc, arith::MinimumFOp::create(b, loc, log, number(1e30f)), number(-1e30f));
+  Value power = device::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, exponent, log));
+  Value isNegative = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, base, number(0));
+  Value one = constant(b.getIntegerAttr(whole.getType(), 1));
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::AndIOp::create(b, loc, whole, one), one);
+  return arith::SelectOp::create(b, loc, both(isNegative, isOdd), arith::NegFOp::create(b, loc, power), power);
+}
+
+/// Whether it is one of a variable whole number.
+static bool isWholePower(math::PowFOp op) {
+  auto cast = op.getRhs().getDefiningOp<arith::SIToFPOp>();
+  return cast && op.getType().isF32() && !matchPattern(cast.getIn(), m_Constant());
+}
+
 Value ScalarCode::evalOp(Operation *op) {
+  if (auto power = dyn_cast<math::PowFOp>(op); power && approximate && isWholePower(power))
+    return approximatePower(power);
   if (auto tanh = dyn_cast<math::TanhOp>(op); tanh && approximate && tanh.getType().isF32())
     return approximateTanh(tanh.getOperand());
   if (auto bound = products.find(op->getResult(0)); bound != products.end())

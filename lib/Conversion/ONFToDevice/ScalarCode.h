@@ -10,6 +10,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <functional>
 
@@ -71,7 +72,7 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc = mlir::UnknownLoc::get(b.getContext());
   bool failed = false;
-  /// Exponentials and hyperbolic tangents of f32 by the hardware's approximations:
+  /// Exponentials, hyperbolic tangents and powers by whole numbers of f32 by the hardware's approximations:
   /// what they are made for is rounded to 16 bits.
   bool approximate = false;
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
@@ -109,6 +110,7 @@ private:
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);
+  mlir::Value approximatePower(mlir::math::PowFOp op);
   mlir::Value interleave(mlir::Value place);
   template <typename OpT> mlir::Value offset(OpT op);
   mlir::Value choose(mlir::Value condition, mlir::Value yes, mlir::Value no);
