@@ -432,15 +432,15 @@ ErrorValue ErrorWalk::select(Operation *op) {
 
 /// What the roundings of a weight of a distance add, each `rounding`, where it comes apart at the ends of parts and sums go
 /// on from one to the next (Lemma E13). Zero for other exponents.
-ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorValue &x, const ErrorExpr &rounding) {
-  if (!x.isExact())
-    return {};
+ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorExpr &rounding) {
   std::set<Value, ValueLess> indices;
+  bool isOfElements = true; // of inputs
   llvm::DenseSet<Value> seen;
   std::function<void(Value)> visit = [&](Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !seen.insert(value).second)
       return;
+    isOfElements &= !isa<dnf::ReduceOp>(op);
     if (auto conversion = dyn_cast<arith::SIToFPOp>(op)) {
       ErrorValue number = of(conversion.getIn());
       indices.insert(number.indices.begin(), number.indices.end());
@@ -453,7 +453,7 @@ ErrorExpr ErrorWalk::stepRounding(Value exponent, const ErrorValue &x, const Err
   ErrorExpr steps;
   for (Value index : indices)
     steps += ErrorExpr(1 / context.model.indicesPerStep) * of(index).magnitude;
-  return indices.empty() ? ErrorExpr() : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
+  return indices.empty() || !isOfElements ? ErrorExpr() : (ErrorExpr(2) + steps) * (rounding + ErrorExpr(2) * rules.arithmetic);
 }
 
 ErrorValue ErrorWalk::power(Operation *op) {
@@ -465,7 +465,7 @@ ErrorValue ErrorWalk::power(Operation *op) {
     ErrorRules::merge(result, y);
     bool isWhole = isa_and_nonnull<arith::SIToFPOp>(op->getOperand(1).getDefiningOp());
     ErrorExpr rounding = isWhole ? rules.powerRounding : rules.functionRounding;
-    return rules.rounded(std::move(result), rounding + stepRounding(op->getOperand(1), y, rules.functionRounding));
+    return rules.rounded(std::move(result), rounding + stepRounding(op->getOperand(1), rules.functionRounding));
   }
   if (!y.constant || !std::isfinite(*y.constant))
     return rules.unknown(context.reasonAt(op->getResult(0), "a power whose exponent is no constant"));
@@ -478,7 +478,7 @@ ErrorValue ErrorWalk::computeFunction(Operation *op) {
   std::string argument = context.describe(op->getOperand(0));
   if (name == "math.exp" || name == "math.exp2") {
     ErrorExpr count = x.exponential ? ErrorExpr() : repairs(x);
-    ErrorExpr steps = stepRounding(op->getOperand(0), x, rules.exponentialRounding);
+    ErrorExpr steps = stepRounding(op->getOperand(0), rules.exponentialRounding);
     ErrorValue result = rules.exponential(std::move(x), name == "math.exp2" ? 2 : M_E, count, argument);
     return steps.isZero() ? result : rules.rounded(std::move(result), steps);
   }

@@ -67,7 +67,7 @@ private:
   ErrorValue sum(mlir::Operation *op, ErrorValue x, ErrorValue y, bool isDifference);
   ErrorValue product(mlir::Operation *op, ErrorValue x, ErrorValue y);
   ErrorValue power(mlir::Operation *op);
-  ErrorExpr stepRounding(mlir::Value exponent, const ErrorValue &x, const ErrorExpr &rounding);
+  ErrorExpr stepRounding(mlir::Value exponent, const ErrorExpr &rounding);
   ErrorValue extreme(mlir::Operation *op, bool isMax);
   ErrorValue select(mlir::Operation *op);
   ErrorValue reduce(dnf::ReduceOp op, bool isShallow);

@@ -1,5 +1,6 @@
 //===- SymExpr.cpp - symbolic integer expressions -------------------------===//
 #include "lib/Support/SymExpr.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace moa;
@@ -203,9 +204,11 @@ std::optional<int64_t> SymExpr::evaluate(
       if (!v)
         return std::nullopt;
       for (unsigned i = 0; i < power; ++i)
-        product *= *v;
+        if (llvm::MulOverflow(product, *v, product))
+          return std::nullopt;
     }
-    sum += product;
+    if (llvm::AddOverflow(sum, product, sum))
+      return std::nullopt;
   }
   return sum;
 }

@@ -65,7 +65,7 @@ public:
   std::optional<std::string> getSymbol() const;
 
   /// Value under an assignment of every symbol. Nothing if the assignment
-  /// lacks a symbol or a divisor is zero.
+  /// lacks a symbol, a divisor is zero or the value exceeds 63 bits.
   std::optional<int64_t>
   evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> value)
       const;

@@ -22,6 +22,11 @@ static constexpr int64_t kRowBlock = 64;
 /// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is written,
 /// read and written again where parts are added up, and read by the rows.
 static constexpr int64_t kPerStored = 1024;
+/// Multiply-adds of sums over scores that take as long as one with a stored sum, which reads more for each and has
+/// launches of its own: what is measured where lengths are known, from 1,024 of operands of 64 on.
+static constexpr int64_t kPerStoredSum = 16;
+/// A known range below this is none that is worth it.
+static constexpr int64_t kLeastKnown = 1024;
 
 /// Multiply-adds for the elements over these free indices, `each` of them for one.
 static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents,
@@ -249,8 +254,8 @@ void Derivation::addCosts(const Association &a, IndexExtents extents, Associatio
   std::set<int64_t> stored = a.term->freeIndices;
   stored.erase(a.j);
   extents.push_back({a.axis, length});
-  costs.after = costs.after + countOver(stored, extents, range) +
-                countOver(a.sum->freeIndices, extents, length);
+  SymExpr rate(knownExtent(a.sum) ? kPerStoredSum : 1);
+  costs.after = costs.after + rate * (countOver(stored, extents, range) + countOver(a.sum->freeIndices, extents, length));
   if (!a.last)
     return;
   // Of a range that ends with the row, the last block is summed up as it stands.
@@ -435,7 +440,8 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   bool isAlways = !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
     auto association =
-        isFloatSum(t) && !knownExtent(t) ? findAssociation(t, rows, isAlways) : std::nullopt;
+        isFloatSum(t) && knownExtent(t).value_or(kLeastKnown) >= kLeastKnown ? findAssociation(t, rows, isAlways)
+                                                                             : std::nullopt;
     if (!association || (association->last && !enabled("R4")))
       continue;
     found.push_back(std::move(*association));
@@ -443,7 +449,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   chooseBlocks(found, rows);
   for (const Association &a : found)
     addCosts(a, rows, costs);
-  if (found.empty() || nominal(costs.after) >= nominal(costs.before))
+  if (found.empty() || !isLess(costs.after, costs.before))
     return value;
   llvm::DenseMap<Expr, Expr> after;
   int64_t last = rows.back().first;

@@ -23,8 +23,8 @@ using AxisList = llvm::SmallVector<Axis>;
 /// Free indices and their extents, from the outermost in.
 using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
-/// What a count is where sizes that are not known are 4,096.
-double nominal(const SymExpr &count);
+/// Whether one count is less than another where sizes that are not known are 4,096.
+bool isLess(const SymExpr &x, const SymExpr &y);
 bool isFloatSum(Expr e);
 /// The extent of a reduction's range, if it is a number.
 std::optional<int64_t> knownExtent(Expr reduce);

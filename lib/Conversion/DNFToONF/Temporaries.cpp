@@ -17,6 +17,8 @@ using namespace moa;
 
 /// Indices of a part of a stored sum.
 static constexpr int64_t kPart = 256;
+/// A sum over so many is split.
+static constexpr int64_t kLeastInParts = 4 * kPart;
 /// A size that is not known when the choice is made.
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
@@ -24,7 +26,19 @@ static constexpr int64_t kMostKnown = int64_t(1) << 20;
 /// Terms of a sum that is worth storing.
 static constexpr int64_t kLeastTerms = 16;
 
-double moa::nominal(const SymExpr &count) {
+bool moa::isLess(const SymExpr &x, const SymExpr &y) {
+  // Where a count exceeds 63 bits, of smaller sizes.
+  for (int64_t size = kNominal; size > 1; size /= 16) {
+    auto sized = [&](const SymExpr &count) {
+      return count.evaluate([&](StringRef) { return std::optional<int64_t>(size); });
+    };
+    if (auto a = sized(x), b = sized(y); a && b)
+      return *a < *b;
+  }
+  return false;
+}
+
+static double nominal(const SymExpr &count) {
   auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
   return value ? double(*value) : 0;
 }
@@ -248,7 +262,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       auto [loc, name] = placeAndName(inner);
       IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
       Expr sum = inner;
-      if (!knownExtent(inner) && enabled("R4") && !isCascade(exprs, inner))
+      if (knownExtent(inner).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, inner))
         sum = storeParts(nests, inner, indices, name, loc);
       stored[inner] = store(nests, sum, indices, type, name, loc);
       if (observer) {

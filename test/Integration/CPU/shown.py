@@ -133,6 +133,34 @@ class Shown(mt.DirectoryTest):
                 self.assertTrue(first * 0.996 <= float(number) <= first * 1.05, (number, first))
                 self.assertEqual(np.load(self.path("o.npy")).tobytes(), plain["O"].tobytes())
 
+    def test_weights_of_the_distance(self):
+        """They come apart at the ends of parts: errors are below the bound in the measure of all magnitudes."""
+        text = """
+kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B, H, M, D], scale : f32) -> O : f32[B, H, N, D]
+{
+  S = mask([_, _, i, j] j <= i, (Q +.* transpose(K)) * [_, _, i < N, j < M] WEIGHT)
+  O = S +.* V
+}
+"""
+        n, rng = 1100, np.random.default_rng(4)
+        q, k, v = (rng.standard_normal((1, 2, n, D)).astype(np.float32) for _ in range(3))
+        inputs = {"Q": q, "K": k, "V": v, "scale": np.float32(0.01)}
+        distance = np.maximum(np.arange(n)[:, None] - np.arange(n), 0)
+        seen = np.tri(n)
+        for weight, base in {"exp(-scale * (i - j))": np.e, "exp2((j - i) * scale)": 2.0}.items():
+            self.write("formula.moa", text.replace("WEIGHT", weight))
+            report = rounding_error.run(self.path("formula.moa"), "")
+            formula = Formula(report, inputs, dict(B=1, H=2, N=n, M=n, D=D), {})
+            bound = formula.sum(report["results"][0]["deep_relative"])
+            self.assertTrue(0 < bound < 1e-4, bound)
+            self.assertIn("O_before", mt.tool("moa-codegen", self.path("formula.moa"), "--emit=onf", "-o", "-").stdout)
+            run = mt.Kernel(text.replace("WEIGHT", weight)).run(inputs, {"O": q.shape})
+            w = seen * base ** (-distance * float(np.float32(0.01)))
+            q64, k64, v64 = (x.astype(float) for x in (q, k, v))
+            wanted = ((q64 @ k64.swapaxes(2, 3)) * w) @ v64
+            size = ((np.abs(q64) @ np.abs(k64).swapaxes(2, 3)) * w) @ np.abs(v64)
+            self.assertLess((np.abs(run["O"] - wanted) / size).max(), bound)
+
     def test_errors_are_below_the_bound(self):
         """What the code says is true: with 0 every element is within the tolerance."""
         within = self.formula(ATTENTION % "").max() * 1.05

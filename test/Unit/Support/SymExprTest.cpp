@@ -79,6 +79,8 @@ TEST(SymExprTest, MissingSymbolsAndZeroDivisorsHaveNoValue) {
   EXPECT_EQ(evaluate("N + 1", {}), std::nullopt);
   EXPECT_EQ(evaluate("N / M", {{"N", 4}, {"M", 0}}), std::nullopt);
   EXPECT_EQ(evaluate("N % M", {{"N", 4}, {"M", 0}}), std::nullopt);
+  EXPECT_EQ(evaluate("N*N*N", {{"N", int64_t(1) << 31}}), std::nullopt);
+  EXPECT_EQ(evaluate("N + M", {{"N", INT64_MAX}, {"M", 1}}), std::nullopt);
 }
 
 TEST(SymExprTest, SubstitutionReplacesInsideAtoms) {
