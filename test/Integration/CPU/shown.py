@@ -260,6 +260,8 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
                     self.assertEqual("nothing shows before it runs that '" in done.stderr, never is not None)
                     returned = "MOA_NOT_SHOWN" in re.sub(r"enum \{.*?\};", "", written, flags=re.S).replace("MOA_OK and MOA_NOT_SHOWN", "")
                     self.assertEqual(returned, never is not None)
+                    codes = re.search(r"enum \{ MOA_OK.*?\};|enum \{\s*MOA_OK.*?\};", written, re.S)
+                    self.assertIn("MOA_NOT_SHOWN = 15", codes.group())
                     if never:
                         self.assertIn(opening + never, written)
 
