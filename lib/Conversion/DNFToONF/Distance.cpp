@@ -7,11 +7,13 @@ using namespace moa;
 
 static bool isExponential(Expr e) { return e->isOp("math.exp") || e->isOp("math.exp2"); }
 
-/// The index expression that a float is, exactly but for its rounding; null for others.
+/// The index expression that a float is, exactly but for its rounding; null for others. Integers of few bits wrap around.
 static Expr castIndex(Expr e) {
   if (!e->isOp("arith.sitofp"))
     return nullptr;
   Expr from = e->operands[0];
+  if (from->type.isInteger() && from->type.getIntOrFloatBitWidth() < 32)
+    return nullptr;
   return from->isOp("arith.index_cast") ? from->operands[0] : from;
 }
 

@@ -80,6 +80,8 @@ bool Distances::isMultiple(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
+  if (value.getType().isInteger() && value.getType().getIntOrFloatBitWidth() < 32) // which wraps around
+    return false;
   if (isa<arith::SIToFPOp, arith::IndexCastOp, arith::NegFOp>(op))
     return isMultiple(op->getOperand(0));
   if (isa<arith::AddFOp, arith::SubFOp>(op))

@@ -106,6 +106,8 @@ class Decay(mt.KernelTest):
         self.check(specification("pow(g[h], 5 - i + j)"), lambda d, g, b: g ** (5 - d), (1.01, 1.02), **options)
         self.check(specification("exp(-g[h] * abs((i - j) / 2))"), lambda d, g, b: np.exp(-g * (d // 2)), (0.1, 0.2),
                    **options)
+        self.check(specification("exp(-g[h] * i8(i - j))"),
+                   lambda d, g, b: np.exp(-g * d.astype(np.int64).astype(np.int8)), (0.01, 0.02), **options)
         self.check(specification("pow(g[h], 0.5 * (i - j))"), lambda d, g, b: np.where(d < 0, 0, g ** (0.5 * np.abs(d))),
                    (0.9, 0.8), **options)
 
