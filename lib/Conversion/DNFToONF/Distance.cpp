@@ -61,7 +61,7 @@ private:
   Expr last;
   /// Index expressions by what they are multiplied with (null: 1).
   llvm::MapVector<Expr, LinearForm> groups;
-  bool hasOthers = false; // that do not know j
+  bool hasOthers = false; // that know neither index
 };
 
 } // namespace
@@ -79,10 +79,8 @@ std::optional<int64_t> Exponent::beside(LinearForm form) const {
 bool Exponent::addIndex(Expr index, Expr factor, const SymExpr &sign) {
   SymExpr times = sign;
   Expr inside = magnitudeOf(index);
-  if (inside && !inside->dependsOn(j)) {
-    hasOthers = true;
-    return true;
-  }
+  if (inside && !inside->dependsOn(j))
+    return false;
   if (inside) {
     LinearForm form;
     form.add(inside, SymExpr(1));
@@ -113,8 +111,9 @@ bool Exponent::visit(Expr e, Expr factor, const SymExpr &sign) {
     Expr one = factor ? factor : exprs.floatConstant(1, e->type);
     return visit(e->operands[k], exprs.op(*e->op, e->attributes, {one, other}, e->type), sign);
   }
+  // What depends on the row alone may leave the range where the whole exponent does not.
   hasOthers = true;
-  return !e->dependsOn(j);
+  return isFree(e);
 }
 
 bool Exponent::areDistances() const {
@@ -123,7 +122,7 @@ bool Exponent::areDistances() const {
   for (auto &[factor, form] : groups) {
     auto times = form.terms.lookup(exprs.index(j)).getConstant();
     bool knows = llvm::any_of(form.terms, [&](auto &term) { return term.first->dependsOn(j) && !term.second.isZero(); });
-    if (!knows)
+    if (!knows && llvm::all_of(form.terms, [&](auto &term) { return isFree(term.first) || term.second.isZero(); }))
       continue;
     auto rest = beside(form);
     if (!rest || !times || (*times < 0 ? *rest < 0 : *rest > 0))
