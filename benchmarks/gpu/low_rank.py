@@ -79,6 +79,30 @@ def wide_clusters(h, n, d):
     return among(64, h, n, d) + 0.1 * normal_of(h, n, d)
 
 
+def subspace(h, n, d, dimensions):
+    """Keys of so many dimensions, for scores of deviation 1."""
+    basis = torch.linalg.qr(normal_of(h, d, dimensions))[0].transpose(1, 2)
+    return (d / dimensions) ** 0.5 * normal_of(h, n, dimensions) @ basis
+
+
+@family
+def plane(h, n, d):
+    """Keys in a plane, none of which repeats: weights are combinations of some 23."""
+    return subspace(h, n, d, 2)
+
+
+@family
+def plane_noise(h, n, d):
+    """The same with 0.004 in each coordinate."""
+    return subspace(h, n, d, 2) + 0.004 * normal_of(h, n, d)
+
+
+@family
+def four_dimensions(h, n, d):
+    """Weights that are combinations of more than what is tried: stay dense."""
+    return subspace(h, n, d, 4)
+
+
 @family
 def normal(h, n, d):
     """No structure, must stay dense."""

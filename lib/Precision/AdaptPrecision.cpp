@@ -312,7 +312,7 @@ void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
       roundScore(copy, score, rowIndices.empty() ? rounded(score.row) : gatheredRounded[k], rowIndices,
                  rounded(score.key));
     else if (!rowIndices.empty())
-      readSampledRows(copy, score, gathered[k]);
+      readSampledRows(copy, score, picked.gathered[k]);
   }
   for (const Carrier &carrier : plan.half ? ArrayRef(anyCarriers) : ArrayRef<Carrier>())
     halveCarrier(copy, carrier, plan);
@@ -370,7 +370,7 @@ void Adapter::run() {
   if (needsEstimates()) {
     addSampleRows();
     for (auto [k, score] : llvm::enumerate(scores)) {
-      gathered.push_back(addGathered(score, score.row.array()));
+      picked.gathered.push_back(addGathered(score, score.row.array()));
       for (const Plan &plan : plans)
         if (plan.half) {
           const Rounded &rows = half(score.row.array(), score.row.axis, halfRowAxis(score), plan.half);
@@ -386,7 +386,7 @@ void Adapter::run() {
       if (rows.across)
         rows.data = addGathered(score, rows.data);
       else
-        rows = addRounded(gathered.back(), sampleExtents.size());
+        rows = addRounded(picked.gathered.back(), picked.extents.size());
       gatheredRounded.push_back(rows);
     }
   }

@@ -128,12 +128,20 @@ protected:
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
+  /// Some rows, for which copies of the nest are computed.
+  struct RowSet {
+    llvm::SmallVector<mlir::Attribute> names, extents; ///< the axes in front of the rows, and theirs
+    mlir::Value numbers;                               ///< of the rows of the nest
+    llvm::SmallVector<mlir::Value> gathered;           ///< their elements one behind the other, by score
+  };
   /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of that.
   virtual void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) = 0;
   /// Whether a choice is made at an index of the axes in front of the rows.
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
   /// A measure of a row, of which the sample has the largest of each part.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
+  /// What an estimate may be of a limit, where it says less of the rows that were not looked at.
+  virtual mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) { return limit; }
   /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`; null: never.
   virtual mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) { return {}; }
 
@@ -177,8 +185,10 @@ protected:
   void addSampleRows();
   mlir::Value addGathered(const Score &score, mlir::Value array);
   /// The sample as a plan computes it or, for plan 0, as the nest is written.
-  virtual llvm::SmallVector<mlir::Value> addSample(unsigned plan);
-  llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents);
+  virtual llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample", mlir::Type element = {});
+  /// Arrays for what copies of the nest store, of its results' types or of another one.
+  llvm::SmallVector<mlir::Value> addSampleArrays(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> rowExtents,
+                                                 mlir::Type element = {});
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
@@ -212,15 +222,13 @@ protected:
   bool isBound = false; // plans are taken where a bound on their errors allows it, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
-  llvm::SmallVector<mlir::Attribute> sampleNames, sampleExtents; // and those of the sample
+  RowSet picked;                                               // the sample
   llvm::SmallVector<mlir::Attribute> runs;       // onf::kRunsAttr
   Choice tried, sampled, chosen;       // where anything is tried, where a sample is taken, what is chosen
   Choice earlier;                      // by passes before, with the value for the nest as it is written; or null
   unsigned numEarlier = 0;             // plans of theirs
   bool isRefused = false;
   bool leavesAtOnce = false;           // whether the nest stands once more in front, for what is not tried
-  mlir::Value sampledRows;             // the number of each row of the sample
-  llvm::SmallVector<mlir::Value> gathered;        // rows of the sample, by score
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
   llvm::SmallVector<int64_t> table;             // plans that are given, of all passes; 0 behind its end
   bool isTabled = false;                        // whether they are given

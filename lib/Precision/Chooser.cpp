@@ -76,10 +76,10 @@ void Chooser::findHead() {
   headExtents.assign(nest.getExtents().begin(), nest.getExtents().end());
   headNames.pop_back();
   headExtents.pop_back();
-  sampleNames = headNames;
-  sampleExtents = headExtents;
-  sampleNames.push_back(editor.text("r"));
-  sampleExtents.push_back(editor.text(SymExpr(kSample)));
+  picked.names = headNames;
+  picked.extents = headExtents;
+  picked.names.push_back(editor.text("r"));
+  picked.extents.push_back(editor.text(SymExpr(kSample)));
 }
 
 std::string tellPlans(unsigned count) {

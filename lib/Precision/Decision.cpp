@@ -76,11 +76,11 @@ void Chooser::addErrors(Samples samples) {
   for (Result &result : results) {
     std::string name = kernel.getArrayName(numberOf(result.store)).str();
     if (!result.measure)
-      result.norm = editor.addTemporary(name + "_norm", sampleExtents, b.getF32Type());
+      result.norm = editor.addTemporary(name + "_norm", picked.extents, b.getF32Type());
     for (unsigned p = 0; p < numPlans(); ++p)
-      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), sampleExtents, b.getF32Type()));
+      errors[p].push_back(editor.addTemporary(name + "_error" + Twine(p + 1), picked.extents, b.getF32Type()));
   }
-  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange row) {
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange row) {
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values values = errorsOf(code, o, row, SmallVector<Value>(row), samples);
       if (result.norm)
@@ -278,7 +278,7 @@ void Chooser::addDecision() {
     for (auto [o, result] : llvm::enumerate(results)) {
       Code::Values &list =
           estimates.emplace_back(result.measure ? estimateComponents(look, o) : estimateNorms(look, o));
-      Value limit = code.real(leftOf(result));
+      Value limit = tighten(code, head, code.real(leftOf(result)));
       for (unsigned p = 0; p < numPlans(); ++p) {
         if (unseen[p])
           list[p] = code.make<arith::SelectOp>(unseen[p], code.real(INFINITY), list[p]);

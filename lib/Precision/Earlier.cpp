@@ -273,7 +273,7 @@ Value Adapter::addNeed(const Need &need) {
 Choice Adapter::whereRead(Value array, const Axes &axes) {
   if (sampled.array == tried.array)
     return tried;
-  if (llvm::is_contained(gathered, array))
+  if (llvm::is_contained(picked.gathered, array))
     return sampled;
   Need need = findNeed(array);
   if (need.axes.empty())

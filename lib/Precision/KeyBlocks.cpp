@@ -411,18 +411,18 @@ void KeyClasses::leaveBlocks(Copy &copy, unsigned plan) {
 }
 
 /// All rows of the sample at every block, whose tiles they are a part of, and of each those of its own block.
-SmallVector<Value> KeyClasses::addSample(unsigned plan) {
+SmallVector<Value> KeyClasses::addSample(unsigned plan, StringRef name, Type element) {
   if (!plan || !isBounded())
-    return Chooser::addSample(plan);
-  SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), sampleExtents);
+    return Chooser::addSample(plan, name, element);
+  SmallVector<Value> samples = addSampleArrays(name + Twine(plan), picked.extents, element);
   Copy copy = copySample(sampled);
   rewrite(copy, plan, copy.nest.getBody().getArguments());
   SmallVector<Attribute> outer(copy.nest.getExtents().begin(), copy.nest.getExtents().end());
   SmallVector<Value> arrays = addSampleArrays("_block_sample", outer);
   storeIn(copy, arrays);
   splitSample(copy, kPartLength);
-  editor.addNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
-    Value row = code.toIndex(code.load(sampledRows, indices));
+  editor.addNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    Value row = code.toIndex(code.load(picked.numbers, indices));
     Value block = code.make<arith::FloorDivSIOp>(row, code.extent(blockLength()));
     for (auto [result, from, to] : llvm::zip_equal(results, arrays, samples)) {
       auto write = [&](Code &in, ValueRange inner) {

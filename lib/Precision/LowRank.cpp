@@ -17,8 +17,6 @@ namespace moa::precision {
 
 /// Terms of a sum of products whose rows tensor cores take.
 static constexpr int64_t kMostTerms = 256;
-/// Seeds that tell how many classes there are, and keys that are compared with them.
-static constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
 /// Classes for each different key that there seems to be, and the fewest of them.
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
 /// Their number is a multiple of so many where it is not the largest.
@@ -33,8 +31,6 @@ static constexpr double kFarthest = 16;
 static constexpr int64_t kFirst = 3;
 /// Rows whose length says how near keys must be.
 static constexpr int64_t kRadiusRows = 256;
-/// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
-static constexpr double kSharpness = 8;
 
 //===----------------------------------------------------------------------===//
 // What there is
@@ -145,6 +141,7 @@ bool KeyClasses::plan(std::string &why) {
     why = describeJump(*jump);
     return false;
   }
+  findFit();
   findHead();
   return true;
 }
@@ -378,13 +375,17 @@ void KeyClasses::addPilot() {
       return hashedKey(code, head, c, code.index(parts), salt);
     };
   };
-  Value seeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
-  Value seedHalves = addHalfSquares(seeds, pilot, tried);
+  pilotSeeds = addSeeds("pilot", pilot, tried, hashed(kPilot, 1));
+  pilotSeedHalves = addHalfSquares(pilotSeeds, pilot, tried);
   pilotKeys = addSeeds("pilot_key", count, tried, hashed(kPilotKeys, 2));
   pilotHalves = addHalfSquares(pilotKeys, count, tried);
-  Value nearest = addNearest(pilotKeys, seeds, seedHalves, count, pilot, tried, nullptr);
+  Value nearest = addNearest(pilotKeys, pilotSeeds, pilotSeedHalves, count, pilot, tried, nullptr);
   Value counts = addNearCounts(nearest, 1, tried);
+  if (mayFit())
+    runFromFit([&] { addLikeness(); });
   promising = addChoiceOf("promising");
+  if (mayFit())
+    smooth = addChoiceOf("smooth");
   classes = addArray("classes", {}, b.getI32Type());
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, tried, head);
@@ -404,7 +405,17 @@ void KeyClasses::addPilot() {
     auto whole = arith::FPToSIOp::create(code.b, code.loc, b.getI32Type(), code.make<arith::MinimumFOp>(needed, most));
     Value number = code.toIndex(whole);
     Value least = code.make<arith::MinSIOp>(code.index(kFewestClasses), code.extent(mostClasses()));
-    code.store(code.make<arith::MaxSIOp>(number, least), classes, head);
+    number = code.make<arith::MaxSIOp>(number, least);
+    if (mayFit()) {
+      // Where few classes are enough, sums over them are exact, or nearly.
+      Value isFew = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLE, needed, code.real(kFewestClasses));
+      Value isOther = code.make<arith::XOrIOp>(isFew, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
+      Value is = code.make<arith::AndIOp>(isSmooth(code, head, runs), isOther);
+      fits = code.make<arith::OrIOp>(fits, is);
+      number = code.make<arith::SelectOp>(is, numFitted(code), number);
+      code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), smooth.array, head);
+    }
+    code.store(number, classes, head);
     Value is = code.make<arith::AndIOp>(runs, fits);
     code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), promising.array, head);
   });
@@ -413,6 +424,40 @@ void KeyClasses::addPilot() {
 //===----------------------------------------------------------------------===//
 // Classes
 //===----------------------------------------------------------------------===//
+
+/// A weight over an exponential variate from a hash of its number: the largest of them is one with a probability proportional
+/// to its weight.
+Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value number, int64_t salt) {
+  SmallVector<Value> numbers(head);
+  if (salt)
+    numbers.push_back(code.index(salt));
+  Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(number, numbers)), code.real(0.5));
+  Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
+  Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
+  return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
+}
+
+/// The number of the largest weight in one of equal parts of them, none of which has more than `longest`.
+Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count, Value parts,
+                                const SymExpr &longest) {
+  Value start = partStart(code, part, count, parts);
+  Value end = partStart(code, code.make<arith::AddIOp>(part, code.index(1)), count, parts);
+  Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
+  auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
+  Value length = code.make<arith::SubIOp>(end, start);
+  auto isInside = [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); };
+  Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+    present = isInside(in, t);
+    return SmallVector<Code::Term>{{Monoid::max, "most", in.load(weights, at(head, {numberAt(in, t)}))}};
+  })[0];
+  Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
+    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in.load(weights, at(head, {numberAt(in, t)})), most);
+    present = in.make<arith::AndIOp>(isInside(in, t), is);
+    return SmallVector<Code::Term>{{Monoid::max, "where", t}};
+  })[0];
+  // Of NaN none is the largest.
+  return numberAt(code, code.make<arith::MaxSIOp>(where, code.index(0)));
+}
 
 /// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the
 /// nearest seed, up to a distance: the largest d⁴/e, with e an exponential variate from a hash of its number.
@@ -423,12 +468,11 @@ Value KeyClasses::addDrawn(Value nearest) {
   editor.addNest(keyNames, keyExtents, &promising, [&](Code &code, ValueRange indices) {
     Value half = code.make<arith::SubFOp>(code.load(keyHalves, indices), code.load(nearest, indices));
     Value most = code.make<arith::MulFOp>(code.load(radius, indices.drop_back()), code.real(0.5 * kFarthest));
+    if (mayFit()) // all are far there
+      most = code.make<arith::SelectOp>(isFitted(code, indices.drop_back()), code.real(INFINITY), most);
     half = code.make<arith::MinimumFOp>(code.make<arith::MaximumFOp>(half, code.real(0)), most);
-    Value hash = code.make<arith::AddFOp>(code.toReal(code.hash(indices.back(), indices.drop_back())), code.real(0.5));
-    Value uniform = code.make<arith::MulFOp>(hash, code.real(1.0 / (Code::kHashes + 1)));
-    Value variate = code.make<arith::NegFOp>(code.make<math::LogOp>(uniform));
     Value fourth = code.make<arith::MulFOp>(half, half);
-    code.store(code.make<arith::DivFOp>(fourth, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30))), weights, indices);
+    code.store(overVariate(code, fourth, indices.drop_back(), indices.back(), 0), weights, indices);
   });
   Value drawn = addArray("drawn", {mostClasses()}, b.getI32Type());
   auto [names, extents] = headed("c", mostClasses());
@@ -436,28 +480,8 @@ Value KeyClasses::addDrawn(Value nearest) {
     ValueRange head = indices.drop_back();
     // Behind the last part are none.
     Value parts = code.make<arith::SubIOp>(numClasses(code, head), numFirst(code, head));
-    Value start = partStart(code, indices.back(), numKeys(), parts);
-    Value end = partStart(code, code.make<arith::AddIOp>(indices.back(), code.index(1)), numKeys(), parts);
-    Value last = code.make<arith::SubIOp>(code.extent(numKeys()), code.index(1));
     SymExpr longest = SymExpr::floorDiv(numKeys(), SymExpr(kFewestClasses / 2)) + SymExpr(2 * kKeysPerClass);
-    auto keyAt = [&](Code &in, Value t) {
-      return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last);
-    };
-    Value length = code.make<arith::SubIOp>(end, start);
-    auto isInside = [&](Code &in, Value t) {
-      return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length);
-    };
-    Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-      present = isInside(in, t);
-      return SmallVector<Code::Term>{{Monoid::max, "most", in.load(weights, at(head, {keyAt(in, t)}))}};
-    })[0];
-    Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-      Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in.load(weights, at(head, {keyAt(in, t)})), most);
-      present = in.make<arith::AndIOp>(isInside(in, t), is);
-      return SmallVector<Code::Term>{{Monoid::max, "where", t}};
-    })[0];
-    // Of NaN no key has the largest.
-    code.store(keyAt(code, code.make<arith::MaxSIOp>(where, code.index(0))), drawn, indices);
+    code.store(largestOfPart(code, weights, head, indices.back(), numKeys(), parts, longest), drawn, indices);
   });
   return drawn;
 }
@@ -472,7 +496,12 @@ Value KeyClasses::isOdd(Code &in, ValueRange head, Value key, Value count, Value
 
 /// How many odd keys there may be.
 Value KeyClasses::roomForOdd(Code &code, ValueRange head) {
-  return code.make<arith::SubIOp>(code.extent(mostClasses() + mostOdd()), numClasses(code, head));
+  Value places = code.extent(mostClasses() + mostOdd());
+  if (mayFit()) {
+    Value fewer = code.make<arith::MinSIOp>(places, code.extent(fittedPlaces()));
+    places = code.make<arith::SelectOp>(isFitted(code, head), fewer, places);
+  }
+  return code.make<arith::SubIOp>(places, numClasses(code, head));
 }
 
 /// Keys without a share in any class become classes of their own, where there is room for them; there the rest is
@@ -586,6 +615,8 @@ void KeyClasses::addClasses() {
   // keys, there were too few.
   Value nearer = addNearest(pilotKeys, classKeys, halves, SymExpr(kPilotKeys), mostClasses(), promising,
                             &KeyClasses::numClasses);
+  if (mayFit())
+    widenRadius(nearer);
   Value counts = addNearCounts(nearer, kFar, promising);
   Choice likely = addChoiceOf("likely");
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
@@ -738,35 +769,40 @@ void KeyClasses::addSums() {
 void KeyClasses::rewrite(Copy &copy, unsigned plan, ValueRange rowIndices) {
   bool isSample = !rowIndices.empty();
   if (isSample)
-    readSampledRows(copy, score(), gathered[0]);
-  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
-  if (isBounded()) {
-    enterBlocks(copy, isSample);
-  } else {
-    outer.setExtentAttr(editor.text(classPlaces()));
-    Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
-    Code before(kernel, OpBuilder(outer), outer.getLoc());
-    Value end = before.toIndex(before.load(all, copy.nest.getBody().getArguments().drop_back()));
-    Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
-    onf::GuardOp::create(front.b, outer.getLoc(), isClass);
-  }
+    readSampledRows(copy, score(), picked.gathered[0]);
+  ValueRange head = copy.nest.getBody().getArguments().drop_back();
+  isBounded() ? enterBlocks(copy, isSample) : foldOverClasses(copy, head);
   readClasses(copy, copy.nest.getBody().getArguments().drop_back());
   if (isBounded() && !isSample)
     leaveBlocks(copy, plan);
 }
 
-/// Keys, values and weights are those of classes, at the indices in front of the rows.
-void KeyClasses::readClasses(Copy &copy, ValueRange head) {
+/// As many as there are.
+void KeyClasses::foldOverClasses(Copy &copy, ValueRange head) {
+  auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
+  outer.setExtentAttr(editor.text(classPlaces()));
+  Code front(kernel, OpBuilder::atBlockBegin(&outer.getBody().front()), outer.getLoc());
+  Code before(kernel, OpBuilder(outer), outer.getLoc());
+  Value end = before.toIndex(before.load(all, head));
+  Value isClass = front.make<arith::CmpIOp>(arith::CmpIPredicate::slt, outer.getBody().getArgument(0), end);
+  onf::GuardOp::create(front.b, outer.getLoc(), isClass);
+}
+
+/// `make` reads what the load of the nest reads.
+void KeyClasses::readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<Value(Code &)> make) {
+  auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
+  Code code(kernel, OpBuilder(load), load.getLoc());
+  load.getResult().replaceAllUsesWith(make(code));
+  load.erase();
+}
+
+/// Keys, values and weights are those of classes, at the indices in front of the rows; `valueOf` reads other values.
+void KeyClasses::readClasses(Copy &copy, ValueRange head, ValueOf valueOf) {
   auto outer = cast<onf::FoldOp>(copy.map.lookup(score().outer.getOperation()));
   Value index = outer.getBody().getArgument(0);
-  auto replace = [&](onf::LoadOp old, Value array, Value along) {
-    auto load = cast<onf::LoadOp>(copy.map.lookup(old.getOperation()));
-    Code code(kernel, OpBuilder(load), load.getLoc());
-    load.getResult().replaceAllUsesWith(code.load(array, at(head, {index, along})));
-    load.erase();
-  };
   auto inner = cast<onf::FoldOp>(copy.map.lookup(score().fold.getOperation()));
-  replace(score().key.load, classKeys, inner.getBody().getArgument(0));
+  Value depthAxis = inner.getBody().getArgument(0);
+  readFrom(copy, score().key.load, [&](Code &code) { return code.load(classKeys, at(head, {index, depthAxis})); });
   // One product for all sums of the same weight.
   auto counted = [&](onf::AccOp acc, Value weight) {
     Operation *yield = acc.getValue().front().getTerminator();
@@ -783,9 +819,12 @@ void KeyClasses::readClasses(Copy &copy, ValueRange head) {
       return product;
     return known = product;
   };
-  for (auto [sum, array] : llvm::zip_equal(sums, classValues)) {
+  for (auto [k, sum] : llvm::enumerate(sums)) {
     auto acc = cast<onf::AccOp>(copy.map.lookup(sum.acc.getOperation()));
-    replace(sum.load, array, acc.getValue().getArgument(0));
+    Value along = acc.getValue().getArgument(0);
+    readFrom(copy, sum.load, [&](Code &code) {
+      return valueOf ? valueOf(code, k, index, along) : code.load(classValues[k], at(head, {index, along}));
+    });
     Operation *product = getTerm(acc).getDefiningOp();
     unsigned weight = getTerm(sum.acc).getDefiningOp()->getOperand(0) == sum.factor;
     product->setOperand(weight, counted(acc, product->getOperand(weight)));
@@ -805,10 +844,12 @@ void KeyClasses::run() {
   if (needsEstimates()) {
     rowMagnitudes = addMagnitudes("magnitude", rows(), sampled, [&](Code &, Value row) { return row; });
     addSampleRows();
-    gathered.push_back(addGathered(score(), score().row.array()));
+    picked.gathered.push_back(addGathered(score(), score().row.array()));
   }
   if (isBounded())
     addBlockRows();
+  if (mayFit())
+    addFit();
   addChoice();
 }
 

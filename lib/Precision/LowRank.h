@@ -22,6 +22,14 @@ inline constexpr int64_t kClassUnit = 64, kKeysPerClass = 16, kKeysPerOdd = 32;
 /// Blocks of rows that do not have the same keys, and what their length is a multiple of: tiles of rows are of one block.
 inline constexpr int64_t kBlocks = 16, kBlockUnit = 128;
 
+/// Where values are fitted, one class for so many keys, and the fewest; at most twice as many with odd keys.
+inline constexpr int64_t kKeysPerFitted = 128, kFewestFitted = 512;
+
+/// Seeds that tell how many classes there are, and keys that are compared with them.
+inline constexpr int64_t kPilot = 128, kPilotKeys = 4096, kCountParts = 64;
+/// A key whose distance to another class is the radius belongs to that to e^{-kSharpness/2}.
+inline constexpr double kSharpness = 8;
+
 /// Indices in front of the rows, and more of them.
 inline llvm::SmallVector<mlir::Value> at(mlir::ValueRange head, std::initializer_list<mlir::Value> more) {
   llvm::SmallVector<mlir::Value> indices(head);
@@ -50,7 +58,7 @@ private:
   std::string describe(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
-  llvm::SmallVector<mlir::Value> addSample(unsigned plan) override;
+  llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample", mlir::Type element = {}) override;
 
   //===--- What there is --------------------------------------------------===//
   bool findSums(std::string &why);
@@ -88,6 +96,9 @@ private:
   mlir::Value addCounts(Code &code, mlir::ValueRange head, mlir::Value counts, mlir::Value where);
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
+  mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
+  mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part, const SymExpr &count,
+                            mlir::Value parts, const SymExpr &longest);
   mlir::Value addDrawn(mlir::Value nearest);
   mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
   void addOdd(mlir::Value shares, const Choice &likely);
@@ -98,8 +109,38 @@ private:
   SymExpr widthOf(const WeightedSum &sum);
   void addMeans(mlir::Value halves, mlir::Value shares);
   void addSums();
-  void readClasses(Copy &copy, mlir::ValueRange head);
+  void foldOverClasses(Copy &copy, mlir::ValueRange head);
+  using ValueOf = llvm::function_ref<mlir::Value(Code &, unsigned sum, mlir::Value index, mlir::Value along)>;
+  void readFrom(Copy &copy, onf::LoadOp old, llvm::function_ref<mlir::Value(Code &)> make);
+  void readClasses(Copy &copy, mlir::ValueRange head, ValueOf valueOf = nullptr);
   void addClasses();
+
+  //===--- Values that are right on some rows (Fitted.cpp) -----------------===//
+  mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) override;
+  bool findFit();
+  bool mayFit() const { return fit.has_value(); }
+  /// From so many rows and keys on values are fitted: with shorter rows what finds out is a larger part of the whole.
+  int64_t fitFrom() {
+    int64_t least = *depth().getConstant();
+    return fewest == kFrom && least < kFitDepth ? kFrom * kFitDepth / least : fewest;
+  }
+  static constexpr int64_t kFitDepth = 128;
+  void runFromFit(llvm::function_ref<void()> add);
+  /// Places of the fold where values are fitted.
+  SymExpr fittedPlaces() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerFitted / 2)) + SymExpr(2 * kFewestFitted); }
+  mlir::Value isFitted(Code &code, mlir::ValueRange head) { return isTried(code, smooth, head); }
+  RowSet rowSetOf(llvm::StringRef name, int64_t count, const Choice &where,
+                  llvm::function_ref<mlir::Value(Code &, mlir::ValueRange, mlir::Value)> rowOf);
+  mlir::Value hashedRow(Code &code, mlir::ValueRange head, mlir::Value part, int64_t parts, int64_t salt);
+  void addLikeness();
+  mlir::Value isSmooth(Code &code, mlir::ValueRange head, mlir::Value where);
+  mlir::Value numFitted(Code &code);
+  void widenRadius(mlir::Value nearest);
+  RowSet addFitRows();
+  mlir::Value addShares();
+  std::pair<mlir::Value, mlir::Value> addInverse(mlir::Value shares);
+  std::pair<mlir::Value, mlir::Value> solveFit();
+  void addFit();
 
   //===--- Rows that do not have the same keys (KeyBlocks.cpp) -------------===//
   bool findBound(std::string &why);
@@ -132,6 +173,12 @@ private:
     int64_t constant = 0;
   };
 
+  /// The result that is a weighted sum's elements times what does not depend on them, so that it is linear in values: its number,
+  /// and that of the sum, which no other result knows.
+  struct Fit {
+    unsigned result, sum;
+  };
+
   /// From so many rows and keys on it is tried. Where nothing else is asked for, rows that bound keys have more, as sums
   /// up to each block of them are written and read: on an H200 it takes longer than what it saves at 32,768, and wins
   /// from a quarter to two thirds at 131,072 (benchmarks/gpu/NOTES.md).
@@ -146,7 +193,8 @@ private:
   mlir::Value counts;                          // members of the classes, of the keys of a block where there are such
   llvm::SmallVector<mlir::Value> means;
   mlir::Value radius, sharpness;                // of classes, squared; and what it makes of distances
-  mlir::Value pilotKeys, pilotHalves;           // some keys, and half of their squares
+  mlir::Value pilotSeeds, pilotSeedHalves;      // few keys, and half of their squares
+  mlir::Value pilotKeys, pilotHalves;           // more keys that are compared with them, and half of theirs
   Choice promising;                             // where classes are looked for
   mlir::Value classes;                          // how many there are
   mlir::Value keyHalves;                        // half of the square of each key
@@ -154,6 +202,9 @@ private:
   mlir::Value oddKeys, all;                     // which are near no class; and how many there are with the classes
   llvm::SmallVector<mlir::Value> classValues;   // means, by weighted sum
   mlir::Value rowMagnitudes;
+  std::optional<Fit> fit;
+  mlir::Value alike;                            // of some rows, how much of what others weigh they weigh too
+  Choice smooth, fitting;                       // where values are to be fitted, and where they are
 };
 
 } // namespace moa::precision

@@ -222,9 +222,9 @@ void Adapter::addMeasure() {
   for (const Carrier &carrier : measured)
     if (Value &known = sizes[carrier.load.getArray()]; !known)
       known = addSizes(carrier.load.getArray());
-  SmallVector<Value> arrays = addSampleArrays("_measure", sampleExtents);
+  SmallVector<Value> arrays = addSampleArrays("_measure", picked.extents);
   Copy copy = copySample(sampled);
-  for (auto [score, rows] : llvm::zip_equal(scores, gathered))
+  for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
     readSampledRows(copy, score, rows);
   for (const Carrier &carrier : measured)
     addUpSizes(copy, carrier, sizes[carrier.load.getArray()]);

@@ -446,13 +446,13 @@ bool Adapter::asksScores(const Plan &plan) {
 /// |factors · row|² of the rows of the sample, or of all rows of the nest, factors being those on the way to an exponential. It is read where the row stands, so that it need not wait for
 /// copies of rows.
 Value Adapter::addReach(const Score &score, bool ofSample) {
-  Value array = editor.addTemporary(base() + "_reach", sampleExtents, Builder(kernel.getContext()).getF32Type());
+  Value array = editor.addTemporary(base() + "_reach", picked.extents, Builder(kernel.getContext()).getF32Type());
   SmallVector<Value> ofKeys = addFactorsOfKeys(score);
-  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> arguments(indices);
     if (ofSample)
-      arguments.back() = code.toIndex(code.load(sampledRows, indices));
+      arguments.back() = code.toIndex(code.load(picked.numbers, indices));
     map.map(nest.getBody().getArguments(), arguments);
     Value square = code.fold("k", *SymExpr::parse(score.fold.getExtent()), [&](Code &in, Value k, Value &) {
       Value x = in.widen(loadAt(in, score.row, score.row.array(), k, map));
@@ -469,7 +469,7 @@ Value Adapter::addReach(const Score &score, bool ofSample) {
 /// Of each way on which the key has factors, the largest of their squares in each part of the keys.
 SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
   SmallVector<Value> parts;
-  SmallVector<Attribute> heads(sampleNames.begin(), std::prev(sampleNames.end())), names(sampleNames), extents(sampleExtents);
+  SmallVector<Attribute> heads(picked.names.begin(), std::prev(picked.names.end())), names(picked.names), extents(picked.extents);
   names.back() = editor.text("m"), extents.back() = score.outer.getExtentAttr();
   onf::FoldOp outer = score.outer;
   for (const Exponent &way : findExponents(score, nest).ways) {
@@ -486,7 +486,7 @@ SmallVector<Value> Adapter::addFactorsOfKeys(const Score &score) {
       map.map(outer.getBody().getArgument(0), indices.back());
       code.store(squareOfKey(code, way, map), squares, indices);
     });
-    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(sampleExtents).drop_back(), sampled));
+    parts.push_back(addPartsOf(squares, heads, ArrayRef<Attribute>(picked.extents).drop_back(), sampled));
   }
   return parts;
 }
@@ -535,7 +535,7 @@ Adapter::ScoreErrors Adapter::measureScores(Code &code, ValueRange head, unsigne
     Rounded keys = halfType ? half(score.key.array(), score.key.axis, score.keyAxis.value_or(score.key.axis == 0), halfType)
                             : rounded(score.key);
     Value squares = reach[number];
-    SymExpr count = *SymExpr::parse(cast<StringAttr>(sampleExtents.back()).getValue());
+    SymExpr count = *SymExpr::parse(cast<StringAttr>(picked.extents.back()).getValue());
     const Score &of = score;
     auto addSquare = [&](Code &in, Value r, SmallVectorImpl<Code::Term> &terms) {
       SmallVector<Value> indices(head);

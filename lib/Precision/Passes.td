@@ -122,6 +122,10 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     classes stand behind these, each as its own. All of it runs where rows and
     keys are `fewest` or more, and at an index only as long as it is promising: enough classes, few keys far from all of them.
 
+    Where no keys are near each other, but 64 rows weigh 4,096 of them as combinations of few, and one result is linear in
+    one sum's values, there are fewer classes, whose values are changed so that 128 rows have the results of the nest as it was
+    (law F11).
+
     Where row i has the keys j ≤ i + e only, with e the same for all rows, these fall into 16 blocks, and the copy is
 
         onf.for ["h", "p", "i"] in ["H", "16", "128*((N + 2047)/2048)"] chosen by %O_choice [0] is 1 { …
@@ -136,7 +140,7 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     `moa.decisions` as onf-adapt-precision, and `moa.stored`, the number of temporaries before, which that removes. Other masks and biases tell keys apart by more than their
     products: such nests do not change, nor do those whose results jump where a score passes a number (Def 31) nor kernels
     without a tolerance; a remark says why. **Numerics**: within the tolerances, with the confidence of Def 31 of docs/Errors.md. **Cost**: linear in
-    the size of a nest; its code is in the result four times. With blocks of rows the workspace grows by
+    the size of a nest; its code is in the result four times, eight with values that are fitted. With blocks of rows the workspace grows by
     twice the size of keys, values, rows and results.
   }];
   let options = [

@@ -79,7 +79,7 @@ Value Adapter::addPart(Value array, unsigned axis, int64_t count, const Choice &
 Chooser::Copy Adapter::addPilotNest(Adapter &small, const Choice &where) {
   DenseMap<std::pair<Value, unsigned>, Value> parts;
   Copy copy = copyNest();
-  copy.nest.setExtentsAttr(Builder(kernel.getContext()).getArrayAttr(small.sampleExtents));
+  copy.nest.setExtentsAttr(Builder(kernel.getContext()).getArrayAttr(small.picked.extents));
   setChoice(copy.nest, small.sampled);
   auto outer = cast<onf::FoldOp>(copy.map.lookup(scores[0].outer.getOperation()));
   outer.setExtentAttr(editor.text(SymExpr(kPilotKeys)));
@@ -180,8 +180,8 @@ void Adapter::addPiloted(Code &code, Value isLarge) {
 void Adapter::addPilot() {
   const Choice where = piloted;
   Adapter small(kernel, nest, options);
-  small.sampleNames = sampleNames, small.sampleExtents = sampleExtents;
-  small.sampleExtents.back() = editor.text(SymExpr(kPilotRows));
+  small.picked.names = picked.names, small.picked.extents = picked.extents;
+  small.picked.extents.back() = editor.text(SymExpr(kPilotRows));
   small.plans = plans;
   small.tried = where;
   small.results = results;
@@ -199,8 +199,8 @@ void Adapter::addPilot() {
     small.reach.push_back(small.addReach(score, /*ofSample=*/false));
   Copy fewer = small.copyNest();
   small.rewrite(fewer, 1, {});
-  SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.sampleExtents)};
-  SmallVector<Value> exact = storeSample(copy, "_pilot0", small.sampleExtents);
+  SmallVector<SmallVector<Value>> samples{small.storeSample(fewer, "_pilot1", small.picked.extents)};
+  SmallVector<Value> exact = storeSample(copy, "_pilot0", small.picked.extents);
   for (auto [result, from, sample] : llvm::zip_equal(small.results, results, exact))
     result.store = from.store, result.sample = sample;
   small.editor.before = nest;

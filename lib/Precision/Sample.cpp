@@ -36,9 +36,9 @@ static bool isTermOf(onf::LoadOp load, Value index) {
 /// magnitude, of odd number, and one that a hash of the indices picks.
 void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
-  sampledRows = editor.addTemporary(base() + "_row", sampleExtents, builder.getI32Type());
+  picked.numbers = editor.addTemporary(base() + "_row", picked.extents, builder.getI32Type());
   SymExpr count = rows();
-  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
     auto divided = [](Code &at, Value x, int64_t y) { return at.make<arith::FloorDivSIOp>(x, at.index(y)); };
     auto modulo = [](Code &at, Value x, int64_t y) { return at.make<arith::RemSIOp>(x, at.index(y)); };
@@ -47,7 +47,7 @@ void Chooser::addSampleRows() {
     Value start = bound(part), end = bound(add(code, part, code.index(1)));
     Value length = code.make<arith::SubIOp>(end, start);
     Value hash = code.hash(part, indices.drop_back());
-    Value picked = add(code, start, code.make<arith::RemSIOp>(hash, length));
+    Value hashed = add(code, start, code.make<arith::RemSIOp>(hash, length));
     // The magnitude of neighbours from the start of the part on, or from further in front so that all
     // exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
@@ -82,22 +82,22 @@ void Chooser::addSampleRows() {
     // Of NaN no row has the largest.
     where = code.make<arith::MaxSIOp>(where, start);
     Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, modulo(code, r, 2), code.index(1));
-    Value row = code.make<arith::SelectOp>(isOdd, where, picked);
-    code.store(row, sampledRows, indices);
+    Value row = code.make<arith::SelectOp>(isOdd, where, hashed);
+    code.store(row, picked.numbers, indices);
   });
 }
 
 /// The rows of the sample, one behind the other.
 Value Chooser::addGathered(const Score &score, Value from) {
   auto type = cast<ArrayType>(from.getType());
-  SmallVector<Attribute> extents(sampleExtents);
+  SmallVector<Attribute> extents(picked.extents);
   extents.push_back(type.getShape()[score.row.axis]);
   std::string name = kernel.getArrayName(cast<BlockArgument>(from).getArgNumber()).str() + "_rows";
   Value array = editor.addTemporary(name, extents, type.getElementType());
-  editor.addShortNest(sampleNames, sampleExtents, &sampled, [&](Code &code, ValueRange indices) {
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     IRMapping map;
     SmallVector<Value> rowIndices(indices.drop_back());
-    rowIndices.push_back(code.toIndex(code.load(sampledRows, indices)));
+    rowIndices.push_back(code.toIndex(code.load(picked.numbers, indices)));
     map.map(nest.getBody().getArguments(), rowIndices);
     code.loops({editor.text("k")}, {extents.back()}, [&](Code &at, ValueRange k) {
       SmallVector<Value> element(indices);
@@ -113,21 +113,22 @@ Value Chooser::addGathered(const Score &score, Value from) {
 Chooser::Copy Chooser::copySample(const Choice &where) {
   Copy copy = copyNest();
   Builder b(kernel.getContext());
-  copy.nest.setNamesAttr(b.getArrayAttr(sampleNames));
-  copy.nest.setExtentsAttr(b.getArrayAttr(sampleExtents));
+  copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
+  copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, where);
   // The row's number takes the place of its index, but where rows were gathered.
   Block &body = copy.nest.getBody().front();
   Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());
   Value place = body.getArguments().back();
-  Value row = code.toIndex(code.load(sampledRows, body.getArguments()));
+  Value row = code.toIndex(code.load(picked.numbers, body.getArguments()));
   Operation *read = row.getDefiningOp()->getOperand(0).getDefiningOp();
   place.replaceUsesWithIf(row, [&](OpOperand &use) { return use.getOwner() != read; });
   copy.row = row;
   return copy;
 }
 
-/// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in results.
+/// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in results; in wider ones before it
+/// is rounded.
 void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
   for (auto [result, array] : llvm::zip_equal(results, arrays)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
@@ -137,7 +138,11 @@ void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
       inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
     llvm::append_range(indices, inner);
     Code at(kernel, OpBuilder(store), store.getLoc());
-    at.store(store.getValue(), array, indices);
+    Value value = store.getValue();
+    if (auto rounded = value.getDefiningOp<arith::TruncFOp>();
+        rounded && rounded.getIn().getType() == cast<ArrayType>(array.getType()).getElementType())
+      value = rounded.getIn();
+    at.store(value, array, indices);
     store.erase();
   }
 }
@@ -148,13 +153,13 @@ void Chooser::splitSample(Copy &copy, int64_t length) {
     onf::splitFold(copy.nest, length);
 }
 
-SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents) {
+SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents, Type element) {
   SmallVector<Value> arrays;
   for (Result &result : results) {
     SmallVector<Attribute> extents(rowExtents);
     llvm::append_range(extents, result.extents);
     arrays.push_back(editor.addTemporary(kernel.getArrayName(numberOf(result.store)) + suffix, extents,
-                                         result.store.getValue().getType()));
+                                         element ? element : result.store.getValue().getType()));
   }
   return arrays;
 }
@@ -168,13 +173,13 @@ SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRe
 
 /// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
 /// written: arrays of what it would store.
-SmallVector<Value> Chooser::addSample(unsigned plan) {
-  SmallVector<Value> samples = addSampleArrays("_sample" + Twine(plan), sampleExtents);
+SmallVector<Value> Chooser::addSample(unsigned plan, StringRef name, Type element) {
+  SmallVector<Value> samples = addSampleArrays(name + Twine(plan), picked.extents, element);
   Copy copy = copySample(sampled);
   if (plan)
     rewrite(copy, plan, copy.nest.getBody().getArguments());
   else
-    for (auto [score, rows] : llvm::zip_equal(scores, gathered))
+    for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
   splitSample(copy, sampleLength(/*isWritten=*/!plan));

@@ -15,9 +15,12 @@ using namespace moa;
 
 namespace {
 
-/// What a value computes, as a number: equal for equal code at equal places.
+/// What a value computes, as a number: equal for equal code at equal places. Seen from a block, it is equal for equal code, whatever
+/// the order and the depth of the axes around are, and tells its own arguments from others.
 class Fingerprint {
 public:
+  explicit Fingerprint(Block *seenFrom = nullptr) : seenFrom(seenFrom) {}
+
   uint64_t of(Value value) {
     auto it = memo.find(value);
     if (it != memo.end())
@@ -27,7 +30,11 @@ public:
       unsigned depth = 0;
       for (Operation *op = arg.getOwner()->getParentOp(); op; op = op->getParentOp())
         ++depth;
-      hash = llvm::stable_hash_combine(depth, arg.getArgNumber());
+      bool isInside = seenFrom && seenFrom->getParentOp()->isProperAncestor(arg.getOwner()->getParentOp());
+      if (!seenFrom || isInside || isa<dnf::KernelOp>(arg.getOwner()->getParentOp()))
+        hash = llvm::stable_hash_combine(depth, arg.getArgNumber());
+      else
+        hash = arg.getOwner() == seenFrom ? llvm::stable_hash_combine(1, arg.getArgNumber()) : 0;
     } else {
       hash = of(value.getDefiningOp());
     }
@@ -49,6 +56,7 @@ private:
     return llvm::stable_hash_combine(parts);
   }
 
+  Block *seenFrom;
   llvm::DenseMap<Value, uint64_t> memo;
 };
 
@@ -126,10 +134,11 @@ void orderConditions(dnf::YieldOp yield) {
       sorted.push_back(part);
     return isBoth;
   });
-  Fingerprint fingerprint;
+  // The same conditions are in one order wherever they stand, as results may have axes in another order than what they read.
+  Fingerprint seen(yield->getBlock()), fingerprint;
   ReadDepth reads;
   auto key = [&](Value part) {
-    return std::tuple(!isIndexOnly(part), reads.of(part), fingerprint.of(part));
+    return std::tuple(!isIndexOnly(part), reads.of(part), seen.of(part), fingerprint.of(part));
   };
   llvm::stable_sort(sorted, [&](Value a, Value b) { return key(a) < key(b); });
   OpBuilder builder(yield);
