@@ -14,6 +14,8 @@ from plans import families
 D = 16
 SCALE = D ** -0.5
 FROM = "--low-rank=512"
+# Rows and keys where values are fitted; the device's interpreter takes 100 times as long.
+FITTED = (700, 5000) if mt.TARGET == "device" else (2100, 9000)
 
 PLAIN = """
 kernel k[H, N, M; T : float = f32, D = 16](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
@@ -147,7 +149,7 @@ class LowRank(unittest.TestCase):
         run = self.run_kernel(PLAIN % 3e-2, arrays, {"O": arrays[0].shape})
         self.check("families", names, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 3e-2)
         taken = {name for name, plan in zip(names, run["O_plan"]) if plan}
-        self.assertEqual(taken, {"clustered_keys", "huge_key", "low_rank_weights", "near_ties", "uniform"})
+        self.assertEqual(taken, {"clustered_keys", "low_rank_weights", "near_ties", "uniform"})
         self.assertLessEqual({"diagonal", "hidden_aligned", "hidden_keys", "hidden_rows", "normal"}, set(names) - taken)
         plain = mt.make_kernel(PLAIN % 3e-2, flags=("--disable-rule=precision",)).run(
             {**dict(zip("QKV", arrays)), "scale": SCALE}, {"O": arrays[0].shape})
@@ -200,31 +202,31 @@ class LowRank(unittest.TestCase):
     def test_fitted(self):
         """Keys of which none repeats: values of classes that are right on some rows are right on all, where weights are
         combinations of few; where they are of more, nothing is tried."""
-        kinds = ["plane", "normal", "noise", "space", "repeated"]
-        arrays = inputs(kinds, 2100, 9000)
+        kinds = ["plane", "normal", "noise", "space", "repeated"][:2 if mt.TARGET == "device" else 5]
+        arrays = inputs(kinds, *FITTED)
         run = self.run_kernel(PLAIN % 1e-2, arrays, {"O": arrays[0].shape})
         self.check("fitted", kinds, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 1e-2)
-        self.assertEqual(list(run["O_plan"]), [1, 0, 1, 0, 1])
-        self.assertTrue(np.isnan(run["O_estimate"][[1, 3]]).all())
+        self.assertEqual(list(run["O_plan"]), [1, 0, 1, 0, 1][:len(kinds)])
+        self.assertTrue(np.isnan(run["O_estimate"][[kind in ("normal", "space") for kind in kinds]]).all())
 
     def test_fitted_function(self):
         """The same of weights that are no exponentials, and have no denominator."""
         kinds = ["plane", "normal"]
-        arrays = inputs(kinds, 1500, 9000)
+        arrays = inputs(kinds, *FITTED)
         run = self.run_kernel(QUADRATIC % 1e-2, arrays, {"O": arrays[0].shape})
         self.check("quadratic", kinds, run, "O", (scores(*arrays[:2]) + 1) ** 2 @ arrays[2].astype(np.float64), 1e-2)
         self.assertEqual(list(run["O_plan"]), [1, 0])
 
     def test_fitted_narrow(self):
         """Of elements of 16 bits, whose weights and values are rounded."""
-        kinds = ["plane", "normal", "noise"]
-        arrays = inputs(kinds, 2100, 9000, d=64, e=64)
+        kinds = ["plane", "normal", "noise"][:1 if mt.TARGET == "device" else 3]
+        arrays = inputs(kinds, *FITTED, d=64, e=64)
         arrays[1] /= 2  # as the scale is that of D = 16
         run = self.run_kernel(PLAIN.replace("f32, D = 16", "bf16, D = 64") % 1e-2, arrays, {"O": arrays[0].shape})
         run["O"] = mt.from_bf16(run["O"])
         q, k, v = (mt.from_bf16(mt.to_bf16(x)) for x in arrays)
         self.check("fitted", kinds, run, "O", softmax(scores(q, k), v)[0], 1e-2)
-        self.assertEqual(list(run["O_plan"]), [1, 0, 1])
+        self.assertEqual(list(run["O_plan"]), [1, 0, 1][:len(kinds)])
 
     def test_narrow(self):
         """Elements of 16 bits, which tensor cores multiply: classes are found, summed up and used in tiles."""
