@@ -14,9 +14,10 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Rows that tell whether weights are combinations of few, and of how many at most: 64² / Σ cos² of their angles.
+/// Rows that tell whether weights are combinations of few, and of how many at most: 64² / Σ cos² of their angles. Rows that are
+/// nearly one see little but the same few keys, as sinks, of which there may be more than the pilot has.
 static constexpr int64_t kAlikeRows = 64;
-static constexpr double kMostAlike = 4.5;
+static constexpr double kMostAlike = 4.5, kLeastAlike = 1.03;
 /// Rows on which values are right: so many that a hash picks, and twice as many that are drawn.
 static constexpr int64_t kFitHashed = 32, kFitDrawn = 48, kFitRows = kFitHashed + 2 * kFitDrawn;
 /// What is added to the diagonal of the matrix that is inverted, of the largest sum of a row; and steps of its inversion, which
@@ -211,9 +212,13 @@ Value KeyClasses::isSmooth(Code &code, ValueRange head, Value where) {
     present = where;
     return SmallVector<Code::Term>{{Monoid::add, "alike", in.load(alike, at(head, {r}))}};
   })[0];
-  double least = double(kAlikeRows) * kAlikeRows / kMostAlike;
-  Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, sum, code.real(least));
-  return code.make<arith::AndIOp>(where, is);
+  auto compare = [&](arith::CmpFPredicate predicate, double number) {
+    Value limit = code.real(double(kAlikeRows) * kAlikeRows / number);
+    where = code.make<arith::AndIOp>(where, code.make<arith::CmpFOp>(predicate, sum, limit));
+  };
+  compare(arith::CmpFPredicate::OGE, kMostAlike);
+  compare(arith::CmpFPredicate::OLE, kLeastAlike);
+  return where;
 }
 
 /// Errors of values that are fitted are those of rows that are unlike all on which they are right, so that few rows have most of them.
