@@ -59,8 +59,8 @@ Value MagnitudeBuilder::yieldOf(dnf::ApplyOp apply) {
   return cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue();
 }
 
-/// Whether a value is linear in a sum: that is the value, or an operand that stands in it
-/// as a summand, a factor, a numerator, or one of two that a condition picks.
+/// Whether a value is linear in a sum, of a range or of two: that is the value, or an operand
+/// that stands in it as a factor, a numerator, or one of two that a condition picks.
 bool MagnitudeBuilder::holdsSum(Value value) {
   if (auto known = sums.find(value); known != sums.end())
     return known->second;
@@ -71,8 +71,9 @@ bool MagnitudeBuilder::holdsSum(Value value) {
   bool result =
       op && llvm::TypeSwitch<Operation *, bool>(op)
                 .Case([](dnf::ReduceOp reduce) { return isSum(reduce); })
-                .Case<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::ExtFOp,
-                      arith::TruncFOp>([&](Operation *linear) { return any(linear->getOperands()); })
+                .Case<arith::AddFOp, arith::SubFOp>([](Operation *) { return true; })
+                .Case<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+                    [&](Operation *linear) { return any(linear->getOperands()); })
                 .Case([&](arith::DivFOp quotient) { return holdsSum(quotient.getLhs()); })
                 .Case([&](arith::SelectOp select) {
                   return isa<FloatType>(select.getType()) &&

@@ -116,16 +116,36 @@ static bool hasMeasure(Value value, ArrayRef<Carrier> carriers) {
   return false;
 }
 
-/// Whether a value follows from this index.
-static bool follows(Value value, Value index, llvm::SmallPtrSetImpl<Operation *> &seen) {
+/// Whether a value follows from one of these indices by what was not seen yet.
+static bool follows(Value value, ValueRange indices, llvm::SmallPtrSetImpl<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
-  if (value == index || !op || !seen.insert(op).second)
-    return value == index;
-  bool isInside = op->walk([&](Operation *inner) {
-                      bool does = llvm::any_of(inner->getOperands(), [&](Value x) { return follows(x, index, seen); });
-                      return does ? WalkResult::interrupt() : WalkResult::advance();
-                    }).wasInterrupted();
-  return isInside;
+  if (llvm::is_contained(indices, value))
+    return true;
+  return op && op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+                   if (!seen.insert(inner).second)
+                     return WalkResult::skip();
+                   bool does = llvm::any_of(inner->getOperands(), [&](Value x) { return follows(x, indices, seen); });
+                   return does ? WalkResult::interrupt() : WalkResult::advance();
+                 }).wasInterrupted();
+}
+
+/// Whether one follows from these indices by where something is alone, not by scores.
+static bool follow(ValueRange values, ValueRange indices, ArrayRef<Score> scores) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  for (const Score &score : scores)
+    seen.insert(score.fold);
+  return llvm::any_of(values, [&](Value value) { return follows(value, indices, seen); });
+}
+
+/// Whether this tells keys of a row apart by where they are: a condition of a range, a choice, or an element of an array
+/// (which may be -inf) of row and key.
+static bool mayHideKeys(Operation *op, Value row, ValueRange keys, ArrayRef<Score> scores) {
+  if (auto guard = dyn_cast<onf::GuardOp>(op))
+    return follow(guard.getCondition(), row, scores);
+  ValueRange where = isa<arith::SelectOp>(op) ? ValueRange(op->getOperands().take_front())
+                     : isa<onf::LoadOp>(op)   ? ValueRange(op->getOperands().drop_front())
+                                              : ValueRange();
+  return follow(where, row, scores) && follow(where, keys, scores);
 }
 
 /// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|, and all rows have the
@@ -141,14 +161,16 @@ bool Adapter::findMeasure(std::string &why) {
           "input, or of such sums of different inputs; 'relative' takes any";
     return false;
   }
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  bool isMasked = nest.walk([&](onf::GuardOp guard) {
-                        bool is = follows(guard.getCondition(), nest.getBody().getArguments().back(), seen);
-                        return is ? WalkResult::interrupt() : WalkResult::advance();
+  SmallVector<Value> keys;
+  for (const Carrier &carrier : measured)
+    keys.push_back(carrier.outer.getBody().getArgument(0));
+  Value row = nest.getBody().getArguments().back();
+  bool isMasked = nest.walk([&](Operation *op) {
+                        return mayHideKeys(op, row, keys, scores) ? WalkResult::interrupt() : WalkResult::advance();
                       }).wasInterrupted();
   if (isMasked)
-    why = "'" + base() + "' has a component-wise tolerance that is sampled, and which keys a row has depends on the row: "
-          "those with few are off by more, and a sample may not have them; 'relative' takes the norm over all rows";
+    why = "'" + base() + "' has a component-wise tolerance that is sampled, and which keys a row has, or what is added to their scores, depends on where both are: "
+          "rows with few keys are off by more, and a sample may not have them; 'relative' takes the norm over all rows";
   return !isMasked;
 }
 

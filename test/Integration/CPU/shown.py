@@ -172,6 +172,26 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
         p /= p.sum(-1, keepdims=True)
         self.assertTrue((abs(run["O"] - p @ v) <= within * (p @ abs(v))).all())
 
+    def test_differences_that_cancel(self):
+        """What is shown of a difference is relative to both of its terms, and --check measures by the same."""
+        for name, body in (("two", "x * y - z"), ("factor", "(x - z * 0.3) * (W +.* y)"), ("quotient", "(x * y - z) / (1 + abs(y))")):
+            text = f"kernel {name}[N](x : f32[N], y : f32[N], z : f32[N], W : f32[N, N]) -> O : f32[N] within 1e-4 {{ O = {body} }}"
+            n, rng = 600, np.random.default_rng(8)
+            x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
+            z = (x * y if name != "factor" else x / np.float32(0.3)).astype(np.float32)
+            z[::2] = 1  # Else nothing of the whole is left.
+            self.write("k.moa", text)
+            arrays = dict(x=x, y=y, z=z, W=rng.standard_normal((n, n)).astype(np.float32))
+            given = []
+            for array, value in arrays.items():
+                np.save(self.path(array + ".npy"), value)
+                given.append(f"{array}={self.path(array + '.npy')}")
+            with self.subTest(body):
+                done = mt.tool("moa-run", self.path("k.moa"), *given, "--check=all")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertNotIn("not shown", done.stderr)
+                self.assertRegex(done.stdout, r"within +O: error \S+ of 1e-4 allowed")
+
     def test_several_results(self):
         """One code for all of them, and a message with each that is not shown."""
         whole = self.formula(TWO % ("", "", "")).max() * 1.05

@@ -76,12 +76,12 @@ TEST(Magnitude, OfAContractionIsTheProductOfAbsoluteValues) {
 }
 
 TEST(Magnitude, OfWhatHoldsNoSumIsTheAbsoluteValue) {
-  expectMagnitudes("y = x[_, 1] - x[_, 2]",
-                   [](int64_t i) { return std::fabs(elementX(i, 1) - elementX(i, 2)); });
-  expectMagnitudes("y = logsumexp(x)", [](int64_t i) {
-    return std::fabs(std::log(sum([&](int64_t j) { return std::exp(elementX(i, j)); })));
+  expectMagnitudes("y = x[_, 1] * x[_, 2]",
+                   [](int64_t i) { return std::fabs(elementX(i, 1) * elementX(i, 2)); });
+  expectMagnitudes("y = max(x[_, 1] - x[_, 2], x[_, 3])", [](int64_t i) {
+    return std::fabs(std::max(elementX(i, 1) - elementX(i, 2), elementX(i, 3)));
   });
-  expectMagnitudes("y = (max/ x) - 2", [](int64_t i) {
+  expectMagnitudes("y = max/ (x - 2)", [](int64_t i) {
     double top = elementX(i, 0);
     for (int64_t j = 1; j < M; ++j)
       top = std::max(top, elementX(i, j));
@@ -89,6 +89,24 @@ TEST(Magnitude, OfWhatHoldsNoSumIsTheAbsoluteValue) {
   });
   expectMagnitudes("y = tanh(x +.* w)", [](int64_t i) { return std::fabs(std::tanh(value(i))); });
   expectMagnitudes("y = 1 / (x +.* w)", [](int64_t i) { return std::fabs(1 / value(i)); });
+}
+
+TEST(Magnitude, OfASumOfTwoHasBoth) {
+  expectMagnitudes("y = x[_, 1] - x[_, 2]",
+                   [](int64_t i) { return std::fabs(elementX(i, 1)) + std::fabs(elementX(i, 2)); });
+  expectMagnitudes("y = s * (x[_, 1] * x[_, 0] - x[_, 2]) / x[_, 3]", [](int64_t i) {
+    return 0.5 * (std::fabs(elementX(i, 1) * elementX(i, 0)) + std::fabs(elementX(i, 2))) /
+           std::fabs(elementX(i, 3));
+  });
+  expectMagnitudes("y = (x[_, 1] - 0.3) * (x +.* w)",
+                   [](int64_t i) { return (std::fabs(elementX(i, 1)) + 0.3) * contraction(i); });
+  expectMagnitudes("y = logsumexp(x)", [](int64_t i) {
+    double top = elementX(i, 0);
+    for (int64_t j = 1; j < M; ++j)
+      top = std::max(top, elementX(i, j));
+    return std::fabs(std::log(sum([&](int64_t j) { return std::exp(elementX(i, j) - top); }))) +
+           std::fabs(top);
+  });
 }
 
 TEST(Magnitude, OfFactorsSummandsAndQuotientsAroundASum) {
