@@ -17,9 +17,6 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::precision;
 
-/// Terms of a sum of products of 8-bit integers, which f32 holds exactly.
-static constexpr int64_t kMostTerms = 256;
-
 //===----------------------------------------------------------------------===//
 // What there is
 //===----------------------------------------------------------------------===//
@@ -169,7 +166,7 @@ bool Adapter::keepFastPlans(std::string &why) {
 }
 
 bool Adapter::findPlans(std::string &why) {
-  scores = findScores(nest, onDemand, kMostTerms);
+  scores = findScores(nest, onDemand);
   bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true, /*takesComponents=*/true);
   if (fits && isBound)
     return planBound(why);
@@ -296,11 +293,18 @@ std::string Adapter::describe(unsigned number) {
   return text;
 }
 
+/// The size of a row's largest element, or with factors that each row has of its own, and that scores have on the way to an
+/// exponential, the square of their product.
 Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   const Score &first = scores[plans[0].scores[0]];
   Type type = plans[0].half;
-  return loadLargest(at, first.row, type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type)
-                                         : rounded(first.row), map);
+  Value size = loadLargest(at, first.row, type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type)
+                                               : rounded(first.row), map);
+  if (!hasFactorsOfRows(first, nest))
+    return size;
+  // Those of keys are the same for all rows.
+  auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
+  return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
 }
 
 void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {

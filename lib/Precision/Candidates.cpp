@@ -90,11 +90,11 @@ static bool movesWith(const Operand &operand, Value with, Value without) {
 }
 
 static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value row,
-                                      OnDemand &onDemand, int64_t most) {
+                                      OnDemand &onDemand) {
   auto extent = SymExpr::parse(fold.getExtent());
   auto length = extent ? extent->getConstant() : std::nullopt;
   auto accs = fold.getBody().getOps<onf::AccOp>();
-  if (!length || *length < 1 || *length > most || !llvm::hasSingleElement(accs) ||
+  if (!length || *length < 1 || *length > kMostTerms || !llvm::hasSingleElement(accs) ||
       !fold.getBody().getOps<onf::GuardOp>().empty())
     return std::nullopt;
   onf::AccOp acc = *accs.begin();
@@ -132,14 +132,14 @@ static std::optional<Score> findScore(onf::FoldOp fold, onf::FoldOp outer, Value
   return score;
 }
 
-SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand, int64_t most) {
+SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand) {
   SmallVector<Score> scores;
   if (nest.getExtents().empty())
     return scores;
   Value row = nest.getBody().front().getArguments().back();
   for (auto outer : nest.getBody().getOps<onf::FoldOp>())
     for (auto fold : outer.getBody().getOps<onf::FoldOp>())
-      if (auto score = findScore(fold, outer, row, onDemand, most))
+      if (auto score = findScore(fold, outer, row, onDemand))
         scores.push_back(*score);
   return scores;
 }

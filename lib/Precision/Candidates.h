@@ -58,8 +58,11 @@ llvm::SmallVector<Carrier> findCarriers(onf::ForOp nest, OnDemand &onDemand, boo
 /// indices and loads alone.
 bool collectIndices(mlir::Value value, llvm::SmallPtrSetImpl<mlir::Value> &indices);
 
-/// The scores of a nest whose last axis is i, with rows of at most `most` elements.
-llvm::SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand, int64_t most);
+/// Terms of a sum of products: f32 holds the sum of so many of 8-bit integers exactly, and tensor cores take rows of so many.
+inline constexpr int64_t kMostTerms = 256;
+
+/// The scores of a nest whose last axis is i, with rows of at most `kMostTerms` elements.
+llvm::SmallVector<Score> findScores(onf::ForOp nest, OnDemand &onDemand);
 
 } // namespace moa::precision
 

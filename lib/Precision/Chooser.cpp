@@ -117,18 +117,30 @@ LogicalResult Chooser::readTable() {
 //===----------------------------------------------------------------------===//
 
 std::string Chooser::whyNoScores() {
-  // Something as sums of products of rows, were it not for the type.
   auto isRow = [](Value value) {
     auto load = value.getDefiningOp<onf::LoadOp>();
     return load && load.getArray().getType().getRank() > 1;
   };
-  bool hasDoubles = nest.walk([&](onf::AccOp acc) {
+  auto isOfRows = [&](onf::AccOp acc) {
     auto product = acc.getMonoid() == Monoid::add ? getTerm(acc).getDefiningOp<arith::MulFOp>() : nullptr;
-    bool isSum = product && product.getType().isF64() && isRow(product.getLhs()) && isRow(product.getRhs());
-    return isSum ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
-  return hasDoubles ? "operands are of f64, and plans are for f32, f16 and bf16"
-                    : "no fold sums up products of rows of two inputs";
+    return product && isRow(product.getLhs()) && isRow(product.getRhs());
+  };
+  std::string why = "no fold has, for each of its indices, a sum of products of rows of two inputs";
+  nest.walk([&](onf::AccOp acc) {
+    auto fold = acc->getParentOfType<onf::FoldOp>();
+    if (!isOfRows(acc) || !isa<onf::FoldOp>(fold->getParentOp()))
+      return;
+    std::string over = "sums of products are over '" + fold.getName().str() + "' < " + fold.getExtent().str();
+    auto extent = SymExpr::parse(fold.getExtent());
+    auto length = extent ? extent->getConstant() : std::nullopt;
+    if (getTerm(acc).getType().isF64())
+      why = "operands are of f64, and plans are for f32, f16 and bf16";
+    else if (!length)
+      why = over + ", a length that is not known here, and plans are for known ones of at most " + std::to_string(kMostTerms) + "; give it with --set";
+    else if (*length > kMostTerms)
+      why = over + ", and plans are for at most " + std::to_string(kMostTerms) + " terms";
+  });
+  return why;
 }
 
 /// Says on the kernel what may be computed how; there is one list per result.

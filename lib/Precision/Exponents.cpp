@@ -193,4 +193,13 @@ Value timesFactors(Code &code, Value square, const Score &score, onf::ForOp nest
   return largest ? largest : square;
 }
 
+bool hasFactorsOfRows(const Score &score, onf::ForOp nest) {
+  rows::Dependence deps;
+  Value row = nest.getBody().getArguments().back();
+  return llvm::any_of(findExponents(score, nest).ways, [&](const Exponent &way) {
+    auto differs = [&](Value factor) { return deps.on(factor, row); };
+    return llvm::any_of(way.ofRow.factors, differs) || llvm::any_of(way.ofRow.divisors, differs);
+  });
+}
+
 } // namespace moa::precision

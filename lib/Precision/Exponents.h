@@ -43,6 +43,9 @@ mlir::Value squareOfKey(Code &code, const Exponent &way, mlir::IRMapping &map);
 mlir::Value timesFactors(Code &code, mlir::Value square, const Score &score, onf::ForOp nest, mlir::IRMapping &map,
                          llvm::function_ref<mlir::Value(const Exponent &way, unsigned number)> ofKeys);
 
+/// Whether rows of the nest have different factors.
+bool hasFactorsOfRows(const Score &score, onf::ForOp nest);
+
 } // namespace moa::precision
 
 #endif // MOA_PRECISION_EXPONENTS_H

@@ -15,8 +15,6 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// Terms of a sum of products whose rows tensor cores take.
-static constexpr int64_t kMostTerms = 256;
 /// Classes for each different key that there seems to be, and the fewest of them.
 static constexpr int64_t kClassesPerKey = 4, kFewestClasses = 512;
 /// Their number is a multiple of so many where it is not the largest.
@@ -112,10 +110,10 @@ bool KeyClasses::checkUses(std::string &why) {
 }
 
 bool KeyClasses::plan(std::string &why) {
-  scores = findScores(nest, onDemand, kMostTerms);
+  scores = findScores(nest, onDemand);
   auto folds = nest.getBody().getOps<onf::FoldOp>();
   if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
-    why = "it is no one fold over products of rows of two inputs";
+    why = scores.empty() ? whyNoScores() : "it has several folds, or several sums of products of rows, and classes are of the keys of one";
     return false;
   }
   bool isOfHead = llvm::all_of(score().key.load.getTerms(), [&](Value term) {

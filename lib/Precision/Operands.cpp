@@ -170,12 +170,12 @@ Value Adapter::largestOfParts(Code &code, Value parts, ValueRange others, Value 
   })[0];
 }
 
-/// The step of a magnitude and its inverse; a NaN remains one.
+/// The step of a magnitude and its inverse, which of zeros is any number; a NaN remains one.
 static std::pair<Value, Value> stepOf(Code &code, Value largest) {
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, code.real(0));
-  Value steps = code.real(kSteps), one = code.real(1);
-  Value step = code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(largest, steps));
-  return std::pair(step, Value(code.make<arith::SelectOp>(isZero, one, code.make<arith::DivFOp>(steps, largest))));
+  Value steps = code.real(kSteps);
+  Value inverse = code.make<arith::SelectOp>(isZero, code.real(1), code.make<arith::DivFOp>(steps, largest));
+  return std::pair(Value(code.make<arith::DivFOp>(largest, steps)), inverse);
 }
 
 /// The integer nearest to x·inverse. |x| ≤ largest, so that it is at most 127 with the errors of

@@ -5,12 +5,12 @@
 // with r = x − n·h − n·l, where h + l = ln 2 and n·h is exact (Cody and Waite),
 // and e^r = 1 + (r + r²·q(r)). q approximates (e^r − 1 − r) / r², for f32 with
 // the least largest relative error of e^r (degree 4, 3.1e-9), for f64 by
-// interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments are clamped to where the result has long
-// become 0 or ∞; NaN passes through.
+// interpolation at Chebyshev points (degree 10, 2.3e-19). Arguments are clamped to where the result
+// is a normal number or ∞; NaN passes through.
 //
-// 2^n is applied by one instruction (vscalef) on 512-bit vectors,
-// and elsewhere as a product with two powers of two, so that results below the
-// least normal number are rounded once.
+// Results below the least normal number are 0: weights of softmax may all be such numbers, with
+// which a product takes a hundred times as long on most CPUs. 2^n is applied by one instruction
+// (vscalef) on 512-bit vectors, and elsewhere as a product with two powers of two.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/ONF/IR/ONF.h"
@@ -37,7 +37,7 @@ namespace {
 /// Constants of one float type.
 struct ExpFormat {
   double log2e, ln2High, ln2Low; // ln2High has trailing zeros: n·ln2High is exact
-  double low, high;              // beyond: 0 and ∞
+  double low, high;              // beyond: 0 and ∞; low is the least float whose exponential is a normal number
   double lowExp2, highExp2;
   unsigned bits, mantissa, bias;
   llvm::SmallVector<double> q;
@@ -46,14 +46,14 @@ struct ExpFormat {
 const ExpFormat &getFormat(bool isDouble) {
   static const ExpFormat single{
       0x1.715476p+0, 0x1.62e400p-1, 0x1.7f7d1cf79abcap-20,
-      -104.0,        89.0,          -151.0,
+      -0x1.5d589ep+6, 89.0,          -126.0,
       129.0,         32,            23,
       127,
       {0x1.fffffb9a56ad7p-2, 0x1.555491541b80cp-3, 0x1.5558f17e0bae8p-5,
        0x1.1239e2a6e6aeep-7, 0x1.6a24339cbccc2p-10}};
   static const ExpFormat twice{
       0x1.71547652b82fep+0, 0x1.62e42fefa0000p-1, 0x1.cf79abc9e3b39p-40,
-      -746.0,               710.0,                -1076.0,
+      -0x1.6232bdd7abcd2p+9, 710.0,               -1022.0,
       1025.0,               64,                   52,
       1023,
       {0.5, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100dcp-7,
@@ -102,6 +102,11 @@ struct ExpBuilder {
     Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, upper);
     return arith::SelectOp::create(b, loc, above, upper, x);
   }
+  /// A result, 0 for arguments below `low`.
+  Value orZero(Value x, double low, Value result) const {
+    Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, constant(low));
+    return arith::SelectOp::create(b, loc, below, constant(0), result);
+  }
   /// e^r for small r.
   Value polynomial(Value r) const {
     Value q = constant(format.q.back());
@@ -140,21 +145,21 @@ struct ExpBuilder {
   }
   Value nearest(Value x) const { return math::RoundEvenOp::create(b, loc, x); }
 
-  Value exp(Value x) const {
-    x = clamp(x, format.low, format.high);
+  Value exp(Value argument) const {
+    Value x = clamp(argument, format.low, format.high);
     Value n = nearest(arith::MulFOp::create(b, loc, x, constant(format.log2e)));
     Value r = fma(n, constant(-format.ln2High), x);
     r = fma(n, constant(-format.ln2Low), r);
-    return scale(polynomial(r), n);
+    return orZero(argument, format.low, scale(polynomial(r), n));
   }
-  Value exp2(Value x) const {
-    x = clamp(x, format.lowExp2, format.highExp2);
+  Value exp2(Value argument) const {
+    Value x = clamp(argument, format.lowExp2, format.highExp2);
     Value n = nearest(x);
     Value f = arith::SubFOp::create(b, loc, x, n);
     // f·ln 2 in one rounding of the sum of its two parts.
     Value r = arith::MulFOp::create(b, loc, f, constant(format.ln2Low));
     r = fma(f, constant(format.ln2High), r);
-    return scale(polynomial(r), n);
+    return orZero(argument, format.lowExp2, scale(polynomial(r), n));
   }
 };
 

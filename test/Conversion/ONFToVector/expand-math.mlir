@@ -1,10 +1,17 @@
 // RUN: moa-opt %s -moa-expand-math | FileCheck %s
 
-// On 512-bit vectors 2^n is one instruction; elsewhere a product with two powers.
-// CHECK-LABEL: func.func @exp
+// On 512-bit vectors 2^n is one instruction; elsewhere a product with two powers. Results are 0 where they would be
+// subnormal, for x < -87.3365402 = log 2^-126.
+// CHECK-LABEL: func.func @exp(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: vector<16xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
+// CHECK-DAG: %[[LOW:.*]] = arith.constant dense<-87.3365402> : vector<16xf32>
 // CHECK: math.roundeven
 // CHECK-COUNT-7: math.fma
-// CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// CHECK: %[[POWER:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// CHECK: %[[BELOW:.*]] = arith.cmpf olt, %[[X]], %[[LOW]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[BELOW]], %[[ZERO]], %[[POWER]]
+// CHECK: return %[[RESULT]]
 func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x : vector<16xf32>
   return %y : vector<16xf32>

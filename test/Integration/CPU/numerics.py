@@ -103,6 +103,26 @@ class Logarithms(mt.KernelTest):
                 self.assertLess(error[~special].max(), 2.0, name)
 
 
+class Exponentials(mt.KernelTest):
+
+    def test_no_subnormal_results(self):
+        """Weights of softmax that are subnormal numbers would take a hundred times as long: such results are 0."""
+        for dtype, name in ((np.float32, "f32"), (np.float64, "f64")):
+            least = float(np.finfo(dtype).tiny)
+            spec = f"kernel k[N](x : {name}[N]) -> (y : {name}[N], z : {name}[N]) {{\n y = exp(x)\n z = exp2(x)\n}}\n"
+            near = np.log(least) + np.linspace(-1, 1, 20001)
+            edge = np.nextafter(dtype(np.log2(least)), dtype(-np.inf), dtype=dtype)
+            x = np.concatenate([near, np.log2(least) + np.linspace(-1, 1, 20001), [edge, np.log2(least), -np.inf, np.nan, -1e30]]).astype(dtype)
+            out = mt.Kernel(spec).run({"x": x}, {"y": x.shape, "z": x.shape})
+            wide = x.astype(np.longdouble)
+            for result, exact in ((out["y"], np.exp(wide)), (out["z"], np.exp2(wide))):
+                self.assertFalse(((np.abs(result) > 0) & (np.abs(result) < least)).any())
+                clear = exact > least * (1 + 1e-5)
+                np.testing.assert_allclose(result[clear].astype(np.longdouble), exact[clear], rtol=8 * np.finfo(dtype).eps)
+                self.assertTrue((result[exact < least] == 0).all())
+                self.assertTrue(np.isnan(result[-2]))
+
+
 class LongSums(mt.KernelTest):
 
     def test_one_sum(self):

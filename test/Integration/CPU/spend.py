@@ -63,6 +63,36 @@ class Spend(unittest.TestCase):
         for h in np.flatnonzero(run["O_plan"] == 0):
             self.assertEqual(run["O"][h].tobytes(), plain["O"][h].tobytes(), names[h])
 
+    def test_rows_of_zeros(self):
+        """A row of zeros is the smallest of its part, not one that a sample takes for the largest."""
+        q, k, v = heads(["normal"] * 24, 300, 333)
+        rng = np.random.default_rng(5)
+        q = (q * np.exp(1.2 * rng.standard_normal(q.shape[:2]))[..., None]).astype(np.float32)
+        runs = {}
+        for padding in (0, 1e-20):
+            padded = q.copy()
+            padded[:, ::2] *= np.float32(padding)
+            runs[padding] = run = self.run_kernel(PLAIN.replace("3e-2", "1e-2"), (padded, k, v), "--spend=256", "--decisions")
+            found = errors(run["O"], attention(padded, k, v))
+            self.assertTrue((found <= 1e-2).all(), found)
+        self.assertEqual(list(runs[0]["O_plan"]), list(runs[1e-20]["O_plan"]))
+        np.testing.assert_allclose(runs[0]["O_estimate"], runs[1e-20]["O_estimate"], rtol=1e-3)
+
+    def test_factor_of_the_row(self):
+        """Rows are compared by what their scores are, with a factor beside the sum."""
+        text = PLAIN.replace("scale : f32)", "scale : f32, t : f32[H, N])").replace("* scale", "* [h, i, _] t[h, i]")
+        q, k, v = heads(["normal"] * 24, 300, 333)
+        t = np.full(q.shape[:2], D ** -0.5, np.float32)
+        t[:, 77] *= 40  # No row that a hash picks in every head.
+        plain = mt.Kernel(PLAIN, flags=("--spend=256", "--decisions"), processor=self.processor)
+        factor = mt.Kernel(text, flags=("--spend=256", "--decisions"), processor=self.processor)
+        outputs = {"O": q.shape, "O_plan": q.shape[:1], "O_estimate": (len(q), 1)}
+        run = factor.run({"Q": q, "K": k, "V": v, "scale": 1.0, "t": t}, outputs)
+        scaled = (q * t[..., None]).astype(np.float32)
+        same = plain.run({"Q": scaled, "K": k, "V": v, "scale": 1.0}, outputs)
+        np.testing.assert_allclose(run["O_estimate"], same["O_estimate"], rtol=0.05)
+        self.assertTrue((errors(run["O"], plans.attention(scaled, k, v, 1.0, True)[0]) <= LIMIT).all())
+
     def test_grouped_causal(self):
         q = heads(["normal"] * 4, 300, 320)[0]
         k, v = heads(["normal", "diffuse"], 300, 320)[1:]
