@@ -228,12 +228,12 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
 /// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index that rows sum
 /// up as it stands, half a part on average, x·y·w/L + (x + y)·L/2 is least at L = √(2·w·x·y/(x + y)). It is the same
 /// for all sums of a row, so that their last blocks are one fold.
-void Derivation::chooseBlocks(MutableArrayRef<Association> found, const IndexExtents &rows) {
+void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
-  auto columns = rows.back().second.getConstant();
   for (const Association &a : found) {
+    auto columns = a.rows.back().second.getConstant();
     double x = knownExtent(a.inner).value_or(1);
-    double y = columns && a.sum->dependsOn(rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
+    double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
     best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
   }
   for (Association &a : found)
@@ -432,32 +432,72 @@ TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
   return rounds && !rounds.getValue().isF16() ? rounds : TypeAttr();
 }
 
+/// Finds the sums of a value that have another side, and those inside of its other reductions, over whose indices they are
+/// as they are over rows: of O_d / √(Σ_e O_e²) both.
+void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, SmallVectorImpl<Association> &found) {
+  isAlways &= !hasConditions(value);
+  for (Expr t : outermostReductions(value)) {
+    if (llvm::any_of(found, [&](const Association &a) { return a.sum == t; }))
+      continue;
+    bool isLong = isFloatSum(t) && knownExtent(t).value_or(kLeastKnown) >= kLeastKnown;
+    auto association = isLong ? findAssociation(t, rows, isAlways) : std::nullopt;
+    if (association && (!association->last || enabled("R4"))) {
+      association->rows = rows;
+      found.push_back(std::move(*association));
+      continue;
+    }
+    // What is stored for parts has all indices: not one of a range of any length more.
+    if (!knownExtent(t))
+      continue;
+    int64_t e = openings.indexFor(t);
+    auto [body, present] = exprs.open(t, e);
+    IndexExtents inside = rows;
+    inside.push_back({e, *SymExpr::parse(t->extent)});
+    findAssociations(body, inside, isAlways && !present, found);
+  }
+}
+
+/// The other sides in place of sums, at every depth.
+Expr Derivation::replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after) {
+  return exprs.replace(value, [&](Expr e) -> Expr {
+    if (Expr other = after.lookup(e))
+      return other;
+    if (Expr any = anyOf(e))
+      return any;
+    if (e->kind != ExprKind::Reduce || !knownExtent(e))
+      return nullptr;
+    int64_t index = openings.indexFor(e);
+    auto [body, present] = exprs.open(e, index);
+    Expr other = replaceSums(body, after), where = present ? replaceSums(present, after) : nullptr;
+    if (other == body && where == present)
+      return e;
+    Expr result = exprs.reduce(e->monoid, e->extent, index, other, where, e->rounds, exprs.boundName(e), e->function);
+    exprs.inheritName(e, result);
+    return result;
+  });
+}
+
 Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
   if (!enabled("R5") || !enabled("R7"))
     return value;
   AssociationCosts costs;
   SmallVector<Association> found;
-  bool isAlways = !hasConditions(value);
-  for (Expr t : outermostReductions(value)) {
-    auto association =
-        isFloatSum(t) && knownExtent(t).value_or(kLeastKnown) >= kLeastKnown ? findAssociation(t, rows, isAlways)
-                                                                             : std::nullopt;
-    if (!association || (association->last && !enabled("R4")))
-      continue;
-    found.push_back(std::move(*association));
-  }
-  chooseBlocks(found, rows);
+  findAssociations(value, rows, /*isAlways=*/true, found);
+  chooseBlocks(found);
+  // The columns of a product count once, whoever reads them.
+  llvm::DenseSet<Expr> counted;
   for (const Association &a : found)
-    addCosts(a, rows, costs);
+    if (counted.insert(exprs.renamed(a.sum, {{a.rows.back().first, exprs.index(rows.back().first)}})).second)
+      addCosts(a, a.rows, costs);
   if (found.empty() || !isLess(costs.after, costs.before))
     return value;
   llvm::DenseMap<Expr, Expr> after;
   int64_t last = rows.back().first;
   bool hasAxis = llvm::any_of(found, [&](const Association &a) { return a.sum->dependsOn(last); });
   for (const Association &a : found) {
-    Expr sum = associated(nests, a, rows);
+    Expr sum = associated(nests, a, a.rows);
     // Beside a product of matrices, what rows have for all of its columns is found before.
-    if (hasAxis && !a.sum->dependsOn(last) && !a.last) {
+    if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.last) {
       auto [loc, name] = placeAndName(a.sum);
       sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc, /*carries=*/false);
     }
@@ -465,10 +505,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
     if (observer)
       observer->rewrote("R5", a.sum, a.j, a.body, a.present, after[a.sum]);
   }
-  return exprs.replace(value, [&](Expr e) {
-    Expr other = after.lookup(e);
-    return other ? other : anyOf(e);
-  });
+  return replaceSums(value, after);
 }
 
 /// Whether a range that ends at an index holds an element, without a pass over it.

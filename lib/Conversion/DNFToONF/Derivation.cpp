@@ -311,7 +311,7 @@ void Derivation::addOutput(std::vector<NestPlan> &nests, OutputPlan output,
 }
 
 /// The value of an output at the row indices, in normal form, 0 where it is absent.
-Expr Derivation::valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain) {
+Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain) {
   SmallVector<Expr> indices;
   std::map<int64_t, std::string> extents;
   for (auto [k, axis] : llvm::enumerate(domain)) {
@@ -328,6 +328,11 @@ Expr Derivation::valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisLis
                    llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });
     return isOfRow ? takeSumIn(e) : nullptr;
   });
+  IndexExtents rows;
+  for (auto [k, axis] : llvm::enumerate(domain))
+    rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+  if (!present)
+    value = storeProducts(nests, value, rows);
   value = normalise(value);
   // A reduction without a let of its own is named after the output.
   StringRef result = cast<StringAttr>(kernel.getResultNames()[op.getResult()]).getValue();
@@ -379,7 +384,7 @@ std::vector<NestPlan> Derivation::run() {
     AxisList domain;
     for (auto [name, extent] : llvm::zip_equal(op.getNames(), op.getDomain()))
       domain.push_back({cast<StringAttr>(name).getValue().str(), cast<StringAttr>(extent).getValue().str()});
-    Expr value = valueOf(importer, op, domain);
+    Expr value = valueOf(nests, importer, op, domain);
     IndexExtents rows;
     for (auto [k, axis] : llvm::enumerate(domain))
       rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
@@ -391,6 +396,7 @@ std::vector<NestPlan> Derivation::run() {
   std::stable_partition(nests.begin(), nests.end(),
                         [](const NestPlan &nest) { return nest.storesTemporary; });
   for (NestPlan &nest : nests) {
+    carryInside(nest);
     exchangeReductions(nest);
     separateReductions(nest);
     planFolds(nest);
@@ -428,27 +434,62 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
 /// are used.
 SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   SmallVector<Expr> found;
-  for (const OutputPlan &output : nest.outputs)
-    walk(output.value, [&](Expr node) {
-      if (node->kind != ExprKind::Reduce || llvm::is_contained(found, node))
+  auto visit = [&](Expr node) {
+    if (node->kind != ExprKind::Reduce || llvm::is_contained(found, node))
+      return;
+    unsigned carried = 0;
+    for (int64_t id : node->freeIndices) {
+      if (llvm::is_contained(nest.rows, id))
+        continue;
+      auto it = nest.carriedExtents.find(id);
+      if (it == nest.carriedExtents.end() || !isCarriable(it->second))
         return;
-      unsigned carried = 0;
-      for (int64_t id : node->freeIndices) {
-        if (llvm::is_contained(nest.rows, id))
-          continue;
-        auto it = nest.carriedExtents.find(id);
-        if (it == nest.carriedExtents.end() || !isCarriable(it->second))
-          return;
-        // A fold's guard is one for all elements of the axis.
-        if (node->getPresent() && node->getPresent()->dependsOn(id))
-          return;
-        ++carried;
+      // A fold's guard is one for all elements of the axis.
+      if (node->getPresent() && node->getPresent()->dependsOn(id))
+        return;
+      ++carried;
+    }
+    if (carried <= 1)
+      found.push_back(node);
+  };
+  for (const OutputPlan &output : nest.outputs)
+    walk(output.value, visit);
+  for (int64_t id : nest.innerAxes)
+    for (size_t k = 0; k < found.size(); ++k)
+      if (found[k]->extent == nest.carriedExtents.at(id) && !found[k]->dependsOn(id)) {
+        auto [term, present] = exprs.open(found[k], id);
+        walk(term, visit);
+        if (present)
+          walk(present, visit);
       }
-      if (carried <= 1)
-        found.push_back(node);
-    });
   llvm::sort(found, [](Expr a, Expr b) { return a->serial < b->serial; });
   return found;
+}
+
+/// An axis of a reduction of the row, over whose indices sums inside share factors: the row has their states, and then reads
+/// them, as of Σ_e (Σ_j A_j·B_je)².
+void Derivation::carryInside(NestPlan &nest) {
+  for (Expr t : rowReductions(nest)) {
+    auto hasExtent = [&](auto &axis) { return axis.second == t->extent; };
+    if (!isCarriable(t->extent) || llvm::any_of(nest.carriedExtents, hasExtent))
+      continue;
+    int64_t e = exprs.freshIndex(exprs.boundName(t));
+    auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
+    bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
+      if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
+          (sum->getPresent() && sum->getPresent()->dependsOn(e)))
+        return false;
+      // What would be computed again for each e: a reduction that is no state of the row.
+      int64_t j = exprs.freshIndex(exprs.boundName(sum));
+      return llvm::any_of(rules.factors(exprs.open(sum, j).first), [&](const FoldRules::Factor &factor) {
+        return !factor.base->dependsOn(e) && llvm::any_of(outermostReductions(factor.base), [&](Expr inner) { return inner->dependsOn(j); });
+      });
+    });
+    if (!reads)
+      continue;
+    nest.carriedExtents[e] = t->extent;
+    nest.innerAxes.push_back(e);
+  }
 }
 
 void Derivation::collectReductions(NestPlan &nest) {

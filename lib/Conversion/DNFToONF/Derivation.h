@@ -80,6 +80,8 @@ struct NestPlan {
   std::map<std::string, int64_t> foldIndex;
   /// Extents of carried indices.
   std::map<int64_t, std::string> carriedExtents;
+  /// Those that no output has: reductions over them read states that carry them.
+  llvm::SmallVector<int64_t> innerAxes;
   /// Temporaries are stored in nests of their own.
   bool storesTemporary = false;
 };
@@ -121,7 +123,7 @@ private:
   /// `carries`: an axis may be carried inside of the row.
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
                  bool carries = true);
-  Expr valueOf(ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
+  Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
   /// Σ_j (Σ_e left · right) · …, where the sum of right · … over j is for several rows the same, but
   /// for its last index where there is one.
   struct Association {
@@ -135,6 +137,7 @@ private:
     llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
     int64_t row = 0;                        // the row that the last index grows with
     int64_t block = 0;                      // indices of a part of such a range
+    IndexExtents rows;                      // that it has elements of, the axes of the result and of reductions around it
   };
   /// Multiply-adds of the two sides of the law of association; scores that sums share count once.
   struct AssociationCosts {
@@ -145,12 +148,14 @@ private:
   std::pair<Expr, int64_t> endOfRange(const Association &a, const IndexExtents &rows);
   bool readsInside(Expr e, IndexExtents indices);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
-  void chooseBlocks(llvm::MutableArrayRef<Association> found, const IndexExtents &rows);
+  void chooseBlocks(llvm::MutableArrayRef<Association> found);
   void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
   Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place, Expr whole);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
+  void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::SmallVectorImpl<Association> &found);
+  Expr replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after);
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr sum);
   Expr anyOf(Expr e);
@@ -160,7 +165,10 @@ private:
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-             mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true);
+             mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
+  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
+  Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
+                     llvm::ArrayRef<Expr> own, bool isAlways);
   Expr storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices,
                   llvm::StringRef name, mlir::Location loc);
   Expr storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all, size_t rows,
@@ -191,6 +199,7 @@ private:
   Expr separate(const NestPlan &nest, Expr t, int64_t j, Expr body, Expr present);
   unsigned countPasses(const NestPlan &nest, llvm::ArrayRef<OutputPlan> outputs);
   llvm::SmallVector<Expr> rowReductions(const NestPlan &nest);
+  void carryInside(NestPlan &nest);
   void collectReductions(NestPlan &nest);
   void addReduction(NestPlan &nest, Expr reduce);
   void assignPass(NestPlan &nest, AccPlan &acc);

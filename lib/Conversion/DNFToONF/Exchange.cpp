@@ -145,6 +145,7 @@ unsigned Derivation::countPasses(const NestPlan &nest, ArrayRef<OutputPlan> outp
   trial.rows = nest.rows;
   trial.outputs.assign(outputs.begin(), outputs.end());
   trial.carriedExtents = nest.carriedExtents;
+  trial.innerAxes = nest.innerAxes;
   FoldObserver *listener = std::exchange(observer, nullptr);
   bool wasQuiet = std::exchange(quiet, true);
   planFolds(trial);
@@ -213,6 +214,12 @@ Expr Derivation::takeSumIn(Expr t) {
       return result->extent == cascade->extent && !result->dependsOn(k) && !result->dependsOn(d);
     });
     if (!isCascade || (present && present->dependsOn(d)))
+      continue;
+    // Another sum of the axis would be computed again for each k.
+    bool hasOther = llvm::any_of(llvm::enumerate(factors), [&, n = n](const auto &other) {
+      return other.index() != n && llvm::any_of(outermostReductions(other.value().base), [&](Expr sum) { return sum->dependsOn(d); });
+    });
+    if (hasOther)
       continue;
     auto part = [&](bool dependent) {
       return rules.rebuildProduct(term, [&](unsigned, Expr base) {

@@ -122,7 +122,7 @@ std::string Derivation::temporaryName(StringRef base) {
 
 /// Adds the nest that stores `value` over these indices, and gives the element at them.
 Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
-                       Type type, StringRef name, Location loc, bool carries) {
+                       Type type, StringRef name, Location loc, bool carries, bool isWritten) {
   AxisList domain;
   SmallVector<SymExpr> extents;
   IndexExtents rows;
@@ -142,7 +142,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
   unsigned number = llvm::find_if(temporaries, isSame) - temporaries.begin();
   if (number == temporaries.size()) {
     // What the value itself reads is stored in front of it.
-    Expr stored = storeSums(nests, value, rows);
+    Expr stored = storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
     temporaries.push_back({temporaryName(name), arrayType, value});
     exprs.inputNames.push_back(temporaries.back().name);
@@ -300,4 +300,63 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
     after[outer] = storeInside(nests, outer, rows, rows.size(), carried, !hasConditions(value));
   withStored = std::move(outside);
   return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
+}
+
+/// Whether each term of a sum takes a reduction of its own.
+static bool isOfReductions(ExprContext &exprs, Expr sum) {
+  int64_t j = exprs.freshIndex(exprs.boundName(sum));
+  return llvm::any_of(outermostReductions(exprs.open(sum, j).first), [&](Expr inner) { return inner->dependsOn(j); });
+}
+
+/// Sums of reductions that stand in a reduction over an axis, and that are the same for all of some other rows, as written: in
+/// O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc each is computed once, in a nest of its own with rows i that carry d, and
+/// not for every c. What the row computes for its own columns anyway it has.
+Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
+  return enabled("R7") ? storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true) : value;
+}
+
+Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
+                               ArrayRef<Expr> own, bool isAlways) {
+  isAlways &= !hasConditions(value);
+  llvm::DenseMap<Expr, Expr> after;
+  for (Expr t : outermostReductions(value)) {
+    if (!knownExtent(t))
+      continue;
+    int64_t e = openings.indexFor(t);
+    auto [body, present] = exprs.open(t, e);
+    IndexExtents outer = inside;
+    outer.push_back({e, *SymExpr::parse(t->extent)});
+    // Of the axes in front of the last one the rows come last, as those of a result do.
+    IndexExtents all = inside;
+    llvm::append_range(all, rows);
+    all.push_back(outer.back());
+    llvm::DenseMap<Expr, Expr> stored;
+    for (Expr u : outermostReductions(body)) {
+      bool isLost = llvm::any_of(rows, [&](auto &row) { return !u->dependsOn(row.first) && nominal(row.second) >= 2; });
+      bool isOwn = !rows.empty() && llvm::is_contained(own, exprs.renamed(u, {{e, exprs.index(rows.back().first)}}));
+      IndexExtents indices = indicesOf(u, all, e);
+      SmallVector<SymExpr> extents;
+      for (auto &index : indices)
+        extents.push_back(index.second);
+      auto countUnknown = [](auto &&list) { return llvm::count_if(list, [](auto &index) { return !index.second.getConstant(); }); };
+      if (!isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn || !isOfReductions(exprs, u) ||
+          u->freeIndices.size() != indices.size() || countUnknown(indices) > countUnknown(rows) || !isAffordable(extents) ||
+          !((isAlways && !present) || readsInside(u, all)))
+        continue;
+      bool isOperand = llvm::any_of(rules.factors(body), [&](const FoldRules::Factor &factor) { return factor.base == u && !factor.divides; });
+      auto [loc, name] = placeAndName(u);
+      stored[u] = store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
+                        /*isWritten=*/true);
+    }
+    auto with = [&](Expr x) {
+      x = exprs.replace(x, [&](Expr node) { return stored.lookup(node); });
+      return storeProducts(nests, x, rows, outer, own, isAlways && !present);
+    };
+    Expr newBody = with(body), newPresent = present ? with(present) : nullptr;
+    if (newBody == body && newPresent == present)
+      continue;
+    after[t] = exprs.reduce(t->monoid, t->extent, e, newBody, newPresent, t->rounds, exprs.boundName(t), t->function);
+    exprs.inheritName(t, after[t]);
+  }
+  return after.empty() ? value : exprs.replace(value, [&](Expr node) { return after.lookup(node); });
 }

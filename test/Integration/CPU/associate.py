@@ -118,6 +118,83 @@ class Associate(mt.KernelTest):
                              "  O = softmax(S) +.* V")
         self.check(spec, meaning, sizes=[(70, 300), (5, 1)], kinds=("f32", "bf16"))
 
+    def test_norms_of_results(self):
+        """What reads the columns of a product again has the other side of the law too."""
+        def product(Q, K, V, seen):
+            return (seen * (Q @ K.swapaxes(1, 2))) @ V / 64
+        def rms(x):
+            return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1)
+        def normalised(x):
+            y = x - x.mean(axis=-1, keepdims=True)
+            return y / np.sqrt((y * y).mean(axis=-1, keepdims=True) + 1)
+        def softmax(x):
+            e = np.exp(x - x.max(axis=-1, keepdims=True))
+            return e / e.sum(axis=-1, keepdims=True)
+        cases = {
+            "O = x /@(1,0) sqrt((+/ (x * x)) / f32(E) + 1)": rms,
+            "c = x -@(1,0) (+/ x) / f32(E)\n  O = c /@(1,0) sqrt((+/ (c * c)) / f32(E) + 1)": normalised,
+            "O = softmax(x)": softmax,
+            "O = [b < B, i < N, e < E] +/ (x[b, i] * x[b, i])": lambda x: (x * x).sum(axis=-1, keepdims=True) + 0 * x,
+        }
+        for body, function in cases.items():
+            self.check_masks(lambda mask: weights(mask, "Q +.* transpose(K)") + "\n  x = (S +.* V) / 64\n  " + body,
+                             lambda Q, K, V, g, seen: function(product(Q, K, V, seen)), kinds=("f32",),
+                             sizes=[(70, 1025), (65, 256), (3, 0)])
+
+
+class Projected(mt.KernelTest):
+    """Sums of products over heads, columns and both, with what one matrix more makes of them."""
+
+    def check(self, body, meaning, kinds=("f32", "bf16"), sizes=((70, 300), (5, 257), (3, 1))):
+        spec = ("kernel k[H, N, M; T : float = bf16, D = 16, E = 24, C = 40](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, E], W : T[H, E, C])"
+                f" -> O : T[N, C] {{\n  {body}\n}}\n")
+        for kind in kinds:
+            kernel = mt.make_kernel(spec, T=kind)
+            for n, m in sizes:
+                random = np.random.default_rng(n + m)
+                inputs = {name: random.standard_normal(shape) for name, shape in
+                          (("Q", (3, n, 16)), ("K", (3, m, 16)), ("V", (3, m, 24)), ("W", (3, 24, 40)))}
+                wanted = {"O": meaning(**kernel.seen_by_kernel(inputs))}
+                found = kernel.results(inputs, {"O": (n, 40)})
+                self.assert_close(found, wanted, {"f32": 4e-6, "bf16": 8e-3}[kind], f"{kind} {n} {m} {body}")
+
+    def test_heads(self):
+        def attention(Q, K, V, seen):
+            s = np.where(seen, Q @ K.swapaxes(1, 2), -np.inf)
+            e = np.exp(s - s.max(axis=-1, keepdims=True))
+            return e / e.sum(axis=-1, keepdims=True) @ V
+        def causal(n, m):
+            return np.arange(m) <= np.arange(n)[:, None] + max(m - n, 0)
+        over = "\n  O = [i < N, c < C] +/ [h < H] (+/ [e < E] (x[h, i, e] * W[h, e, c]))"
+        project = lambda x, W: np.einsum("hie,hec->ic", x, W)
+        S = "Q +.* transpose(K)"
+        self.check(f"x = softmax({S}) +.* V{over}", lambda Q, K, V, W: project(attention(Q, K, V, True), W))
+        self.check(f"x = softmax(mask([_, i, j] j <= i + max(M - N, 0), {S})) +.* V{over}",
+                   lambda Q, K, V, W: project(attention(Q, K, V, causal(Q.shape[1], K.shape[1])), W))
+        self.check(f"x = ({S}) +.* V{over}", lambda Q, K, V, W: project((Q @ K.swapaxes(1, 2)) @ V, W), kinds=("f32",))
+        norm = lambda x: x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-3)
+        self.check(f"y = softmax({S}) +.* V\n  x = y /@(1,0) sqrt((+/ (y * y)) / f32(E) + 1e-3){over}",
+                   lambda Q, K, V, W: project(norm(attention(Q, K, V, True)), W))
+
+    def test_one_at_a_time(self):
+        """A row's own columns are carried where no result has them."""
+        spec = """kernel k[H, N, M; D = 16, E = 24](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, E]) -> (s : f32[H, N], t : f32[H, N]) {
+          S = Q +.* transpose(K)
+          x = softmax(S) +.* V
+          s = +/ (x * x)
+          t = max/ x
+        }
+        """
+        kernel = mt.make_kernel(spec)
+        for n, m in ((70, 300), (5, 1)):
+            random = np.random.default_rng(n)
+            inputs = {name: random.standard_normal(shape) for name, shape in (("Q", (2, n, 16)), ("K", (2, m, 16)), ("V", (2, m, 24)))}
+            def meaning(Q, K, V):
+                e = np.exp(Q @ K.swapaxes(1, 2))
+                x = e / e.sum(axis=-1, keepdims=True) @ V
+                return {"s": (x * x).sum(axis=-1), "t": x.max(axis=-1)}
+            self.assert_close(kernel.results(inputs, {"s": (2, n), "t": (2, n)}), meaning(**kernel.seen_by_kernel(inputs)), 4e-6, f"{n} {m}")
+
 
 if __name__ == "__main__":
     unittest.main()
