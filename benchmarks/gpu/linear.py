@@ -16,8 +16,8 @@ import torch
 
 from run import Kernel, measure
 
-FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention")
-WITH_DECAY = ("decay", "retention")
+FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention", "linear_normed", "decay_normed")
+WITH_DECAY = ("decay", "retention", "decay_normed")
 
 
 def bases(heads):
@@ -30,7 +30,7 @@ def expected(form, q, k, v, rows):
     q, k, v = (x.double() for x in (q[:, :, rows], k, v))
     s = q @ k.transpose(-1, -2)
     distance = rows[:, None] - torch.arange(k.shape[2], device="cuda")
-    if form.endswith("causal") or form in WITH_DECAY:
+    if form.endswith("causal") or form == "linear_normed" or form in WITH_DECAY:
         s = s.masked_fill(distance < 0, 0)
     if form in WITH_DECAY:
         s = s * bases(q.shape[1]).double()[:, None, None] ** distance.clamp(min=0)
@@ -38,7 +38,8 @@ def expected(form, q, k, v, rows):
         s = s / s.sum(-1, keepdim=True).abs().clamp(min=1)
     if form.startswith("kernelised"):
         s = s / s.sum(-1, keepdim=True)
-    return s @ v
+    o = s @ v
+    return o / (o.square().mean(-1, keepdim=True) + 1e-6).sqrt() if form.endswith("normed") else o
 
 
 def error(form, q, k, v, result):

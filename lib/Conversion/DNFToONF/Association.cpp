@@ -434,10 +434,11 @@ TypeAttr Derivation::roundingOf(Expr left, Expr inner, Expr sum) {
 
 /// Finds the sums of a value that have another side, and those inside of its other reductions, over whose indices they are
 /// as they are over rows: of O_d / √(Σ_e O_e²) both.
-void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, SmallVectorImpl<Association> &found) {
+void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
+                                  SmallVectorImpl<Association> &found) {
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
-    if (llvm::any_of(found, [&](const Association &a) { return a.sum == t; }))
+    if (!seen.insert(t).second)
       continue;
     bool isLong = isFloatSum(t) && knownExtent(t).value_or(kLeastKnown) >= kLeastKnown;
     auto association = isLong ? findAssociation(t, rows, isAlways) : std::nullopt;
@@ -453,12 +454,12 @@ void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, 
     auto [body, present] = exprs.open(t, e);
     IndexExtents inside = rows;
     inside.push_back({e, *SymExpr::parse(t->extent)});
-    findAssociations(body, inside, isAlways && !present, found);
+    findAssociations(body, inside, isAlways && !present, seen, found);
   }
 }
 
 /// The other sides in place of sums, at every depth.
-Expr Derivation::replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after) {
+Expr Derivation::replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after) {
   return exprs.replace(value, [&](Expr e) -> Expr {
     if (Expr other = after.lookup(e))
       return other;
@@ -466,6 +467,7 @@ Expr Derivation::replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after
       return any;
     if (e->kind != ExprKind::Reduce || !knownExtent(e))
       return nullptr;
+    after[e] = e;
     int64_t index = openings.indexFor(e);
     auto [body, present] = exprs.open(e, index);
     Expr other = replaceSums(body, after), where = present ? replaceSums(present, after) : nullptr;
@@ -473,7 +475,7 @@ Expr Derivation::replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after
       return e;
     Expr result = exprs.reduce(e->monoid, e->extent, index, other, where, e->rounds, exprs.boundName(e), e->function);
     exprs.inheritName(e, result);
-    return result;
+    return after[e] = result;
   });
 }
 
@@ -482,7 +484,8 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
     return value;
   AssociationCosts costs;
   SmallVector<Association> found;
-  findAssociations(value, rows, /*isAlways=*/true, found);
+  llvm::DenseSet<Expr> seen;
+  findAssociations(value, rows, /*isAlways=*/true, seen, found);
   chooseBlocks(found);
   // The columns of a product count once, whoever reads them.
   llvm::DenseSet<Expr> counted;

@@ -154,8 +154,9 @@ private:
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place, Expr whole);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
-  void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::SmallVectorImpl<Association> &found);
-  Expr replaceSums(Expr value, const llvm::DenseMap<Expr, Expr> &after);
+  void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
+                        llvm::SmallVectorImpl<Association> &found);
+  Expr replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after);
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr sum);
   Expr anyOf(Expr e);

@@ -308,19 +308,24 @@ static bool isOfReductions(ExprContext &exprs, Expr sum) {
   return llvm::any_of(outermostReductions(exprs.open(sum, j).first), [&](Expr inner) { return inner->dependsOn(j); });
 }
 
-/// Sums of reductions that stand in a reduction over an axis, and that are the same for all of some other rows, as written: in
+/// Sums of reductions that stand in a reduction over an axis of constant length, and that are the same for all of some other rows, as written: in
 /// O_ic = Σ_h Σ_d (Σ_j P_hij·V_hjd)·W_hdc each is computed once, in a nest of its own with rows i that carry d, and
 /// not for every c. What the row computes for its own columns anyway it has.
 Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
-  return enabled("R7") ? storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true) : value;
+  if (!enabled("R7"))
+    return value;
+  auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
+  Expr result = storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
+  withStored = std::move(outside);
+  return result;
 }
 
 Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
                                ArrayRef<Expr> own, bool isAlways) {
   isAlways &= !hasConditions(value);
-  llvm::DenseMap<Expr, Expr> after;
   for (Expr t : outermostReductions(value)) {
-    if (!knownExtent(t))
+    // What is stored in it depends on its own indices alone, wherever it stands.
+    if (!withStored.try_emplace(t, t).second)
       continue;
     int64_t e = openings.indexFor(t);
     auto [body, present] = exprs.open(t, e);
@@ -338,9 +343,8 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
       SmallVector<SymExpr> extents;
       for (auto &index : indices)
         extents.push_back(index.second);
-      auto countUnknown = [](auto &&list) { return llvm::count_if(list, [](auto &index) { return !index.second.getConstant(); }); };
-      if (!isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn || !isOfReductions(exprs, u) ||
-          u->freeIndices.size() != indices.size() || countUnknown(indices) > countUnknown(rows) || !isAffordable(extents) ||
+      if (!knownExtent(t) || !isFloatSum(u) || !u->dependsOn(e) || !isLost || isOwn || !isOfReductions(exprs, u) ||
+          u->freeIndices.size() != indices.size() || !isAffordable(extents) ||
           !((isAlways && !present) || readsInside(u, all)))
         continue;
       bool isOperand = llvm::any_of(rules.factors(body), [&](const FoldRules::Factor &factor) { return factor.base == u && !factor.divides; });
@@ -355,8 +359,9 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     Expr newBody = with(body), newPresent = present ? with(present) : nullptr;
     if (newBody == body && newPresent == present)
       continue;
-    after[t] = exprs.reduce(t->monoid, t->extent, e, newBody, newPresent, t->rounds, exprs.boundName(t), t->function);
-    exprs.inheritName(t, after[t]);
+    Expr result = exprs.reduce(t->monoid, t->extent, e, newBody, newPresent, t->rounds, exprs.boundName(t), t->function);
+    exprs.inheritName(t, result);
+    withStored[t] = result;
   }
-  return after.empty() ? value : exprs.replace(value, [&](Expr node) { return after.lookup(node); });
+  return exprs.replace(value, [&](Expr node) { return withStored.lookup(node); });
 }
