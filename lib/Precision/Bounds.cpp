@@ -156,6 +156,9 @@ std::optional<BoundNests::Statistic> BoundNests::readStatistic(const Json &atom)
       for (auto [k, name] : llvm::enumerate(names))
         if (name.getAsString() == text && axes[k])
           axis = *axes[k];
+    // An array that is read at some indices alone, under a condition, has no element for the others.
+    if (axis >= 0 && type.getExtent(statistic.axes.size()) != *SymExpr::parse(cast<StringAttr>(headExtents[axis]).getValue()))
+      axis = kExtreme;
     statistic.axes.push_back(axis);
   }
   return statistic;

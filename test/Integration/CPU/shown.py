@@ -192,6 +192,24 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
                 self.assertNotIn("not shown", done.stderr)
                 self.assertRegex(done.stdout, r"within +O: error \S+ of 1e-4 allowed")
 
+    def test_part_of_an_axis(self):
+        """An array that is read at some indices of the result alone, under a condition, has one magnitude for all."""
+        text = """kernel k[N; D = 8](A : f32[4, 3, D], B : f32[5, 3, D], K : f32[9, N, D], V : f32[9, N, D]) -> O : f32[9, 3, D] within 1e-1 {
+          Q = [h < 9, i < 3, d < D] select(h < 4, A[h, i, d], B[h - 4, i, d])
+          O = softmax(Q +.* transpose(K)) +.* V
+        }
+        """
+        n, rng = 40, np.random.default_rng(9)
+        a, b, k, v = (rng.standard_normal((h, rows, 8)).astype(np.float32) for h, rows in ((4, 3), (5, 3), (9, n), (9, n)))
+        kernel = mt.Kernel(text)
+        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
+        run = kernel.run({"A": a, "B": b, "K": k, "V": v}, {"O": (9, 3, 8)})
+        self.assertEqual(kernel.code, mt.OK)
+        s = np.concatenate([a, b]).astype(float) @ k.astype(float).swapaxes(1, 2)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        p = e / e.sum(-1, keepdims=True)
+        self.assertTrue((abs(run["O"] - p @ v) <= 0.1 * (p @ abs(v))).all())
+
     def test_several_results(self):
         """One code for all of them, and a message with each that is not shown."""
         whole = self.formula(TWO % ("", "", "")).max() * 1.05
