@@ -234,7 +234,7 @@ struct Roundings {
   /// that code rounds them to: to nearest if `seed` is 0, else at random, up or down.
   bool operands = false;
   /// Computed floats have the range of f32: what is beyond is infinite, and what is below
-  /// its least number is 0.
+  /// its least normal number is 0.
   bool singleRange = false;
 };
 

@@ -85,7 +85,7 @@ public:
     if (hasSingleRange && std::isfinite(value)) {
       if (std::fabs(value) > std::numeric_limits<float>::max())
         return std::copysign(std::numeric_limits<double>::infinity(), value);
-      if (std::fabs(value) < std::numeric_limits<float>::denorm_min())
+      if (std::fabs(value) < std::numeric_limits<float>::min())
         return std::copysign(0.0, value);
     }
     if (roundoff == 0)

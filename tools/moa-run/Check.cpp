@@ -331,7 +331,7 @@ bool OutputCheck::explainMismatch() {
                  ", and " + getText(expected[k]) + " in the reference";
   }
   if (leavesRange)
-    error.note += "; a value on the way there leaves the range of f32, 1.4e-45 to 3.4e+38";
+    error.note += "; a value on the way there leaves the range of f32, 1.2e-38 to 3.4e+38";
   return true;
 }
 

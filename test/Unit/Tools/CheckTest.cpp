@@ -168,7 +168,7 @@ TEST(Check, SaysWhereValuesLeaveTheRangeOfF32) {
     OutputError error = trial.check(rows)[0];
     EXPECT_FALSE(error.ok());
     EXPECT_THAT(error.note, HasSubstr("is NaN, and 1 in the reference; a value on the way there "
-                                      "leaves the range of f32, 1.4e-45 to 3.4e+38"));
+                                      "leaves the range of f32, 1.2e-38 to 3.4e+38"));
   }
   // A NaN that no overflow explains.
   Trial plain = tryText("kernel k[N](x : f32[N]) -> y : f32[N] { y = x * 2 }\n", {{"N", "30"}});
