@@ -558,7 +558,7 @@ template <typename T> double worstUlp(const std::string &function, long double (
 TEST(Exponential, Accuracy) {
   for (int64_t bits : {128, 512}) {
     EXPECT_LE((worstUlp<float>("math.exp", expl, -87, 88, bits)), 1.0) << bits;
-    EXPECT_LE((worstUlp<float>("math.exp", expl, -103, -86, bits)), 1.0) << bits;
+    EXPECT_LE((worstUlp<float>("math.exp", expl, -87.3, -86, bits)), 1.0) << bits;
     EXPECT_LE((worstUlp<float>("math.exp2", exp2l, -126, 127, bits)), 1.0) << bits;
     EXPECT_LE((worstUlp<double>("math.exp", expl, -708, 709, bits)), 2.0) << bits;
     EXPECT_LE((worstUlp<double>("math.exp2", exp2l, -1022, 1023, bits)), 2.0) << bits;
