@@ -473,9 +473,7 @@ Expr Derivation::replaceSums(Expr value, llvm::DenseMap<Expr, Expr> &after) {
     Expr other = replaceSums(body, after), where = present ? replaceSums(present, after) : nullptr;
     if (other == body && where == present)
       return e;
-    Expr result = exprs.reduce(e->monoid, e->extent, index, other, where, e->rounds, exprs.boundName(e), e->function);
-    exprs.inheritName(e, result);
-    return after[e] = result;
+    return after[e] = exprs.withBody(e, index, other, where);
   });
 }
 

@@ -167,6 +167,7 @@ private:
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
              mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
+  void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
                      llvm::ArrayRef<Expr> own, bool isAlways);

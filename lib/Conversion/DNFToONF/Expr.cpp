@@ -302,6 +302,12 @@ std::pair<Expr, Expr> ExprContext::open(Expr reduce, int64_t free) {
           present ? rename(present, bound, variable) : nullptr};
 }
 
+Expr ExprContext::withBody(Expr of, int64_t free, Expr body, Expr present) {
+  Expr result = reduce(of->monoid, of->extent, free, body, present, of->rounds, boundName(of), of->function);
+  inheritName(of, result);
+  return result;
+}
+
 Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
   llvm::DenseMap<Expr, Expr> memo;
   Openings openings(*this);
@@ -319,9 +325,7 @@ Expr ExprContext::replace(Expr e, llvm::function_ref<Expr(Expr)> with) {
       auto [body, present] = open(node, free);
       Expr newBody = go(body), newPresent = present ? go(present) : nullptr;
       if (newBody != body || newPresent != present)
-        result = reduce(node->monoid, node->extent, free, newBody, newPresent,
-                        node->rounds, boundName(node), node->function);
-      inheritName(node, result);
+        result = withBody(node, free, newBody, newPresent);
     } else {
       SmallVector<Expr> operands;
       for (Expr operand : node->operands)

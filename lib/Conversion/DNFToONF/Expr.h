@@ -86,6 +86,8 @@ public:
               mlir::FlatSymbolRefAttr function = {});
   /// The body and condition of a reduction at a free index.
   std::pair<Expr, Expr> open(Expr reduce, int64_t free);
+  /// The reduction with another body and condition at a free index, and its name.
+  Expr withBody(Expr reduce, int64_t free, Expr body, Expr present);
   /// The name of the index a reduction was written with.
   llvm::StringRef boundName(Expr reduce) const;
 

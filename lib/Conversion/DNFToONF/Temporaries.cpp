@@ -234,6 +234,15 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
          (isAlways || readsInside(sum, all));
 }
 
+/// Says that a sum is read from where it is stored.
+void Derivation::hearStored(Expr sum, Expr element) {
+  if (!observer)
+    return;
+  int64_t j = exprs.freshIndex(exprs.boundName(sum));
+  auto [term, where] = exprs.open(sum, j);
+  observer->rewrote("R7", sum, j, term, where, element);
+}
+
 /// `outer` with the reductions in it that are stored as elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
                              size_t rows, std::optional<size_t> carried, bool isAlways) {
@@ -265,11 +274,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       if (knownExtent(inner).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, inner))
         sum = storeParts(nests, inner, indices, name, loc);
       stored[inner] = store(nests, sum, indices, type, name, loc);
-      if (observer) {
-        int64_t j = exprs.freshIndex(exprs.boundName(inner));
-        auto [term, where] = exprs.open(inner, j);
-        observer->rewrote("R7", inner, j, term, where, stored[inner]);
-      }
+      hearStored(inner, stored[inner]);
     }
   };
   visit(body);
@@ -278,10 +283,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   if (stored.empty())
     return outer;
   auto after = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return stored.lookup(node); }); };
-  Expr result = exprs.reduce(outer->monoid, outer->extent, e, after(body), present ? after(present) : nullptr,
-                             outer->rounds, exprs.boundName(outer), outer->function);
-  exprs.inheritName(outer, result);
-  return withStored[outer] = result;
+  return withStored[outer] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
 }
 
 Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
@@ -351,6 +353,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
       auto [loc, name] = placeAndName(u);
       stored[u] = store(nests, u, indices, isOperand && t->rounds ? t->rounds.getValue() : u->type, name, loc, /*carries=*/true,
                         /*isWritten=*/true);
+      hearStored(u, stored[u]);
     }
     auto with = [&](Expr x) {
       x = exprs.replace(x, [&](Expr node) { return stored.lookup(node); });
@@ -359,9 +362,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     Expr newBody = with(body), newPresent = present ? with(present) : nullptr;
     if (newBody == body && newPresent == present)
       continue;
-    Expr result = exprs.reduce(t->monoid, t->extent, e, newBody, newPresent, t->rounds, exprs.boundName(t), t->function);
-    exprs.inheritName(t, result);
-    withStored[t] = result;
+    withStored[t] = exprs.withBody(t, e, newBody, newPresent);
   }
   return exprs.replace(value, [&](Expr node) { return withStored.lookup(node); });
 }

@@ -555,6 +555,25 @@ template <typename T> double worstUlp(const std::string &function, long double (
   return worst;
 }
 
+/// Whether all results of these arguments are 0.
+template <typename T> bool areZero(const std::string &function, double from, double to, int64_t bits) {
+  std::vector<T> x;
+  for (int k = 0; k != 1000; ++k)
+    x.push_back(static_cast<T>(from + (to - from) * k / 999));
+  std::vector<T> y = evaluate<T>(function, x, bits);
+  return std::all_of(y.begin(), y.end(), [](T value) { return value == 0; });
+}
+
+// Products with subnormal numbers take a hundred times as long, and weights may all be such.
+TEST(Exponential, ResultsBelowTheLeastNormalNumberAreZero) {
+  for (int64_t bits : {128, 512}) {
+    EXPECT_TRUE(areZero<float>("math.exp", -200, -87.33655, bits)) << bits;
+    EXPECT_TRUE(areZero<float>("math.exp2", -300, -126.0001, bits)) << bits;
+    EXPECT_TRUE(areZero<double>("math.exp", -2000, -708.3964186, bits)) << bits;
+    EXPECT_TRUE(areZero<double>("math.exp2", -3000, -1022.0000001, bits)) << bits;
+  }
+}
+
 TEST(Exponential, Accuracy) {
   for (int64_t bits : {128, 512}) {
     EXPECT_LE((worstUlp<float>("math.exp", expl, -87, 88, bits)), 1.0) << bits;
