@@ -167,6 +167,7 @@ private:
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
              mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
+  Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
   void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, const IndexExtents &inside,
@@ -223,6 +224,7 @@ private:
   llvm::SmallVector<int64_t> rowIds;
   llvm::SmallVector<Temporary> temporaries;
   llvm::DenseMap<Expr, Expr> withStored; // reductions and the same with temporaries in them
+  llvm::DenseMap<Expr, Expr> columns;    // sums that are stored for the rows of a value, and their elements
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };

@@ -234,6 +234,18 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
          (isAlways || readsInside(sum, all));
 }
 
+/// The element of a sum that is stored for the columns of the row, where it is read at an index of a reduction in their place.
+Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
+  if (!rows || sum->dependsOn(all[rows - 1].first))
+    return nullptr;
+  auto &[column, extent] = all[rows - 1];
+  for (auto &index : ArrayRef(all).drop_front(rows))
+    if (sum->dependsOn(index.first) && index.second == extent)
+      if (Expr element = columns.lookup(exprs.renamed(sum, {{index.first, exprs.index(column)}})))
+        return exprs.renamed(element, {{column, exprs.index(index.first)}});
+  return nullptr;
+}
+
 /// Says that a sum is read from where it is stored.
 void Derivation::hearStored(Expr sum, Expr element) {
   if (!observer)
@@ -264,6 +276,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
           stored[inner] = after;
         continue;
       }
+      if (Expr element = findColumns(inner, all, rows)) {
+        hearStored(inner, stored[inner] = element);
+        continue;
+      }
       bool isOperand = llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
         return factor.base == inner && !factor.divides;
       });
@@ -273,7 +289,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       Expr sum = inner;
       if (knownExtent(inner).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, inner))
         sum = storeParts(nests, inner, indices, name, loc);
-      stored[inner] = store(nests, sum, indices, type, name, loc);
+      columns[inner] = stored[inner] = store(nests, sum, indices, type, name, loc);
       hearStored(inner, stored[inner]);
     }
   };
@@ -298,9 +314,11 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
   }
   std::optional<size_t> carried = chooseCarried(value, indices, domain);
   auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
+  auto columnsOutside = std::exchange(columns, llvm::DenseMap<Expr, Expr>());
   for (Expr outer : outermostReductions(value))
     after[outer] = storeInside(nests, outer, rows, rows.size(), carried, !hasConditions(value));
   withStored = std::move(outside);
+  columns = std::move(columnsOutside);
   return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
 }
 
