@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
 #include "lib/Conversion/DNFToONF/Distance.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
 #include <cmath>
@@ -17,14 +18,14 @@ using namespace moa;
 
 /// The fewest and most indices of a part of a range that ends at another index for every row.
 static constexpr int64_t kLeastBlock = 64, kMostBlock = 1024;
-/// Rows that begin with the same part of it.
-static constexpr int64_t kRowBlock = 64;
 /// Multiply-adds that take as long as what becomes of one element that is stored for a part: it is written,
 /// read and written again where parts are added up, and read by the rows.
 static constexpr int64_t kPerStored = 1024;
 /// Multiply-adds of sums over scores that take as long as one with a stored sum, which reads more for each and has
 /// launches of its own: what is measured where lengths are known, from 1,024 of operands of 64 on.
 static constexpr int64_t kPerStoredSum = 16;
+/// Products that a term is multiplied out to.
+static constexpr unsigned kMostTerms = 8;
 /// A known range below this is none that is worth it.
 static constexpr int64_t kLeastKnown = 1024;
 
@@ -38,56 +39,6 @@ static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &e
   return count;
 }
 
-/// The conditions that `condition` is the conjunction of.
-static SmallVector<Expr> partsOf(Expr condition) {
-  if (!condition)
-    return {};
-  if (!condition->isOp("arith.andi"))
-    return {condition};
-  SmallVector<Expr> parts = partsOf(condition->operands[0]);
-  llvm::append_range(parts, partsOf(condition->operands[1]));
-  return parts;
-}
-
-/// The last index that j ≤ x, j < x and the same the other way round or with terms on the other side admit; null
-/// for others.
-static Expr lastOf(ExprContext &exprs, Expr part, Expr j) {
-  if (!part->isOp("arith.cmpi"))
-    return nullptr;
-  enum Predicate { slt = 2, sle, sgt, sge };
-  auto predicate = cast<IntegerAttr>(part->attributes.get("predicate")).getInt();
-  bool isBelow = predicate == slt || predicate == sle, isStrict = predicate == slt || predicate == sgt;
-  if (!isBelow && predicate != sgt && predicate != sge)
-    return nullptr;
-  Expr index = part->operands[isBelow ? 0 : 1], bound = part->operands[isBelow ? 1 : 0];
-  if (index != j || bound->dependsOn(j->id)) {
-    // 0 ≤ bound − index, which is the last index − j.
-    LinearForm rest;
-    rest.add(bound, SymExpr(1));
-    rest.add(index, SymExpr(-1));
-    rest.add(j, SymExpr(1));
-    bound = rest.build(exprs);
-    if (bound->dependsOn(j->id))
-      return nullptr;
-  }
-  return isStrict ? exprs.op("arith.subi", {bound, exprs.extent(SymExpr(1))}, bound->type) : bound;
-}
-
-/// Whether x grows with an index, one by one.
-static bool growsWith(Expr x, int64_t index) {
-  if (x->kind == ExprKind::Index)
-    return x->id == index;
-  bool isSum = x->isOp("arith.addi");
-  if (!isSum && !x->isOp("arith.subi"))
-    return false;
-  Expr a = x->operands[0], b = x->operands[1];
-  if (!b->dependsOn(index))
-    return growsWith(a, index);
-  return isSum && !a->dependsOn(index) && growsWith(b, index);
-}
-
-/// Whether every element that `e` reads is one of its array for all values of these indices. What
-/// was proved of an index under a condition may not hold where an array is computed as a whole.
 bool Derivation::readsInside(Expr e, IndexExtents indices) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr node) {
@@ -123,10 +74,20 @@ bool Derivation::isInside(Expr index, const SymExpr &size, const IndexExtents &i
   };
   if (auto extent = extentOf(index))
     return *extent == size;
-  if (index->kind == ExprKind::Extent) {
-    auto place = SymExpr::parse(index->text)->getConstant(), known = size.getConstant();
-    return place && known && *place >= 0 && *place < *known;
+  // A sum of multiples of indices, from its least value to the largest.
+  LinearForm form;
+  form.add(index, SymExpr(1));
+  SymExpr least = form.constant, largest = form.constant;
+  bool isLinear = true;
+  for (auto &[term, coefficient] : form.terms) {
+    auto extent = extentOf(term);
+    auto times = coefficient.getConstant();
+    isLinear &= extent && times;
+    if (isLinear)
+      (*times < 0 ? least : largest) = (*times < 0 ? least : largest) + coefficient * (*extent - SymExpr(1));
   }
+  if (isLinear)
+    return least.getConstant().value_or(-1) >= 0 && (size - SymExpr(1) - largest).getConstant().value_or(-1) >= 0;
   if (!index->isOp("arith.floordivsi") || index->operands[1]->kind != ExprKind::Extent)
     return false;
   auto whole = extentOf(index->operands[0]);
@@ -138,19 +99,145 @@ bool Derivation::isInside(Expr index, const SymExpr &size, const IndexExtents &i
 
 /// The last index of a range that ends with one of the rows, and that row.
 std::pair<Expr, int64_t> Derivation::endOfRange(const Association &a, const IndexExtents &rows) {
-  for (Expr part : partsOf(a.present))
+  for (Expr part : conjunctsOf(a.present))
     if (Expr last = lastOf(exprs, part, exprs.index(a.j)))
       for (auto &[id, extent] : rows)
-        if (a.left->dependsOn(id) && growsWith(last, id))
+        if (growsWith(last, id))
           return {last, id};
   return {nullptr, 0};
 }
 
-/// Whether an element that `e` reads depends on an index.
-static bool readsWith(Expr e, int64_t index) {
+/// Whether a factor at j is a sum of products that may come apart for rows.
+static bool isInnerSum(Expr e, int64_t j) {
+  return isFloatSum(e) && !e->getPresent() && e->dependsOn(j) && knownExtent(e).value_or(0) > 0;
+}
+
+static bool isAdded(Expr e) { return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf"); }
+
+/// What is added up in `e`, and whether it is subtracted.
+static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, bool>> &found) {
+  if (!isAdded(e)) {
+    found.push_back({e, isNegative});
+    return;
+  }
+  bool isFirstNegative = isNegative != e->isOp("arith.negf");
+  addendsOf(e->operands[0], isFirstNegative, found);
+  if (e->operands.size() > 1)
+    addendsOf(e->operands[1], isNegative != e->isOp("arith.subf"), found);
+}
+
+/// Whether a product, or what it adds up, has such a sum for a factor.
+static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
+  for (auto &factor : rules.factors(e)) {
+    if (factor.divides || !factor.base->dependsOn(j))
+      continue;
+    SmallVector<std::pair<Expr, bool>> addends;
+    addendsOf(factor.base, false, addends);
+    if (isInnerSum(factor.base, j) || (addends.size() > 1 && llvm::any_of(addends, [&](auto &addend) {
+                                         return hasInnerSum(rules, addend.first, j);
+                                       })))
+      return true;
+  }
+  return false;
+}
+
+/// Whether a value reads a maximum or another reduction of the row that is no sum: x − max x is exact where x is.
+static bool readsExtreme(Expr e, int64_t j) {
   bool found = false;
-  walk(e, [&](Expr node) { found |= node->kind == ExprKind::Psi && node->dependsOn(index); });
+  walk(e, [&](Expr node) { found |= node->kind == ExprKind::Reduce && node->monoid != Monoid::add && !node->dependsOn(j); });
   return found;
+}
+
+/// (Σ ± aₖ)·b = Σ ± aₖ·b for factors that add up sums of products. What has none stays together: where it cancels, it does
+/// as it is written, and it is no larger than twice the factor or the other addends.
+bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j, SmallVectorImpl<SharedTerm> &terms) {
+  SmallVector<FoldRules::Factor> factors = rules.factors(product);
+  for (auto [n, factor] : llvm::enumerate(factors)) {
+    if (factor.divides || !isAdded(factor.base) || !hasInnerSum(rules, factor.base, j))
+      continue;
+    auto with = [&](Expr other) {
+      return rules.rebuildProduct(product, [&](unsigned k, Expr base) { return k == n ? other : base; });
+    };
+    SmallVector<std::pair<Expr, bool>> addends;
+    addendsOf(factor.base, false, addends);
+    Expr rest = nullptr;
+    for (auto [addend, isSubtracted] : addends) {
+      if (hasInnerSum(rules, addend, j)) {
+        if (!multiplyOut(with(addend), isNegative != isSubtracted, j, terms))
+          return false;
+        continue;
+      }
+      StringRef op = !rest ? "arith.negf" : isSubtracted ? "arith.subf" : "arith.addf";
+      if (rest)
+        rest = exprs.op(op, {rest, addend}, addend->type);
+      else
+        rest = isSubtracted ? exprs.op(op, {addend}, addend->type) : addend;
+    }
+    if (rest && readsExtreme(rest, j))
+      return false;
+    return !rest || multiplyOut(with(rest), isNegative, j, terms);
+  }
+  SharedTerm term;
+  term.body = product;
+  term.isNegative = isNegative;
+  terms.push_back(std::move(term));
+  return terms.size() <= kMostTerms;
+}
+
+/// Takes a product apart into what rows know and what j knows, at its factor `number`, a sum of products; without one j knows
+/// all that depends on it.
+bool Derivation::takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> number, Expr end, int64_t row) {
+  SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
+  term.inner = nullptr;
+  if (number) {
+    term.inner = factors[*number].base;
+    term.factor = *number;
+    term.axis = exprs.freshIndex(exprs.boundName(term.inner));
+    Expr innerBody = exprs.open(term.inner, term.axis).first;
+    auto part = [&](bool dependent) {
+      return rules.rebuildProduct(innerBody, [&](unsigned, Expr base) {
+        return base->dependsOn(j) == dependent ? base : nullptr;
+      });
+    };
+    term.right = part(true);
+    term.left = part(false);
+    if (!term.right || !term.left)
+      return false;
+  }
+  term.weights.clear();
+  term.scale = nullptr;
+  term.term = rules.rebuildProduct(term.body, [&](unsigned n, Expr base) -> Expr {
+    if (number && n == *number)
+      return term.right;
+    // Where the range ends with a row, weights of the distance from there come apart at the ends of parts.
+    if (!end || factors[n].divides || !base->dependsOn(row) || !base->dependsOn(j) ||
+        !isDistanceWeight(exprs, rules, base, row, j, end))
+      return base;
+    term.weights.push_back(base);
+    return nullptr;
+  });
+  if (!term.term)
+    term.term = exprs.floatConstant(1, term.body->type);
+  return true;
+}
+
+/// The factors of a term that know no j.
+void Derivation::takeScaleOut(SharedTerm &term, int64_t j) {
+  auto part = [&](bool isScale) {
+    return rules.rebuildProduct(term.term, [&](unsigned, Expr base) { return base->dependsOn(j) != isScale ? base : nullptr; });
+  };
+  term.scale = part(true);
+  if (term.scale)
+    term.term = part(false);
+  if (!term.term)
+    term.term = exprs.floatConstant(1, term.body->type);
+}
+
+/// Whether what is summed up for a term knows a row, but for what is of the row alone.
+static bool knowsRow(FoldRules &rules, const Expr term, int64_t j, int64_t row) {
+  return llvm::any_of(rules.factors(term), [&](const FoldRules::Factor &factor) {
+    return factor.base->dependsOn(j) && factor.base->dependsOn(row);
+  });
 }
 
 /// Finds the other side of the law for the sum `t` of a row. `isAlways`: nothing decides whether it is needed.
@@ -158,71 +245,70 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
                                                                    bool isAlways) {
   Association found;
   found.sum = t;
-  found.j = exprs.freshIndex(exprs.boundName(t));
-  std::tie(found.body, found.present) = exprs.open(t, found.j);
+  int64_t j = found.j = exprs.freshIndex(exprs.boundName(t));
+  std::tie(found.body, found.present) = exprs.open(t, j);
   isAlways &= !found.present;
-  SmallVector<FoldRules::Factor> factors = rules.factors(found.body);
-  for (auto [n, factor] : llvm::enumerate(factors)) {
-    Expr inner = found.inner = factor.base;
-    if (factor.divides || !isFloatSum(inner) || inner->getPresent() || !inner->dependsOn(found.j) ||
-        knownExtent(inner).value_or(0) <= 0)
-      continue;
-    found.axis = exprs.freshIndex(exprs.boundName(inner));
-    Expr innerBody = exprs.open(inner, found.axis).first;
-    auto part = [&](bool dependent) {
-      return rules.rebuildProduct(innerBody, [&](unsigned, Expr base) {
-        return base->dependsOn(found.j) == dependent ? base : nullptr;
-      });
-    };
-    Expr right = found.right = part(true);
-    found.factor = n;
-    found.left = part(false);
-    if (!right || !found.left)
-      continue;
-    // Where the range ends with a row, weights of the distance from there come apart at the ends of parts.
-    found.weights.clear();
-    auto [end, row] = endOfRange(found, rows);
-    found.term = rules.rebuildProduct(found.body, [&](unsigned m, Expr base) -> Expr {
-      if (m == n)
-        return right;
-      if (!end || factors[m].divides || !base->dependsOn(row) || !base->dependsOn(found.j) ||
-          !isDistanceWeight(exprs, rules, base, row, found.j, end))
-        return base;
-      found.weights.push_back(base);
-      return nullptr;
-    });
-    // What is summed up inside must not know the rows that it is to be shared by, ...
-    SmallVector<int64_t> shared;
-    for (auto &[id, extent] : rows)
-      if (found.left->dependsOn(id) && !found.term->dependsOn(id))
-        shared.push_back(id);
-    found.range = found.last = nullptr;
-    bool isSplit = !shared.empty();
-    for (Expr part : partsOf(found.present)) {
-      bool knows = llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); });
-      if (!knows) {
-        found.range = found.range ? exprs.op("arith.andi", {found.range, part}, part->type) : part;
-        continue;
-      }
-      // ... but for where it ends.
-      isSplit &= !found.last;
-      found.last = lastOf(exprs, part, exprs.index(found.j));
-      isSplit &= bool(found.last);
+  auto [end, row] = endOfRange(found, rows);
+  if (!multiplyOut(found.body, false, j, found.terms))
+    return std::nullopt;
+  // In each product, a sum of products comes apart where what j knows does not know a row that the rest knows.
+  bool isProduct = false;
+  for (SharedTerm &term : found.terms) {
+    bool isApart = false;
+    for (auto [n, factor] : llvm::enumerate(rules.factors(term.body))) {
+      isApart = !factor.divides && isInnerSum(factor.base, j) && takeApart(term, j, n, end, row) &&
+                llvm::any_of(rows, [&](auto &entry) {
+                  return term.left->dependsOn(entry.first) && !knowsRow(rules, term.term, j, entry.first);
+                });
+      if (isApart)
+        break;
     }
-    // Parts of such a range hold elements if nothing else restricts it.
-    if (found.last && !found.range && shared.size() == 1 && growsWith(found.last, shared[0]))
-      found.row = shared[0];
-    else
-      isSplit &= !found.last;
-    isSplit &= found.weights.empty() || found.last;
-    IndexExtents indices = rows;
-    indices.push_back({found.j, *SymExpr::parse(t->extent)});
-    indices.push_back({found.axis, *SymExpr::parse(inner->extent)});
-    auto isInArrays = [&](Expr e) { return readsInside(e, indices); };
-    if (isSplit && (isAlways || (isInArrays(found.term) && llvm::all_of(found.weights, isInArrays))))
-      return found;
+    if (!isApart)
+      takeApart(term, j, std::nullopt, end, row);
+    isProduct |= isApart;
   }
-  return std::nullopt;
+  // What is summed up inside must not know the rows that it is to be shared by, ...
+  SmallVector<int64_t> shared;
+  for (auto &[id, extent] : rows)
+    if (t->dependsOn(id) && llvm::none_of(found.terms, [&](const SharedTerm &term) {
+          return knowsRow(rules, term.term, j, id);
+        }))
+      shared.push_back(id);
+  if (shared.empty())
+    return std::nullopt;
+  for (Expr part : conjunctsOf(found.present)) {
+    if (llvm::none_of(shared, [&](int64_t id) { return part->dependsOn(id); })) {
+      found.range = found.range ? exprs.op("arith.andi", {found.range, part}, part->type) : part;
+      continue;
+    }
+    // ... but for where it ends.
+    if (found.last || !(found.last = lastOf(exprs, part, exprs.index(j))))
+      return std::nullopt;
+  }
+  bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
+  if (found.last) {
+    if (shared.size() != 1 || !growsWith(found.last, shared[0]))
+      return std::nullopt;
+    found.row = shared[0];
+    // Whether parts of such a range hold elements must be known without a pass over them.
+    if (found.range && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)), conjunctsOf(found.range), exprs.index(j)))
+      return std::nullopt;
+  } else if (!isProduct || hasWeights) {
+    return std::nullopt;
+  }
+  for (SharedTerm &term : found.terms) {
+    takeScaleOut(term, j);
+    if (isAlways)
+      continue;
+    IndexExtents indices = rows;
+    indices.push_back({j, *SymExpr::parse(t->extent)});
+    if (term.inner)
+      indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
+    auto isInArrays = [&](Expr e) { return readsInside(e, indices); };
+    if (!isInArrays(term.term) || (term.scale && !isInArrays(term.scale)) || !llvm::all_of(term.weights, isInArrays))
+      return std::nullopt;
+  }
+  return found;
 }
 
 /// The indices of a part: with x·y elements stored for it, and x + y multiply-adds for each index that rows sum
@@ -232,192 +318,93 @@ void Derivation::chooseBlocks(MutableArrayRef<Association> found) {
   double best = 0;
   for (const Association &a : found) {
     auto columns = a.rows.back().second.getConstant();
-    double x = knownExtent(a.inner).value_or(1);
     double y = columns && a.sum->dependsOn(a.rows.back().first) ? double(std::max<int64_t>(*columns, 1)) : 1;
-    best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
+    for (const SharedTerm &term : a.terms) {
+      double x = term.inner ? double(knownExtent(term.inner).value_or(1)) : 1;
+      best = std::max(best, std::sqrt(2 * kPerStored * x * y / (x + y)));
+    }
   }
   for (Association &a : found)
     a.block = std::clamp<int64_t>(llvm::PowerOf2Ceil(uint64_t(best)), kLeastBlock, kMostBlock);
 }
 
-void Derivation::addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs) {
-  SymExpr range = *SymExpr::parse(a.sum->extent), length = *SymExpr::parse(a.inner->extent);
-  costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
-  bool isNew = costs.scores.insert(a.inner).second;
-  auto scores = [&](const SymExpr &keys) {
-    std::set<int64_t> rows = a.inner->freeIndices;
-    rows.erase(a.j);
-    return countOver(rows, extents, keys * length);
-  };
-  if (isNew)
-    costs.before = costs.before + scores(range);
-  std::set<int64_t> stored = a.term->freeIndices;
-  stored.erase(a.j);
-  extents.push_back({a.axis, length});
-  SymExpr rate(knownExtent(a.sum) ? kPerStoredSum : 1);
-  costs.after = costs.after + rate * (countOver(stored, extents, range) + countOver(a.sum->freeIndices, extents, length));
-  if (!a.last)
-    return;
+void Derivation::addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs) {
+  SymExpr range = *SymExpr::parse(a.sum->extent);
   // Of a range that ends with the row, the last block is summed up as it stands.
   SymExpr block(a.block / 2);
-  costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
-  if (isNew)
-    costs.after = costs.after + scores(block);
+  costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
+  if (a.last)
+    costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
+  SymExpr rate(knownExtent(a.sum) ? kPerStoredSum : 1);
+  for (const SharedTerm &term : a.terms) {
+    SymExpr length = term.inner ? *SymExpr::parse(term.inner->extent) : SymExpr(1);
+    if (term.inner && costs.scores.insert(term.inner).second) {
+      std::set<int64_t> rows = term.inner->freeIndices;
+      rows.erase(a.j);
+      costs.before = costs.before + countOver(rows, extents, range * length);
+      if (a.last)
+        costs.after = costs.after + countOver(rows, extents, block * length);
+    }
+    std::set<int64_t> stored = term.term->freeIndices;
+    stored.erase(a.j);
+    IndexExtents all = extents;
+    if (term.inner)
+      all.push_back({term.axis, length});
+    costs.after = costs.after + rate * (countOver(stored, all, range) + countOver(a.sum->freeIndices, extents, length));
+  }
 }
 
-/// Σ over the axis of the left operand times `stored`.
-Expr Derivation::outerSum(const Association &a, Expr stored, Expr present) {
-  Expr product = exprs.op("arith.mulf", {a.left, stored}, a.sum->type);
-  Expr value = exprs.reduce(Monoid::add, a.inner->extent, a.axis, product, present,
-                            roundingOf(a.left, a.inner, a.sum), exprs.boundName(a.inner));
-  exprs.inheritPlace(a.sum, value);
+/// ± scale · Σ over the axis of the left operand times `stored`.
+Expr Derivation::rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present) {
+  Expr value = stored;
+  if (term.inner) {
+    Expr product = exprs.op("arith.mulf", {term.left, stored}, a.sum->type);
+    value = exprs.reduce(Monoid::add, term.inner->extent, term.axis, product, present,
+                         roundingOf(term.left, term.inner, a.sum), exprs.boundName(term.inner));
+    exprs.inheritPlace(a.sum, value);
+  }
   return value;
+}
+
+/// a ± b; ±b without a.
+Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
+  if (!a)
+    return term.isNegative ? exprs.op("arith.negf", {b}, b->type) : b;
+  return exprs.op(term.isNegative ? "arith.subf" : "arith.addf", {a, b}, b->type);
 }
 
 Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
                             const IndexExtents &rows) {
   if (a.last)
     return associatedBefore(nests, a, rows);
-  Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.term, a.range, a.sum->rounds,
-                             exprs.boundName(a.sum));
-  exprs.inheritName(a.sum, stored);
-  Expr value = normalise(outerSum(a, stored));
+  Expr value = nullptr;
+  for (const SharedTerm &term : a.terms) {
+    Expr stored = exprs.reduce(Monoid::add, a.sum->extent, a.j, term.term, a.range,
+                               term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
+    exprs.inheritName(a.sum, stored);
+    exprs.inheritPlace(a.sum, stored);
+    // What stands in the term of another sum is stored as that is; this is in none.
+    if (!term.inner) {
+      auto [loc, name] = placeAndName(a.sum);
+      stored = normalise(stored);
+      IndexExtents indices = indicesOf(stored, rows, rows.back().first);
+      stored = isFloatSum(stored) ? storeSum(nests, stored, indices, stored->type, name, loc)
+                                  : store(nests, stored, indices, stored->type, name, loc);
+    }
+    Expr share = rowsShare(a, term, stored);
+    if (term.scale)
+      share = exprs.op("arith.mulf", {term.scale, share}, share->type);
+    value = added(value, term, share);
+  }
+  value = normalise(value);
   exprs.inheritPlace(a.sum, value);
   // Over nothing the sum is 0 whatever the left operand is.
   Expr any = makeAny(a.sum->extent, a.j, a.range);
+  if (Expr bounds = anyOf(any))
+    any = bounds;
   return any == exprs.boolean(true)
              ? value
              : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
-}
-
-/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the distance to the part's
-/// last index. These are the same for all parts and stored, and so is what a contraction rounds of the operand that
-/// they are multiplied with.
-Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place,
-                             Expr whole) {
-  if (a.weights.empty())
-    return exprs.renamed(a.term, {{a.j, whole}});
-  auto [loc, name] = placeAndName(a.sum);
-  SymExpr length(a.block);
-  int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
-  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
-  Expr weight = nullptr;
-  for (Expr each : a.weights) {
-    Expr part = weightOver(exprs, each, a.j, distance);
-    weight = weight ? exprs.op("arith.mulf", {weight, part}, weight->type) : part;
-  }
-  IndexExtents all = rows;
-  all.push_back({k, length});
-  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
-                 /*carries=*/false);
-  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
-  if (!a.sum->rounds)
-    return times(exprs.renamed(a.term, {{a.j, whole}}), place);
-  Expr first = exprs.op("arith.muli", {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
-                                       exprs.extent(length)}, place->type);
-  Expr operand = times(a.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
-  all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
-  all.push_back({a.axis, *SymExpr::parse(a.inner->extent)});
-  operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(), name + "_weighed",
-                  loc, /*carries=*/false);
-  Expr term = rules.rebuildProduct(a.body, [&](unsigned n, Expr base) {
-    return n == a.factor ? operand : llvm::is_contained(a.weights, base) ? nullptr : base;
-  });
-  return exprs.renamed(term, {{a.j, whole}});
-}
-
-/// R4 for a range that ends at an index x(i) which grows with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
-/// first row of its block of rows,
-///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
-/// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) ·
-/// w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what rows make of them are stored.
-Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
-                                  const IndexExtents &rows) {
-  int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
-  int64_t before = exprs.freshIndex("before");
-  Type index = exprs.index(a.j)->type, type = a.sum->type;
-  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
-  SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
-  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
-  auto [loc, name] = placeAndName(a.sum);
-  // The sums of parts.
-  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
-  llvm::DenseMap<int64_t, Expr> split{{a.j, whole}};
-  Expr inside = exprs.greater(exprs.extent(range), whole);
-  // Weights come apart at the last index of each part: those of its indices, ...
-  auto weighed = [&](Expr value, Expr distance) {
-    for (Expr weight : a.weights)
-      value = exprs.op("arith.mulf", {value, weightOver(exprs, weight, a.j, distance)}, value->type);
-    return value;
-  };
-  Expr ofIndex = weighedTerm(nests, a, rows, exprs.index(place), whole);
-  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside,
-                             a.sum->rounds, exprs.boundName(a.sum));
-  exprs.inheritName(a.sum, ofPart);
-  IndexExtents all = rows;
-  all.push_back({a.axis, *SymExpr::parse(a.inner->extent)});
-  IndexExtents own = indicesOf(ofPart, all, rows.back().first);
-  size_t outer = llvm::count_if(own, [&](auto &entry) {
-    return entry.first != a.axis && entry.first != rows.back().first;
-  });
-  auto with = [&](int64_t id, const SymExpr &extent) {
-    IndexExtents indices = own;
-    indices.insert(indices.begin() + outer, {id, extent});
-    return indices;
-  };
-  Expr stored = store(nests, ofPart, with(part, parts), type, name + "_parts", loc);
-  // The sums of all parts before one.
-  // ... from the end of a part to that of the last one before, ...
-  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), exprs.index(before));
-  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, weighed(stored, op("arith.muli", partsOn, exprs.extent(length))),
-                           exprs.greater(exprs.index(before), exprs.index(part)), TypeAttr(), "part");
-  exprs.inheritName(a.sum, upTo);
-  TypeAttr rounds = roundingOf(a.left, a.inner, a.sum);
-  Expr prefix = store(nests, upTo, with(before, parts + SymExpr(1)), rounds ? rounds.getValue() : type,
-                      name + "_before", loc, /*carries=*/false);
-  // What the rows make of them, in blocks that begin with the same part.
-  int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
-  SymExpr size(kRowBlock), numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
-  Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
-  Expr row = op("arith.addi", firstRow, exprs.index(inBlock));
-  Expr zero = exprs.extent(SymExpr(0));
-  auto partOf = [&](Expr first) {
-    return op("arith.floordivsi", exprs.renamed(a.last, {{a.row, first}}), exprs.extent(length));
-  };
-  Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
-  Expr value = outerSum(a, exprs.renamed(prefix, {{before, clamped}}), exprs.greater(exprs.extent(numRows), exprs.index(a.row)));
-  // ... and from there to the row.
-  Expr end = op("arith.subi", op("arith.muli", clamped, exprs.extent(length)), exprs.extent(SymExpr(1)));
-  for (Expr weight : a.weights)
-    value = exprs.op("arith.mulf", {value, exprs.renamed(weight, {{a.j, end}})}, type);
-  Expr isNeeded = exprs.greater(partOf(firstRow), zero);
-  // The last block has rows that are none: a weight may read what only others have.
-  if (llvm::any_of(a.weights, [&](Expr weight) { return readsWith(weight, a.row); }))
-    isNeeded = exprs.op("arith.andi", {isNeeded, exprs.greater(exprs.extent(numRows), exprs.index(a.row))}, isNeeded->type);
-  value = exprs.op("arith.select", {isNeeded, value, exprs.floatConstant(0, type)}, type);
-  value = exprs.renamed(value, {{a.row, row}});
-  IndexExtents blocked;
-  for (auto &entry : rows) {
-    if (entry.first != a.row) {
-      blocked.push_back(entry);
-      continue;
-    }
-    blocked.push_back({blockOfRows, SymExpr::floorDiv(numRows + SymExpr(kRowBlock - 1), size)});
-    blocked.push_back({inBlock, size});
-  }
-  Expr shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type, name + "_shared", loc,
-                      /*carries=*/value->dependsOn(rows.back().first));
-  Expr block = op("arith.floordivsi", exprs.index(a.row), exprs.extent(size));
-  Expr start = op("arith.muli", block, exprs.extent(size));
-  shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
-  // What is left of the range.
-  Expr first = op("arith.muli", partOf(start), exprs.extent(length));
-  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
-                           exprs.op("arith.andi", {exprs.notBelow(exprs.index(a.j), first), a.present},
-                                    a.present->type),
-                           a.sum->rounds, exprs.boundName(a.sum));
-  exprs.inheritName(a.sum, rest);
-  return exprs.op("arith.addf", {shared, rest}, type);
 }
 
 /// What the operands of the outer contraction are rounded to: as a computed operand is, to the
@@ -509,16 +496,11 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   return replaceSums(value, after);
 }
 
-/// Whether a range that ends at an index holds an element, without a pass over it.
+/// Whether a range that bounds of an index restrict holds an element, without a pass over it.
 Expr Derivation::anyOf(Expr e) {
-  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ || e->operands[0] != exprs.boolean(true))
+  if (e->kind != ExprKind::Reduce || e->monoid != Monoid::or_ || e->operands[0] != exprs.boolean(true) || !e->getPresent())
     return nullptr;
   int64_t j = openings.indexFor(e);
   Expr present = exprs.open(e, j).second;
-  Expr last = present ? lastOf(exprs, present, exprs.index(j)) : nullptr;
-  if (!last)
-    return nullptr;
-  Expr any = exprs.notBelow(last, exprs.extent(SymExpr(0)));
-  Expr has = makeAny(e->extent, j, nullptr);
-  return has == exprs.boolean(true) ? any : exprs.op("arith.andi", {has, any}, any->type);
+  return anyWithin(exprs, exprs.extent(*SymExpr::parse(e->extent)), conjunctsOf(present), exprs.index(j));
 }

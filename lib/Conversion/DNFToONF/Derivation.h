@@ -100,6 +100,9 @@ public:
   FoldRules &getRules() { return rules; }
   /// Whether 0 ≤ j < extent with `present` at `index` holds an element.
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
+  /// Whether every element of a parameter that `e` reads is one of its array for all values of these indices. What was proved
+  /// of an index under a condition may not hold where an array is computed as a whole.
+  bool readsInside(Expr e, IndexExtents indices);
 
 private:
   bool enabled(llvm::StringRef rule) const { return !disabled.contains(rule); }
@@ -124,17 +127,26 @@ private:
   void addOutput(std::vector<NestPlan> &nests, OutputPlan output, const AxisList &domain,
                  bool carries = true);
   Expr valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, dnf::OutputOp op, const AxisList &domain);
-  /// Σ_j (Σ_e left · right) · …, where the sum of right · … over j is for several rows the same, but
-  /// for its last index where there is one.
-  struct Association {
-    Expr sum = nullptr, inner = nullptr;
-    int64_t j = 0, axis = 0;
-    Expr body = nullptr, present = nullptr; // of the sum, at j
-    unsigned factor = 0;                    // the number of the inner sum in the body
+  /// A product of Σ_j of which rows share what knows j: ± scale · Σ_e left · (Σ_j term).
+  struct SharedTerm {
+    Expr body = nullptr;                    // the product at j
+    bool isNegative = false;
+    Expr inner = nullptr;                   // Σ_e left · right, a factor of it; null where rows know nothing but `scale`
+    unsigned factor = 0;                    // its number in the body
+    int64_t axis = 0;                       // e
     Expr left = nullptr, right = nullptr;   // at the axis
-    Expr term = nullptr;                    // right · …, at both
-    Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
+    Expr term = nullptr;                    // right · …, at j and the axis
+    Expr scale = nullptr;                   // what knows no j; null: 1
     llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
+  };
+  /// A sum over j of such products, over a range that is the same for several rows, but for its last index where there is
+  /// one.
+  struct Association {
+    Expr sum = nullptr;
+    int64_t j = 0;
+    Expr body = nullptr, present = nullptr; // of the sum, at j
+    llvm::SmallVector<SharedTerm, 1> terms;
+    Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
     int64_t row = 0;                        // the row that the last index grows with
     int64_t block = 0;                      // indices of a part of such a range
     IndexExtents rows;                      // that it has elements of, the axes of the result and of reductions around it
@@ -145,14 +157,20 @@ private:
     llvm::DenseSet<Expr> scores;
   };
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
+  bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
+  bool takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> number, Expr end, int64_t row);
+  void takeScaleOut(SharedTerm &term, int64_t j);
   std::pair<Expr, int64_t> endOfRange(const Association &a, const IndexExtents &rows);
-  bool readsInside(Expr e, IndexExtents indices);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
-  void addCosts(const Association &a, IndexExtents extents, AssociationCosts &costs);
-  Expr outerSum(const Association &a, Expr stored, Expr present = nullptr);
+  void addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs);
+  Expr rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
+  Expr added(Expr a, const SharedTerm &term, Expr b);
   Expr associated(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
-  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows, Expr place, Expr whole);
+  Expr weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
+                   Expr place, Expr whole);
+  Expr storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term, const IndexExtents &rows,
+                   Expr before);
   Expr associatedBefore(std::vector<NestPlan> &nests, const Association &a, const IndexExtents &rows);
   void findAssociations(Expr value, IndexExtents rows, bool isAlways, llvm::DenseSet<Expr> &seen,
                         llvm::SmallVectorImpl<Association> &found);
@@ -167,6 +185,8 @@ private:
   std::string temporaryName(llvm::StringRef base);
   Expr store(std::vector<NestPlan> &nests, Expr value, const IndexExtents &indices,
              mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
+  Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, mlir::Type type, llvm::StringRef name,
+                mlir::Location loc);
   Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
   void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);

@@ -18,6 +18,8 @@ struct Scope {
   llvm::DenseMap<Expr, Value> values;
   /// Of a fold that is computed where it is used: what its body reads.
   SmallVector<Expr> roots;
+  /// Of a fold: it may have no element.
+  bool mayBeEmpty = false;
 };
 
 class Emitter {
@@ -36,9 +38,10 @@ public:
 
 private:
   // Scalar code: every expression is computed once, in the outermost scope
-  // that binds what it reads.
+  // that binds what it reads. An element that is known to be one of its array only where a fold has elements stays in it.
   Value emit(Expr e);
   unsigned levelOf(Expr e);
+  bool mayLeaveFolds(Expr load);
   Value emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands);
   Value emitLoad(Expr e);
   Value emitInnerReduce(Expr e, unsigned level);
@@ -90,6 +93,8 @@ private:
   onf::KernelOp target;
   std::vector<std::unique_ptr<Scope>> scopes;
   llvm::DenseMap<Expr, unsigned> levels;
+  /// Of the nest, with their extents.
+  IndexExtents rows;
   /// States that carry an axis, after their fold: the array and, if it may
   /// have ended singular, the condition under which it did and its value then.
   struct Carried {
@@ -131,7 +136,20 @@ unsigned Emitter::levelOf(Expr e) {
   else
     for (Expr operand : e->operands)
       level = std::max(level, levelOf(operand));
+  if (e->kind == ExprKind::Psi)
+    for (unsigned k = level + 1; k < scopes.size(); ++k)
+      if (scopes[k]->mayBeEmpty && !mayLeaveFolds(e))
+        level = k;
   return levels[e] = level;
+}
+
+/// Whether an element is one of its array for all rows. Where that follows from other elements, as a table's entries, it is
+/// taken to.
+bool Emitter::mayLeaveFolds(Expr load) {
+  bool isComputed = false;
+  for (Expr index : load->operands)
+    walk(index, [&](Expr node) { isComputed |= node->kind == ExprKind::Psi || node->kind == ExprKind::Reduce; });
+  return isComputed || derivation.readsInside(load, rows);
 }
 
 Value Emitter::emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands) {
@@ -240,6 +258,7 @@ Value Emitter::emitInnerReduce(Expr e, unsigned level) {
   Block *block = nested.createBlock(&fold.getBody(), {}, b.getIndexType(), loc);
   Scope &scope = push(nested);
   scope.values[exprs.index(j)] = block->getArgument(0);
+  scope.mayBeEmpty = knownExtent(e).value_or(0) <= 0 || e->getPresent();
   SmallVector<Expr> bodies;
   for (Expr reduce : group)
     bodies.push_back(exprs.open(reduce, j).first);
@@ -442,7 +461,9 @@ void Emitter::emitFold(NestPlan &nest, FoldPlan &fold) {
   b.setInsertionPoint(op);
   OpBuilder nested(b);
   Block *block = nested.createBlock(&op.getBody(), {}, b.getIndexType(), loc);
-  push(nested).values[exprs.index(fold.index)] = block->getArgument(0);
+  Scope &scope = push(nested);
+  scope.values[exprs.index(fold.index)] = block->getArgument(0);
+  scope.mayBeEmpty = SymExpr::parse(fold.extent)->getConstant().value_or(0) <= 0 || fold.present;
   if (fold.present) {
     Value condition = emit(fold.present);
     onf::GuardOp::create(scopes.back()->builder, loc, condition);
@@ -524,8 +545,11 @@ LogicalResult Emitter::emitNest(NestPlan &nest) {
                                SmallVector<Location>(rank, loc));
   carried.clear();
   Scope &row = push(OpBuilder::atBlockEnd(block));
-  for (auto [id, arg] : llvm::zip(nest.rows, block->getArguments()))
+  rows.clear();
+  for (auto [id, arg, extent] : llvm::zip(nest.rows, block->getArguments(), nest.extents)) {
     row.values[exprs.index(id)] = arg;
+    rows.push_back({id, *SymExpr::parse(extent)});
+  }
   for (FoldPlan &fold : nest.folds)
     emitFold(nest, fold);
   for (OutputPlan &output : nest.outputs)

@@ -166,10 +166,30 @@ Expr ExprContext::foldOp(StringRef name, ArrayRef<Expr> operands) {
   return nullptr;
 }
 
+/// ¬e as comparisons of integers, where that is all there is in it; null otherwise.
+Expr ExprContext::inverse(Expr e) {
+  if (e->isOp("arith.xori") && e->operands[1] == boolean(true))
+    return e->operands[0];
+  if (e->isOp("arith.cmpi")) {
+    // eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+    constexpr int64_t opposite[] = {1, 0, 5, 4, 3, 2, 9, 8, 7, 6};
+    auto predicate = cast<IntegerAttr>(e->attributes.get("predicate")).getInt();
+    return compare("arith.cmpi", opposite[predicate], e->operands[0], e->operands[1]);
+  }
+  bool isAnd = e->isOp("arith.andi");
+  if (!isAnd && !e->isOp("arith.ori"))
+    return nullptr;
+  Expr a = inverse(e->operands[0]), b = a ? inverse(e->operands[1]) : nullptr;
+  return b ? op(isAnd ? "arith.ori" : "arith.andi", {a, b}, e->type) : nullptr;
+}
+
 Expr ExprContext::op(OperationName name, DictionaryAttr attributes,
                      ArrayRef<Expr> operands, Type type) {
   if (Expr folded = foldOp(name.getStringRef(), operands))
     return folded;
+  if (name.getStringRef() == "arith.xori" && operands[1] == boolean(true))
+    if (Expr other = inverse(operands[0]))
+      return other;
   ExprNode node;
   node.kind = ExprKind::Op;
   node.type = type;

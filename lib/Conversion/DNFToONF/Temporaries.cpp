@@ -234,6 +234,15 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
          (isAlways || readsInside(sum, all));
 }
 
+/// Stores a sum, that of its parts first where it is long.
+Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, Type type, StringRef name,
+                          Location loc) {
+  Expr ofParts = sum;
+  if (knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, sum))
+    ofParts = storeParts(nests, sum, indices, name, loc);
+  return store(nests, ofParts, indices, type, name, loc);
+}
+
 /// The element of a sum that is stored for the columns of the row, where it is read at an index of a reduction in their place.
 Expr Derivation::findColumns(Expr sum, const IndexExtents &all, size_t rows) {
   if (!rows || sum->dependsOn(all[rows - 1].first))
@@ -286,10 +295,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
       Type type = isOperand && outer->rounds ? outer->rounds.getValue() : inner->type;
       auto [loc, name] = placeAndName(inner);
       IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
-      Expr sum = inner;
-      if (knownExtent(inner).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, inner))
-        sum = storeParts(nests, inner, indices, name, loc);
-      columns[inner] = stored[inner] = store(nests, sum, indices, type, name, loc);
+      columns[inner] = stored[inner] = storeSum(nests, inner, indices, type, name, loc);
       hearStored(inner, stored[inner]);
     }
   };

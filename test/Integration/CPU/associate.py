@@ -68,6 +68,81 @@ class Associate(mt.KernelTest):
             lambda Q, K, V, g, seen: (seen * (Q @ K.swapaxes(1, 2)) * g[:, None]) @ V,
             sizes=[(70, 1025), (65, 256)], kinds=("f32",))
 
+    def test_ranges(self):
+        """Ranges that other conditions bound too, and what is not later than a row."""
+        ranges = {"not (j > i)": lambda i, j, n, m: j <= i,
+                  "j <= i and j < 300 + 100 * b": lambda i, j, n, m: (j <= i) & (j < 300 + 100 * np.arange(2)[:, None, None]),
+                  "j < i and j >= 70 * b and j < M - 5": lambda i, j, n, m: (j < i) & (j >= 70 * np.arange(2)[:, None, None]) & (j < m - 5),
+                  "i >= j and g[b, j] > 1": None}
+        for name, seen in ranges.items():
+            def meaning(Q, K, V, g, seen=seen):
+                i, j = np.arange(Q.shape[1])[:, None], np.arange(K.shape[1])[None]
+                where = (j <= i) & (g[:, None] > 1) if seen is None else seen(i, j, Q.shape[1], K.shape[1])
+                return (where * (Q @ K.swapaxes(1, 2))) @ V
+            with self.subTest(name):
+                body = f"S = mask([b, i, j] {name}, Q +.* transpose(K))\n  O = S +.* V"
+                self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=SMALL + [(600, 1030)])
+
+    def test_no_keys_before(self):
+        """Over a range without an element a sum is 0, whatever rows have."""
+        spec = ("kernel k[B, N, M; D = 8](Q : f32[B, N, D], K : f32[B, M, D], V : f32[B, M, D], len : i32[B]) -> O : f32[B, N, D] {\n"
+                "  O = mask([b, i, j] j <= i and j < len[b], Q +.* transpose(K) + 1) +.* V\n}\n")
+        kernel = mt.make_kernel(spec)
+        random = np.random.default_rng(3)
+        q, k, v = (random.standard_normal((3, 700, 8)) for _ in "QKV")
+        q[:, 650] = np.inf
+        lengths = np.array([0, -3, 700], np.int32)
+        found = kernel.results({"Q": q, "K": k, "V": v, "len": lengths}, {"O": (3, 700, 8)})["O"]
+        self.assertTrue((found[:2] == 0).all())
+        self.assertTrue(np.isfinite(np.delete(found[2], 650, axis=0)).all())
+        self.assertFalse(np.isfinite(found[2, 650]).any())
+
+    def test_sums_of_scores(self):
+        """Scores and what is added to them come apart, with factors of rows and of keys."""
+        scores = lambda Q, K: Q @ K.swapaxes(1, 2)
+        cases = {
+            "S * 0.5 + 1": lambda Q, K, g: scores(Q, K) * 0.5 + 1,
+            "S + [b, _, j] g[b, j]": lambda Q, K, g: scores(Q, K) + g[:, None],
+            "2 * (1 - S / 4) * [b, _, j] g[b, j]": lambda Q, K, g: 2 * (1 - scores(Q, K) / 4) * g[:, None],
+            "S - 0.5 * (abs(Q) +.* transpose(K))": lambda Q, K, g: scores(Q, K) - 0.5 * scores(np.abs(Q), K),
+            "(S + 0.5) * [b, i, j] pow(g[b, 0] / 2, i - j)": None,
+            "([b, i, _] Q[b, i, 0]) * S - ([b, i, _] Q[b, i, 1]) * [b, _, j] g[b, j]":
+                lambda Q, K, g: Q[:, :, :1] * scores(Q, K) - Q[:, :, 1:2] * g[:, None],
+        }
+        for text, of in cases.items():
+            masks = {k: v for k, v in MASKS.items() if of or k == "strict"}
+            for name, (mask, seen) in masks.items():
+                def meaning(Q, K, V, g, seen=seen, of=of):
+                    n, m = Q.shape[1], K.shape[1]
+                    i, j = np.arange(n)[:, None], np.arange(m)[None]
+                    where = seen(i, j, n, m)
+                    if of is None:
+                        base = g[:, :1, None] / 2 if m else np.ones((2, 1, 1))
+                        weight = np.where(where, base ** np.maximum(i - j, 0), 0)
+                        return ((scores(Q, K) + 0.5) * weight) @ V
+                    return (where * of(Q, K, g)) @ V
+                # Σ_j |P|·|V| is what an error is of: results may be smaller.
+                body = f"S = Q +.* transpose(K)\n  " + (f"P = {text}" if mask is None else f"P = mask([_, i, j] {mask}, {text})") + "\n  O = P +.* V"
+                with self.subTest(f"{text} {name}"):
+                    self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=[(70, 300), (600, 1030), (3, 0)])
+
+    def test_running_sums(self):
+        """What rows know nothing of but where it ends."""
+        cases = {
+            "O = mask([_, i, j] j <= i, [b < B, i < N, j < M] g[b, j]) +.* V": lambda V, g, seen: (seen * g[:, None]) @ V,
+            "O = [b < B, i < N, e < E] +/ mask([j] j < i, [j < M] V[b, j, e])": lambda V, g, seen: (np.tril(seen, -1) + 0 * g[:, None]) @ V,
+            "r = [b < B, i < N] +/ mask([j] j <= i, g[b])\n  O = [b < B, i < N, e < E] r[b, i] * Q[b, i, 0]":
+                lambda V, g, seen: (seen * g[:, None]).sum(axis=-1, keepdims=True),
+        }
+        for body, of in cases.items():
+            def meaning(Q, K, V, g, of=of):
+                n, m = Q.shape[1], K.shape[1]
+                seen = np.where(np.arange(m)[None] <= np.arange(n)[:, None], 1.0, 0.0)
+                result = of(V, g, seen)
+                return result if result.shape[-1] == 24 else np.repeat(result * Q[:, :, :1], 24, axis=-1)
+            with self.subTest(body):
+                self.check(specification(body), meaning, kinds=("f32",), sizes=SMALL + [(600, 1030), (0, 3)])
+
     def test_divided_by_their_sum(self):
         def meaning(Q, K, V, g, seen):
             s = seen * (Q @ K.swapaxes(1, 2))

@@ -1,0 +1,185 @@
+//===- RangeParts.cpp - R4 for sums over ranges that end with the row -----===//
+//
+// Of a sum over j ≤ x(i), rows share what is summed up over whole parts of the range, and sum up the last part as it
+// stands. A running sum Σ over j ≤ i of C_j is one without anything that only rows know.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "lib/Conversion/DNFToONF/Distance.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Rows that begin with the same part of the range.
+static constexpr int64_t kRowBlock = 64;
+
+/// Whether an element that `e` reads depends on an index.
+static bool readsWith(Expr e, int64_t index) {
+  bool found = false;
+  walk(e, [&](Expr node) { found |= node->kind == ExprKind::Psi && node->dependsOn(index); });
+  return found;
+}
+
+/// The term of a sum over a part at `whole`, the index `place` of the part, with its weights of the distance to the part's
+/// last index. These are the same for all parts and stored, and so is what a contraction rounds of the operand that
+/// they are multiplied with.
+Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &shared,
+                             const IndexExtents &rows, Expr place, Expr whole) {
+  if (shared.weights.empty())
+    return exprs.renamed(shared.term, {{a.j, whole}});
+  auto [loc, name] = placeAndName(a.sum);
+  SymExpr length(a.block);
+  int64_t k = exprs.freshIndex(exprs.boundName(a.sum));
+  Expr distance = exprs.op("arith.subi", {exprs.index(k), exprs.extent(SymExpr(a.block - 1))}, place->type);
+  Expr weight = nullptr;
+  for (Expr each : shared.weights) {
+    Expr part = weightOver(exprs, each, a.j, distance);
+    weight = weight ? exprs.op("arith.mulf", {weight, part}, weight->type) : part;
+  }
+  IndexExtents all = rows;
+  all.push_back({k, length});
+  weight = store(nests, weight, indicesOf(weight, all, rows.back().first), weight->type, name + "_weights", loc,
+                 /*carries=*/false);
+  auto times = [&](Expr x, Expr at) { return exprs.op("arith.mulf", {x, exprs.renamed(weight, {{k, at}})}, x->type); };
+  if (!a.sum->rounds || !shared.inner)
+    return times(exprs.renamed(shared.term, {{a.j, whole}}), place);
+  Expr first = exprs.op("arith.muli", {exprs.op("arith.floordivsi", {exprs.index(a.j), exprs.extent(length)}, place->type),
+                                       exprs.extent(length)}, place->type);
+  Expr operand = times(shared.right, exprs.op("arith.subi", {exprs.index(a.j), first}, place->type));
+  all.back() = {a.j, *SymExpr::parse(a.sum->extent)};
+  all.push_back({shared.axis, *SymExpr::parse(shared.inner->extent)});
+  operand = store(nests, operand, indicesOf(operand, all, rows.back().first), a.sum->rounds.getValue(), name + "_weighed",
+                  loc, /*carries=*/false);
+  // The product as it is written, so that the contraction has its operands, without what knows no j.
+  Expr term = rules.rebuildProduct(shared.body, [&](unsigned n, Expr base) -> Expr {
+    if (n == shared.factor)
+      return operand;
+    return !base->dependsOn(a.j) || llvm::is_contained(shared.weights, base) ? nullptr : base;
+  });
+  return exprs.renamed(term, {{a.j, whole}});
+}
+
+/// The sums over all parts before one, as an array that `before`, the number of parts, has an index of: those of parts and
+/// those up to each part are stored.
+Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
+                             const IndexExtents &rows, Expr before) {
+  int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
+  Type index = before->type;
+  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block);
+  SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
+  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
+  auto [loc, name] = placeAndName(a.sum);
+  // The sums of parts.
+  Expr whole = op("arith.addi", op("arith.muli", exprs.index(part), exprs.extent(length)), exprs.index(place));
+  Expr inside = exprs.greater(exprs.extent(range), whole);
+  if (a.range)
+    inside = exprs.op("arith.andi", {inside, exprs.renamed(a.range, {{a.j, whole}})}, inside->type);
+  Expr ofIndex = weighedTerm(nests, a, term, rows, exprs.index(place), whole);
+  Expr ofPart = exprs.reduce(Monoid::add, length.str(), place, ofIndex, inside,
+                             term.inner ? a.sum->rounds : TypeAttr(), exprs.boundName(a.sum));
+  exprs.inheritName(a.sum, ofPart);
+  IndexExtents all = rows;
+  if (term.inner)
+    all.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
+  IndexExtents own = indicesOf(ofPart, all, rows.back().first);
+  size_t outer = llvm::count_if(own, [&](auto &entry) {
+    return !(term.inner && entry.first == term.axis) && entry.first != rows.back().first;
+  });
+  auto with = [&](int64_t id, const SymExpr &extent) {
+    IndexExtents indices = own;
+    indices.insert(indices.begin() + outer, {id, extent});
+    return indices;
+  };
+  Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
+  // Those of all parts before one, with weights from the end of a part to that of the last one before.
+  Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
+  Expr distance = op("arith.muli", partsOn, exprs.extent(length));
+  for (Expr weight : term.weights)
+    stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
+  Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
+  exprs.inheritName(a.sum, upTo);
+  TypeAttr rounds = term.inner ? roundingOf(term.left, term.inner, a.sum) : TypeAttr();
+  return store(nests, upTo, with(before->id, parts + SymExpr(1)), rounds ? rounds.getValue() : a.sum->type,
+               name + "_before", loc, /*carries=*/false);
+}
+
+/// R4 for a range that ends at an index x(i) which grows with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
+/// first row of its block of rows,
+///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
+/// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) ·
+/// w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what rows make of them are stored.
+Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
+                                  const IndexExtents &rows) {
+  Type index = exprs.index(a.j)->type, type = a.sum->type;
+  SymExpr range = *SymExpr::parse(a.sum->extent), length(a.block), size(kRowBlock);
+  SymExpr parts = SymExpr::floorDiv(range + SymExpr(a.block - 1), length);
+  SymExpr numRows = llvm::find_if(rows, [&](auto &r) { return r.first == a.row; })->second;
+  auto op = [&](StringRef name, Expr x, Expr y) { return exprs.op(name, {x, y}, index); };
+  auto both = [&](Expr x, Expr y) { return exprs.op("arith.andi", {x, y}, y->type); };
+  auto [loc, name] = placeAndName(a.sum);
+  // Rows in blocks that begin with the same part.
+  int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
+  Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
+  Expr zero = exprs.extent(SymExpr(0));
+  auto partOf = [&](Expr first) {
+    return op("arith.floordivsi", exprs.renamed(a.last, {{a.row, first}}), exprs.extent(length));
+  };
+  Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
+  // The last block has rows that are none.
+  Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
+  Expr keys = op("arith.muli", clamped, exprs.extent(length)), end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
+  Expr isNeeded = exprs.greater(partOf(firstRow), zero);
+  if (a.range)
+    isNeeded = both(isNeeded, anyWithin(exprs, keys, conjunctsOf(a.range), exprs.index(a.j)));
+  Expr value = nullptr;
+  bool isProduct = false, readsRow = false;
+  for (const SharedTerm &term : a.terms) {
+    int64_t before = exprs.freshIndex("before");
+    Expr prefix = storePrefix(nests, a, term, rows, exprs.index(before));
+    Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, clamped}}), isRow);
+    // ... from the last index of these parts to the row.
+    SmallVector<Expr> factors;
+    for (Expr weight : term.weights)
+      factors.push_back(exprs.renamed(weight, {{a.j, end}}));
+    if (term.scale)
+      factors.push_back(term.scale);
+    for (Expr factor : factors) {
+      readsRow |= readsWith(factor, a.row);
+      share = exprs.op("arith.mulf", {share, factor}, type);
+    }
+    value = added(value, term, share);
+    isProduct |= bool(term.inner);
+  }
+  // Where rows do no more than reading what they share, there is nothing to store.
+  Expr block = op("arith.floordivsi", exprs.index(a.row), exprs.extent(size));
+  Expr start = op("arith.muli", block, exprs.extent(size));
+  auto whereNeeded = [&](Expr condition) {
+    return exprs.op("arith.select", {condition, value, exprs.floatConstant(0, type)}, type);
+  };
+  Expr shared;
+  if (!isProduct) {
+    shared = exprs.renamed(whereNeeded(isNeeded), {{blockOfRows, block}});
+  } else {
+    value = whereNeeded(readsRow ? both(isNeeded, isRow) : isNeeded);
+    value = exprs.renamed(value, {{a.row, op("arith.addi", firstRow, exprs.index(inBlock))}});
+    IndexExtents blocked;
+    for (auto &entry : rows) {
+      if (entry.first != a.row) {
+        blocked.push_back(entry);
+        continue;
+      }
+      blocked.push_back({blockOfRows, SymExpr::floorDiv(numRows + SymExpr(kRowBlock - 1), size)});
+      blocked.push_back({inBlock, size});
+    }
+    shared = store(nests, value, indicesOf(value, blocked, rows.back().first), type, name + "_shared", loc,
+                   /*carries=*/value->dependsOn(rows.back().first));
+    shared = exprs.renamed(shared, {{blockOfRows, block}, {inBlock, op("arith.subi", exprs.index(a.row), start)}});
+  }
+  // What is left of the range.
+  Expr first = op("arith.muli", partOf(start), exprs.extent(length));
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
+                           both(exprs.notBelow(exprs.index(a.j), first), a.present), a.sum->rounds, exprs.boundName(a.sum));
+  exprs.inheritName(a.sum, rest);
+  return exprs.op("arith.addf", {shared, rest}, type);
+}
