@@ -16,7 +16,8 @@ import torch
 
 from run import Kernel, measure
 
-FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention", "linear_normed", "decay_normed")
+FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention", "linear_normed", "decay_normed",
+         "first_order", "from_row")
 WITH_DECAY = ("decay", "retention", "decay_normed")
 
 
@@ -30,13 +31,17 @@ def expected(form, q, k, v, rows):
     q, k, v = (x.double() for x in (q[:, :, rows], k, v))
     s = q @ k.transpose(-1, -2)
     distance = rows[:, None] - torch.arange(k.shape[2], device="cuda")
-    if form.endswith("causal") or form == "linear_normed" or form in WITH_DECAY:
+    if form == "from_row":
+        s = s.masked_fill((distance > 0) | (torch.arange(k.shape[2], device="cuda") >= k.shape[2] - 100), 0)
+    if form == "first_order":
+        s = s * 0.125 + 1
+    if form.endswith("causal") or form in ("linear_normed", "first_order") or form in WITH_DECAY:
         s = s.masked_fill(distance < 0, 0)
     if form in WITH_DECAY:
         s = s * bases(q.shape[1]).double()[:, None, None] ** distance.clamp(min=0)
     if form == "retention":
         s = s / s.sum(-1, keepdim=True).abs().clamp(min=1)
-    if form.startswith("kernelised"):
+    if form.startswith("kernelised") or form == "first_order":
         s = s / s.sum(-1, keepdim=True)
     o = s @ v
     return o / (o.square().mean(-1, keepdim=True) + 1e-6).sqrt() if form.endswith("normed") else o
@@ -54,8 +59,12 @@ def compare(directory, form, shape, rounds):
     q, k, v = (torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     if form.startswith("kernelised"):
         q, k = q.abs() + 0.1, k.abs() + 0.1
+    if form == "first_order":
+        q, k = q.abs() / 4, k.abs() / 4
     results = {way: torch.empty_like(q) for way in ("stored", "dense")}
     inputs = [q, k, v] + ([bases(h)] if form in WITH_DECAY else [])
+    if form == "from_row":
+        inputs.append(torch.full((b,), n - 100, device="cuda", dtype=torch.int32))
     variants = {way: Kernel(f"{directory}/{way}.so", form, inputs, results[way]) for way in results}
     times = measure(variants, rounds, 0.01)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["stored"]))

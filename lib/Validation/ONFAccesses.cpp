@@ -219,7 +219,7 @@ void ONFAccesses::dropParts(Access &access) {
 }
 
 /// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
-/// q < L: each element of the range once, so that L·p + q is one index below M.
+/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read from the last one on.
 void ONFAccesses::joinParts(Access &access) {
   ArrayRef<Term> conditions =
       access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
@@ -232,6 +232,13 @@ void ONFAccesses::joinParts(Access &access) {
     for (auto [place, one] : parts)
       for (auto [part, factor] : parts) {
         Term size = variables.extentOf(place), count = variables.extentOf(part);
+        if (one == -1 && place != part && size && count && size == terms.number(factor)) {
+          DenseMap<Term, Term> mirrored{{part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
+          for (Term &index : access.index)
+            index = terms.substitute(index, mirrored);
+          access.condition = terms.substitute(access.condition, mirrored);
+          return joinParts(access);
+        }
         if (one != -1 || place == part || !size || !count || size != terms.number(-factor))
           continue;
         Term whole = terms.sum(place, terms.scaled(part, -factor));

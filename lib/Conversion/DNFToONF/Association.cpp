@@ -11,6 +11,7 @@
 #include "lib/Conversion/DNFToONF/IndexBounds.h"
 #include "lib/Conversion/DNFToONF/LinearForm.h"
 #include "lib/Conversion/DNFToONF/Observer.h"
+#include "lib/Support/Shorten.h"
 #include <cmath>
 
 using namespace mlir;
@@ -28,6 +29,8 @@ static constexpr int64_t kPerStoredSum = 16;
 static constexpr unsigned kMostTerms = 8;
 /// A known range below this is none that is worth it.
 static constexpr int64_t kLeastKnown = 1024;
+/// A range that grows by more indices than this with each row has few rows that share a part of it.
+static constexpr double kMostGrowth = 4;
 
 /// Multiply-adds for the elements over these free indices, `each` of them for one.
 static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &extents,
@@ -97,14 +100,55 @@ bool Derivation::isInside(Expr index, const SymExpr &size, const IndexExtents &i
   return llvm::is_contained(kernel.getRequires().getAsValueRange<StringAttr>(), divides);
 }
 
-/// The last index of a range that ends with one of the rows, and that row.
-std::pair<Expr, int64_t> Derivation::endOfRange(const Association &a, const IndexExtents &rows) {
-  for (Expr part : conjunctsOf(a.present))
-    if (Expr last = lastOf(exprs, part, exprs.index(a.j)))
-      for (auto &[id, extent] : rows)
-        if (growsWith(last, id))
-          return {last, id};
-  return {nullptr, 0};
+/// Sorts the conditions of a range: those that know no j, where it ends or begins with a row, and what is left. None where a
+/// row bounds it from both sides, which is short.
+bool Derivation::findRange(Association &a, const IndexExtents &rows) {
+  struct Other {
+    Expr part, bound;
+    bool isFirst;
+  };
+  Expr j = exprs.index(a.j);
+  auto both = [&](Expr x, Expr y) { return x ? exprs.op("arith.andi", {x, y}, y->type) : y; };
+  auto meet = [&](Expr x, Expr y) { return exprs.op(a.isFirst ? "arith.maxsi" : "arith.minsi", {x, y}, y->type); };
+  SmallVector<Other> others;
+  for (Expr part : conjunctsOf(a.present)) {
+    if (!part->dependsOn(a.j)) {
+      a.ofRow = both(a.ofRow, part);
+      continue;
+    }
+    Expr last = lastOf(exprs, part, j), first = last ? nullptr : firstOf(exprs, part, j), bound = last ? last : first;
+    auto row = llvm::find_if(rows, [&](auto &entry) {
+      return bound && growthWith(bound, entry.first).value_or(0) > 0 && (!a.bound || a.row == entry.first);
+    });
+    if (row == rows.end()) {
+      others.push_back({part, bound, bool(first)});
+      continue;
+    }
+    if (a.bound && a.isFirst != bool(first))
+      return false;
+    a.isFirst = bool(first);
+    a.row = row->first;
+    a.bound = a.bound ? meet(a.bound, bound) : bound;
+  }
+  // A bound of the same direction that the row does not know is one of both.
+  for (const Other &other : others) {
+    bool isMet = a.bound && other.bound && other.isFirst == a.isFirst && !other.bound->dependsOn(a.row);
+    if (isMet)
+      a.bound = meet(a.bound, other.bound);
+    else
+      a.range = both(a.range, other.part);
+  }
+  return !a.bound || *growthWith(a.bound, a.row) <= kMostGrowth;
+}
+
+/// Says that rows do not share a sum of products, and why.
+void Derivation::remarkOnRows(const Association &a, int64_t row, const Twine &why) {
+  if (quiet || !remarked.insert(a.sum).second)
+    return;
+  auto [place, name] = placeAndName(a.sum);
+  emitRemark(place) << "'" << name << "' is summed up over '" << a.sum->extent << "' for each '" << exprs.indexName(row)
+                    << "', as " << why << " '" << exprs.indexName(row) << "' and the index of '" << a.sum->extent
+                    << "' together: the sums of products in it, which rows could share otherwise, are not stored";
 }
 
 /// Whether a factor at j is a sum of products that may come apart for rows.
@@ -248,18 +292,30 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   int64_t j = found.j = exprs.freshIndex(exprs.boundName(t));
   std::tie(found.body, found.present) = exprs.open(t, j);
   isAlways &= !found.present;
-  auto [end, row] = endOfRange(found, rows);
-  if (!multiplyOut(found.body, false, j, found.terms))
+  if (!findRange(found, rows) || !multiplyOut(found.body, false, j, found.terms))
     return std::nullopt;
+  Expr end = found.isFirst ? nullptr : found.bound;
+  int64_t row = found.row;
   // In each product, a sum of products comes apart where what j knows does not know a row that the rest knows.
   bool isProduct = false;
   for (SharedTerm &term : found.terms) {
     bool isApart = false;
-    for (auto [n, factor] : llvm::enumerate(rules.factors(term.body))) {
-      isApart = !factor.divides && isInnerSum(factor.base, j) && takeApart(term, j, n, end, row) &&
-                llvm::any_of(rows, [&](auto &entry) {
-                  return term.left->dependsOn(entry.first) && !knowsRow(rules, term.term, j, entry.first);
-                });
+    SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
+    for (auto [n, factor] : llvm::enumerate(factors)) {
+      if (factor.divides || !isInnerSum(factor.base, j) || !takeApart(term, j, n, end, row))
+        continue;
+      for (auto &[id, extent] : rows) {
+        if (!term.left->dependsOn(id) || term.right->dependsOn(id))
+          continue;
+        isApart |= !knowsRow(rules, term.term, j, id);
+        // Weights of indices and elements may come apart as they are written otherwise.
+        auto blocking = llvm::find_if(factors, [&, n = n, id = id](const FoldRules::Factor &other) {
+          return other.base != factors[n].base && other.base->dependsOn(j) && other.base->dependsOn(id) &&
+                 outermostReductions(other.base).empty() && !llvm::is_contained(term.weights, other.base);
+        });
+        if (!isApart && blocking != factors.end())
+          remarkOnRows(found, id, shorten(exprs.strAsWritten(blocking->base)) + " knows");
+      }
       if (isApart)
         break;
     }
@@ -276,24 +332,17 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
       shared.push_back(id);
   if (shared.empty())
     return std::nullopt;
-  for (Expr part : conjunctsOf(found.present)) {
-    if (llvm::none_of(shared, [&](int64_t id) { return part->dependsOn(id); })) {
-      found.range = found.range ? exprs.op("arith.andi", {found.range, part}, part->type) : part;
-      continue;
-    }
-    // ... but for where it ends.
-    if (found.last || !(found.last = lastOf(exprs, part, exprs.index(j))))
-      return std::nullopt;
-  }
+  // ... but for where its range ends or begins, and whether a part of that holds elements must be known without a pass.
+  auto knows = [&](Expr part) { return llvm::any_of(shared, [&](int64_t id) { return part->dependsOn(id); }); };
   bool hasWeights = llvm::any_of(found.terms, [](const SharedTerm &term) { return !term.weights.empty(); });
-  if (found.last) {
-    if (shared.size() != 1 || !growsWith(found.last, shared[0]))
-      return std::nullopt;
-    found.row = shared[0];
-    // Whether parts of such a range hold elements must be known without a pass over them.
-    if (found.range && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)), conjunctsOf(found.range), exprs.index(j)))
-      return std::nullopt;
-  } else if (!isProduct || hasWeights) {
+  if (found.bound ? shared.size() != 1 || found.row != shared[0] : !isProduct || hasWeights)
+    return std::nullopt;
+  if (found.range && (knows(found.range) || (found.bound && !anyWithin(exprs, exprs.extent(*SymExpr::parse(t->extent)),
+                                                                       conjunctsOf(found.range), exprs.index(j))))) {
+    if (isProduct)
+      for (Expr part : conjunctsOf(found.range))
+        if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
+          remarkOnRows(found, shared[0], "where " + shorten(exprs.strAsWritten(found.present)) + " holds depends on");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {
@@ -333,7 +382,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
   // Of a range that ends with the row, the last block is summed up as it stands.
   SymExpr block(a.block / 2);
   costs.before = costs.before + countOver(a.sum->freeIndices, extents, range);
-  if (a.last)
+  if (a.bound)
     costs.after = costs.after + countOver(a.sum->freeIndices, extents, block);
   SymExpr rate(knownExtent(a.sum) ? kPerStoredSum : 1);
   for (const SharedTerm &term : a.terms) {
@@ -342,7 +391,7 @@ void Derivation::addCosts(const Association &a, const IndexExtents &extents, Ass
       std::set<int64_t> rows = term.inner->freeIndices;
       rows.erase(a.j);
       costs.before = costs.before + countOver(rows, extents, range * length);
-      if (a.last)
+      if (a.bound)
         costs.after = costs.after + countOver(rows, extents, block * length);
     }
     std::set<int64_t> stored = term.term->freeIndices;
@@ -375,7 +424,7 @@ Expr Derivation::added(Expr a, const SharedTerm &term, Expr b) {
 
 Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
                             const IndexExtents &rows) {
-  if (a.last)
+  if (a.bound)
     return associatedBefore(nests, a, rows);
   Expr value = nullptr;
   for (const SharedTerm &term : a.terms) {
@@ -402,6 +451,8 @@ Expr Derivation::associated(std::vector<NestPlan> &nests, const Association &a,
   Expr any = makeAny(a.sum->extent, a.j, a.range);
   if (Expr bounds = anyOf(any))
     any = bounds;
+  if (a.ofRow)
+    any = exprs.op("arith.andi", {any, a.ofRow}, any->type);
   return any == exprs.boolean(true)
              ? value
              : exprs.op("arith.select", {any, value, exprs.floatConstant(0, a.sum->type)}, a.sum->type);
@@ -429,7 +480,7 @@ void Derivation::findAssociations(Expr value, IndexExtents rows, bool isAlways, 
       continue;
     bool isLong = isFloatSum(t) && knownExtent(t).value_or(kLeastKnown) >= kLeastKnown;
     auto association = isLong ? findAssociation(t, rows, isAlways) : std::nullopt;
-    if (association && (!association->last || enabled("R4"))) {
+    if (association && (!association->bound || enabled("R4"))) {
       association->rows = rows;
       found.push_back(std::move(*association));
       continue;
@@ -485,7 +536,7 @@ Expr Derivation::associate(std::vector<NestPlan> &nests, Expr value, const Index
   for (const Association &a : found) {
     Expr sum = associated(nests, a, a.rows);
     // Beside a product of matrices, what rows have for all of its columns is found before.
-    if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.last) {
+    if (hasAxis && a.rows.size() == rows.size() && !a.sum->dependsOn(last) && !a.bound) {
       auto [loc, name] = placeAndName(a.sum);
       sum = store(nests, sum, indicesOf(sum, rows, last), sum->type, name + "_rows", loc, /*carries=*/false);
     }

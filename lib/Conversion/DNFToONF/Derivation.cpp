@@ -388,6 +388,7 @@ std::vector<NestPlan> Derivation::run() {
     IndexExtents rows;
     for (auto [k, axis] : llvm::enumerate(domain))
       rows.push_back({rowIds[k], *SymExpr::parse(axis.extent)});
+    unknownOfResult = llvm::count_if(rows, [](auto &row) { return !row.second.getConstant(); });
     value = associate(nests, value, rows);
     value = storeSums(nests, value, rows);
     addOutput(nests, {op.getResult(), value, std::nullopt, 0, op.getLoc()}, domain);

@@ -139,15 +139,18 @@ private:
     Expr scale = nullptr;                   // what knows no j; null: 1
     llvm::SmallVector<Expr, 1> weights;     // of the distance from j to the last index, at both
   };
-  /// A sum over j of such products, over a range that is the same for several rows, but for its last index where there is
-  /// one.
+  /// A sum over j of such products, over a range that is the same for several rows, but for the index where it ends, or where
+  /// it begins.
   struct Association {
     Expr sum = nullptr;
     int64_t j = 0;
     Expr body = nullptr, present = nullptr; // of the sum, at j
-    llvm::SmallVector<SharedTerm, 1> terms;
-    Expr range = nullptr, last = nullptr;   // the condition on j that rows share; the last index
-    int64_t row = 0;                        // the row that the last index grows with
+    llvm::SmallVector<SharedTerm, 0> terms;
+    Expr range = nullptr;                   // the condition on j that rows share
+    Expr ofRow = nullptr;                   // a condition that knows no j
+    Expr bound = nullptr;                   // the last index, or the first one, which grows with `row`
+    bool isFirst = false;                   // the latter
+    int64_t row = 0;
     int64_t block = 0;                      // indices of a part of such a range
     IndexExtents rows;                      // that it has elements of, the axes of the result and of reductions around it
   };
@@ -157,10 +160,11 @@ private:
     llvm::DenseSet<Expr> scores;
   };
   std::optional<Association> findAssociation(Expr t, const IndexExtents &rows, bool isAlways);
+  bool findRange(Association &a, const IndexExtents &rows);
+  void remarkOnRows(const Association &a, int64_t row, const llvm::Twine &why);
   bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
   bool takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> number, Expr end, int64_t row);
   void takeScaleOut(SharedTerm &term, int64_t j);
-  std::pair<Expr, int64_t> endOfRange(const Association &a, const IndexExtents &rows);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
   void addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs);
@@ -245,6 +249,10 @@ private:
   llvm::SmallVector<Temporary> temporaries;
   llvm::DenseMap<Expr, Expr> withStored; // reductions and the same with temporaries in them
   llvm::DenseMap<Expr, Expr> columns;    // sums that are stored for the rows of a value, and their elements
+  /// Sums of which a remark says that rows do not share them.
+  llvm::DenseSet<Expr> remarked;
+  /// Axes of the result at hand whose extents are not known.
+  size_t unknownOfResult = 0;
   bool quiet = false; // a plan that is only tried remarks nothing
   llvm::DenseMap<Expr, Expr> normalised;
 };

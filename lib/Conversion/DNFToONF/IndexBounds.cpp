@@ -15,6 +15,13 @@ SmallVector<Expr> moa::conjunctsOf(Expr condition) {
   return parts;
 }
 
+/// A number that an expression is.
+static std::optional<int64_t> numberOf(Expr e) {
+  if (e->kind == ExprKind::Const && isa<IntegerAttr>(e->value))
+    return cast<IntegerAttr>(e->value).getInt();
+  return e->kind == ExprKind::Extent ? SymExpr::parse(e->text)->getConstant() : std::nullopt;
+}
+
 /// The bound of j that a comparison is, the last index or the first one; null for others.
 static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   if (!condition->isOp("arith.cmpi") || !condition->dependsOn(j->id))
@@ -25,6 +32,15 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
   if (!isBelow && predicate != sgt && predicate != sge)
     return nullptr;
   Expr less = condition->operands[isBelow ? 0 : 1], more = condition->operands[isBelow ? 1 : 0];
+  // ⌊j / c⌋ ≤ x is j ≤ c·x + c − 1, and ⌊j / c⌋ ≥ x is j ≥ c·x.
+  Expr side = isLast ? less : more, other = isLast ? more : less;
+  if (side->isOp("arith.floordivsi") && side->operands[0] == j && numberOf(side->operands[1]).value_or(0) > 0 &&
+      !other->dependsOn(j->id)) {
+    int64_t c = *numberOf(side->operands[1]);
+    Expr times = exprs.op("arith.muli", {other, exprs.extent(SymExpr(c))}, other->type);
+    int64_t beside = isLast ? (isStrict ? -1 : c - 1) : (isStrict ? c : 0);
+    return exprs.op("arith.addi", {times, exprs.extent(SymExpr(beside))}, other->type);
+  }
   Expr bound = isLast ? more : less;
   if ((isLast ? less : more) != j || bound->dependsOn(j->id)) {
     // 0 ≤ more − less, which is the last index − j, or j − the first one.
@@ -44,16 +60,31 @@ static Expr boundOf(ExprContext &exprs, Expr condition, Expr j, bool isLast) {
 Expr moa::lastOf(ExprContext &exprs, Expr condition, Expr j) { return boundOf(exprs, condition, j, /*isLast=*/true); }
 Expr moa::firstOf(ExprContext &exprs, Expr condition, Expr j) { return boundOf(exprs, condition, j, /*isLast=*/false); }
 
-bool moa::growsWith(Expr x, int64_t index) {
+std::optional<double> moa::growthWith(Expr x, int64_t index) {
+  if (!x->dependsOn(index))
+    return 0;
   if (x->kind == ExprKind::Index)
-    return x->id == index;
-  bool isSum = x->isOp("arith.addi");
-  if (!isSum && !x->isOp("arith.subi"))
-    return false;
+    return 1;
+  if (x->kind != ExprKind::Op || x->operands.size() != 2)
+    return std::nullopt;
   Expr a = x->operands[0], b = x->operands[1];
-  if (!b->dependsOn(index))
-    return growsWith(a, index);
-  return isSum && !a->dependsOn(index) && growsWith(b, index);
+  if (x->isOp("arith.muli") && numberOf(a))
+    std::swap(a, b);
+  auto ofA = growthWith(a, index);
+  if (!ofA)
+    return std::nullopt;
+  if (x->isOp("arith.muli") || x->isOp("arith.floordivsi")) {
+    auto number = numberOf(b);
+    if (number.value_or(0) <= 0)
+      return std::nullopt;
+    return x->isOp("arith.muli") ? *ofA * *number : *ofA / *number;
+  }
+  if (x->isOp("arith.subi"))
+    return b->dependsOn(index) ? std::nullopt : ofA;
+  auto ofB = growthWith(b, index);
+  if (ofB && x->isOp("arith.addi"))
+    return *ofA + *ofB;
+  return ofB && (x->isOp("arith.minsi") || x->isOp("arith.maxsi")) ? std::optional(std::max(*ofA, *ofB)) : std::nullopt;
 }
 
 Expr moa::anyWithin(ExprContext &exprs, Expr size, ArrayRef<Expr> conditions, Expr j) {

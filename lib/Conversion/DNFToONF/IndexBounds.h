@@ -16,8 +16,9 @@ Expr lastOf(ExprContext &exprs, Expr condition, Expr j);
 /// The first index that x ≤ j, x < j and the like admit; null for others.
 Expr firstOf(ExprContext &exprs, Expr condition, Expr j);
 
-/// Whether x grows with an index, one by one.
-bool growsWith(Expr x, int64_t index);
+/// How much x grows at most, on average over many, with each step of an index, if it never falls: sums, multiples and
+/// quotients of it by numbers, and extremes of such. Nothing for others.
+std::optional<double> growthWith(Expr x, int64_t index);
 
 /// Whether an index 0 ≤ j < size is within all of `conditions`, without a pass over it; null where one of them is no bound
 /// of j.

@@ -1,7 +1,7 @@
 //===- RangeParts.cpp - R4 for sums over ranges that end with the row -----===//
 //
 // Of a sum over j ≤ x(i), rows share what is summed up over whole parts of the range, and sum up the last part as it
-// stands. A running sum Σ over j ≤ i of C_j is one without anything that only rows know.
+// stands; of one over j ≥ x(i), the same from the other end. A running sum Σ over j ≤ i of C_j is one without anything that only rows know.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Conversion/DNFToONF/Derivation.h"
@@ -60,8 +60,8 @@ Expr Derivation::weighedTerm(std::vector<NestPlan> &nests, const Association &a,
   return exprs.renamed(term, {{a.j, whole}});
 }
 
-/// The sums over all parts before one, as an array that `before`, the number of parts, has an index of: those of parts and
-/// those up to each part are stored.
+/// The sums over the first parts, or the last ones where the range begins with the row, as an element of an array at their number,
+/// `before`: those of parts and these are stored.
 Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a, const SharedTerm &term,
                              const IndexExtents &rows, Expr before) {
   int64_t part = exprs.freshIndex("part"), place = exprs.freshIndex(exprs.boundName(a.sum));
@@ -92,21 +92,25 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     return indices;
   };
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
-  // Those of all parts before one, with weights from the end of a part to that of the last one before.
+  // Those of several parts, a running sum, with weights from the end of a part to that of the last one before.
   Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
   Expr distance = op("arith.muli", partsOn, exprs.extent(length));
   for (Expr weight : term.weights)
     stored = exprs.op("arith.mulf", {stored, weightOver(exprs, weight, a.j, distance)}, stored->type);
+  if (a.isFirst)
+    stored = exprs.renamed(stored, {{part, op("arith.subi", exprs.extent(parts - SymExpr(1)), exprs.index(part))}});
   Expr upTo = exprs.reduce(Monoid::add, parts.str(), part, stored, exprs.greater(before, exprs.index(part)), TypeAttr(), "part");
   exprs.inheritName(a.sum, upTo);
   TypeAttr rounds = term.inner ? roundingOf(term.left, term.inner, a.sum) : TypeAttr();
   return store(nests, upTo, with(before->id, parts + SymExpr(1)), rounds ? rounds.getValue() : a.sum->type,
-               name + "_before", loc, /*carries=*/false);
+               name + (a.isFirst ? "_after" : "_before"), loc, /*carries=*/false);
 }
 
-/// R4 for a range that ends at an index x(i) which grows with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
+/// R4 for a range that ends at an index x(i) which never falls with the row i: with c = ⌊x(i₀) / L⌋, i₀ the
 /// first row of its block of rows,
-///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x.
+///   Σ over j ≤ x = Σ_e A_e · (Σ over the parts p < c of the sums of part p) + Σ over L·c ≤ j ≤ x,
+/// and for one that begins there, with c = ⌈x(i₁) / L⌉, i₁ the last row of the block,
+///   Σ over j ≥ x = Σ_e A_e · (Σ over the parts p ≥ c of the sums of part p) + Σ over x ≤ j < L·c.
 /// Terms may have weights w(i, j) of the distance, w(i, j) = w(i, L·c − 1) · w(L·c − 1, L·p + L − 1) ·
 /// w(L·p + L − 1, j) for the j of part p. The sums of parts, those up to each part, and what rows make of them are stored.
 Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Association &a,
@@ -122,22 +126,34 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   int64_t blockOfRows = exprs.freshIndex("block"), inBlock = exprs.freshIndex(exprs.indexName(a.row));
   Expr firstRow = op("arith.muli", exprs.index(blockOfRows), exprs.extent(size));
   Expr zero = exprs.extent(SymExpr(0));
+  // The first part behind those of the rows' own, from the first row of a block on.
   auto partOf = [&](Expr first) {
-    return op("arith.floordivsi", exprs.renamed(a.last, {{a.row, first}}), exprs.extent(length));
+    Expr row = a.isFirst ? op("arith.addi", first, exprs.extent(SymExpr(kRowBlock - 1))) : first;
+    Expr x = exprs.renamed(a.bound, {{a.row, row}});
+    if (a.isFirst)
+      x = op("arith.addi", x, exprs.extent(SymExpr(a.block - 1)));
+    return op("arith.floordivsi", x, exprs.extent(length));
   };
   Expr clamped = op("arith.minsi", op("arith.maxsi", partOf(firstRow), zero), exprs.extent(parts));
+  Expr numParts = a.isFirst ? op("arith.subi", exprs.extent(parts), clamped) : clamped;
   // The last block has rows that are none.
   Expr isRow = exprs.greater(exprs.extent(numRows), exprs.index(a.row));
+  Expr j = exprs.index(a.j);
   Expr keys = op("arith.muli", clamped, exprs.extent(length)), end = op("arith.subi", keys, exprs.extent(SymExpr(1)));
-  Expr isNeeded = exprs.greater(partOf(firstRow), zero);
-  if (a.range)
-    isNeeded = both(isNeeded, anyWithin(exprs, keys, conjunctsOf(a.range), exprs.index(a.j)));
+  Expr isNeeded = a.isFirst ? exprs.greater(exprs.extent(parts), partOf(firstRow)) : exprs.greater(partOf(firstRow), zero);
+  if (a.range) {
+    SmallVector<Expr> bounds = conjunctsOf(a.range);
+    bounds.push_back(a.isFirst ? exprs.notBelow(j, keys) : exprs.greater(keys, j));
+    isNeeded = both(isNeeded, anyWithin(exprs, exprs.extent(range), bounds, j));
+  }
+  if (a.ofRow)
+    isNeeded = both(isNeeded, a.ofRow);
   Expr value = nullptr;
-  bool isProduct = false, readsRow = false;
+  bool isProduct = false, readsRow = a.ofRow && readsWith(a.ofRow, a.row);
   for (const SharedTerm &term : a.terms) {
     int64_t before = exprs.freshIndex("before");
     Expr prefix = storePrefix(nests, a, term, rows, exprs.index(before));
-    Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, clamped}}), isRow);
+    Expr share = rowsShare(a, term, exprs.renamed(prefix, {{before, numParts}}), isRow);
     // ... from the last index of these parts to the row.
     SmallVector<Expr> factors;
     for (Expr weight : term.weights)
@@ -178,8 +194,9 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   }
   // What is left of the range.
   Expr first = op("arith.muli", partOf(start), exprs.extent(length));
-  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body,
-                           both(exprs.notBelow(exprs.index(a.j), first), a.present), a.sum->rounds, exprs.boundName(a.sum));
+  Expr isLeft = a.isFirst ? exprs.greater(first, j) : exprs.notBelow(j, first);
+  Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
+                           exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
   return exprs.op("arith.addf", {shared, rest}, type);
 }

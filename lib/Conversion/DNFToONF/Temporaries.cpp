@@ -210,11 +210,11 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
     return false;
   SymExpr lost(1);
   bool isInside = false;
-  size_t unknown = 0;
+  size_t ofRows = 0;
   SmallVector<SymExpr> extents;
   for (auto [k, index] : llvm::enumerate(all)) {
     bool isUnknown = !index.second.getConstant();
-    unknown += k < rows && isUnknown;
+    ofRows += k < rows && isUnknown;
     if (sum->dependsOn(index.first)) {
       isInside |= k >= rows;
       extents.push_back(index.second);
@@ -224,7 +224,7 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
   }
   // Beside a result that grows with a range, nothing that grows with its square.
   size_t grows = llvm::count_if(extents, [](const SymExpr &extent) { return !extent.getConstant(); });
-  if (grows > unknown)
+  if (grows > std::max(ofRows, unknownOfResult))
     return false;
   // A sum over an index that is none of these is inside of something that is not known here.
   bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
@@ -234,13 +234,17 @@ bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
          (isAlways || readsInside(sum, all));
 }
 
-/// Stores a sum, that of its parts first where it is long.
+/// Stores a sum, that of its parts first where it is long. What its terms read is stored before it is split: a part has no
+/// axis that other arrays have.
 Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, Type type, StringRef name,
                           Location loc) {
-  Expr ofParts = sum;
-  if (knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, sum))
-    ofParts = storeParts(nests, sum, indices, name, loc);
-  return store(nests, ofParts, indices, type, name, loc);
+  Expr value = associate(nests, sum, indices);
+  if (value == sum) {
+    value = storeSums(nests, sum, indices);
+    if (knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, value))
+      value = storeParts(nests, value, indices, name, loc);
+  }
+  return store(nests, value, indices, type, name, loc);
 }
 
 /// The element of a sum that is stored for the columns of the row, where it is read at an index of a reduction in their place.
@@ -264,6 +268,26 @@ void Derivation::hearStored(Expr sum, Expr element) {
   observer->rewrote("R7", sum, j, term, where, element);
 }
 
+/// The largest values in `root` that are computed of several reductions and know no more indices than these, outside of
+/// reductions: Σ p·v / Σ p.
+static SmallVector<Expr> valuesOfSums(Expr root) {
+  SmallVector<Expr> found;
+  llvm::DenseSet<Expr> seen;
+  std::function<void(Expr)> visit = [&](Expr e) {
+    if (e->kind != ExprKind::Op || !seen.insert(e).second)
+      return;
+    SmallVector<Expr> sums = outermostReductions(e);
+    bool isValue = isa<FloatType>(e->type) && sums.size() > 1 &&
+                   llvm::any_of(sums, [&](Expr sum) { return sum->freeIndices == e->freeIndices; });
+    if (isValue)
+      found.push_back(e);
+    else if (!sums.empty())
+      llvm::for_each(e->operands, visit);
+  };
+  visit(root);
+  return found;
+}
+
 /// `outer` with the reductions in it that are stored as elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
                              size_t rows, std::optional<size_t> carried, bool isAlways) {
@@ -276,8 +300,24 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   all.push_back({e, *SymExpr::parse(outer->extent)});
   isAlways &= !present && !hasConditions(body);
   llvm::DenseMap<Expr, Expr> stored;
+  auto isOperandOf = [&](Expr root, Expr e) {
+    return llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
+      return factor.base == e && !factor.divides;
+    });
+  };
   auto visit = [&](Expr root) {
-    for (Expr inner : outermostReductions(root)) {
+    for (Expr value : valuesOfSums(root)) {
+      Expr sum = outermostReductions(value).front();
+      if (!llvm::any_of(outermostReductions(value), [&](Expr inner) {
+            return inner->freeIndices == value->freeIndices && isWorthStoring(inner, all, rows, carried, isAlways);
+          }) || !(isAlways || readsInside(value, all)))
+        continue;
+      Type type = isOperandOf(root, value) && outer->rounds ? outer->rounds.getValue() : value->type;
+      auto [loc, name] = placeAndName(sum);
+      stored[value] = store(nests, value, indicesOf(value, all, rows ? all[rows - 1].first : -1), type, name, loc,
+                            /*carries=*/true, /*isWritten=*/true);
+    }
+    for (Expr inner : outermostReductions(exprs.replace(root, [&](Expr node) { return stored.lookup(node); }))) {
       if (stored.contains(inner))
         continue;
       if (!isWorthStoring(inner, all, rows, carried, isAlways)) {
@@ -289,10 +329,7 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
         hearStored(inner, stored[inner] = element);
         continue;
       }
-      bool isOperand = llvm::any_of(rules.factors(root), [&](const FoldRules::Factor &factor) {
-        return factor.base == inner && !factor.divides;
-      });
-      Type type = isOperand && outer->rounds ? outer->rounds.getValue() : inner->type;
+      Type type = isOperandOf(root, inner) && outer->rounds ? outer->rounds.getValue() : inner->type;
       auto [loc, name] = placeAndName(inner);
       IndexExtents indices = indicesOf(inner, all, rows ? all[rows - 1].first : -1);
       columns[inner] = stored[inner] = storeSum(nests, inner, indices, type, name, loc);

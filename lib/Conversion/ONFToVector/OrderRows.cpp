@@ -18,16 +18,19 @@ namespace moa {
 
 namespace {
 
-/// How many folds of the nest contract rows of this axis with what all rows share.
-unsigned countChains(onf::ForOp nest, BlockArgument axis) {
+/// How many folds of the nest contract rows of this axis with what all rows share, those first that compute what they
+/// contract from another contraction.
+std::pair<unsigned, unsigned> countProducts(onf::ForOp nest, BlockArgument axis) {
   OnDemand onDemand(nest->getParentOfType<onf::KernelOp>());
   rows::Dependence deps;
-  unsigned chains = 0;
+  unsigned chains = 0, products = 0;
   for (auto fold : nest.getBody().getOps<onf::FoldOp>()) {
     auto plan = rows::planFold(fold, axis, deps, onDemand, nullptr, rows::kTensorSums);
-    chains += plan && !plan->scores.empty() && !plan->carriers.empty();
+    bool isProduct = plan && !plan->carriers.empty();
+    products += isProduct;
+    chains += isProduct && !plan->scores.empty();
   }
-  return chains;
+  return {chains, products};
 }
 
 void moveLast(onf::ForOp nest, unsigned axis) {
@@ -51,11 +54,12 @@ struct OrderRows final : impl::OrderRowsBase<OrderRows> {
         if (axes.size() < 2 || nest.getLift())
           continue;
         // The last axis stays unless another has more, the one nearest to it first.
-        unsigned best = axes.size() - 1, most = countChains(nest, axes[best]);
+        unsigned best = axes.size() - 1;
+        auto most = countProducts(nest, axes[best]);
         for (unsigned axis = best; axis-- > 0;)
-          if (unsigned chains = countChains(nest, axes[axis]); chains > most) {
+          if (auto products = countProducts(nest, axes[axis]); products > most) {
             best = axis;
-            most = chains;
+            most = products;
           }
         if (best + 1 != axes.size())
           moveLast(nest, best);

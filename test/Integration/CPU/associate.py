@@ -70,7 +70,13 @@ class Associate(mt.KernelTest):
 
     def test_ranges(self):
         """Ranges that other conditions bound too, and what is not later than a row."""
-        ranges = {"not (j > i)": lambda i, j, n, m: j <= i,
+        ranges = {"j >= i": lambda i, j, n, m: j >= i,
+                  "j > i + (M - N) and j < M - 70 * b": lambda i, j, n, m: (j > i + m - n) & (j < m - 70 * np.arange(2)[:, None, None]),
+                  "j <= 2 * i + 3 and i < N - 5": lambda i, j, n, m: (j <= 2 * i + 3) & (i < n - 5),
+                  "j / 16 <= i / 16 and j <= i + 5": lambda i, j, n, m: (j // 16 <= i // 16) & (j <= i + 5),
+                  "j / 100 > i / 100": lambda i, j, n, m: j // 100 > i // 100,
+                  "j <= max(i, 70)": lambda i, j, n, m: j <= np.maximum(i, 70),
+                  "not (j > i)": lambda i, j, n, m: j <= i,
                   "j <= i and j < 300 + 100 * b": lambda i, j, n, m: (j <= i) & (j < 300 + 100 * np.arange(2)[:, None, None]),
                   "j < i and j >= 70 * b and j < M - 5": lambda i, j, n, m: (j < i) & (j >= 70 * np.arange(2)[:, None, None]) & (j < m - 5),
                   "i >= j and g[b, j] > 1": None}
@@ -215,6 +221,34 @@ class Associate(mt.KernelTest):
             self.check_masks(lambda mask: weights(mask, "Q +.* transpose(K)") + "\n  x = (S +.* V) / 64\n  " + body,
                              lambda Q, K, V, g, seen: function(product(Q, K, V, seen)), kinds=("f32",),
                              sizes=[(70, 1025), (65, 256), (3, 0)])
+
+
+class Chained(mt.KernelTest):
+    """Products of products: what one gives is what the next one sums up."""
+
+    def test_chains(self):
+        def attention(S, V):
+            e = np.exp(S - S.max(axis=-1, keepdims=True))
+            return (e / e.sum(axis=-1, keepdims=True)) @ V
+        tril = lambda S: np.tril(S) / 16
+        cases = {
+            "x = S +.* V\n  O = S +.* x": lambda S, V: S @ (S @ V),
+            "C = mask([_, i, j] j <= i, S)\n  x = C +.* V\n  O = C +.* x": lambda S, V: tril(16 * S) @ (tril(16 * S) @ V),
+            "x = softmax(S) +.* V\n  O = S +.* x": lambda S, V: S @ attention(S, V),
+            "x = V + S +.* V\n  O = x + mask([_, i, j] j <= i, S) +.* x": lambda S, V: (np.eye(len(S[0])) + tril(16 * S)) @ (V + S @ V),
+            "y = S +.* V\n  x = y /@(1,0) sqrt((+/ (y * y)) / f32(E) + 1)\n  O = softmax(S) +.* x":
+                lambda S, V: attention(S, (lambda y: y / np.sqrt((y * y).mean(axis=-1, keepdims=True) + 1))(S @ V)),
+        }
+        for body, of in cases.items():
+            spec = ("kernel k[H, N; T : float = f32, D = 16, E = 24](Q : T[H, N, D], K : T[H, N, D], V : T[H, N, E]) -> O : T[H, N, E]"
+                    f" {{\n  S = (Q +.* transpose(K)) / 16\n  {body}\n}}\n")
+            kernel = mt.make_kernel(spec)
+            for n in (1, 70, 300) if mt.TARGET == "device" else (1, 70, 300, 1100):
+                random = np.random.default_rng(n)
+                inputs = {name: random.standard_normal((2, n, width)) for name, width in (("Q", 16), ("K", 16), ("V", 24))}
+                seen = kernel.seen_by_kernel(inputs)
+                wanted = {"O": of(seen["Q"] @ seen["K"].swapaxes(1, 2) / 16, seen["V"])}
+                self.assert_close(kernel.results(inputs, {"O": (2, n, 24)}), wanted, 4e-6, f"{n} {body}")
 
 
 class Projected(mt.KernelTest):
