@@ -26,10 +26,10 @@ bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponen
       fits = false;
     };
     if (kernel.isTemporary(numberOf(store)))
-      return refuse("is no result, but read by other nests");
+      return refuse("is no result, but an array that later nests read");
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
-      return refuse("may have no error");
+      return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
     Result result{store, within.getTolerance(), {}, {}, {}, {}, {}};
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
@@ -48,7 +48,8 @@ bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponen
              store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
       int64_t rank = store.getArray().getType().getRank(), axis;
       if (result.allowed.isRelative && term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
-        return refuse("has an error per row, of which a sample says nothing");
+        return refuse("has rows in front of other axes than the last, so that a relative error is that of a row, of which a sample of rows says "
+                      "nothing; give it the order of axes that has rows and columns last, and strides for the other one");
     }
     for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
          loop = loop->getParentOfType<onf::ForOp>()) {

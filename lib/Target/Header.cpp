@@ -16,6 +16,13 @@ static const char *const kPreamble =
 
 )";
 
+static const char *const kSampled =
+    R"( *
+ * `sampled`: where a kernel spends accuracy, it does so for an index of the leading
+ * axes, a head, whose error is below the tolerance by what 64 of its rows say that
+ * are computed both ways, with a confidence of 95 %; others are as they are written.
+)";
+
 static const char *const kLicence =
     R"( *
  * This file and the code it describes were written by a compiler; they carry no
@@ -77,7 +84,11 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
      << machines << ".\n *\n";
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
-  os << notes << kLicence;
+  os << notes;
+  bool isSampled = llvm::any_of(kernels, [](const KernelSignature &kernel) {
+    return llvm::any_of(kernel.parameters, [](const Parameter &parameter) { return parameter.within && parameter.within->isSampled; });
+  });
+  os << (isSampled ? kSampled : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const KernelSignature &kernel : kernels) {

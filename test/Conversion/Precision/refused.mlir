@@ -2,7 +2,7 @@
 // RUN: FileCheck %s --input-file=%t.mlir --check-prefix=SAME
 
 // What is stored for other nests is not measured by any tolerance.
-// CHECK: remark: computes nothing in fewer bits: 't' is no result, but read by other nests
+// CHECK: remark: computes nothing in fewer bits: 't' is no result, but an array that later nests read
 // SAME-NOT: chosen by
 onf.kernel @between attributes {symbols = ["H", "N", "M"], requires = [], arg_names = ["q", "k"], result_names = ["y"],
     result_types = [!moa.array<[H, N], f32>], temporary_names = ["t"], temporary_types = [!moa.array<[H, N], f32>], within = [#moa.within<0.01, relative, sampled>]} {
