@@ -22,8 +22,7 @@ bool isOnDemand(Operation *op, unsigned operand) {
 // Ranges of index expressions
 //===----------------------------------------------------------------------===//
 
-/// A polynomial without negative coefficients, of symbols that are not negative.
-static bool isNonNegative(const SymExpr &expr) {
+bool isNonNegative(const SymExpr &expr) {
   return llvm::all_of(expr.getTerms(), [](const auto &term) {
     return term.second >= 0 && llvm::all_of(term.first, [](const auto &factor) {
       return factor.first->kind == SymExpr::Atom::Kind::Symbol ||

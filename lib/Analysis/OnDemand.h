@@ -19,6 +19,9 @@ namespace moa {
 /// True if the operand is needed only where the op's first operand says so.
 bool isOnDemand(mlir::Operation *op, unsigned operand);
 
+/// Whether an expression of sizes, which are not negative, is not: a sum of products and quotients of such.
+bool isNonNegative(const SymExpr &expr);
+
 class OnDemand {
 public:
   explicit OnDemand(onf::KernelOp kernel) : kernel(kernel) {}

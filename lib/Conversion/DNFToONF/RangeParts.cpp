@@ -91,6 +91,8 @@ Expr Derivation::storePrefix(std::vector<NestPlan> &nests, const Association &a,
     indices.insert(indices.begin() + outer, {id, extent});
     return indices;
   };
+  if (term.scale && !term.scale->dependsOn(a.row))
+    ofPart = exprs.op("arith.mulf", {term.scale, ofPart}, a.sum->type);
   Expr stored = store(nests, ofPart, with(part, parts), a.sum->type, name + "_parts", loc);
   // Those of several parts, a running sum, with weights from the end of a part to that of the last one before.
   Expr partsOn = op("arith.subi", op("arith.addi", exprs.index(part), exprs.extent(SymExpr(1))), before);
@@ -148,7 +150,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   }
   if (a.ofRow)
     isNeeded = both(isNeeded, a.ofRow);
-  Expr value = nullptr;
+  Expr value = nullptr, always = nullptr;
   bool isProduct = false, readsRow = a.ofRow && readsWith(a.ofRow, a.row);
   for (const SharedTerm &term : a.terms) {
     int64_t before = exprs.freshIndex("before");
@@ -158,13 +160,15 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     SmallVector<Expr> factors;
     for (Expr weight : term.weights)
       factors.push_back(exprs.renamed(weight, {{a.j, end}}));
-    if (term.scale)
+    if (term.scale && term.scale->dependsOn(a.row))
       factors.push_back(term.scale);
     for (Expr factor : factors) {
       readsRow |= readsWith(factor, a.row);
       share = exprs.op("arith.mulf", {share, factor}, type);
     }
-    value = added(value, term, share);
+    // A sum over no parts is 0 as it is stored, where no row multiplies it.
+    bool isAlways = !term.inner && factors.empty() && !a.range && !a.ofRow;
+    (isAlways ? always : value) = added(isAlways ? always : value, term, share);
     isProduct |= bool(term.inner);
   }
   // Where rows do no more than reading what they share, there is nothing to store.
@@ -173,10 +177,12 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   auto whereNeeded = [&](Expr condition) {
     return exprs.op("arith.select", {condition, value, exprs.floatConstant(0, type)}, type);
   };
-  Expr shared;
-  if (!isProduct) {
+  Expr shared = nullptr;
+  if (always)
+    always = exprs.renamed(always, {{blockOfRows, block}});
+  if (!isProduct && value) {
     shared = exprs.renamed(whereNeeded(isNeeded), {{blockOfRows, block}});
-  } else {
+  } else if (value) {
     value = whereNeeded(readsRow ? both(isNeeded, isRow) : isNeeded);
     value = exprs.renamed(value, {{a.row, op("arith.addi", firstRow, exprs.index(inBlock))}});
     IndexExtents blocked;
@@ -198,5 +204,8 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   Expr rest = exprs.reduce(Monoid::add, a.sum->extent, a.j, a.body, both(isLeft, a.present), a.sum->rounds,
                            exprs.boundName(a.sum));
   exprs.inheritName(a.sum, rest);
-  return exprs.op("arith.addf", {shared, rest}, type);
+  for (Expr part : {shared, always})
+    if (part)
+      rest = exprs.op("arith.addf", {part, rest}, type);
+  return rest;
 }

@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/ScalarCode.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Analysis/Subscripts.h"
 #include "lib/Conversion/Limits.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
@@ -479,7 +480,7 @@ Value ScalarCode::evalNearest(onf::LoadOp load) {
     SymExpr stride = kernel.withoutTemporaryStrides(SymExpr::symbol((name + ".s" + Twine(axis)).str()));
     place = b.createOrFold<arith::MulIOp>(loc, place, symbol(stride.str()));
     offset = offset ? b.createOrFold<arith::AddIOp>(loc, offset, place) : place;
-    bool isPositive = extent.getConstant().value_or(0) > 0 || llvm::any_of(indices, [&](const auto &index) {
+    bool isPositive = isNonNegative(extent - SymExpr(1)) || llvm::any_of(indices, [&](const auto &index) {
       return index.second == extent;
     });
     if (!isPositive)

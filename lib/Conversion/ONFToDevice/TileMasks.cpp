@@ -164,7 +164,9 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
 /// results where there is no row, with loads of the nearest elements.
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
-  if (!op || !plan.nest->isProperAncestor(op) || op == plan.fold.getOperation())
+  bool isOfTiles = op == plan.fold.getOperation() ||
+                   llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; });
+  if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
   auto load = dyn_cast<LoadOp>(op);
   if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))
