@@ -129,6 +129,8 @@ bool Derivation::findRange(Association &a, const IndexExtents &rows) {
     a.isFirst = bool(first);
     a.row = row->first;
     a.bound = a.bound ? meet(a.bound, bound) : bound;
+    if (!a.isFirst)
+      a.ends.push_back(bound);
   }
   // A bound of the same direction that the row does not know is one of both.
   for (const Other &other : others) {
@@ -230,7 +232,8 @@ bool Derivation::multiplyOut(Expr product, bool isNegative, int64_t j, SmallVect
 
 /// Takes a product apart into what rows know and what j knows, at its factor `number`, a sum of products; without one j knows
 /// all that depends on it.
-bool Derivation::takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> number, Expr end, int64_t row) {
+bool Derivation::takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number) {
+  int64_t j = a.j;
   SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
   term.inner = nullptr;
   if (number) {
@@ -254,8 +257,8 @@ bool Derivation::takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> 
     if (number && n == *number)
       return term.right;
     // Where the range ends with a row, weights of the distance from there come apart at the ends of parts.
-    if (!end || factors[n].divides || !base->dependsOn(row) || !base->dependsOn(j) ||
-        !isDistanceWeight(exprs, rules, base, row, j, end))
+    if (factors[n].divides || !base->dependsOn(a.row) || !base->dependsOn(j) ||
+        llvm::none_of(a.ends, [&](Expr end) { return isDistanceWeight(exprs, rules, base, a.row, j, end); }))
       return base;
     term.weights.push_back(base);
     return nullptr;
@@ -294,15 +297,13 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   isAlways &= !found.present;
   if (!findRange(found, rows) || !multiplyOut(found.body, false, j, found.terms))
     return std::nullopt;
-  Expr end = found.isFirst ? nullptr : found.bound;
-  int64_t row = found.row;
   // In each product, a sum of products comes apart where what j knows does not know a row that the rest knows.
   bool isProduct = false;
   for (SharedTerm &term : found.terms) {
     bool isApart = false;
     SmallVector<FoldRules::Factor> factors = rules.factors(term.body);
     for (auto [n, factor] : llvm::enumerate(factors)) {
-      if (factor.divides || !isInnerSum(factor.base, j) || !takeApart(term, j, n, end, row))
+      if (factor.divides || !isInnerSum(factor.base, j) || !takeApart(term, found, n))
         continue;
       for (auto &[id, extent] : rows) {
         if (!term.left->dependsOn(id) || term.right->dependsOn(id))
@@ -320,7 +321,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
         break;
     }
     if (!isApart)
-      takeApart(term, j, std::nullopt, end, row);
+      takeApart(term, found, std::nullopt);
     isProduct |= isApart;
   }
   // What is summed up inside must not know the rows that it is to be shared by, ...
@@ -353,8 +354,10 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
     indices.push_back({j, *SymExpr::parse(t->extent)});
     if (term.inner)
       indices.push_back({term.axis, *SymExpr::parse(term.inner->extent)});
-    auto isInArrays = [&](Expr e) { return readsInside(e, indices); };
-    if (!isInArrays(term.term) || (term.scale && !isInArrays(term.scale)) || !llvm::all_of(term.weights, isInArrays))
+    auto isInArrays = [&](Expr e) { return !e || readsInside(e, indices); };
+    // Conditions too: what guarded them, another condition or that there is an element, does not where they are asked for a whole part.
+    if (!llvm::all_of(ArrayRef<Expr>{term.term, term.scale, found.range, found.bound, found.ofRow}, isInArrays) ||
+        !llvm::all_of(term.weights, isInArrays))
       return std::nullopt;
   }
   return found;

@@ -150,6 +150,7 @@ private:
     Expr ofRow = nullptr;                   // a condition that knows no j
     Expr bound = nullptr;                   // the last index, or the first one, which grows with `row`
     bool isFirst = false;                   // the latter
+    llvm::SmallVector<Expr, 2> ends;        // the bounds that `bound` is the least of and that grow with the row
     int64_t row = 0;
     int64_t block = 0;                      // indices of a part of such a range
     IndexExtents rows;                      // that it has elements of, the axes of the result and of reductions around it
@@ -163,7 +164,7 @@ private:
   bool findRange(Association &a, const IndexExtents &rows);
   void remarkOnRows(const Association &a, int64_t row, const llvm::Twine &why);
   bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
-  bool takeApart(SharedTerm &term, int64_t j, std::optional<unsigned> number, Expr end, int64_t row);
+  bool takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number);
   void takeScaleOut(SharedTerm &term, int64_t j);
   bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);

@@ -143,13 +143,11 @@ unsigned Emitter::levelOf(Expr e) {
   return levels[e] = level;
 }
 
-/// Whether an element is one of its array for all rows. Where that follows from other elements, as a table's entries, it is
-/// taken to.
+/// Whether an element is known to be one of its array where a fold has none: not at a place that is a number, as g[0], along an
+/// axis that may have none.
 bool Emitter::mayLeaveFolds(Expr load) {
-  bool isComputed = false;
-  for (Expr index : load->operands)
-    walk(index, [&](Expr node) { isComputed |= node->kind == ExprKind::Psi || node->kind == ExprKind::Reduce; });
-  return isComputed || derivation.readsInside(load, rows);
+  bool isAtNumber = llvm::any_of(load->operands, [](Expr index) { return index->freeIndices.empty(); });
+  return !isAtNumber || derivation.readsInside(load, rows);
 }
 
 Value Emitter::emitOp(Expr e, OpBuilder &b, ArrayRef<Value> operands) {

@@ -149,7 +149,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
     isNeeded = both(isNeeded, anyWithin(exprs, exprs.extent(range), bounds, j));
   }
   if (a.ofRow)
-    isNeeded = both(isNeeded, a.ofRow);
+    isNeeded = both(a.ofRow, isNeeded);
   Expr value = nullptr, always = nullptr;
   bool isProduct = false, readsRow = a.ofRow && readsWith(a.ofRow, a.row);
   for (const SharedTerm &term : a.terms) {
@@ -183,7 +183,7 @@ Expr Derivation::associatedBefore(std::vector<NestPlan> &nests, const Associatio
   if (!isProduct && value) {
     shared = exprs.renamed(whereNeeded(isNeeded), {{blockOfRows, block}});
   } else if (value) {
-    value = whereNeeded(readsRow ? both(isNeeded, isRow) : isNeeded);
+    value = whereNeeded(readsRow ? both(isRow, isNeeded) : isNeeded);
     value = exprs.renamed(value, {{a.row, op("arith.addi", firstRow, exprs.index(inBlock))}});
     IndexExtents blocked;
     for (auto &entry : rows) {

@@ -19,6 +19,7 @@ MASKS = {
 }
 # Queries and keys: beside parts of 256, blocks of 64 keys, and of 64 rows.
 SIZES = [(1, 1), (3, 255), (65, 256), (64, 257), (130, 1023), (70, 1025), (2100, 2050), (1030, 70), (5, 0), (0, 5)]
+FEW = [(66, 257), (200, 70), (3, 0)]
 SMALL = [(1, 1), (66, 257), (129, 129), (200, 70), (70, 1030), (3, 0)]
 
 
@@ -32,9 +33,9 @@ def weights(mask, scores):
 
 class Associate(mt.KernelTest):
 
-    def check(self, spec, meaning, kinds=("f32", "bf16", "f64"), sizes=SIZES, constants=(16, 24), positive=False):
+    def check(self, spec, meaning, kinds=("f32", "bf16", "f64"), sizes=SIZES, constants=(16, 24), positive=False, small=SMALL):
         if mt.TARGET == "device":
-            sizes, kinds = SMALL, ("bf16", "f32")
+            sizes, kinds = small, ("bf16", "f32")
         d, e = constants
         for kind in kinds:
             kernel = mt.make_kernel(spec, T=kind)
@@ -87,7 +88,24 @@ class Associate(mt.KernelTest):
                 return (where * (Q @ K.swapaxes(1, 2))) @ V
             with self.subTest(name):
                 body = f"S = mask([b, i, j] {name}, Q +.* transpose(K))\n  O = S +.* V"
-                self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=SMALL + [(600, 1030)])
+                self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=SMALL + [(600, 1030)], small=FEW)
+
+    def test_decay_and_lengths(self):
+        """Weights of the distance under further bounds, and conditions that read an array of rows."""
+        spec = ("kernel k[B, N, M; D = 8](Q : f32[B, N, D], K : f32[B, M, D], V : f32[B, M, D], len : i32[B], keep : i32[B, N]) -> O : f32[B, N, D] {\n"
+                "  S = (Q +.* transpose(K)) * [b, i, j] pow(0.99, i - j)\n"
+                "  O = mask([b, i, j] j <= i and j < len[b] and keep[b, i] > 0, S) +.* V\n}\n")
+        kernel = mt.make_kernel(spec)
+        random = np.random.default_rng(4)
+        for n, m in ((70, 300), (600, 600)):
+            q, k, v = random.standard_normal((3, n, 8)), random.standard_normal((3, m, 8)), random.standard_normal((3, m, 8))
+            inputs = {"Q": q, "K": k, "V": v, "len": np.array([0, m // 2, m], np.int32), "keep": random.integers(0, 2, (3, n)).astype(np.int32)}
+            seen = kernel.seen_by_kernel({name: inputs[name] for name in "QKV"})
+            i, j = np.arange(n)[:, None], np.arange(m)[None]
+            where = (j <= i) & (j < inputs["len"][:, None, None]) & (inputs["keep"] > 0)[:, :, None]
+            weight = np.where(where, 0.99 ** np.maximum(i - j, 0.0), 0)
+            wanted = {"O": (seen["Q"] @ seen["K"].swapaxes(1, 2) * weight) @ seen["V"]}
+            self.assert_close(kernel.results(inputs, {"O": (3, n, 8)}), wanted, 4e-6, f"{n} {m}")
 
     def test_no_keys_before(self):
         """Over a range without an element a sum is 0, whatever rows have."""
@@ -127,10 +145,10 @@ class Associate(mt.KernelTest):
                         weight = np.where(where, base ** np.maximum(i - j, 0), 0)
                         return ((scores(Q, K) + 0.5) * weight) @ V
                     return (where * of(Q, K, g)) @ V
-                # Σ_j |P|·|V| is what an error is of: results may be smaller.
+                # An error is of Σ_j (|S| + |…|)·|V|, which for a single row and key may be much more than the result.
                 body = f"S = Q +.* transpose(K)\n  " + (f"P = {text}" if mask is None else f"P = mask([_, i, j] {mask}, {text})") + "\n  O = P +.* V"
                 with self.subTest(f"{text} {name}"):
-                    self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=[(70, 300), (600, 1030), (3, 0)])
+                    self.check(specification(body), meaning, kinds=("f32", "bf16"), sizes=[(70, 300), (600, 1030), (3, 0)], small=FEW)
 
     def test_running_sums(self):
         """What rows know nothing of but where it ends."""
