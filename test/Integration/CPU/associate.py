@@ -134,7 +134,7 @@ class Associate(mt.KernelTest):
                 lambda Q, K, g: Q[:, :, :1] * scores(Q, K) - Q[:, :, 1:2] * g[:, None],
         }
         for text, of in cases.items():
-            masks = {k: v for k, v in MASKS.items() if of or k == "strict"}
+            masks = {k: MASKS[k] for k in (("full", "causal") if of else ("strict",))}
             for name, (mask, seen) in masks.items():
                 def meaning(Q, K, V, g, seen=seen, of=of):
                     n, m = Q.shape[1], K.shape[1]
