@@ -232,8 +232,12 @@ void ONFAccesses::joinParts(Access &access) {
     for (auto [place, one] : parts)
       for (auto [part, factor] : parts) {
         Term size = variables.extentOf(place), count = variables.extentOf(part);
-        if (one == -1 && place != part && size && count && size == terms.number(factor)) {
+        if (one == -1 && place != part && size && count && factor > 1 && size == terms.number(factor)) {
           DenseMap<Term, Term> mirrored{{part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
+          Term range = terms.sum(terms.sum(terms.substitute(condition->operands[0], mirrored), terms.number(1)),
+                                 terms.sum(place, terms.scaled(part, factor)));
+          if (count != terms.quotient(terms.sum(range, terms.number(factor - 1)), size))
+            continue;
           for (Term &index : access.index)
             index = terms.substitute(index, mirrored);
           access.condition = terms.substitute(access.condition, mirrored);
