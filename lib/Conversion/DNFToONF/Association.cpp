@@ -27,6 +27,8 @@ static constexpr int64_t kPerStored = 1024;
 static constexpr int64_t kPerStoredSum = 16;
 /// Products that a term is multiplied out to.
 static constexpr unsigned kMostTerms = 8;
+/// Addends of a factor that are looked at.
+static constexpr size_t kMostAddends = 32;
 /// A known range below this is none that is worth it.
 static constexpr int64_t kLeastKnown = 1024;
 /// A range that grows by more indices than this with each row has few rows that share a part of it.
@@ -160,9 +162,10 @@ static bool isInnerSum(Expr e, int64_t j) {
 
 static bool isAdded(Expr e) { return e->isOp("arith.addf") || e->isOp("arith.subf") || e->isOp("arith.negf"); }
 
-/// What is added up in `e`, and whether it is subtracted.
+/// What is added up in `e`, and whether it is subtracted. What has been found may be many times what is written down, of
+/// x + x of x + x: no more than the most, of which the last is what is left.
 static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, bool>> &found) {
-  if (!isAdded(e)) {
+  if (!isAdded(e) || found.size() >= kMostAddends) {
     found.push_back({e, isNegative});
     return;
   }
@@ -172,19 +175,23 @@ static void addendsOf(Expr e, bool isNegative, SmallVectorImpl<std::pair<Expr, b
     addendsOf(e->operands[1], isNegative != e->isOp("arith.subf"), found);
 }
 
-/// Whether a product, or what it adds up, has such a sum for a factor.
+/// Whether a product, or what it adds up, has such a sum for a factor. `known` has the answers for parts that are shared.
+static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j, llvm::DenseMap<Expr, bool> &known) {
+  if (auto [entry, isNew] = known.try_emplace(e, false); !isNew)
+    return entry->second;
+  bool found = isInnerSum(e, j);
+  if (!found && isAdded(e))
+    found = llvm::any_of(e->operands, [&](Expr part) { return hasInnerSum(rules, part, j, known); });
+  else if (!found && (e->isOp("arith.mulf") || e->isOp("arith.divf")))
+    found = llvm::any_of(rules.factors(e), [&](const FoldRules::Factor &factor) {
+      return !factor.divides && factor.base != e && factor.base->dependsOn(j) && hasInnerSum(rules, factor.base, j, known);
+    });
+  return known[e] = found;
+}
+
 static bool hasInnerSum(FoldRules &rules, Expr e, int64_t j) {
-  for (auto &factor : rules.factors(e)) {
-    if (factor.divides || !factor.base->dependsOn(j))
-      continue;
-    SmallVector<std::pair<Expr, bool>> addends;
-    addendsOf(factor.base, false, addends);
-    if (isInnerSum(factor.base, j) || (addends.size() > 1 && llvm::any_of(addends, [&](auto &addend) {
-                                         return hasInnerSum(rules, addend.first, j);
-                                       })))
-      return true;
-  }
-  return false;
+  llvm::DenseMap<Expr, bool> known;
+  return hasInnerSum(rules, e, j, known);
 }
 
 /// Whether a value reads a maximum or another reduction of the row that is no sum: x − max x is exact where x is.
