@@ -41,19 +41,34 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
   return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
 }
 
+/// Whether a kernel waits for all before it wherever one that it stands behind does something: it does not run beside another
+/// one, and ends early, if at all, by the flag that this one has nothing to do by.
+inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
+  return !kernel->hasAttr(kBesideAttr) &&
+         (!kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr));
+}
+
+/// Whether a flag that kernels in front of one raise stays 0 where another one does: it is that one, or only kernels raise it that
+/// have nothing to do by a flag that is within the other one.
+inline bool isWithin(mlir::Value flag, mlir::Value other, KernelOp behind) {
+  return flag == other || llvm::all_of(flag.getUsers(), [&](mlir::Operation *user) {
+           auto raiser = user->getParentOfType<KernelOp>();
+           mlir::Value of = llvm::isa<RaiseOp>(user) ? getIdleFlag(raiser) : other;
+           return of && (of == other || (raiser->isBeforeInBlock(behind) && isWithin(of, other, raiser)));
+         });
+}
+
 /// The kernel that waits until a flag is what it stays, and behind which others read it without waiting: the first behind
-/// all that raise it that does not run beside another one, nor may end before it has waited. Null if there is none.
+/// all that raise it that waits wherever they do something. Null if there is none.
 inline KernelOp findWaiting(ProgramOp program, mlir::Value flag) {
-  KernelOp waiting;
-  bool isRaised = false;
+  KernelOp waiting, raiser;
   for (auto kernel : program.getBody().getOps<KernelOp>()) {
     bool raises = llvm::any_of(flag.getUsers(), [&](mlir::Operation *user) {
       return llvm::isa<RaiseOp>(user) && kernel->isAncestor(user);
     });
-    isRaised |= raises;
     if (raises)
-      waiting = nullptr;
-    else if (isRaised && !waiting && !kernel->hasAttr(kBesideAttr) && !kernel->hasAttr(kIdleAttr))
+      raiser = kernel, waiting = nullptr;
+    else if (raiser && !waiting && waitsBehind(kernel, raiser))
       waiting = kernel;
   }
   return waiting;

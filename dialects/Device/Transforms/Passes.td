@@ -23,8 +23,9 @@ def DeviceVerify : Pass<"device-verify"> {
       beside, is not the first one, and of these kernels none reads or writes what another one writes; an output that
       D4 lets both store is none such.
     - D7: what a kernel may have nothing to do for (`moa.idle`) is a flag, an array of the workspace of one i32; behind
-      those that raise it and in front of this kernel stands one that waits for all before it; a kernel that may run
-      beside this one has the same flag.
+      those that raise it and in front of this kernel stands one that waits for all before it wherever the last of those has
+      anything to do; a kernel that may run beside this one has the same flag, or one that only kernels raise which have
+      nothing to do by it.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.
   }];
@@ -105,7 +106,7 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
           C
         }
 
-    Where the array is of the workspace, one kernel stores it, element by element, and is launched wherever the kernel
+    Where the array is of the workspace, one kernel stores it (of a run each element is looked at), and is launched wherever the kernel
     with the choice is, and the first kernel is another one, which has a block, is launched whatever the sizes are, and
     has ended when that one starts. Only of kernels whose blocks grow with as many sizes as any kernel's, while none has
     16 times as many where sizes are large, and that do not run beside the one in front of them (`moa.beside`), which
@@ -126,6 +127,10 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
         device.kernel @f_3 … attributes {moa.chosen = {by = "c", is = 1}, moa.idle = "c_any1"} { … }
         device.kernel @f_4 … attributes {moa.idle = "c_any1"} { … }
         device.kernel @f_5 … attributes {…, moa.idle = "c_any1"} { … }
+
+    Where a kernel that stores an array has nothing to do itself (@f_4), neither has what the array chooses: its flag stays
+    0. A kernel that ends by the same flag as that one waits wherever that one does something, so that those behind it may
+    end by a flag of the later array, which says more.
 
     **Requires** D1 to D6, and that blocks with a choice do nothing where it is not taken. **Establishes** D7. **Numerics**: exact. **Cost**: linear, per choice.
   }];

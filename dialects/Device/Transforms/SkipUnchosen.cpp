@@ -10,6 +10,7 @@
 #include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Launches.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -24,10 +25,10 @@ namespace {
 /// A kernel has few blocks if another one has more by this factor.
 constexpr double kFew = 16;
 
-/// An array that chooses, and where one kernel stores it.
+/// An array that chooses, and where one kernel stores it: by device.store or device.store_run.
 struct Choices {
   KernelOp writer;
-  SmallVector<StoreOp> stores;
+  SmallVector<Operation *> stores;
 };
 
 /// An array and the value of it that blocks do something for.
@@ -121,9 +122,11 @@ private:
     for (KernelOp kernel : kernels) {
       if (!writer->isBeforeInBlock(kernel))
         continue;
-      if (hasWaited && !kernel->hasAttr(kIdleAttr) && isLaunchedFor(kernel, writer))
+      // Where the writer has nothing to do, neither has who waits for its choices.
+      bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
+      if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
-      hasWaited |= !kernel->hasAttr(kBesideAttr) && !kernel->hasAttr(kIdleAttr);
+      hasWaited |= waitsBehind(kernel, writer);
     }
     auto isIdle = [&](KernelOp kernel) {
       // Who runs beside it would not have waited for those before.
@@ -148,7 +151,7 @@ private:
     }
   }
 
-  /// The stores of an array of the workspace if one kernel has them all, and each stores one element.
+  /// The stores of an array of the workspace if one kernel has them all, outside of maps over tiles.
   std::optional<Choices> findStores(BlockArgument array) {
     Choices choices;
     if (!program.isWorkspace(array) || !isa<IntegerType>(cast<ArrayType>(array.getType()).getElementType()))
@@ -156,15 +159,14 @@ private:
     for (Operation *user : array.getUsers()) {
       if (isa<LoadOp, LoadRunOp>(user))
         continue;
-      auto store = dyn_cast<StoreOp>(user);
       Operation *around = user->getParentOp();
       while (isa<scf::IfOp, scf::ForOp>(around))
         around = around->getParentOp();
       auto kernel = dyn_cast<KernelOp>(around);
-      if (!store || !kernel || (choices.writer && choices.writer != kernel))
+      if (!isa<StoreOp, StoreRunOp>(user) || !kernel || (choices.writer && choices.writer != kernel))
         return std::nullopt;
       choices.writer = kernel;
-      choices.stores.push_back(store);
+      choices.stores.push_back(user);
     }
     return choices.writer ? std::optional(choices) : std::nullopt;
   }
@@ -207,8 +209,14 @@ private:
       name += "_";
     Value flag = program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
     clear(flag);
-    for (StoreOp store : findStores(array)->stores)
-      raise(flag, store, value);
+    const Choices choices = *findStores(array);
+    for (Operation *store : choices.stores) {
+      b.setInsertionPointAfter(store);
+      if (auto run = dyn_cast<StoreRunOp>(store))
+        raise(flag, run, value);
+      else
+        raise(flag, cast<StoreOp>(store).getValue(), value);
+    }
     return flags[choice] = flag;
   }
 
@@ -229,15 +237,28 @@ private:
     StoreOp::create(b, loc, numberOf(loc, b.getI32Type(), 0), flag, zeroOf(loc), /*pairs=*/false);
   }
 
-  /// Whoever stores the value raises the flag.
-  void raise(Value flag, StoreOp store, int64_t value) {
-    Location loc = store.getLoc();
-    b.setInsertionPointAfter(store);
-    Value number = numberOf(loc, store.getValue().getType(), value);
-    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, store.getValue(), number);
-    auto branch = scf::IfOp::create(b, loc, isIt, /*withElseRegion=*/false);
-    b.setInsertionPoint(branch.thenYield());
+  /// Whoever has stored the value raises the flag.
+  void raise(Value flag, Value stored, int64_t value) {
+    Location loc = stored.getLoc();
+    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stored, numberOf(loc, stored.getType(), value));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(scf::IfOp::create(b, loc, isIt, /*withElseRegion=*/false).thenYield());
     RaiseOp::create(b, loc, flag);
+  }
+
+  /// So with each element of a run.
+  void raise(Value flag, StoreRunOp run, int64_t value) {
+    Location loc = run.getLoc();
+    int64_t length = cast<MemRefType>(run.getBuffer().getType()).getShape().back();
+    for (int64_t k = 0; k < length; ++k) {
+      Value place = arith::ConstantIndexOp::create(b, loc, k);
+      Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, run.getCount());
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false).thenYield());
+      SmallVector<Value> at(run.getAt());
+      at.push_back(place);
+      raise(flag, memref::LoadOp::create(b, loc, run.getBuffer(), at), value);
+    }
   }
 
   /// Blocks end where nobody has.

@@ -146,7 +146,8 @@ private:
         return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
       auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
-      if (next && next->hasAttr(kBesideAttr) && getIdleFlag(next) != flag)
+      Value ofNext = next && next->hasAttr(kBesideAttr) ? getIdleFlag(next) : flag;
+      if (!ofNext || !isWithin(ofNext, flag, next))
         return next.emitOpError("expects flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName() << "', which it may run beside (D7)";
     }

@@ -8,9 +8,10 @@
 
 // Choices of two steps: %o says where the second array is asked, which is -1 elsewhere. Where %o is 1 nowhere, all that stands
 // behind the kernel that has waited for it has nothing to do: what is chosen for a value of %p, what is chosen for %o, and
-// what writes for these alone, as @decide; not what waits first, and not what an output is made of.
+// what writes for these alone, as @decide; not what waits first, and not what an output is made of. @other waits for @decide, so that @left ends by a value of
+// %p, which none has where @decide has nothing to do; not @plan, as @left, which may run beside it, would not have waited.
 // CHECK-LABEL: device.program @f
-// CHECK-SAME: workspace_names = ["t", "o", "w", "p", "u", "o_any1", "o_any0", "p_any1"]
+// CHECK-SAME: workspace_names = ["t", "o", "w", "p", "u", "o_any1", "p_any0", "o_any0", "p_any1"]
 // CHECK: device.kernel @first
 // CHECK-NOT: moa.idle
 // CHECK: device.kernel @at_once blocks "N*N" threads 128 attributes {moa.chosen = {by = "o", is = 0 : i64}} {
@@ -24,7 +25,7 @@
 // CHECK: device.kernel @plan blocks "N*N" threads 128 attributes {moa.chosen = {by = "p", is = 1 : i64, where = {by = "o", is = 1 : i64}}, moa.idle = "o_any1"}
 // CHECK: device.load %p_any1
 // CHECK: device.exit_if
-// CHECK: device.kernel @left blocks "N*N" threads 128 attributes {moa.beside, moa.chosen = {by = "p", is = 0 : i64, where = {by = "o", is = 1 : i64}}, moa.idle = "o_any1"}
+// CHECK: device.kernel @left blocks "N*N" threads 128 attributes {moa.beside, moa.chosen = {by = "p", is = 0 : i64, where = {by = "o", is = 1 : i64}}, moa.idle = "p_any0"}
 device.program @f attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y", "z"], result_types = [!moa.array<[N, N], f32>, !moa.array<[N], f32>], workspace_names = ["t", "o", "w", "p", "u"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], i32>, !moa.array<[N], f32>, !moa.array<[N], i32>, !moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N, N], f32>, %z: !moa.array<[N], f32>, %t: !moa.array<[N], f32>, %o: !moa.array<[N], i32>, %w: !moa.array<[N], f32>, %p: !moa.array<[N], i32>, %u: !moa.array<[N], f32>):
   device.kernel @first blocks "1" threads 128 {

@@ -255,3 +255,54 @@ device.program @brought attributes {symbols = ["N"], requires = [], arg_names = 
     device.store %e, %z[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// A run raises the flag for each of its elements that exist.
+// CHECK-LABEL: device.program @run
+// CHECK: device.store_run %[[BUFFER:.*]][] to %c
+// CHECK-NEXT: %[[PLACE:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[EXISTS:.*]] = arith.cmpi slt, %[[PLACE]], %[[COUNT:.*]] : index
+// CHECK-NEXT: scf.if %[[EXISTS]] {
+// CHECK-NEXT: %[[ELEMENT:.*]] = memref.load %[[BUFFER]][%[[PLACE]]]
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[ELEMENT]],
+// CHECK-NEXT: scf.if %[[IS]] {
+// CHECK-NEXT: device.raise %c_any1
+// CHECK: arith.cmpi slt, %{{.*}}, %[[COUNT]]
+// CHECK: device.raise %c_any1
+// CHECK: device.kernel @plain
+// CHECK: device.load %c_any1
+// CHECK: device.exit_if
+device.program @run attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["t", "c"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], i32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %t: !moa.array<[N], f32>, %c: !moa.array<[N], i32>):
+  device.kernel @first blocks "1" threads 128 {
+  }
+  device.kernel @choose blocks "(N + 1)/2" threads 32 {
+    %b = device.block
+    %n = device.symbol "N"
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %lane = device.thread
+    %is = arith.cmpi eq, %lane, %c0 : index
+    %at = arith.muli %b, %c2 : index
+    %left = arith.subi %n, %at : index
+    %count = arith.select %is, %left, %c0 : index
+    %buffer = memref.alloca() : memref<2xi32>
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    memref.store %zero, %buffer[%c0] : memref<2xi32>
+    memref.store %one, %buffer[%c1] : memref<2xi32>
+    device.store_run %buffer[] to %c[%at] stride %c1 count %count : memref<2xi32>, !moa.array<[N], i32>
+  }
+  device.kernel @plain blocks "N" threads 32 attributes {moa.chosen = {by = "c", is = 1 : i64}} {
+    %b = device.block
+    %lane = device.thread
+    %c0 = arith.constant 0 : index
+    %one = arith.cmpi eq, %lane, %c0 : index
+    scf.if %one {
+      %v = arith.constant 1.0 : f32
+      %s = device.symbol "y.s0"
+      %at = arith.muli %b, %s : index
+      device.store %v, %y[%at] : f32, !moa.array<[N], f32>
+    }
+  }
+}
