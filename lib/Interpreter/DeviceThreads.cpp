@@ -261,7 +261,7 @@ bool Threads::execute(Operation *op) {
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
       .Case<device::LoadOp, memref::LoadOp>([&](auto read) { return load(read), true; })
       .Case<device::StoreOp, memref::StoreOp>([&](auto write) { return store(write), true; })
-      .Case<device::NextBlockOp>([&](auto next) { return beginBlock(next), true; })
+      .Case<device::NextBlockOp, device::StagesOp>([&](auto next) { return beginBlock(next), true; })
       .Case<device::AwaitConsumersOp>([](auto) { return true; }) // each block is run by itself
       .Case<device::SignalOp, device::SignalsOp>([&](auto counter) { return count(counter), true; })
       .Case<device::RaiseOp>([&](auto raised) { return raise(raised), true; })
@@ -435,6 +435,33 @@ void Threads::beginBlock(device::NextBlockOp op) {
   if (launch.blocks != *blocks)
     return fail(op, "hands out " + Twine(*blocks) + " blocks, but the kernel has " + Twine(launch.blocks));
   define(op.getResult(), Lanes(ofInt(launch.block)));
+}
+
+/// Each block that is run is one of a stage, by a counter, and ends before the next one begins, so that stages do not meet. That
+/// counters start at 0, and that there are as many numbers as the kernel has blocks, is checked.
+void Threads::beginBlock(device::StagesOp op) {
+  Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  for (int64_t counter : {int64_t(0), device::kTurns - 1})
+    if (!memory.isWritten(counter))
+      return fail(op, "counter " + Twine(counter) + " of '" + memory.getName() + "' has not been set");
+  if (int64_t done = memory.load(device::kTurns - 1).i; done != 0) // what blocks would add to it nobody waits for here
+    return fail(op, "counter " + Twine(device::kTurns - 1) + " of '" + memory.getName() + "' starts at " + Twine(done) + " and not at 0");
+  int64_t number = memory.load(0).i, before = 0, end = 0;
+  std::optional<size_t> stage;
+  for (auto [k, value] : llvm::enumerate(op.getCounts())) {
+    auto count = getUniform(value, op);
+    if (!count)
+      return;
+    if (!stage && number < end + *count)
+      stage = k, before = end;
+    end += *count;
+  }
+  if (launch.blocks != end || !stage)
+    return fail(op, "block " + Twine(number) + " of " + Twine(end) + " in stages, but the kernel has " + Twine(launch.blocks));
+  memory.set(0, ofInt(number + 1));
+  Block &block = op.getStages()[*stage].front();
+  define(block.getArgument(0), Lanes(ofInt(number - before)));
+  push(op, block, active);
 }
 
 void Threads::count(device::SignalsOp op) {

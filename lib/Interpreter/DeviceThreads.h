@@ -146,6 +146,7 @@ private:
   void store(device::StoreOp op);
   std::optional<int64_t> findCounter(mlir::Operation *op, Memory &memory, mlir::Value offset);
   void beginBlock(device::NextBlockOp op);
+  void beginBlock(device::StagesOp op);
   void count(device::SignalOp op);
   void count(device::SignalsOp op);
   void raise(device::RaiseOp op);

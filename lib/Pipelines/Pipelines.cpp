@@ -165,6 +165,9 @@ void buildONFToLiftedGpu(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(onf::createONFVerify());
 }
 
+/// Blocks of 128 threads and up to 64 registers that a multiprocessor has place for.
+static constexpr int64_t kBlocksPerMultiprocessor = 8;
+
 void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertONFToDevicePass());
   // The loop of the first tile stays one, beside those of the others.
@@ -175,6 +178,10 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(device::createDeviceCombineKernels());
   pm.addPass(device::createDeviceOverlapKernels());
   pm.addPass(device::createDeviceSkipUnchosen());
+  if (auto machine = loadGpuMachine(options.gpu))
+    pm.addPass(device::createDeviceChainKernels({kBlocksPerMultiprocessor * machine->multiprocessors}));
+  else
+    llvm::consumeError(machine.takeError()); // what lifts the nests says so
   pm.addPass(device::createDeviceAlignRuns());
   pm.addPass(device::createDeviceVerify());
 }

@@ -18,6 +18,8 @@ namespace moa::precision {
 /// nearly one see little but the same few keys, as sinks, of which there may be more than the pilot has.
 static constexpr int64_t kAlikeRows = 64;
 static constexpr double kMostAlike = 4.5, kLeastAlike = 1.03;
+/// Runs of a part of which one element each is found first, where the largest of a part is looked for.
+static constexpr int64_t kRunsOfPart = 16;
 /// Rows on which values are right: so many that a hash picks, and twice as many that are drawn.
 static constexpr int64_t kFitHashed = 32, kFitDrawn = 48, kFitRows = kFitHashed + 2 * kFitDrawn;
 /// What is added to the diagonal of the matrix that is inverted, of the largest sum of a row; and steps of its inversion, which
@@ -422,6 +424,52 @@ std::pair<Value, Value> KeyClasses::addInverse(Value shares) {
   return {inverse, matrix};
 }
 
+/// Of each of some parts of the weights the number of the largest: first of runs of a part, as threads that look through a whole
+/// part would be few and wait for each of its elements.
+Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count, int64_t parts, const Choice &choice) {
+  Type i32 = Builder(kernel.getContext()).getI32Type();
+  SymExpr runs(kRunsOfPart), most(parts), longest = SymExpr::floorDiv(count, SymExpr(parts * kRunsOfPart)) + SymExpr(1);
+  Value ofRuns = addArray((name + "_run").str(), {most, runs}, i32), ofParts = addArray(name, {most}, i32);
+  auto [names, extents] = headed("p", most);
+  auto runNames = names, runExtents = extents;
+  runNames.push_back(editor.text("r"));
+  runExtents.push_back(editor.text(runs));
+  editor.addNest(runNames, runExtents, &choice, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back(2);
+    Value part = code.make<arith::MulIOp>(indices[head.size()], code.index(kRunsOfPart));
+    Value run = code.make<arith::AddIOp>(part, indices.back());
+    Value all = code.index(parts * kRunsOfPart);
+    Value start = partStart(code, run, count, all), next = partStart(code, code.make<arith::AddIOp>(run, code.index(1)), count, all);
+    Value found = largestOfPart(code, weights, head, run, count, all, longest);
+    Value isEmpty = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, next);
+    code.store(code.make<arith::SelectOp>(isEmpty, code.index(-1), found), ofRuns, indices);
+  });
+  editor.addNest(names, extents, &choice, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    auto foldOver = [&](StringRef fold, llvm::function_ref<Code::Term(Code &, Value, Value, Value &)> term) {
+      return code.fold("r", runs, [&](Code &in, Value r, Value &present) {
+        Value number = in.toIndex(in.load(ofRuns, at(indices, {r})));
+        present = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, in.index(0));
+        Value weight = in.load(weights, at(head, {in.make<arith::MaxSIOp>(number, in.index(0))}));
+        Code::Term only = term(in, number, weight, present);
+        only.name = fold.str();
+        return SmallVector<Code::Term>{only};
+      })[0];
+    };
+    Value largest = foldOver("most", [](Code &, Value, Value weight, Value &) { return Code::Term{Monoid::max, "", weight}; });
+    Value where = foldOver("where", [&](Code &in, Value number, Value weight, Value &present) {
+      Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weight, largest);
+      present = in.make<arith::AndIOp>(present, is);
+      return Code::Term{Monoid::max, "", number};
+    });
+    // Of NaN none is the largest.
+    Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
+    Value start = code.make<arith::MinSIOp>(partStart(code, indices.back(), count, code.index(parts)), last);
+    code.store(code.make<arith::MaxSIOp>(where, start), ofParts, indices);
+  });
+  return ofParts;
+}
+
 /// Some rows that a hash picks, and twice as many that are drawn by how much their scores differ from those of the ones before: with
 /// a probability proportional to d⁴, where d² = (q − q′)ᵀ·C·(q − q′), and C = Σ (z − z̄)·(z − z̄)ᵀ over the pilot's seeds.
 KeyClasses::RowSet KeyClasses::addFitRows() {
@@ -514,13 +562,7 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
       Value half = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.load(halves, indices), near), code.real(0));
       code.store(overVariate(code, code.make<arith::MulFOp>(half, half), head, indices.back(), salt), weights, indices);
     });
-    Value rows = addArray("row_drawn", {SymExpr(drawn)}, b.getI32Type());
-    std::tie(names, extents) = headed("p", SymExpr(drawn));
-    editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
-      SymExpr longest = SymExpr::floorDiv(n, SymExpr(drawn)) + SymExpr(1);
-      code.store(largestOfPart(code, weights, indices.drop_back(), indices.back(), n, code.index(drawn), longest), rows, indices);
-    });
-    return rows;
+    return addLargest("row_drawn", weights, n, drawn, fitting);
   };
   found.push_back(addArray("row_hashed", {SymExpr(kFitHashed)}, b.getI32Type()));
   auto [names, extents] = headed("r", SymExpr(kFitHashed));

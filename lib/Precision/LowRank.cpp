@@ -23,6 +23,8 @@ static constexpr int64_t kRoundedClasses = 256;
 static constexpr double kFar = 4;
 /// Parts of the keys, in which odd ones are counted at once.
 static constexpr int64_t kLostParts = 2048;
+/// Of these as many are looked through at once where one is looked for.
+static constexpr int64_t kLostRun = 32;
 /// Keys that are farther from all first classes than so many radii, squared, are as likely to become one.
 static constexpr double kFarthest = 16;
 /// One class of so many is one of the first, which a hash picks.
@@ -557,12 +559,21 @@ void KeyClasses::addOdd(Value shares, const Choice &likely) {
     Value count = code.extent(numKeys()), number = indices.back();
     Value total = code.make<arith::SubIOp>(code.toIndex(code.load(all, head)), numClasses(code, head));
     Value isThere = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, number, total);
-    Value part = code.fold("p", parts, [&](Code &in, Value p, Value &present) {
-      Value start = in.toIndex(in.load(before, at(head, {p})));
-      present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
-      return SmallVector<Code::Term>{{Monoid::max, "part", p}};
-    })[0];
-    part = code.make<arith::MaxSIOp>(part, code.index(0)); // of none
+    // By runs of parts, then in the run: numbers in front of parts do not fall.
+    auto lastOf = [&](StringRef name, int64_t length, int64_t step, Value first) {
+      Value last = code.fold(name, SymExpr(length), [&](Code &in, Value k, Value &present) {
+        Value part = in.make<arith::MulIOp>(k, in.index(step));
+        if (first)
+          part = in.make<arith::AddIOp>(first, part);
+        Value start = in.toIndex(in.load(before, at(head, {part})));
+        present = in.make<arith::AndIOp>(isThere, in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, number));
+        return SmallVector<Code::Term>{{Monoid::max, "part", part}};
+      })[0];
+      return Value(code.make<arith::MaxSIOp>(last, code.index(0))); // of none
+    };
+    static_assert(kLostParts % kLostRun == 0);
+    Value part = lastOf("run", kLostParts / kLostRun, kLostRun, Value());
+    part = lastOf("p", kLostRun, 1, part);
     Value rank = code.make<arith::SubIOp>(number, code.toIndex(code.load(before, at(head, {part}))));
     Value found = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
       Value key = keyOf(in, t, part);

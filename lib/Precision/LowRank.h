@@ -99,6 +99,7 @@ private:
   mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part, const SymExpr &count,
                             mlir::Value parts, const SymExpr &longest);
+  mlir::Value addLargest(llvm::StringRef name, mlir::Value weights, const SymExpr &count, int64_t parts, const Choice &choice);
   mlir::Value addDrawn(mlir::Value nearest);
   mlir::Value isOdd(Code &in, mlir::ValueRange head, mlir::Value key, mlir::Value count, mlir::Value shares);
   void addOdd(mlir::Value shares, const Choice &likely);

@@ -255,6 +255,41 @@ def Device_SignalsOp : Device_Op<"signals"> {
   let hasVerifier = 1;
 }
 
+def Device_StagesOp : Device_Op<"stages", [NoTerminator, SingleBlock]> {
+  let summary = "Blocks of several stages in one launch, each stage behind those before it";
+  let description = [{
+    Region k is what each of `counts[k]` blocks does, whose number in its stage is the argument; the kernel's `blocks` are as many as
+    those of all stages. A block of a stage begins when all blocks of stages in front of it have ended, and sees what they have
+    stored.
+
+    A grid of at most `residents` blocks does the work of all of them. A stage has as many shares as it has blocks, and at most
+    `residents`, with every `residents`-th block each. Shares are numbered stage by stage, and each block takes the least number
+    that none has yet, the first one too, until there is none left. Whoever has a number knows therefore that those below it have
+    begun, and may wait for them however few blocks a device has place for. The first element of the array counts the numbers that
+    are taken, the last one the shares that are done; both start at 0. They are 128 bytes apart, as many blocks at once add to the
+    one and read the other.
+
+        device.stages %turns residents 1056 counts %n0, %n1 : <[33], i32> {
+        ^bb0(%block: index):
+          device.store %x, %w[%block] : f32, <[N], f32>
+        }, {
+        ^bb0(%block: index):
+          %y = device.load %w[%from] : <[N], f32> -> f32
+          …
+        }
+
+    Constraints: those of `device.signal` for the array (C1 to C3), which has 33 elements (C4); there are as many counts as regions, two
+    or more, and each region has one argument, an index (C5); `residents` is at least 1 (C6); it stands in a kernel's own block
+    as the last operation (C7); inside stand neither shared memory and roles nor numbers of blocks but those of the regions (C8).
+  }];
+  let arguments = (ins Arg<MoA_ArrayType, "", [MemRead, MemWrite]>:$array, Variadic<Index>:$counts, I64Attr:$residents);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$stages);
+  let assemblyFormat = [{
+    $array `residents` $residents `counts` $counts attr-dict `:` type($array) $stages
+  }];
+  let hasVerifier = 1;
+}
+
 def Device_RaiseOp : Device_Op<"raise"> {
   let summary = "Sets a flag to 1";
   let description = [{

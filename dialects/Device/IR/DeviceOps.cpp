@@ -195,6 +195,37 @@ LogicalResult RaiseOp::verify() {
   return success();
 }
 
+bool isPlainOp(Operation *op) {
+  return isa<ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp, LoadRunOp, StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
+}
+
+LogicalResult StagesOp::verify() {
+  if (failed(verifyCounter(*this)))
+    return failure();
+  ArrayType type = getArray().getType();
+  if (type.getRank() != 1 || type.getExtent(0).getConstant() != kTurns)
+    return emitOpError("expects an array of ") << kTurns << " elements (C4), but got " << type;
+  auto hasNumber = [](Region &stage) { return stage.getNumArguments() == 1 && stage.getArgument(0).getType().isIndex(); };
+  if (getCounts().size() < 2 || getCounts().size() != getStages().size() || !llvm::all_of(getStages(), hasNumber))
+    return emitOpError("expects two stages or more, as many counts, and an index of each (C5), but got ")
+           << getStages().size() << " stages and " << getCounts().size() << " counts";
+  if (static_cast<int64_t>(getResidents()) < 1)
+    return emitOpError("expects at least one block in the grid (C6), but got ") << static_cast<int64_t>(getResidents());
+  if (!isa_and_nonnull<KernelOp>((*this)->getParentOp()) || (*this)->getNextNode())
+    return emitOpError("expects to stand in a kernel's own block, as the last operation (C7)");
+  Operation *found = nullptr;
+  for (Region &stage : getStages())
+    stage.walk([&](Operation *op) {
+      if (!found && op->getName().getDialectNamespace() == "device" && !isPlainOp(op))
+        found = op;
+    });
+  if (!found)
+    return success();
+  InFlightDiagnostic error = emitOpError("expects neither shared memory and roles nor numbers of blocks inside (C8)");
+  error.attachNote(found->getLoc()) << "this stands there";
+  return error;
+}
+
 LogicalResult NextBlockOp::verify() {
   if (failed(verifyCounter(*this)))
     return failure();

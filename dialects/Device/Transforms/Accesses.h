@@ -24,7 +24,7 @@ struct Accesses {
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
         program(kernel->getParentOfType<ProgramOp>()) {
     kernel.walk([&](mlir::Operation *op) {
-      bool isStore = llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp>(op);
+      bool isStore = llvm::isa<StoreOp, StoreRunOp, StoreTileOp, SignalOp, RaiseOp, NextBlockOp, StagesOp>(op);
       for (mlir::Value operand : op->getOperands())
         if (auto array = llvm::dyn_cast<mlir::BlockArgument>(operand);
             array && llvm::isa<ProgramOp>(array.getOwner()->getParentOp()))

@@ -27,20 +27,6 @@ struct Group {
   SmallVector<Accesses> accesses;
 };
 
-/// Whether there are blocks, whose threads use nothing but registers, the arrays, and each other's registers: shared
-/// memory and the registers of roles are divided for a whole launch.
-bool isPlain(KernelOp kernel) {
-  if (SymExpr::parse(kernel.getBlocks())->isZero())
-    return false;
-  return !kernel.walk([](Operation *op) {
-                  bool isDevice = op->getName().getDialectNamespace() == "device";
-                  bool isKnown = isa<KernelOp, BlockOp, ThreadOp, SymbolOp, ScalarOp, LoadOp, StoreOp, RaiseOp,
-                                     LoadRunOp, StoreRunOp, ExchangeOp, Exp2Op, HalfFromBitsOp>(op);
-                  return isDevice && !isKnown ? WalkResult::interrupt() : WalkResult::advance();
-                })
-              .wasInterrupted();
-}
-
 /// Whether a kernel stores in what is no workspace.
 bool storesOutput(KernelOp kernel) {
   auto program = kernel->getParentOfType<ProgramOp>();
@@ -135,16 +121,6 @@ void delay(SmallVectorImpl<Group> &groups) {
   llvm::erase_if(groups, [](const Group &group) { return group.kernels.empty(); });
 }
 
-/// Moves what a kernel does behind the builder's place, with `number` as the block's.
-void moveBody(KernelOp kernel, OpBuilder &b, Value number) {
-  Block &from = kernel.getBody().front();
-  kernel.walk([&](BlockOp block) {
-    block.getResult().replaceAllUsesWith(number);
-    block.erase();
-  });
-  b.getBlock()->getOperations().splice(b.getInsertionPoint(), from.getOperations());
-}
-
 /// One kernel whose first blocks are those of the first one, and so on.
 KernelOp combine(ArrayRef<KernelOp> kernels) {
   KernelOp first = kernels.front();
@@ -154,16 +130,7 @@ KernelOp combine(ArrayRef<KernelOp> kernels) {
   for (KernelOp kernel : kernels)
     blocks = blocks + *SymExpr::parse(kernel.getBlocks());
   auto made = KernelOp::create(b, loc, first.getSymName(), blocks.str(), first.getThreads());
-  made->setDiscardableAttrs(first->getDiscardableAttrDictionary());
-  SmallVector<Attribute> runs; // what all of them ask for
-  for (const auto &pair : conditionsOf(first))
-    if (llvm::all_of(kernels, [&](KernelOp kernel) { return llvm::is_contained(conditionsOf(kernel), pair); }))
-      runs.append({pair.first, pair.second});
-  made->removeAttr(onf::kRunsAttr);
-  if (!runs.empty())
-    made->setAttr(onf::kRunsAttr, b.getArrayAttr(runs));
-  if (!llvm::all_equal(llvm::map_range(kernels, [](KernelOp kernel) { return kernel->getAttr(kChosenAttr); })))
-    made->removeAttr(kChosenAttr);
+  setAttributesOfAll(made, kernels);
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
   Value number = BlockOp::create(b, loc);
   for (KernelOp kernel : kernels.drop_back()) {

@@ -17,7 +17,7 @@ def DeviceVerify : Pass<"device-verify"> {
         in `moa.chosen`, for which values of one array they run, each for another, or where another array has a value for
         which none of the others runs (`where`).
     - D5: one kernel stores an array of the workspace, and only later ones load it, or the same one where its blocks
-      signal (`device.signal`) and read signals. What a kernel raises (`device.raise`) an earlier one stores, and
+      signal (`device.signal`) and read signals, or in a later stage (`device.stages`). What a kernel raises (`device.raise`) an earlier one stores, and
       that kernel does not load it.
     - D6: a kernel that may run beside the one in front of it (`moa.beside`), and beside all that this one may run
       beside, is not the first one, and of these kernels none reads or writes what another one writes; an output that
@@ -134,6 +134,41 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
 
     **Requires** D1 to D6, and that blocks with a choice do nothing where it is not taken. **Establishes** D7. **Numerics**: exact. **Cost**: linear, per choice.
   }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
+}
+
+def DeviceChainKernels : Pass<"device-chain-kernels"> {
+  let summary = "Launch kernels that need each other but may have nothing to do together";
+  let description = [{
+    Kernels one behind the other that have nothing to do by one flag (`moa.idle`), that hosts launch for the same sizes, whose
+    blocks grow with fewer sizes than those of some kernel, and whose threads use nothing but registers and arrays of the workspace,
+    become one launch: each is a stage of it, whose blocks begin when those of all stages in front of it have ended
+    (`device.stages`). A launch with nothing to do costs as much as any small one, some 2 µs, as each waits for the one before.
+
+        device.kernel @f_3 blocks "64*B" threads 128 attributes {moa.idle = "c_any1"} { … device.store %x, %w[%b] … }
+        device.kernel @f_4 blocks "B" threads 64 attributes {moa.idle = "c_any1"} { … device.load %w[%b] … }
+
+    becomes
+
+        device.kernel @f_3 blocks "65*B" threads 128 attributes {moa.idle = "c_any1"} {
+          device.stages %f_3_turns residents 1056 counts "64*B", "B" : <[33], i32> {
+          ^bb0(%b: index):
+            … device.store %x, %w[%b] …
+          }, {
+          ^bb0(%b: index):
+            scf.if %thread < 64 { … device.load %w[%b] … }
+          }
+        }
+
+    The first kernel of the program stores 0 in the counters, so that it is another one, has a block, is launched whatever the sizes
+    are, and has ended when this one starts. What may run beside the last of the kernels (`moa.beside`) waits where it needs
+    another of them. None of them raises a flag.
+
+    **Requires** D1 to D7. **Establishes** nothing more. **Numerics**: exact. **Cost**: quadratic in kernels.
+  }];
+  let options = [
+    Option<"residents", "residents", "int64_t", /*default=*/"1056", "the most blocks of a grid: those a device has place for">
+  ];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
 }
 

@@ -36,7 +36,7 @@ using Choice = std::pair<BlockArgument, int64_t>;
 
 class Skipper {
 public:
-  explicit Skipper(ProgramOp program) : program(program), b(program.getContext()) {
+  explicit Skipper(ProgramOp program) : program(program), b(program.getContext()), stores(program) {
     llvm::append_range(kernels, program.getBody().getOps<KernelOp>());
     for (KernelOp kernel : kernels) {
       degree = std::max(degree, degreeOf(kernel));
@@ -111,7 +111,7 @@ private:
   /// Where choices are stored, if a flag can tell of them.
   std::optional<Choices> findChoices(const Choice &choice) {
     auto choices = findStores(choice.first);
-    return choices && isClearedBefore(choices->writer) ? choices : std::nullopt;
+    return choices && isFirstOver(program, choices->writer) ? choices : std::nullopt;
   }
 
   /// Kernels behind the one that waits for the writer that have nothing to do where nobody has stored the value: they are
@@ -171,19 +171,6 @@ private:
     return choices.writer ? std::optional(choices) : std::nullopt;
   }
 
-  /// Whether the first kernel is always launched, has a block, and has ended when the writer starts.
-  bool isClearedBefore(KernelOp writer) {
-    KernelOp first = kernels.front();
-    auto blocks = SymExpr::parse(first.getBlocks())->getConstant();
-    if (!conditionsOf(first).empty() || !blocks || *blocks <= 0 || !first.getBody().getOps<ExitIfOp>().empty())
-      return false;
-    for (KernelOp kernel : ArrayRef(kernels).drop_front()) {
-      if (!kernel->hasAttr(kBesideAttr)) // this one has waited for the first
-        return kernel == writer || kernel->isBeforeInBlock(writer);
-    }
-    return false;
-  }
-
   /// Whether the writer stands in front of a kernel, and hosts launch it wherever they launch that.
   static bool isLaunchedFor(KernelOp kernel, KernelOp writer) {
     auto pairs = conditionsOf(kernel);
@@ -203,12 +190,9 @@ private:
     auto [array, value] = choice;
     if (Value known = flags.lookup(choice))
       return known;
-    SmallVector<StringRef> names = program.getAllNames();
-    std::string name = (names[array.getArgNumber()] + "_any" + Twine(value)).str();
-    while (llvm::is_contained(names, name))
-      name += "_";
+    std::string name = freshArrayName(program, (nameOf(array) + "_any" + Twine(value)).str());
     Value flag = program.addWorkspace(name, ArrayType::get(b.getContext(), {SymExpr(1)}, b.getI32Type()));
-    clear(flag);
+    stores.clear(flag);
     const Choices choices = *findStores(array);
     for (Operation *store : choices.stores) {
       b.setInsertionPointAfter(store);
@@ -218,23 +202,6 @@ private:
         raise(flag, cast<StoreOp>(store).getValue(), value);
     }
     return flags[choice] = flag;
-  }
-
-  /// The first thread of the first kernel stores 0.
-  void clear(Value flag) {
-    KernelOp first = kernels.front();
-    Location loc = first.getLoc();
-    if (!clears) {
-      b.setInsertionPointToStart(&first.getBody().front());
-      auto isFirst = [&](Value number) -> Value {
-        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, zeroOf(loc));
-      };
-      Value ofBlock = isFirst(BlockOp::create(b, loc)), ofThread = isFirst(ThreadOp::create(b, loc));
-      Value one = arith::AndIOp::create(b, loc, ofBlock, ofThread);
-      clears = scf::IfOp::create(b, loc, one, /*withElseRegion=*/false);
-    }
-    b.setInsertionPoint(clears.thenYield());
-    StoreOp::create(b, loc, numberOf(loc, b.getI32Type(), 0), flag, zeroOf(loc), /*pairs=*/false);
   }
 
   /// Whoever has stored the value raises the flag.
@@ -276,14 +243,17 @@ private:
   unsigned degree = 0;
   double most = 0;
   llvm::DenseMap<Choice, Value> flags;
-  scf::IfOp clears; ///< of the first kernel's first thread
+  FirstStores stores;
 };
 
 struct DeviceSkipUnchosen final : impl::DeviceSkipUnchosenBase<DeviceSkipUnchosen> {
   using Base::Base;
 
   void runOnOperation() override {
-    getOperation()->walk([](ProgramOp program) { Skipper(program).run(); });
+    getOperation()->walk([](ProgramOp program) {
+      if (!program.getBody().getOps<KernelOp>().empty())
+        Skipper(program).run();
+    });
   }
 };
 } // namespace

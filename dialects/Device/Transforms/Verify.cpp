@@ -73,9 +73,21 @@ private:
     return llvm::any_of(read, [&](Value counter) { return signalled.contains(counter); });
   }
 
-  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that read signals.
+  /// The number of the stage that an operation stands in (device.stages); none elsewhere.
+  static std::optional<unsigned> stageOf(Operation *op) {
+    auto stages = op->getParentOfType<StagesOp>();
+    if (!stages)
+      return std::nullopt;
+    for (Region &stage : stages.getStages())
+      if (stage.isAncestor(op->getParentRegion()))
+        return stage.getRegionNumber();
+    return std::nullopt;
+  }
+
+  /// One kernel stores the array, and only those behind it load it, or blocks of the same one that read signals, or later stages.
   LogicalResult verifyWorkspace(BlockArgument array) {
     KernelOp writer;
+    std::optional<unsigned> last; // stage that stores
     auto stores = [&](Operation *op) {
       if (auto run = dyn_cast<StoreRunOp>(op))
         return run.getArray() == array;
@@ -88,8 +100,10 @@ private:
         return WalkResult::advance();
       if (!writer)
         writer = kernel;
-      if (writer == kernel)
+      if (writer == kernel) {
+        last = std::max(last, stageOf(store));
         return WalkResult::advance();
+      }
       store->emitOpError("expects one kernel to store array '")
           << nameOf(array) << "' of the workspace (D5), but '" << writer.getSymName() << "' does too";
       return WalkResult::interrupt();
@@ -102,7 +116,7 @@ private:
         raisers.insert(user->getParentOfType<KernelOp>());
     for (Operation *user : array.getUsers()) {
       auto kernel = user->getParentOfType<KernelOp>();
-      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) && passesOn(kernel);
+      bool isPassed = writer == kernel && !isa<SignalOp, SignalsOp>(user) && (passesOn(kernel) || (last && stageOf(user) > last));
       bool isBehind = writer && (writer->isBeforeInBlock(kernel) || isPassed);
       if (!stores(user) && !isBehind)
         return user->emitOpError("expects an earlier kernel to store array '")

@@ -217,6 +217,14 @@ void Instructions::signal(Value counter) {
            "l,~{memory}", counter, {});
 }
 
+void Instructions::signalAlone(Value counter) { assembly("red.release.gpu.global.add.s32 [$0], 1;", "l,~{memory}", counter, {}); }
+
+void Instructions::awaitSignals(Value counter, Value count) {
+  assembly("{\n\t.reg .pred more;\n\t.reg .b32 found;\n\tAGAIN:\n\tld.relaxed.gpu.global.s32 found, [$0];\n\t"
+           "setp.lt.s32 more, found, $1;\n\t@more bra AGAIN;\n\tld.acquire.gpu.global.s32 found, [$0];\n\t}",
+           "l,r,~{memory}", {counter, count}, {});
+}
+
 Value Instructions::signals(Value counter) {
   return assembly("ld.acquire.gpu.global.s32 $0, [$1];", "=r,l,~{memory}", counter, b.getI32Type()).front();
 }

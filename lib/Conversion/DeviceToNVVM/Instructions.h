@@ -95,6 +95,10 @@ public:
   mlir::Value signals(mlir::Value counter);
   /// Adds one to a counter of 32 bits in global memory: what it was.
   mlir::Value fetchAndAdd(mlir::Value counter);
+  /// Adds one to it, by one thread, behind everything that the block has stored before it met.
+  void signalAlone(mlir::Value counter);
+  /// Waits until it is as much as that, 32 bits; by one thread.
+  void awaitSignals(mlir::Value counter, mlir::Value count);
   /// Sets a flag of 32 bits to 1, which other threads may do meanwhile.
   void raise(mlir::Value flag);
   void wait(mlir::Value barrier, mlir::Value parity);

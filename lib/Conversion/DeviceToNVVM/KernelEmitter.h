@@ -67,6 +67,8 @@ private:
   void emitFor(mlir::scf::ForOp loop);
   void emitIf(mlir::scf::IfOp branch);
   void emitExit(device::ExitIfOp exit);
+  void emitStages(device::StagesOp op);
+  mlir::Value sharedWord();
   /// `if (condition) body`.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   void emitLocal(mlir::memref::AllocaOp local);

@@ -51,6 +51,7 @@ void KernelEmitter::emit(Operation *op) {
       .Case<device::SignalsOp>([&](auto signals) {
         scalars.map(signals.getResult(), to.widen(to.signals(address(signals.getArray(), signals.getOffset()))));
       })
+      .Case<device::StagesOp>([&](auto stages) { emitStages(stages); })
       .Case<device::RaiseOp>([&](auto raise) { to.raise(parameters[cast<BlockArgument>(raise.getArray()).getArgNumber()]); })
       .Case<device::ExitIfOp>([&](auto exit) { emitExit(exit); })
       .Case<device::LoadRunOp>([&](auto load) { emitLoadRun(load); })
@@ -379,6 +380,80 @@ void KernelEmitter::emitIf(scf::IfOp branch) {
 void KernelEmitter::emitExit(device::ExitIfOp exit) {
   Value goesOn = to.make<arith::XOrIOp>(value(exit.getCondition()), to.constant(b.getBoolAttr(true)));
   b.setInsertionPointToStart(scf::IfOp::create(b, to.loc, goesOn, /*withElseRegion=*/false).thenBlock());
+}
+
+/// Shares of stages, one behind the other.
+void KernelEmitter::emitStages(device::StagesOp op) {
+  Value taken = parameters[cast<BlockArgument>(op.getArray()).getArgNumber()];
+  Value done = LLVM::GEPOp::create(b, to.loc, taken.getType(), b.getI32Type(), taken,
+                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(device::kTurns - 1)});
+  Value most = to.i64(op.getResidents()), end = to.i64(0);
+  Values counts, ends;
+  for (Value count : op.getCounts()) {
+    counts.push_back(value(count));
+    ends.push_back(end = to.add(end, to.make<arith::MinSIOp>(counts.back(), most)));
+  }
+  Value shared = sharedWord();
+  auto isFirst = [&] { return to.equals(to.thread(), 0); };
+  scf::WhileOp::create(
+      b, to.loc, TypeRange(b.getI64Type()), ValueRange{to.i64(0)},
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    when(isFirst(), [&] { LLVM::StoreOp::create(b, loc, to.fetchAndAdd(taken), shared); });
+    to.synchronize();
+    Value turn = to.widen(LLVM::LoadOp::create(b, loc, b.getI32Type(), shared, /*alignment=*/4, /*isVolatile=*/true));
+    scf::ConditionOp::create(b, loc, to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends.back()), turn);
+  },
+      [&](OpBuilder &, Location loc, ValueRange args) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(args[0].getParentBlock());
+    Value turn = args[0];
+    auto emitShare = [&](size_t k) {
+      Value first = turn;
+      if (k > 0) {
+        when(isFirst(), [&] { to.awaitSignals(done, to.narrow(ends[k - 1])); });
+        to.synchronize();
+        first = to.make<arith::SubIOp>(turn, ends[k - 1]);
+      }
+      auto loop = scf::ForOp::create(b, loc, first, counts[k], most);
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Region &stage = op.getStages()[k];
+      scalars.map(stage.getArgument(0), to.widen(to.narrow(loop.getInductionVar())));
+      emitBlock(stage.front());
+      to.loc = loc;
+    };
+    // Each stage in the other side of the one before.
+    OpBuilder::InsertPoint behind = b.saveInsertionPoint();
+    for (size_t k = 0; k + 1 < ends.size(); ++k) {
+      Value isOwn = to.make<arith::CmpIOp>(arith::CmpIPredicate::slt, turn, ends[k]);
+      auto branch = scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/true);
+      if (k == 0)
+        behind = OpBuilder::InsertPoint(branch->getBlock(), std::next(branch->getIterator()));
+      b.setInsertionPointToStart(branch.thenBlock());
+      emitShare(k);
+      b.setInsertionPointToStart(branch.elseBlock());
+    }
+    emitShare(ends.size() - 1);
+    b.restoreInsertionPoint(behind);
+    to.synchronize();
+    when(isFirst(), [&] { to.signalAlone(done); });
+    scf::YieldOp::create(b, loc, args);
+  });
+}
+
+/// Four bytes of shared memory.
+Value KernelEmitter::sharedWord() {
+  static constexpr llvm::StringLiteral kName = "moa_turn";
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  if (!module.lookupSymbol(kName)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, kernel.getLoc(), b.getI32Type(), /*isConstant=*/false, LLVM::Linkage::Internal, kName,
+                           Attribute(), /*alignment=*/4, kSharedSpace);
+  }
+  return LLVM::AddressOfOp::create(b, to.loc, type, kName);
 }
 
 void KernelEmitter::when(Value condition, llvm::function_ref<void()> body) {

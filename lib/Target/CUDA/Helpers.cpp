@@ -109,6 +109,30 @@ DEVICE int64_t next_block(int32_t *counter, int64_t residents) {
   return residents + count;
 }
 )"},
+    {"next_turn", R"(// The least number that no block has taken yet, for all threads of this one.
+DEVICE int64_t next_turn(int32_t *counter) {
+  __shared__ int32_t turn;
+  if (threadIdx.x == 0) asm volatile("atom.relaxed.gpu.global.add.s32 %0, [%1], 1;" : "=r"(turn) : "l"(counter) : "memory");
+  __syncthreads();
+  return low_word(turn);
+}
+)"},
+    {"await_turns", R"(// Waits until so many numbers are done with, by blocks whose stores are seen then.
+DEVICE void await_turns(const int32_t *counter, int64_t count) {
+  if (threadIdx.x == 0) {
+    int32_t done; // relaxed while it is not there yet, as what waits for memory forgets what is near
+    do asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(done) : "l"(counter) : "memory"); while (done < count);
+    signals(counter);
+  }
+  __syncthreads();
+}
+)"},
+    {"end_turn", R"(// Says that this block is done with its number, behind everything that its threads have stored.
+DEVICE void end_turn(int32_t *counter) {
+  __syncthreads();
+  if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+}
+)"},
     {"raise_flag", R"(// Sets a flag to 1. Any number of threads may do so, in any order.
 DEVICE void raise_flag(int32_t *flag) { asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory"); }
 )"},

@@ -290,6 +290,7 @@ void KernelPrinter::printStatement(Operation &op) {
                     value(signals.getOffset()).at(Expr::sum + 1) + ")"},
                /*mayInline=*/false);
       })
+      .Case<device::StagesOp>([&](auto stages) { printStages(stages); })
       .Case<device::RaiseOp>([&](auto raise) {
         helpers.insert("raise_flag");
         writeCall("raise_flag(" + names.of(getNumber(raise.getArray())) + ")");
@@ -458,6 +459,46 @@ void KernelPrinter::printIf(scf::IfOp branch) {
   }
   close();
   dropBraces(mark);
+}
+
+/// Shares of stages, one behind the other.
+void KernelPrinter::printStages(device::StagesOp op) {
+  helpers.insert({"next_turn", "await_turns", "signals", "end_turn", "low_word", "min_int"});
+  const std::string &turns = names.of(getNumber(op.getArray()));
+  std::string done = turns + " + " + std::to_string(device::kTurns - 1), most = std::to_string(static_cast<int64_t>(op.getResidents()));
+  std::vector<Expr> counts;
+  std::vector<std::string> ends; // of the stages' shares
+  for (Value count : op.getCounts()) {
+    counts.push_back(value(count));
+    std::string end = fresh("end");
+    writeConstant("int64_t", end + " = " + (ends.empty() ? "" : ends.back() + " + ") + "min_int(" + counts.back().text + ", " + most + ")");
+    ends.push_back(end);
+  }
+  pushScope();
+  std::string number = fresh("turn");
+  open("for (int64_t " + number + "; (" + number + " = next_turn(" + turns + ")) < " + ends.back() + ";) {", /*hasScope=*/true);
+  for (auto [k, stage] : llvm::enumerate(op.getStages())) {
+    std::string condition = "if (" + number + " < " + ends[k] + ") {", first = number + (k ? " - " + ends[k - 1] : "");
+    if (k == 0) {
+      open(condition);
+    } else {
+      close(k + 1 < ends.size() ? "} else " + condition : "} else {");
+      open("");
+      writeCall("await_turns(" + done + ", " + ends[k - 1] + ")");
+    }
+    pushScope();
+    std::string at = fresh("at");
+    open("for (int64_t " + at + " = " + first + "; " + at + " < " + counts[k].at(Expr::relation + 1) + "; " + at + " += " + most + ") {",
+         /*hasScope=*/true);
+    std::string block = fresh(wishFor(stage.getArgument(0), "block"));
+    writeConstant("int64_t", block + " = low_word(" + at + ")");
+    values[stage.getArgument(0)] = {block};
+    printBlock(stage.front());
+    close();
+  }
+  close();
+  writeCall("end_turn(" + done + ")");
+  close();
 }
 
 /// Of several kernels of a program, what each is for: the arrays that it writes.

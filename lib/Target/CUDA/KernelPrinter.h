@@ -117,6 +117,7 @@ private:
   /// if (c) { …next values… } else { the old ones } assigns the loop's variables.
   void aliasConditional(mlir::scf::ForOp loop, mlir::scf::YieldOp yield);
   void printIf(mlir::scf::IfOp branch);
+  void printStages(device::StagesOp op);
 
   //===--- Repeated steps (OutlinePrinter.cpp) ----------------------------===//
   struct Call {

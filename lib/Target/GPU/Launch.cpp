@@ -74,7 +74,7 @@ void Collector::place(Operation *op) {
 void Collector::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<device::LoadOp, device::StoreOp, device::LoadRunOp, device::StoreRunOp, device::SignalOp, device::SignalsOp,
-            device::RaiseOp, device::NextBlockOp>(
+            device::RaiseOp, device::NextBlockOp, device::StagesOp>(
           [&](auto access) { arrays.insert(getNumber(access.getArray())); })
       .Case<device::ScalarOp>([&](auto scalar) { scalars.insert(getNumber(scalar.getArray())); })
       .Case<device::SymbolOp>(
@@ -183,7 +183,7 @@ Launch Collector::run() {
       return llvm::any_of(array.getUsers(), [&](Operation *user) { return isOne(user) && kernel->isAncestor(user); });
     };
     bool isWritten = isUsedBy([](Operation *user) {
-      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp, device::NextBlockOp>(user);
+      return isa<device::StoreOp, device::StoreRunOp, device::SignalOp, device::RaiseOp, device::NextBlockOp, device::StagesOp>(user);
     });
     if (launch.follows && !isWritten && !program.isInput(array))
       launch.awaited.push_back(array.getArgNumber());
@@ -201,6 +201,8 @@ Launch Collector::run() {
     launch.sharedBytes = launch.collectWords + 32 * 4;
   }
   findNextBlock();
+  for (auto stages : kernel.getBody().front().getOps<device::StagesOp>())
+    launch.stages = stages;
   if (!launch.kept.empty()) {
     launch.firstKept = llvm::alignTo(launch.sharedBytes, 8);
     launch.sharedBytes = launch.firstKept + 8 * launch.kept.size();

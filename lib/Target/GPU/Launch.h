@@ -81,8 +81,12 @@ struct Launch {
   llvm::SmallVector<mlir::Operation *> ofBlock;
   llvm::SmallVector<mlir::Value> given;
   bool isOfBlock(mlir::Operation *op) const { return llvm::is_contained(ofBlock, op); }
-  /// The most blocks of a grid then.
+  /// What it does in stages (device.stages); null where it has none.
+  device::StagesOp stages;
+  /// The most blocks of a grid where blocks do the work of further ones.
   std::optional<int64_t> getMostBlocks() const {
+    if (stages)
+      return static_cast<int64_t>(device::StagesOp(stages).getResidents()) + isBeside;
     if (!nextBlock)
       return std::nullopt;
     return static_cast<int64_t>(device::NextBlockOp(nextBlock).getResidents()) + isBeside;

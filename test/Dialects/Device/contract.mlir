@@ -217,6 +217,30 @@ device.program @d5_no_signals attributes {symbols = ["N"], requires = [], arg_na
 
 // -----
 
+device.program @d5_stage attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>], workspace_names = ["w", "t"], workspace_types = [!moa.array<[N], i64>, !moa.array<[33], i32>]} {
+^bb0(%y: !moa.array<[N], i64>, %w: !moa.array<[N], i64>, %t: !moa.array<[33], i32>):
+  device.kernel @clear blocks "1" threads 32 {
+    %i = device.thread
+    %zero = arith.constant 0 : i32
+    device.store %zero, %t[%i] : i32, !moa.array<[33], i32>
+  }
+  device.kernel @k blocks "2*N" threads 32 {
+    %n = device.symbol "N"
+    device.stages %t residents 2 counts %n, %n : !moa.array<[33], i32> {
+    ^bb0(%i: index):
+      // expected-error @below {{expects an earlier kernel to store array 'w' of the workspace (D5)}}
+      %u = device.load %w[%i] : !moa.array<[N], i64> -> i64
+      device.store %u, %y[%i] : i64, !moa.array<[N], i64>
+    }, {
+    ^bb0(%i: index):
+      %v = arith.constant 1 : i64
+      device.store %v, %w[%i] : i64, !moa.array<[N], i64>
+    }
+  }
+}
+
+// -----
+
 device.program @d5_not_cleared attributes {symbols = ["N"], requires = [], arg_names = [], result_names = [], result_types = [], workspace_names = ["c"], workspace_types = [!moa.array<[1], i32>]} {
 ^bb0(%c: !moa.array<[1], i32>):
   device.kernel @k blocks "N" threads 32 {
