@@ -175,6 +175,7 @@ void buildLiftedToDevice(mlir::OpPassManager &pm, const PipelineOptions &options
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::createCSEPass());
+  pm.addPass(device::createDeviceJoinBlocks());
   pm.addPass(device::createDeviceCombineKernels());
   pm.addPass(device::createDeviceOverlapKernels());
   pm.addPass(device::createDeviceSkipUnchosen());

@@ -137,6 +137,42 @@ def DeviceSkipUnchosen : Pass<"device-skip-unchosen"> {
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
 }
 
+def DeviceJoinBlocks : Pass<"device-join-blocks"> {
+  let summary = "Let blocks do the work of four, where these read the same";
+  let description = [{
+    In a kernel whose number of blocks is a multiple of 4 whatever the sizes are, and whose threads compute, read and store in the workspace, each
+    block does what four neighbours do. What these have in common is done once: what depends on the block's number by a quotient
+    that they share, and what is read there. Only where in some loop something is read once for all four, as b_kj of the matrix
+    product Σ_k a_ik·b_kj in blocks of one row i each. What such a loop reads at adjacent places, as a_ik, it reads by runs of four
+    (`device.load_run`).
+
+        device.kernel @f blocks "128*B" threads 128 {
+          %i = arith.remui %block, 128; %b = arith.divui %block, 128
+          %sum = scf.for %k = 0 to 128 iter_args(%s = 0) {
+            %s + device.load %x[%at_bi + %k] * device.load %y[%at_bk + %thread]
+          }
+          device.store %sum, %z[…]
+        }
+
+    becomes
+
+        device.kernel @f blocks "32*B" threads 128 {
+          %i = arith.remui 4·%block, 128; %b = arith.divui 4·%block, 128
+          %sum:4 = scf.for %t = 0 to 32 iter_args(…) {
+            device.load_run %x[%at_bi + 4·%t] …; … of %i + 3
+            scf.for %e = 0 to 4 iter_args(…) {
+              %y_k = device.load %y[%at_bk + %thread]
+              …
+            }
+          }
+          device.store %sum#0, %z[…]; …
+        }
+
+    **Requires** D1 to D5. **Establishes** nothing more. **Numerics**: exact, in the same order. **Cost**: linear.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect"];
+}
+
 def DeviceChainKernels : Pass<"device-chain-kernels"> {
   let summary = "Launch kernels that need each other but may have nothing to do together";
   let description = [{
