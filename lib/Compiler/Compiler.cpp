@@ -59,7 +59,7 @@ Compilation Compiler::compileFile(const std::string &path) const {
   if (!buffer)
     return fail(path + ": " + buffer.getError().message());
   return compileText((*buffer)->getBuffer().str(),
-                     path == "-" ? "input.moa" : path);
+                     path == "-" ? "<stdin>" : path);
 }
 
 //===----------------------------------------------------------------------===//

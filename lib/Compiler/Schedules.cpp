@@ -28,7 +28,7 @@ bool Compilation::Impl::readSchedules(std::map<std::string, Schedule> &given) {
     return true;
   auto value = llvm::json::parse(options.schedule);
   if (!value) {
-    addScheduleError("schedule: " + llvm::toString(value.takeError()));
+    addScheduleError("schedule: " + llvm::toString(value.takeError()) + "; --schedule=print writes one to begin with");
     return false;
   }
   std::vector<std::string> texts = {options.schedule};

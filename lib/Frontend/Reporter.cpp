@@ -55,6 +55,7 @@ InFlightDiagnostic Reporter::warning(SourceLoc loc) const {
 std::optional<std::string> frontend::suggest(StringRef name,
                                              ArrayRef<std::string> candidates) {
   unsigned best = name.size() <= 2 ? 2 : 2 + name.size() / 4;
+  size_t beginning = 0; // that both have, which decides among those as near
   std::optional<std::string> result;
   for (const std::string &candidate : candidates) {
     if (candidate == name || (name.size() == 1 && candidate.size() == 1 &&
@@ -63,8 +64,11 @@ std::optional<std::string> frontend::suggest(StringRef name,
     unsigned distance = StringRef(candidate).equals_insensitive(name)
                             ? 0
                             : name.edit_distance(candidate, true, best);
-    if (distance < best) {
+    auto end = std::mismatch(name.begin(), name.end(), candidate.begin(), candidate.end()).first;
+    size_t common = end - name.begin();
+    if (distance < best || (result && distance == best && common > beginning)) {
       best = distance;
+      beginning = common;
       result = candidate;
     }
   }

@@ -172,7 +172,7 @@ CASES = [
     (("moa-opt", "normal.mlir", "--within", "y=1"),
      "moa-opt: error: --within is for specifications; write the attribute 'within' into normal.mlir"),
     (CODE + ("--disable-rule=R99",), "R99"),
-    (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value"),
+    (CODE + ("--schedule=spec.moa",), "spec.moa: schedule: [1:1, byte=1]: Invalid JSON value; --schedule=print writes one to begin with"),
     (CODE + ("--schedule=empty.moa",),
      "empty.moa: the file is empty; --schedule=print of moa-codegen writes a schedule"),
     (("moa-codegen", "spec.moa", "--target=cubin", "-o", "out", "--header", "out.h"),

@@ -223,6 +223,8 @@ const ErrorCase names[] = {
      "4:5: error: unknown name 'scres'; did you mean 'scores'?"},
     {"UnknownFunction", KERNEL("O = sofmax(x)"),
      "3:5: error: unknown function 'sofmax'; did you mean 'softmax'?"},
+    {"NearestBeginning", KERNEL("O = maks(x)"),
+     "3:5: error: unknown function 'maks'; did you mean 'mask'?"},
     {"SumOfOtherLanguages", KERNEL("O = sum(x)"),
      "3:5: error: unknown function 'sum'; write '+/ x'"},
     {"ProductOfOtherLanguages", KERNEL("O = matmul(x, y)"),
