@@ -26,6 +26,9 @@ std::optional<int64_t> constantOf(Value value) {
   return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
 }
 
+/// Whether an expression is a multiple of a number whatever the sizes are, as far as its terms show it.
+bool isMultipleOf(const SymExpr &expr, int64_t number) { return SymExpr::floorDiv(expr, SymExpr(number)) * SymExpr(number) == expr; }
+
 /// Whether a kernel's blocks do nothing but to compute and to store in the workspace, so that it makes no difference in which order
 /// several do it. Of an output there is one store (D4).
 bool isIndependent(KernelOp kernel) {
@@ -36,7 +39,8 @@ bool isIndependent(KernelOp kernel) {
          !kernel
               .walk([](Operation *op) {
                 bool isKnown = isMemoryEffectFree(op) || isa<KernelOp, scf::ForOp, scf::IfOp, LoadOp, StoreOp>(op);
-                return isKnown && !isa<ExchangeOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
+                bool isInside = isa<BlockOp>(op) && !isa<KernelOp>(op->getParentOp()); // for which all would be one
+                return isKnown && !isInside && !isa<ExchangeOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
               })
               .wasInterrupted();
 }
@@ -44,7 +48,7 @@ bool isIndependent(KernelOp kernel) {
 /// Writes what several blocks do as the work of one.
 class Joiner {
 public:
-  Joiner(OpBuilder &b, Location loc) : b(b), maps(kBlocks), loc(loc) {}
+  Joiner(OpBuilder &b, KernelOp kernel) : b(b), blocks(*SymExpr::parse(kernel.getBlocks())), maps(kBlocks), loc(kernel.getLoc()) {}
 
   /// All operations of a block but the last one, if that ends it.
   void join(Block &from) {
@@ -52,7 +56,7 @@ public:
       if (!op.hasTrait<OpTrait::IsTerminator>())
         join(op);
   }
-  /// Loops in which something is read once for all.
+  /// Loops in which something is read once for all, those inside of others first.
   SmallVector<scf::ForOp> sharing;
 
 private:
@@ -73,6 +77,8 @@ private:
 
   void join(Operation &op) {
     loc = op.getLoc();
+    if (apart != 1 && op.getNumOperands() > 0 && op.getOperand(0).getDefiningOp<BlockOp>())
+      return; // it has its values already
     if (auto block = dyn_cast<BlockOp>(op))
       return numberBlocks(block);
     if (auto loop = dyn_cast<scf::ForOp>(op); loop && llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
@@ -88,18 +94,40 @@ private:
       Operation *made = b.clone(op, maps[0]);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), made->getResults()))
         set(result, [&, value = value](int64_t) { return value; });
-      if (isa<LoadOp>(op) && loop && !llvm::is_contained(sharing, loop))
-        sharing.push_back(loop);
+      shares |= isa<LoadOp>(op);
       return;
     }
     for (int64_t k = 0; k < kBlocks; ++k)
       b.clone(op, maps[k]);
   }
 
+  /// Those that follow each other, or each so many behind the other, where the number is asked for by its quotient and remainder
+  /// by that alone, as that of a row of blocks.
   void numberBlocks(BlockOp block) {
-    Value first = arith::MulIOp::create(b, loc, BlockOp::create(b, loc), index(kBlocks));
-    firstOf[block] = first;
-    set(block, [&](int64_t k) { return following(first, k); });
+    Value number = BlockOp::create(b, loc);
+    apart = findDistance(block);
+    if (apart == 1)
+      return setFollowing(block, arith::MulIOp::create(b, loc, number, index(kBlocks)));
+    Value by = index(apart), row = arith::DivUIOp::create(b, loc, number, by), place = arith::RemUIOp::create(b, loc, number, by);
+    Value first = arith::MulIOp::create(b, loc, row, index(kBlocks));
+    for (Operation *user : block->getUsers())
+      isa<arith::RemUIOp>(user) ? set(user->getResult(0), [&](int64_t) { return place; }) : setFollowing(user->getResult(0), first);
+  }
+  void setFollowing(Value numbers, Value first) {
+    firstOf[numbers] = first;
+    set(numbers, [&](int64_t k) { return following(first, k); });
+  }
+
+  int64_t findDistance(BlockOp block) {
+    std::optional<int64_t> distance;
+    for (Operation *user : block->getUsers()) {
+      bool isPart = isa<arith::RemUIOp, arith::DivUIOp>(user) && user->getOperand(0) == block.getResult();
+      auto divisor = isPart ? constantOf(user->getOperand(1)) : std::nullopt;
+      if (!divisor || *divisor <= 1 || *divisor % kBlocks == 0 || (distance && *distance != *divisor))
+        return 1;
+      distance = divisor;
+    }
+    return distance && isMultipleOf(blocks, kBlocks * *distance) ? *distance : 1; // else the last rows would be fewer
   }
 
   /// What the first is a multiple of, all of them have the same quotient by, and remainders that follow each other.
@@ -136,10 +164,11 @@ private:
     made.getInductionVar().setLoc(from.getInductionVar().getLoc());
     for (auto [number, argument] : llvm::enumerate(made.getRegionIterArgs()))
       argument.setLoc(from.getRegionIterArg(number % from.getNumResults()).getLoc());
-    scf::ForOp around = loop;
-    loop = made;
+    bool around = std::exchange(shares, false);
     join(*from.getBody());
-    loop = around;
+    if (shares)
+      sharing.push_back(made);
+    shares = around;
     if (from.getNumResults() > 0) // else it has its end already
       scf::YieldOp::create(b, from.getLoc(), valuesOf(from.getBody()->getTerminator()->getOperands()));
     setAll(from.getResults(), made.getResults());
@@ -166,10 +195,12 @@ private:
   }
 
   OpBuilder &b;
+  SymExpr blocks;
   SmallVector<IRMapping> maps;
   Location loc;
   llvm::DenseMap<Value, Value> firstOf; ///< of a block's number in the kernel as it was
-  scf::ForOp loop;                      ///< around what is written
+  int64_t apart = 1;                    ///< how far these numbers are from each other
+  bool shares = false;                  ///< whether the loop around what is written reads something once for all
 };
 
 /// The number in front of a loop's index in the place of a load, if what the loop reads there is adjacent.
@@ -244,13 +275,13 @@ void eraseDead(KernelOp kernel) {
 void joinBlocks(KernelOp kernel) {
   SymExpr blocks = *SymExpr::parse(kernel.getBlocks());
   SymExpr fewer = SymExpr::floorDiv(blocks, SymExpr(kBlocks));
-  if (!(fewer * SymExpr(kBlocks) == blocks) || blocks.getConstant() || !isIndependent(kernel))
+  if (!isMultipleOf(blocks, kBlocks) || blocks.getConstant() || !isIndependent(kernel))
     return;
   OpBuilder b(kernel);
   auto made = KernelOp::create(b, kernel.getLoc(), kernel.getSymName(), fewer.str(), kernel.getThreads());
   made->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   b.setInsertionPointToStart(&made.getBody().emplaceBlock());
-  Joiner joiner(b, kernel.getLoc());
+  Joiner joiner(b, kernel);
   joiner.join(kernel.getBody().front());
   if (joiner.sharing.empty()) {
     made.erase();

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 namespace moa::device {
@@ -133,6 +134,33 @@ inline mlir::Value getIdleFlag(KernelOp kernel) {
   return found == names.end() ? mlir::Value() : program.getBody().getArgument(found - names.begin());
 }
 
+/// The kernels that raise a flag.
+inline llvm::SetVector<KernelOp> raisersOf(mlir::Value flag) {
+  llvm::SetVector<KernelOp> raisers;
+  for (mlir::Operation *user : flag.getUsers())
+    if (llvm::isa<RaiseOp>(user))
+      raisers.insert(user->getParentOfType<KernelOp>());
+  return raisers;
+}
+
+/// Whether a flag stays 0 where another one does: it is that one, or only kernels raise it that have nothing to do by a flag for
+/// which this holds, which kernels in front of them raise.
+inline bool isWithin(mlir::Value flag, mlir::Value other) {
+  llvm::SetVector<mlir::Value> flags;
+  flags.insert(flag);
+  for (size_t k = 0; k < flags.size(); ++k) {
+    if (flags[k] == other)
+      continue;
+    for (KernelOp raiser : raisersOf(flags[k])) {
+      mlir::Value of = getIdleFlag(raiser);
+      if (!of || (of != other && !llvm::all_of(raisersOf(of), [&](KernelOp first) { return first->isBeforeInBlock(raiser); })))
+        return false;
+      flags.insert(of);
+    }
+  }
+  return true;
+}
+
 /// Whether a kernel waits for all before it wherever one that it stands behind does something: it does not run beside another
 /// one, and ends early, if at all, by the flag that this one has nothing to do by.
 inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
@@ -140,30 +168,36 @@ inline bool waitsBehind(KernelOp kernel, KernelOp writer) {
          (!kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr));
 }
 
-/// Whether a flag that kernels in front of one raise stays 0 where another one does: it is that one, or only kernels raise it that
-/// have nothing to do by a flag that is within the other one.
-inline bool isWithin(mlir::Value flag, mlir::Value other, KernelOp behind) {
-  return flag == other || llvm::all_of(flag.getUsers(), [&](mlir::Operation *user) {
-           auto raiser = user->getParentOfType<KernelOp>();
-           mlir::Value of = llvm::isa<RaiseOp>(user) ? getIdleFlag(raiser) : other;
-           return of && (of == other || (raiser->isBeforeInBlock(behind) && isWithin(of, other, raiser)));
-         });
+/// Whether hosts launch a kernel wherever they launch another one.
+inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
+  auto pairs = conditionsOf(other);
+  return llvm::all_of(conditionsOf(kernel), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
-/// The kernel that waits until a flag is what it stays, and behind which others read it without waiting: the first behind
-/// all that raise it that waits wherever they do something. Null if there is none.
-inline KernelOp findWaiting(ProgramOp program, mlir::Value flag) {
-  KernelOp waiting, raiser;
-  for (auto kernel : program.getBody().getOps<KernelOp>()) {
-    bool raises = llvm::any_of(flag.getUsers(), [&](mlir::Operation *user) {
-      return llvm::isa<RaiseOp>(user) && kernel->isAncestor(user);
+/// The kernel in front of another one that waits until a flag is what it stays, and behind which that one reads it without
+/// waiting: the first behind all that raise it that waits wherever they do something, and is launched wherever that one is. Null
+/// if there is none.
+inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
+  llvm::SetVector<KernelOp> raisers = raisersOf(flag);
+  for (auto kernel : reader->getParentOfType<ProgramOp>().getBody().getOps<KernelOp>()) {
+    if (kernel == reader)
+      break;
+    bool waits = llvm::all_of(raisers, [&](KernelOp raiser) {
+      return raiser->isBeforeInBlock(kernel) && waitsBehind(kernel, raiser);
     });
-    if (raises)
-      raiser = kernel, waiting = nullptr;
-    else if (raiser && !waiting && waitsBehind(kernel, raiser))
-      waiting = kernel;
+    if (!raisers.empty() && waits && isLaunchedWith(kernel, reader))
+      return kernel;
   }
-  return waiting;
+  return nullptr;
+}
+
+/// The kernel that runs beside another one and would not have waited where that one has nothing to do by a flag; null if there is none.
+inline KernelOp findUnsafeBeside(KernelOp kernel, mlir::Value flag) {
+  auto next = llvm::dyn_cast_or_null<KernelOp>(kernel->getNextNode());
+  if (!next || !next->hasAttr(kBesideAttr))
+    return nullptr;
+  mlir::Value of = getIdleFlag(next);
+  return of && isWithin(of, flag) ? nullptr : next;
 }
 
 } // namespace moa::device

@@ -65,13 +65,14 @@ public:
       for (KernelOp kernel : list)
         kernel->setAttr(kIdleAttr, b.getStringAttr(nameOf(addFlag(choice))));
     }
+    dropUnsafe();
     for (auto &[choice, list] : readers) {
       auto choices = findChoices(choice);
       if (!choices)
         continue;
       llvm::erase_if(list, [&](KernelOp kernel) {
         auto ends = idle.find(choice);
-        return !isLaunchedFor(kernel, choices->writer) || (ends != idle.end() && llvm::is_contained(ends->second, kernel));
+        return !isLaunchedFor(kernel, choices->writer) || (ends != idle.end() && kernel->hasAttr(kIdleAttr) && llvm::is_contained(ends->second, kernel));
       });
       if (list.empty())
         continue;
@@ -118,15 +119,17 @@ private:
   /// chosen for it, or write for such ones alone.
   SmallVector<KernelOp> findIdle(const Choice &choice, KernelOp writer) {
     SmallVector<KernelOp> list;
-    bool hasWaited = false;
+    SmallVector<KernelOp> waiting;
     for (KernelOp kernel : kernels) {
       if (!writer->isBeforeInBlock(kernel))
         continue;
       // Where the writer has nothing to do, neither has who waits for its choices.
       bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
+      bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return isLaunchedWith(other, kernel); });
       if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
-      hasWaited |= waitsBehind(kernel, writer);
+      if (waitsBehind(kernel, writer))
+        waiting.push_back(kernel);
     }
     auto isIdle = [&](KernelOp kernel) {
       // Who runs beside it would not have waited for those before.
@@ -173,9 +176,17 @@ private:
 
   /// Whether the writer stands in front of a kernel, and hosts launch it wherever they launch that.
   static bool isLaunchedFor(KernelOp kernel, KernelOp writer) {
-    auto pairs = conditionsOf(kernel);
-    return writer->isBeforeInBlock(kernel) &&
-           llvm::all_of(conditionsOf(writer), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
+    return writer->isBeforeInBlock(kernel) && isLaunchedWith(writer, kernel);
+  }
+
+  /// Who waits for one choice may have nothing to do by a later one: then others that counted on it wait themselves.
+  void dropUnsafe() {
+    auto isUnsafe = [](KernelOp kernel) {
+      Value flag = getIdleFlag(kernel);
+      return flag && (!findWaiting(flag, kernel) || findUnsafeBeside(kernel, flag));
+    };
+    for (auto found = llvm::find_if(kernels, isUnsafe); found != kernels.end(); found = llvm::find_if(kernels, isUnsafe))
+      (*found)->removeAttr(kIdleAttr);
   }
 
   Value zeroOf(Location loc) { return arith::ConstantIndexOp::create(b, loc, 0); }

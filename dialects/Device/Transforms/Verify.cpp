@@ -155,13 +155,10 @@ private:
       if (!flag || !program.isWorkspace(flag) || !type.getElementType().isInteger(32) || type.getRank() != 1 ||
           type.getExtent(0).getConstant() != 1)
         return kernel.emitOpError("expects a flag of the workspace (D7), but got ") << kernel->getAttr(kIdleAttr);
-      KernelOp waiting = findWaiting(program, flag);
-      if (!waiting || waiting == kernel || !waiting->isBeforeInBlock(kernel))
+      if (!findWaiting(flag, kernel))
         return kernel.emitOpError("expects a kernel that waits between those that raise flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' and this one (D7)";
-      auto next = dyn_cast_or_null<KernelOp>(kernel->getNextNode());
-      Value ofNext = next && next->hasAttr(kBesideAttr) ? getIdleFlag(next) : flag;
-      if (!ofNext || !isWithin(ofNext, flag, next))
+      if (KernelOp next = findUnsafeBeside(kernel, flag))
         return next.emitOpError("expects flag '")
                << nameOf(cast<BlockArgument>(flag)) << "' of '" << kernel.getSymName() << "', which it may run beside (D7)";
     }

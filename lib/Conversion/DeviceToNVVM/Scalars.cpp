@@ -445,7 +445,7 @@ void KernelEmitter::emitStages(device::StagesOp op) {
 
 /// Four bytes of shared memory.
 Value KernelEmitter::sharedWord() {
-  static constexpr llvm::StringLiteral kName = "moa_turn";
+  static constexpr llvm::StringLiteral kName = "moa$turn"; // no name of a program
   auto type = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   if (!module.lookupSymbol(kName)) {
     OpBuilder::InsertionGuard guard(b);

@@ -169,7 +169,7 @@ Launch Collector::run() {
   if (launch.isBeside)
     launch.blocks = launch.blocks + SymExpr(1);
   if (Value flag = device::getIdleFlag(kernel)) {
-    device::KernelOp waiting = device::findWaiting(program, flag);
+    device::KernelOp waiting = device::findWaiting(flag, kernel);
     auto before = [&](device::KernelOp other) { return waiting && other->isBeforeInBlock(waiting); };
     launch.idle = cast<BlockArgument>(flag).getArgNumber();
     launch.idleBehind = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);

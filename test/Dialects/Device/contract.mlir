@@ -268,6 +268,66 @@ device.program @d5_raiser attributes {symbols = ["N"], requires = [], arg_names 
 
 // -----
 
+// @w does not wait where f is 0, while @r1 may raise g.
+device.program @d7_raisers attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["f", "g"], workspace_types = [!moa.array<[1], i32>, !moa.array<[1], i32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %f: !moa.array<[1], i32>, %g: !moa.array<[1], i32>):
+  device.kernel @first blocks "1" threads 32 {
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0 : i32
+    device.store %z, %f[%c0] : i32, !moa.array<[1], i32>
+    device.store %z, %g[%c0] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @rf blocks "1" threads 32 {
+    device.raise %f : !moa.array<[1], i32>
+  }
+  device.kernel @wf blocks "1" threads 32 {
+  }
+  device.kernel @r1 blocks "N" threads 32 {
+    device.raise %g : !moa.array<[1], i32>
+  }
+  device.kernel @r2 blocks "1" threads 32 attributes {moa.idle = "f"} {
+    device.raise %g : !moa.array<[1], i32>
+  }
+  device.kernel @w blocks "1" threads 32 attributes {moa.idle = "f"} {
+  }
+  // expected-error @below {{expects a kernel that waits between those that raise flag 'g' and this one (D7)}}
+  device.kernel @k blocks "N" threads 32 attributes {moa.idle = "g"} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1.0 : f32
+    %b = device.block
+    %s = device.symbol "y.s0"
+    %at = arith.muli %b, %s : index
+    device.store %c1, %y[%at] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
+// @w is launched for few sizes alone, and @k reads what @r raises.
+device.program @d7_launched attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["g"], workspace_types = [!moa.array<[1], i32>]} {
+^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %g: !moa.array<[1], i32>):
+  device.kernel @first blocks "1" threads 32 {
+    %c0 = arith.constant 0 : index
+    %z = arith.constant 0 : i32
+    device.store %z, %g[%c0] : i32, !moa.array<[1], i32>
+  }
+  device.kernel @r blocks "N" threads 32 {
+    device.raise %g : !moa.array<[1], i32>
+  }
+  device.kernel @w blocks "1" threads 32 attributes {moa.runs = ["N", "4095"]} {
+  }
+  // expected-error @below {{expects a kernel that waits between those that raise flag 'g' and this one (D7)}}
+  device.kernel @k blocks "N" threads 32 attributes {moa.idle = "g"} {
+    %c1 = arith.constant 1.0 : f32
+    %b = device.block
+    %s = device.symbol "y.s0"
+    %at = arith.muli %b, %s : index
+    device.store %c1, %y[%at] : f32, !moa.array<[N], f32>
+  }
+}
+
+// -----
+
 device.program @d6_first attributes {symbols = ["N"], requires = [], arg_names = [], result_names = ["y"], result_types = [!moa.array<[N], i64>]} {
 ^bb0(%y: !moa.array<[N], i64>):
   // expected-error @below {{expects a kernel in front of one that runs beside another (D6)}}
