@@ -174,9 +174,19 @@ inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
   return llvm::all_of(conditionsOf(kernel), [&](const auto &pair) { return llvm::is_contained(pairs, pair); });
 }
 
+/// Whether a kernel that waits has done so wherever another one behind it overlaps with what is in front of that: it is launched
+/// wherever that one is, or wherever any kernel between them is, as without one of these hosts do not let it overlap.
+inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
+  if (isLaunchedWith(waiting, reader))
+    return true;
+  for (mlir::Operation *between = waiting->getNextNode(); between != reader; between = between->getNextNode())
+    if (auto kernel = llvm::dyn_cast_or_null<KernelOp>(between); !between || (kernel && !isLaunchedWith(waiting, kernel)))
+      return false;
+  return true;
+}
+
 /// The kernel in front of another one that waits until a flag is what it stays, and behind which that one reads it without
-/// waiting: the first behind all that raise it that waits wherever they do something, and is launched wherever that one is. Null
-/// if there is none.
+/// waiting: the first behind all that raise it that waits wherever they do something (hasWaitedFor). Null if there is none.
 inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
   llvm::SetVector<KernelOp> raisers = raisersOf(flag);
   for (auto kernel : reader->getParentOfType<ProgramOp>().getBody().getOps<KernelOp>()) {
@@ -185,7 +195,7 @@ inline KernelOp findWaiting(mlir::Value flag, KernelOp reader) {
     bool waits = llvm::all_of(raisers, [&](KernelOp raiser) {
       return raiser->isBeforeInBlock(kernel) && waitsBehind(kernel, raiser);
     });
-    if (!raisers.empty() && waits && isLaunchedWith(kernel, reader))
+    if (!raisers.empty() && waits && hasWaitedFor(kernel, reader))
       return kernel;
   }
   return nullptr;

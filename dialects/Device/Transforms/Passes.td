@@ -24,7 +24,7 @@ def DeviceVerify : Pass<"device-verify"> {
       D4 lets both store is none such.
     - D7: what a kernel may have nothing to do for (`moa.idle`) is a flag, an array of the workspace of one i32; behind
       those that raise it and in front of this kernel stands one that waits for all before it wherever any of those has
-      anything to do, and that hosts launch wherever they launch this kernel; a kernel that may run beside this one has the same flag, or one that only kernels raise which have
+      anything to do, and that hosts launch wherever they launch this kernel, or any kernel between them; a kernel that may run beside this one has the same flag, or one that only kernels raise which have
       nothing to do by it.
 
     **Requires** nothing. Changes nothing. **Numerics**: exact. **Cost**: linear.

@@ -125,7 +125,7 @@ private:
         continue;
       // Where the writer has nothing to do, neither has who waits for its choices.
       bool isFree = !kernel->hasAttr(kIdleAttr) || kernel->getAttr(kIdleAttr) == writer->getAttr(kIdleAttr);
-      bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return isLaunchedWith(other, kernel); });
+      bool hasWaited = llvm::any_of(waiting, [&](KernelOp other) { return hasWaitedFor(other, kernel); });
       if (hasWaited && isFree && isLaunchedFor(kernel, writer))
         list.push_back(kernel);
       if (waitsBehind(kernel, writer))

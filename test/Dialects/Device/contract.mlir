@@ -303,7 +303,7 @@ device.program @d7_raisers attributes {symbols = ["N"], requires = [], arg_names
 
 // -----
 
-// @w is launched for few sizes alone, and @k reads what @r raises.
+// @w is not launched for all sizes, and @between, which is, need not have waited.
 device.program @d7_launched attributes {symbols = ["N"], requires = [], arg_names = ["x"], result_names = ["y"], result_types = [!moa.array<[N], f32>], workspace_names = ["g"], workspace_types = [!moa.array<[1], i32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %y: !moa.array<[N], f32>, %g: !moa.array<[1], i32>):
   device.kernel @first blocks "1" threads 32 {
@@ -315,6 +315,8 @@ device.program @d7_launched attributes {symbols = ["N"], requires = [], arg_name
     device.raise %g : !moa.array<[1], i32>
   }
   device.kernel @w blocks "1" threads 32 attributes {moa.runs = ["N", "4095"]} {
+  }
+  device.kernel @between blocks "1" threads 32 attributes {moa.beside} {
   }
   // expected-error @below {{expects a kernel that waits between those that raise flag 'g' and this one (D7)}}
   device.kernel @k blocks "N" threads 32 attributes {moa.idle = "g"} {
