@@ -28,8 +28,8 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
   return a->getAttr(kIdleAttr) == b->getAttr(kIdleAttr) && a->getAttr(onf::kRunsAttr) == b->getAttr(onf::kRunsAttr);
 }
 
-/// Kernels one behind the other, two or more each.
-SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program) {
+/// Kernels one behind the other, so many or more each.
+SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program, size_t fewest) {
   unsigned degree = 0;
   for (auto kernel : program.getBody().getOps<KernelOp>())
     degree = std::max(degree, degreeOf(kernel));
@@ -42,7 +42,7 @@ SmallVector<SmallVector<KernelOp>> findChains(ProgramOp program) {
     if (isStage)
       chains.back().push_back(kernel);
   }
-  llvm::erase_if(chains, [&](ArrayRef<KernelOp> chain) { return chain.size() < 2 || !isFirstOver(program, chain.front()); });
+  llvm::erase_if(chains, [&](ArrayRef<KernelOp> chain) { return chain.size() < fewest || !isFirstOver(program, chain.front()); });
   return chains;
 }
 
@@ -92,7 +92,7 @@ struct DeviceChainKernels final : impl::DeviceChainKernelsBase<DeviceChainKernel
 
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
-      SmallVector<SmallVector<KernelOp>> chains = findChains(program);
+      SmallVector<SmallVector<KernelOp>> chains = findChains(program, std::max<int64_t>(fewest, 2));
       if (chains.empty())
         return;
       FirstStores stores(program);

@@ -178,8 +178,9 @@ def DeviceChainKernels : Pass<"device-chain-kernels"> {
   let description = [{
     Kernels one behind the other that have nothing to do by one flag (`moa.idle`), that hosts launch for the same sizes, whose
     blocks grow with fewer sizes than those of some kernel, and whose threads use nothing but registers and arrays of the workspace,
-    become one launch: each is a stage of it, whose blocks begin when those of all stages in front of it have ended
-    (`device.stages`). A launch with nothing to do costs as much as any small one, some 2 µs, as each waits for the one before.
+    become one launch if they are four or more: each is a stage of it, whose blocks begin when those of all stages in front of it have
+    ended (`device.stages`). A launch with nothing to do costs as much as any small one, some 2 µs, as each waits for the one before;
+    a stage with work costs up to 4 µs more than a launch, so that few are left as they are.
 
         device.kernel @f_3 blocks "64*B" threads 128 attributes {moa.idle = "c_any1"} { … device.store %x, %w[%b] … }
         device.kernel @f_4 blocks "B" threads 64 attributes {moa.idle = "c_any1"} { … device.load %w[%b] … }
@@ -203,7 +204,8 @@ def DeviceChainKernels : Pass<"device-chain-kernels"> {
     **Requires** D1 to D7. **Establishes** nothing more. **Numerics**: exact. **Cost**: quadratic in kernels.
   }];
   let options = [
-    Option<"residents", "residents", "int64_t", /*default=*/"1056", "the most blocks of a grid: those a device has place for">
+    Option<"residents", "residents", "int64_t", /*default=*/"1056", "the most blocks of a grid: those a device has place for">,
+    Option<"fewest", "fewest", "int64_t", /*default=*/"4", "launches that become one, or more">
   ];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
 }

@@ -1,6 +1,7 @@
-// RUN: moa-opt %s -device-chain-kernels=residents=3 -device-verify | FileCheck %s
-// RUN: moa-opt %s -device-chain-kernels=residents=3 -device-chain-kernels -device-verify | FileCheck %s
-// RUN: moa-opt %s -device-chain-kernels=residents=3 -o %t.mlir
+// RUN: moa-opt %s -device-chain-kernels="residents=3 fewest=2" -device-verify | FileCheck %s
+// RUN: moa-opt %s -device-chain-kernels="residents=3 fewest=2" -device-chain-kernels=fewest=2 -device-verify | FileCheck %s
+// RUN: moa-opt %s -device-chain-kernels -device-verify | FileCheck %s --check-prefix=DEFAULT
+// RUN: moa-opt %s -device-chain-kernels="residents=3 fewest=2" -o %t.mlir
 // RUN: %python -c "import numpy as np; np.save('%t.x.npy', np.float32([-3, 1, -1, 2, 5])); np.save('%t.x2.npy', -np.ones(5, np.float32))"
 // RUN: moa-run %t.mlir --target=device x=%t.x.npy N=5 -o y=%t.y.npy
 // RUN: moa-run %t.mlir --target=device --interleaving=7 x=%t.x.npy N=5 -o y=%t.y7.npy
@@ -11,6 +12,8 @@
 // @double, @shift and @sum have nothing to do by one flag, and each reads what the one before stores: one launch of three stages, of
 // as many threads as the largest has. @beside does not need the last of them but the first, so that it waits. @open raises the flag,
 // @waits has none, and @many has as many blocks as any kernel.
+// Three launches are too few where nothing else is asked for.
+// DEFAULT-NOT: device.stages
 // CHECK-LABEL: device.program @f
 // CHECK-SAME: workspace_names = ["c", "t", "u", "v", "c_any1", "w", "double_turns"]
 // CHECK-SAME: !moa.array<[33], i32>]
