@@ -28,9 +28,14 @@ def describe(x):
 
 q, k, v = torch.randn(3, 2, 16, 1024, 128, device="cuda:0", dtype=torch.bfloat16)
 o = torch.empty_like(q)
-tensors = [describe(x) for x in (q, k, v, o)]
+inputs, output = [describe(x) for x in (q, k, v)], describe(o)
+arguments = [*map(ctypes.byref, inputs), ctypes.c_float(128 ** -0.5), ctypes.byref(output)]
+library = ctypes.CDLL(sys.argv[1])
+library.sdpa_workspace.restype = ctypes.c_int64
+# Memory that the kernel needs for itself, or minus a code, which the call gives again; 0 bytes as the example is.
+size = max(library.sdpa_workspace(*arguments), 0)
+workspace = torch.empty(size, device="cuda:0", dtype=torch.uint8)
 stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-code = ctypes.CDLL(sys.argv[1]).sdpa(*map(ctypes.byref, tensors[:3]), ctypes.c_float(128 ** -0.5),
-                                     ctypes.byref(tensors[3]), None, ctypes.c_size_t(0), stream)
+code = library.sdpa(*arguments, ctypes.c_void_p(workspace.data_ptr()), ctypes.c_size_t(size), stream)
 want = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
 print("code", code, "relative error", ((o - want).norm() / want.norm()).item())
