@@ -505,7 +505,6 @@ moa::deriveIntervals(const IntervalProblem &problem) {
   bool useless = llvm::any_of(pieces, [](const Piece &p) { return p.visit.empty(); }) &&
                  llvm::none_of(pieces, [](const Piece &p) { return p.interval.full; });
   if (useless)
-    return refuse("no part of the predicate that is affine in the two indices "
-                   "bounds the fold index");
+    return refuse("no part of the predicate bounds it by an affine expression of indices and sizes; elements of arrays are none");
   return inOrder(problem, std::move(pieces));
 }

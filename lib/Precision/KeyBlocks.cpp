@@ -66,7 +66,7 @@ bool KeyClasses::findBound(std::string &why) {
   auto guards = llvm::to_vector(outer.getBody().getOps<onf::GuardOp>());
   if (guards.empty())
     return true;
-  why = "the fold over '" + outer.getName().str() + "' is masked by more than a bound of keys that moves with rows, j <= i + e";
+  why = "the fold over '" + outer.getName().str() + "' is masked by more than a bound of keys j that moves with rows i, j <= i + c with one c for all rows";
   auto compare = guards[0].getCondition().getDefiningOp<arith::CmpIOp>();
   if (guards.size() > 1 || !compare)
     return false;
