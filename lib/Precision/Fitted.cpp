@@ -446,26 +446,14 @@ Value KeyClasses::addLargest(StringRef name, Value weights, const SymExpr &count
   });
   editor.addNest(names, extents, &choice, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    auto foldOver = [&](StringRef fold, llvm::function_ref<Code::Term(Code &, Value, Value, Value &)> term) {
-      return code.fold("r", runs, [&](Code &in, Value r, Value &present) {
-        Value number = in.toIndex(in.load(ofRuns, at(indices, {r})));
-        present = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, number, in.index(0));
-        Value weight = in.load(weights, at(head, {in.make<arith::MaxSIOp>(number, in.index(0))}));
-        Code::Term only = term(in, number, weight, present);
-        only.name = fold.str();
-        return SmallVector<Code::Term>{only};
-      })[0];
+    auto numberAt = [&](Code &in, Value r) { return in.toIndex(in.load(ofRuns, at(indices, {r}))); };
+    auto weightAt = [&](Code &in, Value r) {
+      return in.load(weights, at(head, {in.make<arith::MaxSIOp>(numberAt(in, r), in.index(0))}));
     };
-    Value largest = foldOver("most", [](Code &, Value, Value weight, Value &) { return Code::Term{Monoid::max, "", weight}; });
-    Value where = foldOver("where", [&](Code &in, Value number, Value weight, Value &present) {
-      Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weight, largest);
-      present = in.make<arith::AndIOp>(present, is);
-      return Code::Term{Monoid::max, "", number};
+    Value place = placeOfLargest(code, "r", runs, weightAt, [&](Code &in, Value r) {
+      return in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, numberAt(in, r), in.index(0));
     });
-    // Of NaN none is the largest.
-    Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
-    Value start = code.make<arith::MinSIOp>(partStart(code, indices.back(), count, code.index(parts)), last);
-    code.store(code.make<arith::MaxSIOp>(where, start), ofParts, indices);
+    code.store(code.make<arith::MaxSIOp>(numberAt(code, place), code.index(0)), ofParts, indices);
   });
   return ofParts;
 }

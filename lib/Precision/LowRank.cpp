@@ -437,6 +437,21 @@ Value KeyClasses::overVariate(Code &code, Value weight, ValueRange head, Value n
   return code.make<arith::DivFOp>(weight, code.make<arith::MaximumFOp>(variate, code.real(0x1p-30)));
 }
 
+/// The place of the largest of some weights, the last one of equal ones; of NaN none is the largest, and the place is 0.
+Value KeyClasses::placeOfLargest(Code &code, StringRef index, const SymExpr &longest, llvm::function_ref<Value(Code &, Value)> weightAt,
+                                 llvm::function_ref<Value(Code &, Value)> isThere) {
+  Value most = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
+    present = isThere(in, place);
+    return SmallVector<Code::Term>{{Monoid::max, "most", weightAt(in, place)}};
+  })[0];
+  Value where = code.fold(index, longest, [&](Code &in, Value place, Value &present) {
+    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, weightAt(in, place), most);
+    present = in.make<arith::AndIOp>(isThere(in, place), is);
+    return SmallVector<Code::Term>{{Monoid::max, "where", place}};
+  })[0];
+  return code.make<arith::MaxSIOp>(where, code.index(0));
+}
+
 /// The number of the largest weight in one of equal parts of them, none of which has more than `longest`.
 Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Value part, const SymExpr &count, Value parts,
                                 const SymExpr &longest) {
@@ -445,18 +460,9 @@ Value KeyClasses::largestOfPart(Code &code, Value weights, ValueRange head, Valu
   Value last = code.make<arith::SubIOp>(code.extent(count), code.index(1));
   auto numberAt = [&](Code &in, Value t) { return in.make<arith::MinSIOp>(in.make<arith::AddIOp>(start, t), last); };
   Value length = code.make<arith::SubIOp>(end, start);
-  auto isInside = [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); };
-  Value most = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-    present = isInside(in, t);
-    return SmallVector<Code::Term>{{Monoid::max, "most", in.load(weights, at(head, {numberAt(in, t)}))}};
-  })[0];
-  Value where = code.fold("t", longest, [&](Code &in, Value t, Value &present) {
-    Value is = in.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in.load(weights, at(head, {numberAt(in, t)})), most);
-    present = in.make<arith::AndIOp>(isInside(in, t), is);
-    return SmallVector<Code::Term>{{Monoid::max, "where", t}};
-  })[0];
-  // Of NaN none is the largest.
-  return numberAt(code, code.make<arith::MaxSIOp>(where, code.index(0)));
+  return numberAt(code, placeOfLargest(
+                            code, "t", longest, [&](Code &in, Value t) { return in.load(weights, at(head, {numberAt(in, t)})); },
+                            [&](Code &in, Value t) { return in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, t, length); }));
 }
 
 /// Of each part of the keys one, with a probability proportional to the fourth power of its distance to the

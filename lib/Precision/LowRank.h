@@ -97,6 +97,9 @@ private:
   Choice addChoiceOf(llvm::StringRef name);
   void addPilot();
   mlir::Value overVariate(Code &code, mlir::Value weight, mlir::ValueRange head, mlir::Value number, int64_t salt);
+  mlir::Value placeOfLargest(Code &code, llvm::StringRef index, const SymExpr &longest,
+                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> weightAt,
+                             llvm::function_ref<mlir::Value(Code &, mlir::Value)> isThere);
   mlir::Value largestOfPart(Code &code, mlir::Value weights, mlir::ValueRange head, mlir::Value part, const SymExpr &count,
                             mlir::Value parts, const SymExpr &longest);
   mlir::Value addLargest(llvm::StringRef name, mlir::Value weights, const SymExpr &count, int64_t parts, const Choice &choice);

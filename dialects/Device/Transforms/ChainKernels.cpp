@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Device/Transforms/Accesses.h"
-#include "dialects/Device/Transforms/Launches.h"
+#include "dialects/Device/Transforms/KernelRewrites.h"
 
 using namespace mlir;
 
