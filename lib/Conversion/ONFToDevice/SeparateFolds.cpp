@@ -41,6 +41,9 @@ private:
   bool follows(Operation *op, FoldOp fold);
   bool canMove(const Ops &folds);
   Ops findSources(const Ops &folds);
+  bool isOfElement(Value value, AtOp at, bool &reads);
+  bool isAtEveryElement(AtOp at);
+  Value findJoined(ArrayRef<AtOp> readers, SmallVectorImpl<Operation *> &joined);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -129,6 +132,116 @@ Separation::Ops Separation::findSources(const Ops &folds) {
   return sources;
 }
 
+/// Whether a value is computed of the row, of the indices at which a state is read, and of elements of arrays there, so that
+/// it can stand where the state is. `reads`: some of these elements are along the state's axis.
+bool Separation::isOfElement(Value value, AtOp at, bool &reads) {
+  if (llvm::is_contained(at.getIndices(), value) || llvm::is_contained(body.getArguments(), value))
+    return true;
+  if (!nest->isAncestor(value.getParentBlock()->getParentOp()))
+    return true; // an array
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() != 0 || !(isa<LoadOp>(op) || isMemoryEffectFree(op)) || isa<AtOp>(op))
+    return false;
+  rows::Dependence deps;
+  reads |= isa<LoadOp>(op) && llvm::any_of(at.getIndices(), [&](Value index) { return deps.on(value, index); });
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isOfElement(operand, at, reads); });
+}
+
+/// Whether x and y are the same but for the elements of a state, and the indices of these, that they are computed of.
+static bool isSameOfElements(Value x, AtOp ofX, Value y, AtOp ofY) {
+  if (x == ofX.getResult() || y == ofY.getResult())
+    return x == ofX.getResult() && y == ofY.getResult();
+  for (auto [i, j] : llvm::zip_equal(ofX.getIndices(), ofY.getIndices()))
+    if (x == i || y == j)
+      return x == i && y == j;
+  Operation *a = x.getDefiningOp(), *b = y.getDefiningOp();
+  if (x == y || !a || !b)
+    return x == y;
+  return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
+         b->getNumRegions() == 0 && a->getNumOperands() == b->getNumOperands() && a->getResultTypes() == b->getResultTypes() &&
+         llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()), [&](auto pair) {
+           return isSameOfElements(std::get<0>(pair), ofX, std::get<1>(pair), ofY);
+         });
+}
+
+/// Whether a state is read at all of its elements, for every row.
+bool Separation::isAtEveryElement(AtOp at) {
+  auto isWhole = [&](Value value) {
+    auto index = dyn_cast<BlockArgument>(value);
+    Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+    return owner != nest && isa_and_nonnull<ForOp, FoldOp>(owner);
+  };
+  for (Operation *op = at->getParentOp(); op != nest; op = op->getParentOp())
+    if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
+      return false;
+  return llvm::all_of(at.getIndices(), isWhole);
+}
+
+/// What all readers of a state make of its elements first, with elements of arrays beside them, as a[i, d] + o[d]: the first
+/// reader's value, or null. It is stored in place of the state, so that the nest that has the state reads these elements, as it
+/// may store them itself. `joined` has each reader's operation.
+Value Separation::findJoined(ArrayRef<AtOp> readers, SmallVectorImpl<Operation *> &joined) {
+  SmallVector<Value> values;
+  for (AtOp at : readers)
+    values.push_back(at.getResult());
+  Value found;
+  // It is computed for all elements then, whatever conditions readers stand behind: where one of them needs all, or it is there.
+  OnDemand onDemand(kernel);
+  auto isThere = [&](Operation *user, AtOp at) {
+    return (onDemand.isAlwaysNeeded(user) && isAtEveryElement(at)) ||
+           (!onDemand.mayFault(user) && !onDemand.mayDivideByZero(user->getResult(0)));
+  };
+  while (!values.empty() && llvm::all_of(values, [](Value value) { return value.hasOneUse(); })) {
+    SmallVector<Operation *> users;
+    bool reads = false, isKnown = false;
+    for (auto [value, reader] : llvm::zip_equal(values, readers)) {
+      AtOp at = reader;
+      Operation *user = *value.getUsers().begin();
+      bool isPure = user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
+                    user->getResult(0).getType() == at.getResult().getType();
+      if (!isPure || !llvm::all_of(user->getOperands(), [&, value = value](Value operand) {
+            return operand == value || isOfElement(operand, at, reads);
+          }))
+        return found;
+      isKnown |= isThere(user, at);
+      users.push_back(user);
+    }
+    if (!reads || !isKnown || !llvm::all_of(llvm::zip_equal(users, readers), [&](auto pair) {
+          return isSameOfElements(users[0]->getResult(0), readers[0], std::get<0>(pair)->getResult(0), std::get<1>(pair));
+        }))
+      return found;
+    for (auto [value, user] : llvm::zip_equal(values, users))
+      value = user->getResult(0);
+    found = values[0];
+    joined = users;
+  }
+  return found;
+}
+
+/// Removes an operation that nothing reads, and what nothing else has read.
+static void eraseUnread(Operation *op) {
+  SmallVector<Operation *> sources;
+  for (Value operand : op->getOperands())
+    if (Operation *source = operand.getDefiningOp(); source && !llvm::is_contained(sources, source))
+      sources.push_back(source);
+  op->erase();
+  for (Operation *source : sources)
+    if (source->use_empty() && source->getNumRegions() == 0 && (isa<LoadOp>(source) || isMemoryEffectFree(source)))
+      eraseUnread(source);
+}
+
+/// A copy of a value of a nest where these values have others; what stands in the nest's own body is copied by `ofRow`.
+static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map, ForOp nest) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || !nest->isProperAncestor(op))
+    return value;
+  for (Value operand : op->getOperands())
+    cloneTo(b, ofRow, operand, map, nest);
+  return (op->getParentOp() == nest ? ofRow : b).clone(*op, map)->getResult(0);
+}
+
 /// Moves these folds, with copies of what they are computed from, to a nest in front of this one, which stores the states
 /// that this one reads.
 ForOp Separation::move(const Ops &folds) {
@@ -162,6 +275,13 @@ ForOp Separation::move(const Ops &folds) {
       Location loc = acc.getLoc();
       BlockArgument array =
           addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
+      SmallVector<AtOp> readers;
+      SmallVector<Operation *> joinedOps;
+      if (!acc.getExtents().empty())
+        for (Operation *user : state.getUsers())
+          if (isRead(user))
+            readers.push_back(cast<AtOp>(user));
+      Value joined = findJoined(readers, joinedOps);
       // Stored there …
       b.setInsertionPointToEnd(block);
       SmallVector<Value> indices(block->getArguments());
@@ -173,6 +293,14 @@ ForOp Separation::move(const Ops &folds) {
                                       SmallVector<Location>(axes, loc));
         value = AtOp::create(b, loc, elementOf(acc), value, inside->getArguments());
         llvm::append_range(indices, inside->getArguments());
+        if (joined) {
+          IRMapping ofElement;
+          OpBuilder ofRow(block, block->begin());
+          ofElement.map(body.getArguments(), block->getArguments());
+          ofElement.map(readers[0].getIndices(), inside->getArguments());
+          ofElement.map(readers[0].getResult(), value);
+          value = cloneTo(b, ofRow, joined, ofElement, nest);
+        }
       }
       storeValue(b, loc, kernel, value, array, indices);
       // … and loaded here.
@@ -187,11 +315,17 @@ ForOp Separation::move(const Ops &folds) {
         state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return isRead(use.getOwner()); });
         continue;
       }
-      for (Operation *user : llvm::make_early_inc_range(state.getUsers()))
-        if (isRead(user)) {
-          user->getResult(0).replaceAllUsesWith(load(user, cast<AtOp>(user).getIndices()));
-          user->erase();
+      if (joined) {
+        for (auto [op, at] : llvm::zip_equal(joinedOps, readers)) {
+          op->getResult(0).replaceAllUsesWith(load(op, at.getIndices()));
+          eraseUnread(op);
         }
+        continue;
+      }
+      for (AtOp at : readers) {
+        at.getResult().replaceAllUsesWith(load(at, at.getIndices()));
+        at.erase();
+      }
     }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (gone.contains(&op)) {

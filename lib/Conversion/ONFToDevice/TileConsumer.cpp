@@ -42,13 +42,21 @@ void TileKernel::passTurn(ScalarCode &code) {
 
 /// The same of a product, whose weights are read in front of the contraction of those before: nothing defines the
 /// registers of one while it is in flight.
-TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds, bool isFirst) {
+TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const Running &olds, std::optional<bool> known) {
+  bool isFirst = !known, isMasked = plan.product->isMasked && known.value_or(true);
   auto [stage, parity] = stageOf(code, n);
   Running next = olds;
   Value last = arith::SubIOp::create(b, code.loc, n, code.index(1));
   if (isFirst)
     next.sums[0].weights = {Value()};
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
+  if (isMasked) { // what no row sees is the same of both operands
+    device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
+    Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
+                                        code.index(plan.shape.keys));
+    Presence presence = findPresence(code, first);
+    clearUnseen(code, presence, first, stage, {{weightRing.tiles, false}, {carriedRings[0].tiles, false}});
+  }
   auto ring = cast<RingType>(weightRing.tiles.getType());
   Value offset = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), zero = code.index(0);
   bool isTransposed = plan.product->left.isTransposed;
@@ -59,7 +67,8 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
     startCarriers(code, last, next);
     finishCarriers(code, last, next);
   }
-  device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
+  if (!isMasked)
+    device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
   next.sums[0].weights = {weights};
   return next;
 }
@@ -104,7 +113,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
                                         std::optional<bool> known, bool overlapped) {
   bool isFirst = !known, masked = known.value_or(true);
   if (plan.product)
-    return iterateProduct(code, n, olds, isFirst);
+    return iterateProduct(code, n, olds, known);
   int64_t carriers = countProducts(plan.carrierTerms, 0);
   auto [stage, parity] = stageOf(code, n);
   Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()),
@@ -166,7 +175,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   if (overlapped)
     finishCarriers(code, last, step.next);
   if (masked && (!plan.fold.getBody().front().getOps<GuardOp>().empty() || hasRowsBehind()))
-    clearUnseen(code, presence, first, stage);
+    clearUnseen(code, presence, first, stage, ringsOfCarried());
   // What has been added is repaired, then the weights are rounded. In front of the
   // first tile no state has started, so that all factors are the identity, but where another block has.
   if (!isFirst || share.states)

@@ -237,7 +237,7 @@ private:
   Running takeUp(ScalarCode &code, const Running &inits, mlir::Value begin);
   void leaveOff(ScalarCode &code, const Running &running);
   void contractPriors(ScalarCode &code);
-  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, bool isFirst);
+  Running iterateProduct(ScalarCode &code, mlir::Value n, const Running &olds, std::optional<bool> known);
   void planRepairs();
   llvm::SmallVector<std::string> namesOf(const Running &running);
   Running initialise(ScalarCode &code);
@@ -376,8 +376,9 @@ private:
                       mlir::Value none, mlir::ValueRange reads,
                       llvm::function_ref<mlir::Value()> value);
   bool hasRowsBehind();
-  void clearUnseen(ScalarCode &code, const Presence &presence,
-                   mlir::Value first, mlir::Value stage);
+  llvm::SmallVector<std::pair<mlir::Value, bool>> ringsOfCarried();
+  void clearUnseen(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::Value stage,
+                   llvm::ArrayRef<std::pair<mlir::Value, bool>> rings);
   unsigned numberOf(mlir::Value ref) {
     for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars))
       if (scalar.acc == ref.getDefiningOp())

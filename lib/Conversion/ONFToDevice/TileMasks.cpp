@@ -352,17 +352,24 @@ bool TileKernel::hasRowsBehind() {
          });
 }
 
-/// Elements of carried operands that no row of the block sees must not meet the
-/// weights, not even with weight 0.
-void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first,
-                             Value stage) {
+/// The rings of operands that weights meet, rows of keys or columns of them where elements have 8 bits.
+SmallVector<std::pair<Value, bool>> TileKernel::ringsOfCarried() {
+  SmallVector<std::pair<Value, bool>> rings;
+  for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
+    rings.push_back({ring.tiles, operand.isTransposed});
+  return rings;
+}
+
+/// Elements of operands that no row of the block sees must not meet the weights, not even with weight 0.
+void TileKernel::clearUnseen(ScalarCode &code, const Presence &presence, Value first, Value stage,
+                             ArrayRef<std::pair<Value, bool>> rings) {
   Value seen = map(code, "seen", presence.bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
                    [&](ValueRange in, ValueRange at) {
     bindElement(code, at, first);
     return Values{isPresent(code, presence, in, at[1])};
   })[0];
-  for (auto [operand, ring] : llvm::zip(plan.carried, carriedRings))
-    device::ClearUnseenOp::create(b, code.loc, ring.tiles, stage, seen, operand.isTransposed);
+  for (auto [tiles, isInterleaved] : rings)
+    device::ClearUnseenOp::create(b, code.loc, tiles, stage, seen, isInterleaved);
 }
 
 } // namespace moa::tiles

@@ -87,7 +87,7 @@ bool Planner::findPriors(ArrayRef<FoldOp> folds) {
   for (FoldOp fold : folds) {
     std::string ignored;
     auto product = findTileProduct(fold, ignored);
-    if (!product || product->left.isTransposed || product->length > kLongest)
+    if (!product || product->isMasked || product->left.isTransposed || product->length > kLongest)
       return false;
     plan.priors.push_back(std::move(*product));
   }

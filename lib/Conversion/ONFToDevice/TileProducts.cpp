@@ -1,7 +1,8 @@
 //===- TileProducts.cpp - products of two arrays, by tiles ----------------===//
 //
-// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. What the guard of the fold keeps
-// out must be outside of both arrays, where tiles have zeros: then no product needs the guard.
+// A fold Σ_j x(i, j) · y(j, d) of elements as memory holds them. Where all that the guard of the fold keeps
+// out is outside of both arrays, tiles have zeros there and no product needs the guard. Otherwise it is asked
+// of tiles in which it may keep something out, whose rows it clears: it must be of the fold's index alone.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Analysis/Subscripts.h"
@@ -117,6 +118,8 @@ private:
   bool place(TileOperand &operand, Value along, Value columns);
   bool placeLeft();
   bool isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end);
+  bool isEnd(Value condition);
+  bool needsElements(Value condition);
   bool checkGuard();
 
   TileProduct product;
@@ -209,7 +212,42 @@ bool ProductFinder::isZeroOutside(const TileOperand &operand, const LinearIndex 
   return false;
 }
 
-/// Every condition keeps out only what is outside of both arrays.
+/// Whether a condition keeps out only what is outside of both arrays.
+bool ProductFinder::isEnd(Value condition) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  bool isBelow = compare && compare.getPredicate() == arith::CmpIPredicate::slt;
+  if (!isBelow && !(compare && compare.getPredicate() == arith::CmpIPredicate::sgt))
+    return false;
+  auto end = getSymbolic(compare->getOperand(isBelow ? 1 : 0));
+  LinearIndex index;
+  add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
+  auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
+  if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
+    return true;
+  return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
+}
+
+/// Whether a condition depends on the row, reads elements at indices of the fold, or takes a fold.
+bool ProductFinder::needsElements(Value condition) {
+  rows::Dependence deps;
+  if (deps.on(condition, row))
+    return true;
+  SmallVector<Value> open{condition};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || !nest->isProperAncestor(op))
+      continue;
+    if ((isa<LoadOp>(op) && deps.on(op->getResult(0), key)) || op->getNumRegions() != 0)
+      return true;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return false;
+}
+
+/// Finds what has to be asked in tiles.
 bool ProductFinder::checkGuard() {
   GuardOp guard = rows::getGuard(product.fold);
   SmallVector<Value> open;
@@ -222,18 +260,12 @@ bool ProductFinder::checkGuard() {
       open.push_back(both.getRhs());
       continue;
     }
-    auto compare = part.getDefiningOp<arith::CmpIOp>();
-    bool isBelow = compare && compare.getPredicate() == arith::CmpIPredicate::slt;
-    if (!isBelow && !(compare && compare.getPredicate() == arith::CmpIPredicate::sgt))
-      return refuse("its guard is no end of arrays");
-    auto end = getSymbolic(compare->getOperand(isBelow ? 1 : 0));
-    LinearIndex index;
-    add(index, compare->getOperand(isBelow ? 0 : 1), SymExpr(1));
-    auto extent = cast<StringAttr>(nest.getExtents()[nest.getExtents().size() - 1]).getValue();
-    if (end && isIndex(index, row) && *SymExpr::parse(extent) == *end)
+    if (isEnd(part))
       continue;
-    if (!end || !isZeroOutside(product.left, index, *end) || !isZeroOutside(product.right, index, *end))
-      return refuse("its guard is no end of both arrays");
+    // Rows of keys are cleared, of both operands.
+    if (!product.left.isTransposed || needsElements(part))
+      return refuse("its guard is no end of both arrays and of more than the fold's index");
+    product.isMasked = true;
   }
   return true;
 }

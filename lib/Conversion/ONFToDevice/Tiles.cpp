@@ -185,8 +185,8 @@ void TileKernel::findRange(ScalarCode &code) {
 
 /// The tiles of keys that every row of the block sees, a stretch of the others.
 void TileKernel::findFullRange(ScalarCode &code) {
-  // Products have zeros where a guard keeps something out.
-  if (plan.product) {
+  // Most products have zeros where a guard keeps something out.
+  if (plan.product && !plan.product->isMasked) {
     firstFull = firstTile;
     endFull = endTile;
     numTiles = b.createOrFold<arith::SubIOp>(code.named("tiles"), endTile, firstTile);

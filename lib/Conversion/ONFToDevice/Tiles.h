@@ -42,6 +42,9 @@ struct TileProduct {
   mutable onf::AccOp acc;
   TileOperand left, right;
   int64_t length = 0;
+  /// Whether the fold's guard keeps out elements that both arrays have, whose rows in tiles are cleared. Otherwise what it
+  /// keeps out is outside of both, where tiles have zeros.
+  bool isMasked = false;
   /// Of a fold in front of tiles whose sums are only added to those of a carrier: that sum, and the condition
   /// under which they are (null: always). The carrier's sums start with them.
   mlir::Value joined, condition;

@@ -107,6 +107,27 @@ class Associate(mt.KernelTest):
             wanted = {"O": (seen["Q"] @ seen["K"].swapaxes(1, 2) * weight) @ seen["V"]}
             self.assert_close(kernel.results(inputs, {"O": (3, n, 8)}), wanted, 4e-6, f"{n} {m}")
 
+    def test_lengths(self):
+        """Parts of a range that end in the middle, whose elements behind the end are not numbers."""
+        for name, first in {"j <= i": True, "j >= i": False}.items():
+            spec = ("kernel k[B, N, M; D = 64](Q : bf16[B, N, D], K : bf16[B, M, D], V : bf16[B, M, D], len : i32[B]) -> O : f32[B, N, D] {\n"
+                    f"  O = mask([b, i, j] {name} and j < len[b], Q +.* transpose(K)) +.* V\n}}\n")
+            kernel = mt.make_kernel(spec)
+            random = np.random.default_rng(5)
+            n, m = (66, 600) if mt.TARGET == "device" else (700, 1100)
+            lengths = np.array([m // 2 + 5, 0, m, -7], np.int32)
+            inputs = {"Q": random.standard_normal((4, n, 64)), "K": random.standard_normal((4, m, 64)),
+                      "V": random.standard_normal((4, m, 64)), "len": lengths}
+            seen = kernel.seen_by_kernel({name: inputs[name] for name in "QKV"})
+            i, j = np.arange(n)[:, None], np.arange(m)[None]
+            where = ((j <= i) if first else (j >= i)) & (j < lengths[:, None, None])
+            wanted = {"O": (where * (seen["Q"] @ seen["K"].swapaxes(1, 2))) @ seen["V"]}
+            for b in range(4):
+                for array in "KV":
+                    inputs[array][b, max(lengths[b], 0):] = np.nan
+            with self.subTest(name):
+                self.assert_close(kernel.results(inputs, {"O": (4, n, 64)}), wanted, 6e-3, name)
+
     def test_no_keys_before(self):
         """Over a range without an element a sum is 0, whatever rows have."""
         spec = ("kernel k[B, N, M; D = 8](Q : f32[B, N, D], K : f32[B, M, D], V : f32[B, M, D], len : i32[B]) -> O : f32[B, N, D] {\n"
