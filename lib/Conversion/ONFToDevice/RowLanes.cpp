@@ -1,5 +1,6 @@
 //===- RowLanes.cpp - a nest whose rows lanes share -----------------------===//
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
+#include "lib/Analysis/Jumps.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Support/Constant.h"
@@ -286,7 +287,7 @@ private:
   void choose();
 
   RowLanes form;
-  int64_t most = 0, leastBits = 64;
+  int64_t most = 0, leastBits = 64, mostRead = 0;
   bool isKnown = true, any = false;
 };
 } // namespace
@@ -298,8 +299,10 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
     leastBits = std::min<int64_t>(leastBits, element.getIntOrFloatBitWidth());
     found = true;
   };
-  for (LoadOp load : findRuns(scope, index))
+  for (LoadOp load : findRuns(scope, index)) {
     visit(load.getResult().getType());
+    mostRead = std::max<int64_t>(mostRead, load.getResult().getType().getIntOrFloatBitWidth());
+  }
   for (auto store : scope.getOps<StoreOp>())
     if (isAdjacentAlong(store, index))
       visit(store.getArray().getType().getElementType());
@@ -362,7 +365,8 @@ bool Finder::hasColumns(FoldOp fold) {
 }
 
 void Finder::choose() {
-  form.width = 128 / leastBits;
+  // 16 bytes of the smallest elements; but a lane that reads 32 of larger ones halves the rate of an H200's memory.
+  form.width = 128 / (mostRead >= 32 ? mostRead : leastBits);
   form.lanes = 32;
   // Of a serial fold a lane has as many columns as it has registers for: what all lanes of a row compute alike is
   // computed by few.
@@ -717,6 +721,17 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
     runs.emplace_back(store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
                                                       bufferType(store.getArray().getType().getElementType())));
   }
+  // Of results of 16 bits, those that nothing jumps behind, over what the row decides.
+  bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {
+    Type type = store.getArray().getType().getElementType();
+    return type.isBF16() || type.isF16();
+  });
+  llvm::SaveAndRestore quotients(code.takesReciprocal);
+  llvm::SaveAndRestore scales(code.scalesDivisors, code.scalesDivisors || isRounded);
+  if (isRounded)
+    code.takesReciprocal = [&](arith::DivFOp quotient) {
+      return quotient->getBlock() == &scope && !deps.on(quotient.getRhs(), index) && !findJump(quotient.getResult());
+    };
   auto body = [&](Value element, ValueRange) {
     for (auto [store, buffer] : runs) {
       Value value = code.stored(store);

@@ -323,10 +323,11 @@ Value ScalarCode::evalOp(Operation *op) {
   }
   if (auto quotient = dyn_cast<arith::DivFOp>(op);
       quotient && quotient.getType().isF32() &&
-      (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())))) {
+      (reciprocals || (approximate && isUniform && isUniform(quotient.getRhs())) ||
+       (takesReciprocal && takesReciprocal(quotient)))) {
     Value x = eval(quotient.getLhs()), y = eval(quotient.getRhs());
     Value one = constant(b.getF32FloatAttr(1.0f));
-    if (reciprocals && scalesDivisors) {
+    if (scalesDivisors) {
       Value up = constant(b.getF32FloatAttr(0x1p64f)), down = constant(b.getF32FloatAttr(0x1p-64f));
       Value size = math::AbsFOp::create(b, loc, y);
       Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, size, down);

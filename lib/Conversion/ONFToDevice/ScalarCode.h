@@ -10,6 +10,7 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/ONF/IR/ONF.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <functional>
@@ -78,6 +79,8 @@ public:
   /// Quotients of f32 by a product with the divisor's reciprocal, for the same
   /// reason.
   bool reciprocals = false;
+  /// If set, whether another quotient of f32 is a product with the divisor's correctly rounded reciprocal.
+  std::function<bool(mlir::arith::DivFOp)> takesReciprocal;
   /// As exactly where a divisor or its reciprocal is subnormal: both sides are scaled by a power of 2 then, as results of f32 need.
   bool scalesDivisors = false;
   /// If set, whether a value is the same for all that a loop over elements computes:

@@ -26,6 +26,7 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
+class Reader;
 /// One nest with several folds.
 class Separation {
 public:
@@ -41,9 +42,7 @@ private:
   bool follows(Operation *op, FoldOp fold);
   bool canMove(const Ops &folds);
   Ops findSources(const Ops &folds);
-  bool isOfElement(Value value, AtOp at, bool &reads);
-  bool isAtEveryElement(AtOp at);
-  Value findJoined(ArrayRef<AtOp> readers, SmallVectorImpl<Operation *> &joined);
+  bool joinReaders(AccOp acc, MutableArrayRef<Reader> readers);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -132,102 +131,151 @@ Separation::Ops Separation::findSources(const Ops &folds) {
   return sources;
 }
 
-/// Whether a value is computed of the row, of the indices at which a state is read, and of elements of arrays there, so that
-/// it can stand where the state is. `reads`: some of these elements are along the state's axis.
-bool Separation::isOfElement(Value value, AtOp at, bool &reads) {
-  if (llvm::is_contained(at.getIndices(), value) || llvm::is_contained(body.getArguments(), value))
-    return true;
-  if (!nest->isAncestor(value.getParentBlock()->getParentOp()))
-    return true; // an array
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getNumRegions() != 0 || !(isa<LoadOp>(op) || isMemoryEffectFree(op)) || isa<AtOp>(op))
-    return false;
-  rows::Dependence deps;
-  reads |= isa<LoadOp>(op) && llvm::any_of(at.getIndices(), [&](Value index) { return deps.on(value, index); });
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return isOfElement(operand, at, reads); });
-}
+namespace {
+/// A reader of an element of a state, and what is computed of that and of elements of arrays beside it.
+class Reader {
+public:
+  Reader(AtOp at, ForOp nest) : at(at), value(at.getResult()), nest(nest) {}
 
-/// Whether x and y are the same but for the elements of a state, and the indices of these, that they are computed of.
-static bool isSameOfElements(Value x, AtOp ofX, Value y, AtOp ofY) {
-  if (x == ofX.getResult() || y == ofY.getResult())
-    return x == ofX.getResult() && y == ofY.getResult();
-  for (auto [i, j] : llvm::zip_equal(ofX.getIndices(), ofY.getIndices()))
-    if (x == i || y == j)
-      return x == i && y == j;
-  Operation *a = x.getDefiningOp(), *b = y.getDefiningOp();
-  if (x == y || !a || !b)
-    return x == y;
-  return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
-         b->getNumRegions() == 0 && a->getNumOperands() == b->getNumOperands() && a->getResultTypes() == b->getResultTypes() &&
-         llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()), [&](auto pair) {
-           return isSameOfElements(std::get<0>(pair), ofX, std::get<1>(pair), ofY);
-         });
-}
-
-/// Whether a state is read at all of its elements, for every row.
-bool Separation::isAtEveryElement(AtOp at) {
-  auto isWhole = [&](Value value) {
-    auto index = dyn_cast<BlockArgument>(value);
-    Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
-    return owner != nest && isa_and_nonnull<ForOp, FoldOp>(owner);
-  };
-  for (Operation *op = at->getParentOp(); op != nest; op = op->getParentOp())
-    if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
-      return false;
-  return llvm::all_of(at.getIndices(), isWhole);
-}
-
-/// What all readers of a state make of its elements first, with elements of arrays beside them, as a[i, d] + o[d]: the first
-/// reader's value, or null. It is stored in place of the state, so that the nest that has the state reads these elements, as it
-/// may store them itself. `joined` has each reader's operation.
-Value Separation::findJoined(ArrayRef<AtOp> readers, SmallVectorImpl<Operation *> &joined) {
-  SmallVector<Value> values;
-  for (AtOp at : readers)
-    values.push_back(at.getResult());
-  Value found;
-  // It is computed for all elements then, whatever conditions readers stand behind: where one of them needs all, or it is there.
-  OnDemand onDemand(kernel);
-  auto isThere = [&](Operation *user, AtOp at) {
-    return (onDemand.isAlwaysNeeded(user) && isAtEveryElement(at)) ||
-           (!onDemand.mayFault(user) && !onDemand.mayDivideByZero(user->getResult(0)));
-  };
-  while (!values.empty() && llvm::all_of(values, [](Value value) { return value.hasOneUse(); })) {
-    SmallVector<Operation *> users;
-    bool reads = false, isKnown = false;
-    for (auto [value, reader] : llvm::zip_equal(values, readers)) {
-      AtOp at = reader;
-      Operation *user = *value.getUsers().begin();
-      bool isPure = user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
-                    user->getResult(0).getType() == at.getResult().getType();
-      if (!isPure || !llvm::all_of(user->getOperands(), [&, value = value](Value operand) {
-            return operand == value || isOfElement(operand, at, reads);
-          }))
-        return found;
-      isKnown |= isThere(user, at);
-      users.push_back(user);
-    }
-    if (!reads || !isKnown || !llvm::all_of(llvm::zip_equal(users, readers), [&](auto pair) {
-          return isSameOfElements(users[0]->getResult(0), readers[0], std::get<0>(pair)->getResult(0), std::get<1>(pair));
-        }))
-      return found;
-    for (auto [value, user] : llvm::zip_equal(values, users))
-      value = user->getResult(0);
-    found = values[0];
-    joined = users;
+  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's elements.
+  bool isOfLoops(AccOp acc) {
+    llvm::SmallDenseSet<Value> seen;
+    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()), [&](auto pair) {
+      auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
+      Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+      StringRef extent;
+      if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
+        extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+      else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
+        extent = fold.getExtent();
+      return extent == std::get<1>(pair) && seen.insert(index).second;
+    });
   }
-  return found;
+  /// Whether no guard lets only some rows read it, or some elements be read.
+  bool isUnguarded() {
+    for (Operation *op = at->getParentOp(); op != nest; op = op->getParentOp())
+      if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
+        return false;
+    return true;
+  }
+  /// The one operation that takes the value, with what is known of the row and of elements of arrays at the same indices;
+  /// null where it is none.
+  Operation *findUser() {
+    Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
+    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
+                  user->getResult(0).getType() == at.getResult().getType();
+    return isPure && llvm::all_of(user->getOperands(), [&](Value v) { return v == value || isKnown(v); }) ? user : nullptr;
+  }
+  /// Whether this user takes elements along the state's axis.
+  bool readsBeside(Operation *user) {
+    return llvm::any_of(user->getOperands(), [&](Value v) { return v != value && readsAlong(v); });
+  }
+  bool dependsOnIndices(Value v) {
+    return llvm::any_of(at.getIndices(), [&](Value index) { return deps.on(v, index); });
+  }
+
+  AtOp at;
+  Value value;
+
+private:
+  bool isKnown(Value v) {
+    if (llvm::is_contained(at.getIndices(), v) || !nest->isAncestor(v.getParentBlock()->getParentOp()))
+      return true;
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return cast<BlockArgument>(v).getOwner()->getParentOp() == nest;
+    if (auto found = known.find(v); found != known.end())
+      return found->second;
+    bool mayStand = op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
+    return known[v] = mayStand && llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
+  }
+  bool readsAlong(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op || !nest->isProperAncestor(op) || !dependsOnIndices(v))
+      return false;
+    if (auto found = along.find(v); found != along.end())
+      return found->second;
+    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return readsAlong(operand); });
+    return along[v] = result;
+  }
+
+  ForOp nest;
+  rows::Dependence deps;
+  llvm::DenseMap<Value, bool> known, along;
+};
+
+/// Whether two readers compute the same of their elements and indices.
+class Comparison {
+public:
+  Comparison(Reader &left, Reader &right) : left(left), right(right) {}
+  bool isSame(Value x, Value y) {
+    if (x == left.at.getResult() || y == right.at.getResult())
+      return x == left.at.getResult() && y == right.at.getResult();
+    for (auto [i, j] : llvm::zip_equal(left.at.getIndices(), right.at.getIndices()))
+      if (x == i || y == j)
+        return x == i && y == j;
+    if (x == y && !left.dependsOnIndices(x) && !right.dependsOnIndices(y))
+      return true;
+    Operation *a = x.getDefiningOp(), *b = y.getDefiningOp();
+    if (!a || !b)
+      return false;
+    if (!seen.insert({x, y}).second)
+      return true; // or another pair is not
+    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
+           b->getNumRegions() == 0 && a->getResultTypes() == b->getResultTypes() &&
+           a->getNumOperands() == b->getNumOperands() &&
+           llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
+                        [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
+  }
+
+private:
+  Reader &left, &right;
+  llvm::DenseSet<std::pair<Value, Value>> seen;
+};
+} // namespace
+
+/// Takes the readers of a state to the last value that all of them make of its elements with elements of arrays beside them, as
+/// a[i, d] + o[d]. Where there is one, it is stored in place of the state: the nest that has the state may have a[i, d] too.
+bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
+  if (readers.empty() || !llvm::all_of(readers, [&](Reader &reader) { return reader.isOfLoops(acc); }))
+    return false;
+  OnDemand onDemand(kernel);
+  bool found = false;
+  for (;; found = true) {
+    SmallVector<Operation *> users;
+    for (Reader &reader : readers)
+      users.push_back(reader.findUser());
+    if (llvm::is_contained(users, nullptr) || !readers[0].readsBeside(users[0]))
+      return found;
+    // It is computed for all elements then, whatever conditions readers stand behind.
+    bool isThere = false;
+    for (auto [reader, user] : llvm::zip_equal(readers, users)) {
+      if (!Comparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))
+        return found;
+      isThere |= (onDemand.isAlwaysNeeded(user) && reader.isUnguarded()) ||
+                 (!onDemand.mayFault(user) && !onDemand.mayDivideByZero(user->getResult(0)));
+    }
+    if (!isThere)
+      return found;
+    for (auto [reader, user] : llvm::zip_equal(readers, users))
+      reader.value = user->getResult(0);
+  }
 }
 
 /// Removes an operation that nothing reads, and what nothing else has read.
-static void eraseUnread(Operation *op) {
-  SmallVector<Operation *> sources;
-  for (Value operand : op->getOperands())
-    if (Operation *source = operand.getDefiningOp(); source && !llvm::is_contained(sources, source))
-      sources.push_back(source);
-  op->erase();
-  for (Operation *source : sources)
-    if (source->use_empty() && source->getNumRegions() == 0 && (isa<LoadOp>(source) || isMemoryEffectFree(source)))
-      eraseUnread(source);
+static void eraseUnread(Operation *first) {
+  llvm::SmallSetVector<Operation *, 8> open;
+  open.insert(first);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    if (!op->use_empty() || op->getNumRegions() != 0 || !(isa<LoadOp>(op) || isMemoryEffectFree(op)))
+      continue;
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      if (Operation *source = operand.getDefiningOp())
+        open.insert(source);
+  }
 }
 
 /// A copy of a value of a nest where these values have others; what stands in the nest's own body is copied by `ofRow`.
@@ -275,13 +323,12 @@ ForOp Separation::move(const Ops &folds) {
       Location loc = acc.getLoc();
       BlockArgument array =
           addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
-      SmallVector<AtOp> readers;
-      SmallVector<Operation *> joinedOps;
+      std::vector<Reader> readers;
       if (!acc.getExtents().empty())
         for (Operation *user : state.getUsers())
           if (isRead(user))
-            readers.push_back(cast<AtOp>(user));
-      Value joined = findJoined(readers, joinedOps);
+            readers.emplace_back(cast<AtOp>(user), nest);
+      bool isJoined = joinReaders(acc, readers);
       // Stored there …
       b.setInsertionPointToEnd(block);
       SmallVector<Value> indices(block->getArguments());
@@ -293,13 +340,13 @@ ForOp Separation::move(const Ops &folds) {
                                       SmallVector<Location>(axes, loc));
         value = AtOp::create(b, loc, elementOf(acc), value, inside->getArguments());
         llvm::append_range(indices, inside->getArguments());
-        if (joined) {
+        if (isJoined) {
           IRMapping ofElement;
           OpBuilder ofRow(block, block->begin());
           ofElement.map(body.getArguments(), block->getArguments());
-          ofElement.map(readers[0].getIndices(), inside->getArguments());
-          ofElement.map(readers[0].getResult(), value);
-          value = cloneTo(b, ofRow, joined, ofElement, nest);
+          ofElement.map(readers[0].at.getIndices(), inside->getArguments());
+          ofElement.map(readers[0].at.getResult(), value);
+          value = cloneTo(b, ofRow, readers[0].value, ofElement, nest);
         }
       }
       storeValue(b, loc, kernel, value, array, indices);
@@ -315,16 +362,10 @@ ForOp Separation::move(const Ops &folds) {
         state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return isRead(use.getOwner()); });
         continue;
       }
-      if (joined) {
-        for (auto [op, at] : llvm::zip_equal(joinedOps, readers)) {
-          op->getResult(0).replaceAllUsesWith(load(op, at.getIndices()));
-          eraseUnread(op);
-        }
-        continue;
-      }
-      for (AtOp at : readers) {
-        at.getResult().replaceAllUsesWith(load(at, at.getIndices()));
-        at.erase();
+      for (Reader &reader : readers) {
+        Operation *read = reader.value.getDefiningOp();
+        reader.value.replaceAllUsesWith(load(read, reader.at.getIndices()));
+        eraseUnread(read);
       }
     }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))

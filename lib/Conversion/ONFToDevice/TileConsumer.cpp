@@ -50,7 +50,7 @@ TileKernel::Running TileKernel::iterateProduct(ScalarCode &code, Value n, const 
   if (isFirst)
     next.sums[0].weights = {Value()};
   device::WaitOp::create(b, code.loc, weightRing.full, stage, parity);
-  if (isMasked) { // what no row sees is the same of both operands
+  if (isMasked) { // both operands lose the same rows
     device::WaitOp::create(b, code.loc, carriedRings[0].full, stage, parity);
     Value first = arith::MulIOp::create(b, code.named("first_" + plan.fold.getName().str()), tileAt(code, n, known),
                                         code.index(plan.shape.keys));

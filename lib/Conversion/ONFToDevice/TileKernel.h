@@ -364,6 +364,7 @@ private:
   };
   Presence findPresence(ScalarCode &code, mlir::Value first);
   bool canClamp(mlir::Value condition);
+  llvm::DenseMap<mlir::Operation *, bool> clampable; // what it has found
   int64_t columnsAtOnce(const Presence &presence);
   void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
   Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first);

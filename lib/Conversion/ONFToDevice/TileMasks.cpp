@@ -168,11 +168,13 @@ bool TileKernel::canClamp(Value condition) {
                    llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
+  if (auto known = clampable.find(op); known != clampable.end())
+    return known->second;
   auto load = dyn_cast<LoadOp>(op);
-  if (load && load.getArray().getType().getRank() != 0 && !getSubscripts(load))
-    return false;
-  return (load || isPure(op)) && op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return canClamp(operand); });
+  bool isAddressed = !load || load.getArray().getType().getRank() == 0 || getSubscripts(load);
+  bool result = isAddressed && (load || isPure(op)) && op->getNumRegions() == 0 &&
+                llvm::all_of(op->getOperands(), [&](Value operand) { return canClamp(operand); });
+  return clampable[op] = result;
 }
 
 /// Binds the row and the key of an element of the columns from `start` on; those behind

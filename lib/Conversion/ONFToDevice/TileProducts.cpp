@@ -119,7 +119,7 @@ private:
   bool placeLeft();
   bool isZeroOutside(const TileOperand &operand, const LinearIndex &index, const SymExpr &end);
   bool isEnd(Value condition);
-  bool needsElements(Value condition);
+  bool isOfIndexAlone(Value condition);
   bool checkGuard();
 
   TileProduct product;
@@ -227,11 +227,11 @@ bool ProductFinder::isEnd(Value condition) {
   return end && isZeroOutside(product.left, index, *end) && isZeroOutside(product.right, index, *end);
 }
 
-/// Whether a condition depends on the row, reads elements at indices of the fold, or takes a fold.
-bool ProductFinder::needsElements(Value condition) {
+/// Whether a condition knows the fold's index, not the row, without reading elements there or folding anything.
+bool ProductFinder::isOfIndexAlone(Value condition) {
   rows::Dependence deps;
   if (deps.on(condition, row))
-    return true;
+    return false;
   SmallVector<Value> open{condition};
   llvm::DenseSet<Value> seen;
   while (!open.empty()) {
@@ -239,12 +239,12 @@ bool ProductFinder::needsElements(Value condition) {
     if (!op || !nest->isProperAncestor(op))
       continue;
     if ((isa<LoadOp>(op) && deps.on(op->getResult(0), key)) || op->getNumRegions() != 0)
-      return true;
+      return false;
     for (Value operand : op->getOperands())
       if (seen.insert(operand).second)
         open.push_back(operand);
   }
-  return false;
+  return true;
 }
 
 /// Finds what has to be asked in tiles.
@@ -262,9 +262,10 @@ bool ProductFinder::checkGuard() {
     }
     if (isEnd(part))
       continue;
-    // Rows of keys are cleared, of both operands.
-    if (!product.left.isTransposed || needsElements(part))
-      return refuse("its guard is no end of both arrays and of more than the fold's index");
+    if (!isOfIndexAlone(part))
+      return refuse("its guard is no end of both arrays and knows more than the fold's index");
+    if (!product.left.isTransposed)
+      return refuse("its guard is no end of both arrays and tiles of one have the fold's index along their columns");
     product.isMasked = true;
   }
   return true;

@@ -109,9 +109,12 @@ class Associate(mt.KernelTest):
 
     def test_lengths(self):
         """Parts of a range that end in the middle, whose elements behind the end are not numbers."""
-        for name, first in {"j <= i": True, "j >= i": False}.items():
+        ranges = {"j <= i + 300 and j < len[b]": lambda i, j, n: (j <= i + 300) & (j < n),
+                  "j >= i and j < len[b]": lambda i, j, n: (j >= i) & (j < n),
+                  "j <= i + 300 and j >= 40 and j < len[b]": lambda i, j, n: (j <= i + 300) & (j >= 40) & (j < n)}
+        for name, seen_by in ranges.items():
             spec = ("kernel k[B, N, M; D = 64](Q : bf16[B, N, D], K : bf16[B, M, D], V : bf16[B, M, D], len : i32[B]) -> O : f32[B, N, D] {\n"
-                    f"  O = mask([b, i, j] {name} and j < len[b], Q +.* transpose(K)) +.* V\n}}\n")
+                    f"  O = mask([b, i, j] {name}, Q +.* transpose(K)) +.* V\n}}\n")
             kernel = mt.make_kernel(spec)
             random = np.random.default_rng(5)
             n, m = (66, 600) if mt.TARGET == "device" else (700, 1100)
@@ -120,7 +123,7 @@ class Associate(mt.KernelTest):
                       "V": random.standard_normal((4, m, 64)), "len": lengths}
             seen = kernel.seen_by_kernel({name: inputs[name] for name in "QKV"})
             i, j = np.arange(n)[:, None], np.arange(m)[None]
-            where = ((j <= i) if first else (j >= i)) & (j < lengths[:, None, None])
+            where = seen_by(i, j, lengths[:, None, None])
             wanted = {"O": (where * (seen["Q"] @ seen["K"].swapaxes(1, 2))) @ seen["V"]}
             for b in range(4):
                 for array in "KV":
