@@ -637,7 +637,8 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
 }
 
 std::optional<bool> Compilation::Impl::usesTiles() {
-  if (getBf16Dots() != Bf16Dots::tiles)
+  // What stands below the lifted level is for no CPU.
+  if (entry > Level::Lifted || getBf16Dots() != Bf16Dots::tiles)
     return false;
   bool uses = false;
   for (unsigned k = 0; k < infos.size() && !uses; ++k) {

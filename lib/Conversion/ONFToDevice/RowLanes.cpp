@@ -301,7 +301,11 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   };
   for (LoadOp load : findRuns(scope, index)) {
     visit(load.getResult().getType());
-    mostRead = std::max<int64_t>(mostRead, load.getResult().getType().getIntOrFloatBitWidth());
+    // What all rows read is near.
+    Block &body = form.nest.getBody().front();
+    Value row = body.getArgument(body.getNumArguments() - (form.columnsInNest ? 2 : 1));
+    if (rows::Dependence().on(load.getResult(), row))
+      mostRead = std::max<int64_t>(mostRead, load.getResult().getType().getIntOrFloatBitWidth());
   }
   for (auto store : scope.getOps<StoreOp>())
     if (isAdjacentAlong(store, index))
