@@ -236,7 +236,8 @@ def SeparateFolds : Pass<"onf-separate-folds", "::mlir::ModuleOp"> {
     another nest.
 
     An array has the axes that the value depends on; where that is by a quotient alone, as of heads that share keys, the
-    quotient is one. A value is stored only if all that it reads is known to exist at all indices, whatever conditions it
+    quotient is one. Where all that read a state first make the same of its elements with elements of arrays beside them, as
+    a[i, d] + o[d], that is stored in place of the state. A value is stored only if all that it reads is known to exist at all indices, whatever conditions it
     stands behind. Nests with a choice, nests that run by tiles as they are (but for what keys fold), and folds with a state
     that no temporary holds or that is not read element by element are kept.
 
