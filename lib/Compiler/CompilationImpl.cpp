@@ -636,9 +636,24 @@ ModuleOp Compilation::Impl::getKernelModule(unsigned kernel, Level level) {
   return level == Level::LLVM ? *unit.llvm : *unit.vector;
 }
 
+/// Whether a module's nests are bound to the blocks of a GPU.
+static bool isLiftedToGpu(ModuleOp module) {
+  return module
+      .walk([](onf::ForOp nest) {
+        auto lift = nest.getLift();
+        bool isBound = lift && !lift->empty() && cast<onf::AxisAttr>((*lift)[lift->size() - 1]).getResource(0) != onf::Resource::core;
+        return isBound ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::optional<bool> Compilation::Impl::usesTiles() {
-  // What stands below the lifted level is for no CPU.
+  // What stands below the lifted level, or is lifted for a GPU, is for no CPU.
   if (entry > Level::Lifted || getBf16Dots() != Bf16Dots::tiles)
+    return false;
+  if (ModuleOp lifted = getModule(Level::Lifted); !lifted)
+    return std::nullopt;
+  else if (isLiftedToGpu(lifted))
     return false;
   bool uses = false;
   for (unsigned k = 0; k < infos.size() && !uses; ++k) {

@@ -1,6 +1,5 @@
 //===- RowLanes.cpp - a nest whose rows lanes share -----------------------===//
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
-#include "lib/Analysis/Jumps.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Support/Constant.h"
@@ -301,7 +300,7 @@ bool Finder::add(Block &scope, Value index, StringRef extent) {
   };
   for (LoadOp load : findRuns(scope, index)) {
     visit(load.getResult().getType());
-    // What all rows read is near.
+    // An array that all rows read stays in caches, and does not decide how wide a lane reads.
     Block &body = form.nest.getBody().front();
     Value row = body.getArgument(body.getNumArguments() - (form.columnsInNest ? 2 : 1));
     if (rows::Dependence().on(load.getResult(), row))
@@ -704,6 +703,41 @@ LaneCode::Values LaneCode::overColumns(Block &scope, StringRef name, StringRef e
   return overRuns({scope, scope.getArgument(0), name, extent}, range, inits, names, body, nullptr);
 }
 
+/// Whether what follows from a value in its block is a sum, a product, an extreme or the like of it: no pole is behind it, which a
+/// quotient of 1 may hit and its neighbour does not, and nothing that jumps.
+static bool isContinuedPlainly(Value value) {
+  SmallVector<Value> open{value};
+  llvm::DenseSet<Operation *> seen;
+  while (!open.empty())
+    for (OpOperand &use : open.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      bool isDivisor = isa<arith::DivFOp>(user) && use.getOperandNumber() == 1;
+      bool isCondition = isa<arith::SelectOp>(user) && use.getOperandNumber() == 0;
+      bool isPlain = isa<StoreOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, math::AbsFOp,
+                         arith::ExtFOp, arith::TruncFOp, arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp>(user);
+      if (!isPlain || isDivisor || isCondition)
+        return false;
+      if (seen.insert(user).second)
+        llvm::append_range(open, user->getResults());
+    }
+  return true;
+}
+
+/// The quotients of f32 by what the row decides that results of 16 bits, and no others of the scope, follow from plainly.
+static llvm::DenseSet<Operation *> findQuotients(Block &scope, Value index) {
+  llvm::DenseSet<Operation *> found;
+  bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {
+    Type type = store.getArray().getType().getElementType();
+    return type.isBF16() || type.isF16();
+  });
+  rows::Dependence deps;
+  for (auto quotient : scope.getOps<arith::DivFOp>())
+    if (isRounded && quotient.getType().isF32() && !deps.on(quotient.getRhs(), index) &&
+        isContinuedPlainly(quotient.getResult()))
+      found.insert(quotient);
+  return found;
+}
+
 void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent, Value firstRun,
                      int64_t numRuns, Value isStored) {
   Columns columns{scope, index, name, extent};
@@ -725,17 +759,11 @@ void LaneCode::store(Block &scope, Value index, StringRef name, StringRef extent
     runs.emplace_back(store, memref::AllocaOp::create(b, code.named((array + "_run").str()),
                                                       bufferType(store.getArray().getType().getElementType())));
   }
-  // Of results of 16 bits, those that nothing jumps behind, over what the row decides.
-  bool isRounded = llvm::all_of(scope.getOps<StoreOp>(), [](StoreOp store) {
-    Type type = store.getArray().getType().getElementType();
-    return type.isBF16() || type.isF16();
-  });
-  llvm::SaveAndRestore quotients(code.takesReciprocal);
-  llvm::SaveAndRestore scales(code.scalesDivisors, code.scalesDivisors || isRounded);
-  if (isRounded)
-    code.takesReciprocal = [&](arith::DivFOp quotient) {
-      return quotient->getBlock() == &scope && !deps.on(quotient.getRhs(), index) && !findJump(quotient.getResult());
-    };
+  llvm::DenseSet<Operation *> quotients = findQuotients(scope, index);
+  llvm::SaveAndRestore takes(code.takesReciprocal);
+  llvm::SaveAndRestore scales(code.scalesDivisors, code.scalesDivisors || !quotients.empty());
+  if (!quotients.empty())
+    code.takesReciprocal = [&](arith::DivFOp quotient) { return quotients.contains(quotient); };
   auto body = [&](Value element, ValueRange) {
     for (auto [store, buffer] : runs) {
       Value value = code.stored(store);

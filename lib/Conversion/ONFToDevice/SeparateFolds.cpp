@@ -26,7 +26,109 @@ using namespace moa;
 using namespace moa::onf;
 
 namespace {
-class Reader;
+/// A reader of an element of a state, and what is computed of that and of elements of arrays beside it.
+class Reader {
+public:
+  Reader(AtOp at, ForOp nest) : at(at), value(at.getResult()), nest(nest) {}
+
+  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's elements.
+  bool isOfLoops(AccOp acc) {
+    llvm::SmallDenseSet<Value> seen;
+    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()), [&](auto pair) {
+      auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
+      Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
+      StringRef extent;
+      if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
+        extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
+      else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
+        extent = fold.getExtent();
+      return extent == std::get<1>(pair) && seen.insert(index).second;
+    });
+  }
+  /// Whether no guard lets only some rows take this user, or some elements be taken.
+  bool isUnguarded(Operation *user) {
+    for (Operation *op = user->getParentOp(); op != nest; op = op->getParentOp())
+      if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
+        return false;
+    return true;
+  }
+  /// The one operation that takes the value, with what is known of the row and of elements of arrays at the same indices;
+  /// null where it is none.
+  Operation *findUser() {
+    Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
+    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
+                  user->getResult(0).getType() == at.getResult().getType();
+    return isPure && llvm::all_of(user->getOperands(), [&](Value v) { return v == value || isKnown(v); }) ? user : nullptr;
+  }
+  /// Whether this user takes elements along the state's axis.
+  bool readsBeside(Operation *user) {
+    return llvm::any_of(user->getOperands(), [&](Value v) { return v != value && readsAlong(v); });
+  }
+  bool dependsOnIndices(Value v) {
+    return llvm::any_of(at.getIndices(), [&](Value index) { return deps.on(v, index); });
+  }
+
+  AtOp at;
+  Value value;
+
+private:
+  bool isKnown(Value v) {
+    if (llvm::is_contained(at.getIndices(), v) || !nest->isAncestor(v.getParentBlock()->getParentOp()))
+      return true;
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return cast<BlockArgument>(v).getOwner()->getParentOp() == nest;
+    if (auto found = known.find(v); found != known.end())
+      return found->second;
+    bool mayStand = op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
+    return known[v] = mayStand && llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
+  }
+  bool readsAlong(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op || !nest->isProperAncestor(op) || !dependsOnIndices(v))
+      return false;
+    if (auto found = along.find(v); found != along.end())
+      return found->second;
+    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return readsAlong(operand); });
+    return along[v] = result;
+  }
+
+  ForOp nest;
+  rows::Dependence deps;
+  llvm::DenseMap<Value, bool> known, along;
+};
+
+/// Whether two readers compute the same of their elements and indices.
+class Comparison {
+public:
+  Comparison(Reader &left, Reader &right) : left(left), right(right) {}
+  bool isSame(Value x, Value y) {
+    if (x == left.at.getResult() || y == right.at.getResult())
+      return x == left.at.getResult() && y == right.at.getResult();
+    for (auto [i, j] : llvm::zip_equal(left.at.getIndices(), right.at.getIndices()))
+      if (x == i || y == j)
+        return x == i && y == j;
+    if (x == y && !left.dependsOnIndices(x) && !right.dependsOnIndices(y))
+      return true;
+    Operation *a = x.getDefiningOp(), *b = y.getDefiningOp();
+    if (!a || !b)
+      return false;
+    if (!seen.insert({x, y}).second)
+      return true; // or another pair is not
+    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
+           b->getNumRegions() == 0 && a->getResultTypes() == b->getResultTypes() &&
+           a->getNumOperands() == b->getNumOperands() &&
+           llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
+                        [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
+  }
+
+private:
+  Reader &left, &right;
+  llvm::DenseSet<std::pair<Value, Value>> seen;
+};
+} // namespace
+
+namespace {
 /// One nest with several folds.
 class Separation {
 public:
@@ -42,7 +144,16 @@ private:
   bool follows(Operation *op, FoldOp fold);
   bool canMove(const Ops &folds);
   Ops findSources(const Ops &folds);
+  /// A state that moves and is read, its readers where it has axes, and whether what they make of it is stored.
+  struct Moved {
+    AccOp acc;
+    Value state;
+    std::vector<Reader> readers;
+    bool isJoined = false;
+  };
   bool joinReaders(AccOp acc, MutableArrayRef<Reader> readers);
+  std::vector<Moved> findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone);
+  void storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone);
   ForOp move(const Ops &folds);
 
   bool takesSums;
@@ -131,109 +242,6 @@ Separation::Ops Separation::findSources(const Ops &folds) {
   return sources;
 }
 
-namespace {
-/// A reader of an element of a state, and what is computed of that and of elements of arrays beside it.
-class Reader {
-public:
-  Reader(AtOp at, ForOp nest) : at(at), value(at.getResult()), nest(nest) {}
-
-  /// Whether it reads at the indices of loops or folds of the nest that run over all of the state's elements.
-  bool isOfLoops(AccOp acc) {
-    llvm::SmallDenseSet<Value> seen;
-    return llvm::all_of(llvm::zip_equal(at.getIndices(), acc.getExtents().getAsValueRange<StringAttr>()), [&](auto pair) {
-      auto index = dyn_cast<BlockArgument>(std::get<0>(pair));
-      Operation *owner = index ? index.getOwner()->getParentOp() : nullptr;
-      StringRef extent;
-      if (auto loop = dyn_cast_or_null<ForOp>(owner); loop && loop != nest)
-        extent = cast<StringAttr>(loop.getExtents()[index.getArgNumber()]).getValue();
-      else if (auto fold = dyn_cast_or_null<FoldOp>(owner))
-        extent = fold.getExtent();
-      return extent == std::get<1>(pair) && seen.insert(index).second;
-    });
-  }
-  /// Whether no guard lets only some rows read it, or some elements be read.
-  bool isUnguarded() {
-    for (Operation *op = at->getParentOp(); op != nest; op = op->getParentOp())
-      if (auto fold = dyn_cast<FoldOp>(op); !isa<ForOp, FoldOp, AccOp>(op) || (fold && rows::getGuard(fold)))
-        return false;
-    return true;
-  }
-  /// The one operation that takes the value, with what is known of the row and of elements of arrays at the same indices;
-  /// null where it is none.
-  Operation *findUser() {
-    Operation *user = value.hasOneUse() ? *value.getUsers().begin() : nullptr;
-    bool isPure = user && user->getNumResults() == 1 && user->getNumRegions() == 0 && isMemoryEffectFree(user) &&
-                  user->getResult(0).getType() == at.getResult().getType();
-    return isPure && llvm::all_of(user->getOperands(), [&](Value v) { return v == value || isKnown(v); }) ? user : nullptr;
-  }
-  /// Whether this user takes elements along the state's axis.
-  bool readsBeside(Operation *user) {
-    return llvm::any_of(user->getOperands(), [&](Value v) { return v != value && readsAlong(v); });
-  }
-  bool dependsOnIndices(Value v) {
-    return llvm::any_of(at.getIndices(), [&](Value index) { return deps.on(v, index); });
-  }
-
-  AtOp at;
-  Value value;
-
-private:
-  bool isKnown(Value v) {
-    if (llvm::is_contained(at.getIndices(), v) || !nest->isAncestor(v.getParentBlock()->getParentOp()))
-      return true;
-    Operation *op = v.getDefiningOp();
-    if (!op)
-      return cast<BlockArgument>(v).getOwner()->getParentOp() == nest;
-    if (auto found = known.find(v); found != known.end())
-      return found->second;
-    bool mayStand = op->getNumRegions() == 0 && !isa<AtOp>(op) && (isa<LoadOp>(op) || isMemoryEffectFree(op));
-    return known[v] = mayStand && llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
-  }
-  bool readsAlong(Value v) {
-    Operation *op = v.getDefiningOp();
-    if (!op || !nest->isProperAncestor(op) || !dependsOnIndices(v))
-      return false;
-    if (auto found = along.find(v); found != along.end())
-      return found->second;
-    bool result = isa<LoadOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return readsAlong(operand); });
-    return along[v] = result;
-  }
-
-  ForOp nest;
-  rows::Dependence deps;
-  llvm::DenseMap<Value, bool> known, along;
-};
-
-/// Whether two readers compute the same of their elements and indices.
-class Comparison {
-public:
-  Comparison(Reader &left, Reader &right) : left(left), right(right) {}
-  bool isSame(Value x, Value y) {
-    if (x == left.at.getResult() || y == right.at.getResult())
-      return x == left.at.getResult() && y == right.at.getResult();
-    for (auto [i, j] : llvm::zip_equal(left.at.getIndices(), right.at.getIndices()))
-      if (x == i || y == j)
-        return x == i && y == j;
-    if (x == y && !left.dependsOnIndices(x) && !right.dependsOnIndices(y))
-      return true;
-    Operation *a = x.getDefiningOp(), *b = y.getDefiningOp();
-    if (!a || !b)
-      return false;
-    if (!seen.insert({x, y}).second)
-      return true; // or another pair is not
-    return a->getName() == b->getName() && a->getAttrs() == b->getAttrs() && a->getNumRegions() == 0 &&
-           b->getNumRegions() == 0 && a->getResultTypes() == b->getResultTypes() &&
-           a->getNumOperands() == b->getNumOperands() &&
-           llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
-                        [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
-  }
-
-private:
-  Reader &left, &right;
-  llvm::DenseSet<std::pair<Value, Value>> seen;
-};
-} // namespace
-
 /// Takes the readers of a state to the last value that all of them make of its elements with elements of arrays beside them, as
 /// a[i, d] + o[d]. Where there is one, it is stored in place of the state: the nest that has the state may have a[i, d] too.
 bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
@@ -252,7 +260,7 @@ bool Separation::joinReaders(AccOp acc, MutableArrayRef<Reader> readers) {
     for (auto [reader, user] : llvm::zip_equal(readers, users)) {
       if (!Comparison(readers[0], reader).isSame(users[0]->getResult(0), user->getResult(0)))
         return found;
-      isThere |= (onDemand.isAlwaysNeeded(user) && reader.isUnguarded()) ||
+      isThere |= (onDemand.isAlwaysNeeded(user) && reader.isUnguarded(user)) ||
                  (!onDemand.mayFault(user) && !onDemand.mayDivideByZero(user->getResult(0)));
     }
     if (!isThere)
@@ -290,6 +298,76 @@ static Value cloneTo(OpBuilder &b, OpBuilder &ofRow, Value value, IRMapping &map
   return (op->getParentOp() == nest ? ofRow : b).clone(*op, map)->getResult(0);
 }
 
+/// The states of folds that move which something else reads, and what of them is stored. All readers are looked at before any
+/// of them reads a temporary, whose elements may not stand in the nest that stores them.
+std::vector<Separation::Moved> Separation::findMoved(const Ops &folds, llvm::function_ref<bool(Operation *)> isGone) {
+  std::vector<Moved> moved;
+  for (Operation *op : folds)
+    for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
+      SmallVector<Operation *> users;
+      llvm::copy_if(state.getUsers(), std::back_inserter(users), [&](Operation *user) { return !isGone(getOpOfBody(user)); });
+      if (users.empty())
+        continue;
+      Moved &found = moved.emplace_back();
+      found.acc = acc;
+      found.state = state;
+      if (acc.getExtents().empty())
+        continue;
+      for (Operation *user : users)
+        found.readers.emplace_back(cast<AtOp>(user), nest);
+      found.isJoined = joinReaders(acc, found.readers);
+    }
+  return moved;
+}
+
+/// Stores a state, or what its readers make of it, at the end of the block of the nest in front, and loads it where it is read.
+void Separation::storeMoved(Moved &moved, Block *block, IRMapping &map, llvm::function_ref<bool(Operation *)> isGone) {
+  AccOp acc = moved.acc;
+  Location loc = acc.getLoc();
+  SmallVector<SymExpr> shape;
+  for (ArrayAttr list : {nest.getExtents(), acc.getExtents()})
+    for (StringRef extent : list.getAsValueRange<StringAttr>())
+      shape.push_back(*SymExpr::parse(extent));
+  BlockArgument array = addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
+  b.setInsertionPointToEnd(block);
+  SmallVector<Value> indices(block->getArguments());
+  Value value = map.lookup(moved.state);
+  if (!acc.getExtents().empty()) {
+    auto loop = ForOp::create(b, loc, acc.getNames(), acc.getExtents());
+    size_t axes = acc.getExtents().size();
+    Block *inside = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(axes, b.getIndexType()),
+                                  SmallVector<Location>(axes, loc));
+    value = AtOp::create(b, loc, elementOf(acc), value, inside->getArguments());
+    llvm::append_range(indices, inside->getArguments());
+    if (moved.isJoined) {
+      Reader &reader = moved.readers.front();
+      IRMapping ofElement;
+      OpBuilder ofRow(block, block->begin());
+      ofElement.map(body.getArguments(), block->getArguments());
+      ofElement.map(reader.at.getIndices(), inside->getArguments());
+      ofElement.map(reader.at.getResult(), value);
+      value = cloneTo(b, ofRow, reader.value, ofElement, nest);
+    }
+  }
+  storeValue(b, loc, kernel, value, array, indices);
+  auto load = [&](Operation *before, ValueRange inner) {
+    b.setInsertionPoint(before);
+    SmallVector<Value> at(body.getArguments());
+    llvm::append_range(at, inner);
+    return loadValue(b, loc, kernel, elementOf(acc), array, at);
+  };
+  if (acc.getExtents().empty()) {
+    Value loaded = load(moved.state.getDefiningOp(), {});
+    moved.state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return !isGone(getOpOfBody(use.getOwner())); });
+    return;
+  }
+  for (Reader &reader : moved.readers) {
+    Operation *read = reader.value.getDefiningOp();
+    reader.value.replaceAllUsesWith(load(read, reader.at.getIndices()));
+    eraseUnread(read);
+  }
+}
+
 /// Moves these folds, with copies of what they are computed from, to a nest in front of this one, which stores the states
 /// that this one reads.
 ForOp Separation::move(const Ops &folds) {
@@ -304,70 +382,15 @@ ForOp Separation::move(const Ops &folds) {
     b.clone(*op, map);
   // What nothing but moved folds reads is no longer needed here.
   llvm::SmallPtrSet<Operation *, 16> gone(folds.begin(), folds.end());
+  auto isGone = [&](Operation *op) { return gone.contains(op); };
   for (Operation *op : llvm::reverse(sources)) {
-    bool isUnused = llvm::all_of(op->getUsers(), [&](Operation *user) { return gone.contains(getOpOfBody(user)); });
+    bool isUnused = llvm::all_of(op->getUsers(), [&](Operation *user) { return isGone(getOpOfBody(user)); });
     if (isUnused && (isa<FoldOp>(op) || isMemoryEffectFree(op) || isa<LoadOp>(op)))
       gone.insert(op);
   }
-  SmallVector<SymExpr> extents;
-  for (StringRef extent : nest.getExtents().getAsValueRange<StringAttr>())
-    extents.push_back(*SymExpr::parse(extent));
-  for (Operation *op : folds)
-    for (auto [acc, state] : llvm::zip_equal(rows::getAccs(cast<FoldOp>(op)), op->getResults())) {
-      auto isRead = [&](Operation *user) { return !gone.contains(getOpOfBody(user)); };
-      if (llvm::none_of(state.getUsers(), isRead))
-        continue;
-      SmallVector<SymExpr> shape(extents);
-      for (StringRef extent : acc.getExtents().getAsValueRange<StringAttr>())
-        shape.push_back(*SymExpr::parse(extent));
-      Location loc = acc.getLoc();
-      BlockArgument array =
-          addTemporary(kernel, (nameOf(acc) + "_of_row").str(), shape, storedType(elementOf(acc)), loc);
-      std::vector<Reader> readers;
-      if (!acc.getExtents().empty())
-        for (Operation *user : state.getUsers())
-          if (isRead(user))
-            readers.emplace_back(cast<AtOp>(user), nest);
-      bool isJoined = joinReaders(acc, readers);
-      // Stored there …
-      b.setInsertionPointToEnd(block);
-      SmallVector<Value> indices(block->getArguments());
-      Value value = map.lookup(state);
-      if (!acc.getExtents().empty()) {
-        auto loop = ForOp::create(b, loc, acc.getNames(), acc.getExtents());
-        size_t axes = acc.getExtents().size();
-        Block *inside = b.createBlock(&loop.getBody(), {}, SmallVector<Type>(axes, b.getIndexType()),
-                                      SmallVector<Location>(axes, loc));
-        value = AtOp::create(b, loc, elementOf(acc), value, inside->getArguments());
-        llvm::append_range(indices, inside->getArguments());
-        if (isJoined) {
-          IRMapping ofElement;
-          OpBuilder ofRow(block, block->begin());
-          ofElement.map(body.getArguments(), block->getArguments());
-          ofElement.map(readers[0].at.getIndices(), inside->getArguments());
-          ofElement.map(readers[0].at.getResult(), value);
-          value = cloneTo(b, ofRow, readers[0].value, ofElement, nest);
-        }
-      }
-      storeValue(b, loc, kernel, value, array, indices);
-      // … and loaded here.
-      auto load = [&](Operation *before, ValueRange inner) {
-        b.setInsertionPoint(before);
-        SmallVector<Value> at(body.getArguments());
-        llvm::append_range(at, inner);
-        return loadValue(b, loc, kernel, elementOf(acc), array, at);
-      };
-      if (acc.getExtents().empty()) {
-        Value loaded = load(op, {});
-        state.replaceUsesWithIf(loaded, [&](OpOperand &use) { return isRead(use.getOwner()); });
-        continue;
-      }
-      for (Reader &reader : readers) {
-        Operation *read = reader.value.getDefiningOp();
-        reader.value.replaceAllUsesWith(load(read, reader.at.getIndices()));
-        eraseUnread(read);
-      }
-    }
+  std::vector<Moved> moved = findMoved(folds, isGone);
+  for (Moved &each : moved)
+    storeMoved(each, block, map, isGone);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (gone.contains(&op)) {
       op.dropAllUses();

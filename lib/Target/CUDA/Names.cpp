@@ -82,6 +82,8 @@ static const char *const kDeviceWords[] = {
 
 /// Functions of the mathematical library, with their variants for f32.
 static const char *const kLibrary[] = {
+    "norm", "rnorm", "norm3d", "rnorm3d", "norm4d", "rnorm4d", "rhypot", "rcbrt", "sinpi", "cospi", "sincospi", "exp10",
+    "erfinv", "erfcinv", "erfcx", "normcdf", "normcdfinv",
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "tanh",
     "sinh", "cosh", "sin", "cos", "tan", "atan", "erf", "erfc", "floor", "ceil", "round",
     "rint", "trunc", "fabs", "pow", "atan2", "copysign", "fma", "fmod", "fmax", "fmin"};
