@@ -304,6 +304,12 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
   isAlways &= !found.present;
   if (!findRange(found, rows) || !multiplyOut(found.body, false, j, found.terms))
     return std::nullopt;
+  // Of two axes that have one name the index of the sum is told apart.
+  auto textOf = [&](Expr e, int64_t row) {
+    if (exprs.indexName(row) == exprs.indexName(j))
+      e = exprs.renamed(e, {{j, exprs.index(exprs.freshIndex((exprs.indexName(j) + "2").str()))}});
+    return shorten(exprs.strAsWritten(e));
+  };
   // In each product, a sum of products comes apart where what j knows does not know a row that the rest knows.
   bool isProduct = false;
   for (SharedTerm &term : found.terms) {
@@ -322,7 +328,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
                  outermostReductions(other.base).empty() && !llvm::is_contained(term.weights, other.base);
         });
         if (!isApart && blocking != factors.end())
-          remarkOnRows(found, id, shorten(exprs.strAsWritten(blocking->base)) + " knows");
+          remarkOnRows(found, id, textOf(blocking->base, id) + " knows");
       }
       if (isApart)
         break;
@@ -350,7 +356,7 @@ std::optional<Derivation::Association> Derivation::findAssociation(Expr t, const
     if (isProduct)
       for (Expr part : conjunctsOf(found.range))
         if (knows(part) || (!lastOf(exprs, part, exprs.index(j)) && !firstOf(exprs, part, exprs.index(j))))
-          remarkOnRows(found, shared[0], "where " + shorten(exprs.strAsWritten(found.present)) + " holds depends on");
+          remarkOnRows(found, shared[0], "where " + textOf(found.present, shared[0]) + " holds depends on");
     return std::nullopt;
   }
   for (SharedTerm &term : found.terms) {
