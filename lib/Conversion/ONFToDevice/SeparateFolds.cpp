@@ -126,9 +126,7 @@ private:
   Reader &left, &right;
   llvm::DenseSet<std::pair<Value, Value>> seen;
 };
-} // namespace
 
-namespace {
 /// One nest with several folds.
 class Separation {
 public:
