@@ -9,6 +9,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -68,8 +69,9 @@ static void markConvergent(llvm::Module &module) {
 
 // LLVM's -O3 for modules that are a few long functions: what merges equal values, moves
 // invariants out of loops and unrolls loops over private arrays. What looks for
-// vectors, for calls between functions and for stores to remove finds nothing here, and
-// InstCombine, the longest, runs twice instead of eight times.
+// vectors, for calls between functions and for stores to remove finds nothing here, nor
+// does what tidies up behind another pass that does so itself, and InstCombine, the
+// longest, runs twice instead of eight times.
 static constexpr StringRef kPasses =
     "function(nvvm-intr-range),always-inline,ipsccp,cgscc(inline),globaldce,"
     "function<eager-inv>("
@@ -77,17 +79,17 @@ static constexpr StringRef kPasses =
     "simplifycfg,sroa<modify-cfg>,early-cse<>,instcombine<max-iterations=1;no-verify-fixpoint>,"
     "simplifycfg<switch-range-to-icmp>,early-cse<memssa>,reassociate,"
     // Loops; those that index private arrays disappear, and the arrays behind them.
-    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,"
+    "loop-mssa(loop-simplifycfg,licm<no-allowspeculation>,"
     "loop-rotate<header-duplication;no-prepare-for-lto>,licm<allowspeculation>,"
     "simple-loop-unswitch<nontrivial;trivial>),"
     "simplifycfg<switch-range-to-icmp>,"
     "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,"
     // What this has made equal, constant or dead.
-    "gvn<>,sccp,bdce,adce,loop-mssa(licm<allowspeculation>),"
+    "gvn<>,sccp,bdce,loop-mssa(licm<allowspeculation>),"
     "simplifycfg<switch-range-to-icmp;switch-to-arithmetic;hoist-common-insts;sink-common-insts>,"
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
     "loop-unroll<O3>,sroa<preserve-cfg>,infer-alignment,loop-mssa(licm<allowspeculation>),"
-    "instsimplify,div-rem-pairs,"
+    "div-rem-pairs,"
     "simplifycfg<switch-range-to-icmp;hoist-loads-stores-with-cond-faulting>)";
 
 static Error optimise(llvm::Module &module, TargetMachine &machine) {
@@ -133,7 +135,24 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp source, LLVMCon
   return module;
 }
 
+namespace {
+
+/// Leaves a pass of the code generator out that has nothing to do here: neighbours are
+/// read together where kernels are written, so what joins reads and writes of single
+/// elements finds none, in a time that is quadratic in the reads of a mask.
+class SkipVectorizer final : public OptPassGate {
+public:
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    return pass != "load-store-vectorizer";
+  }
+  bool isEnabled() const override { return true; }
+};
+
+} // namespace
+
 Expected<std::string> emit(llvm::Module &module) {
+  static SkipVectorizer gate;
+  module.getContext().setOptPassGate(gate);
   auto machine = createTargetMachine();
   if (!machine)
     return machine.takeError();
