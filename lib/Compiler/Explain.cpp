@@ -80,7 +80,7 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
     part << printMathematics(unit.getKernelOp(name, Level::DNF));
   flush("Denotational normal form");
   part << unit.foldTrace.print(name);
-  flush("Fusion, by the rules R0 to R3, R5 and R6 of docs/Spec.md, section 6");
+  flush("Fusion, by the rules R0 to R7 of docs/Spec.md, section 6");
   if (entry <= Level::ONF)
     part << printMathematics(unit.getKernelOp(name, Level::ONF));
   flush("Operational normal form");

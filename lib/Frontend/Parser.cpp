@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Parser.h"
 #include "lib/Frontend/ExprParser.h"
+#include "lib/Support/MathTerm.h"
 
 using namespace mlir;
 using namespace moa;
@@ -172,6 +173,8 @@ LogicalResult Parser::parseKernel(KernelDecl &kernel) {
     clauses.push_back(parseExpr());
     if (!clauses.back())
       return failure();
+    if (peek().is("="))
+      return error(peek()) << "'=' defines a value; what is equal is written with '=='";
   }
   return parseBody(kernel.body, /*isFunction=*/false);
 }
@@ -257,6 +260,9 @@ LogicalResult Parser::parseTolerance(ArrayDecl &result) {
     return error(number) << "a tolerance is positive, but this is " << number.text
                          << "; without 'within' the compiler spends no accuracy";
   next();
+  if (peek().is("%"))
+    return error(peek()) << "a tolerance is a number, not a percentage; write 'within "
+                         << formatNumber(tolerance.epsilon / 100) << "'";
   tolerance.isRelative = eat(kRelativeWord);
   tolerance.isSampled = eat(kSampledWord);
   const Token &word = peek();
@@ -329,7 +335,10 @@ LogicalResult Parser::refuseWord() {
                          "'mask(p, x)'";
   diagnostic << "expected an operator, a definition '" << word.text << " = …' or '}', but found '"
              << word.text << "'";
-  if (after.is(":") && peek(2).is("="))
+  if (after.is("["))
+    diagnostic << "; an array is defined as a whole, by its element at an index, as in '"
+               << word.text << " = [i] …'";
+  else if (after.is(":") && peek(2).is("="))
     diagnostic << "; a definition is written with '='";
   else if (peek(2).is("=") && (after.is("+") || after.is("-") || after.is("*") || after.is("/")))
     diagnostic << "; write '" << word.text << " = " << word.text << " " << after.text << " …'";

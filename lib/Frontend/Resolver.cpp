@@ -79,6 +79,8 @@ private:
   std::vector<std::set<unsigned>> callees;
   /// Of the mask or choice that is being resolved.
   const Expr *predicate = nullptr;
+  /// The assumption that is being resolved.
+  const Expr *assumed = nullptr;
 };
 
 } // namespace
@@ -211,9 +213,11 @@ LogicalResult Resolver::resolveHeader(KernelDecl &kernel, Names &names) {
       return failure();
     names.params[param.name] = k;
   }
-  for (ExprPtr &assumption : kernel.assumptions)
+  for (ExprPtr &assumption : kernel.assumptions) {
+    llvm::SaveAndRestore<const Expr *> restore(assumed, assumption.get());
     if (failed(resolve(*assumption, names)))
       return failure();
+  }
   return success();
 }
 
@@ -537,10 +541,18 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
   candidates.insert(candidates.end(), {"true", "false", "inf"});
   llvm::sort(candidates);
   std::string meant = didYouMean(expr.name, candidates);
-  auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'" << meant;
-  if (meant.empty() && predicate && predicate->kind != ExprKind::IndexForm)
+  auto error = reporter.error(expr.loc) << "unknown name '" << expr.name << "'";
+  if (assumed && assumed->kind != ExprKind::IndexForm)
+    error << "; an index of an assumption is named in front of it: '[" << expr.name << "] "
+          << shorten(assumed->text, 60) << "'";
+  else if (!meant.empty())
+    error << meant;
+  else if (predicate && predicate->kind != ExprKind::IndexForm)
     error << "; an index of a predicate is named in front of it, with '_' for every other axis: "
              "'[_, " << expr.name << "] " << shorten(predicate->text, 60) << "'";
+  else
+    error << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
+             "an index in front of an expression, as in '[i] …'";
   return error;
 }
 

@@ -179,6 +179,11 @@ CASES = [
      "machine code of a GPU has no entry points for C; --header goes with --target=cpu, cuda and ptx"),
     (CODE + ("--schedule=none.json",), "none.json: No such file or directory"),
     # moa-codegen: files
+    (("moa-codegen", "spec.moa", "-o", "out.cu"),
+     "moa-codegen: error: -o out.cu names a file of --target=cuda, but the target is cpu, the default; give "
+     "that target or another name"),
+    (("moa-codegen", "spec.moa", "--target=ptx", "-o", "out.o"),
+     "moa-codegen: error: -o out.o names a file of --target=cpu, but the target is ptx; give "),
     (("moa-codegen", "none.moa", "-o", "out"), "moa-codegen: error: none.moa: No such file or directory"),
     (("moa-codegen", ".", "-o", "out"), ".: this is a directory"),
     (("moa-codegen", "bytes.moa", "-o", "out"),

@@ -12,6 +12,7 @@
 #include "tools/Schedule.h"
 #include "tools/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
@@ -118,6 +119,15 @@ static std::optional<std::string> checkFlags() {
     return "--report is text or json, not '" + report + "'";
   if (!atList.empty() && report.empty())
     return std::string("--at adds numbers to a report; give --report=text or json too");
+  StringRef named = StringSwitch<StringRef>(sys::path::extension(output))
+                        .Cases({".cu", ".cuh"}, "cuda")
+                        .Case(".ptx", "ptx")
+                        .Case(".cubin", "cubin")
+                        .Cases({".o", ".obj"}, "cpu")
+                        .Default(target);
+  if (emit.empty() && named != target)
+    return "-o " + output + " names a file of --target=" + named.str() + ", but the target is " + target +
+           (target.getNumOccurrences() ? "" : ", the default") + "; give that target or another name";
   if (output.empty() && header.empty() && emit.empty() && report.empty() &&
       schedule != "print" && !explain)
     return std::string("nothing to write; give -o, --header, --emit, --explain, --report "

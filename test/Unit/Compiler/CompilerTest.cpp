@@ -466,7 +466,7 @@ TEST(Compiler, TheExplanationHasItsSections) {
        {"\nArrays, with the functions they call written out\n",
         "\nψ-reduction, by the laws of docs/Spec.md, sections 3 and 4, from the outputs inward\n",
         "\nDenotational normal form\n",
-        "\nFusion, by the rules R0 to R3, R5 and R6 of docs/Spec.md, section 6\n",
+        "\nFusion, by the rules R0 to R7 of docs/Spec.md, section 6\n",
         "\nOperational normal form\n", "\nMasks as intervals, for a tile of rows\n",
         "\nSchedule for h200, the factors of each axis from the outermost in\n",
         "  pipeline: ", " registers per thread that computes, ", " per thread that copies",
