@@ -41,9 +41,9 @@ def hashed(rng, n, count):
     return np.array([rng.integers(a, b) for a, b in parts(n, count)])
 
 
-def drawn(rng, squared, count):
-    """Of each part one with a probability proportional to the fourth power of its distance."""
-    weight = squared ** 2 / rng.exponential(size=len(squared))
+def drawn(rng, squared, count, power=4):
+    """Of each part one with a probability proportional to a power of its distance."""
+    weight = squared ** (power // 2) / rng.exponential(size=len(squared))
     return np.array([a + weight[a:b].argmax() for a, b in parts(len(squared), count)])
 
 
@@ -59,10 +59,10 @@ def choose_rows(rng, how, queries, keys, count):
     scores = queries @ (few - few.mean(0)).T
     rows, fresh = [], hashed(rng, n, count // 4)
     nearest = np.full(n, np.inf)
-    for _ in range(2):
+    for _ in range(3):
         rows.append(fresh)
         nearest = np.minimum(nearest, squared_distances(scores, scores[fresh]).min(1))
-        fresh = drawn(rng, nearest, 3 * count // 8)
+        fresh = drawn(rng, nearest, count // 4, power=6)
     return np.concatenate([*rows, fresh])
 
 

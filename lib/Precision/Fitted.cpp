@@ -20,8 +20,10 @@ static constexpr int64_t kAlikeRows = 64;
 static constexpr double kMostAlike = 4.5, kLeastAlike = 1.03;
 /// Runs of a part of which one element each is found first, where the largest of a part is looked for.
 static constexpr int64_t kRunsOfPart = 16;
-/// Rows on which values are right: so many that a hash picks, and twice as many that are drawn.
-static constexpr int64_t kFitHashed = 32, kFitDrawn = 48, kFitRows = kFitHashed + 2 * kFitDrawn;
+/// Rows on which values are right: so many that a hash picks, and as many that are drawn by their distance to those before, each time.
+static constexpr int64_t kFitPicked = 32, kFitDraws = 3, kFitRows = (1 + kFitDraws) * kFitPicked;
+/// What half of the square of a row's distance is at most, for the probability with which it is drawn.
+static constexpr double kMostDistance = 0x1p40;
 /// What is added to the diagonal of the matrix that is inverted, of the largest sum of a row; and steps of its inversion, which
 /// are four times as near each until they are near, and then square what is left.
 static constexpr double kRidge = 3e-6;
@@ -521,9 +523,9 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
   SmallVector<Value> found;
   Value nearest;
   auto numberIn = [](Code &code, Value numbers, ValueRange head, Value r) { return code.toIndex(code.load(numbers, at(head, {r}))); };
-  auto draw = [&](Value numbers, int64_t count, int64_t drawn, int64_t salt) {
-    Value moved = addArray("moved_row", {SymExpr(count), depth()}, rowType);
-    auto [names, extents] = headed("r", SymExpr(count));
+  auto draw = [&](Value numbers, int64_t salt) {
+    Value moved = addArray("moved_row", {SymExpr(kFitPicked), depth()}, rowType);
+    auto [names, extents] = headed("r", SymExpr(kFitPicked));
     names.push_back(editor.text("k"));
     extents.push_back(editor.text(depth()));
     editor.addNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
@@ -537,7 +539,7 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
     nearest = addArray("row_near", {n}, f32);
     editor.addNest(rowNames, rowExtents, &fitting, [&](Code &code, ValueRange indices) {
       ValueRange head = indices.drop_back();
-      Value near = code.fold("r", SymExpr(count), [&](Code &in, Value r, Value &) {
+      Value near = code.fold("r", SymExpr(kFitPicked), [&](Code &in, Value r, Value &) {
         Value like = product(in, depth(), [&](Code &deep, Value k) {
           return std::pair(rowAt(deep, head, indices.back(), k), deep.loadFloat(moved, at(head, {r, k})));
         });
@@ -548,26 +550,29 @@ KeyClasses::RowSet KeyClasses::addFitRows() {
         near = code.make<arith::MaximumFOp>(near, code.load(before, indices));
       code.store(near, nearest, indices);
       Value half = code.make<arith::MaximumFOp>(code.make<arith::SubFOp>(code.load(halves, indices), near), code.real(0));
-      code.store(overVariate(code, code.make<arith::MulFOp>(half, half), head, indices.back(), salt), weights, indices);
+      half = code.make<arith::MinimumFOp>(half, code.real(kMostDistance)); // its third power is a number
+      Value sixth = code.make<arith::MulFOp>(code.make<arith::MulFOp>(half, half), half);
+      code.store(overVariate(code, sixth, head, indices.back(), salt), weights, indices);
     });
-    return addLargest("row_drawn", weights, n, drawn, fitting);
+    return addLargest("row_drawn", weights, n, kFitPicked, fitting);
   };
-  found.push_back(addArray("row_hashed", {SymExpr(kFitHashed)}, b.getI32Type()));
-  auto [names, extents] = headed("r", SymExpr(kFitHashed));
+  found.push_back(addArray("row_hashed", {SymExpr(kFitPicked)}, b.getI32Type()));
+  auto [names, extents] = headed("r", SymExpr(kFitPicked));
   editor.addShortNest(names, extents, &fitting, [&](Code &code, ValueRange indices) {
-    code.store(hashedRow(code, indices.drop_back(), indices.back(), kFitHashed, kFitSalt), found[0], indices);
+    code.store(hashedRow(code, indices.drop_back(), indices.back(), kFitPicked, kFitSalt), found[0], indices);
   });
-  found.push_back(draw(found[0], kFitHashed, kFitDrawn, kFitSalt + 1));
-  found.push_back(draw(found[1], kFitDrawn, kFitDrawn, kFitSalt + 2));
+  for (int64_t k = 1; k <= kFitDraws; ++k)
+    found.push_back(draw(found.back(), kFitSalt + k));
   return rowSetOf("fit_row", kFitRows, fitting, [&](Code &code, ValueRange head, Value r) {
-    auto from = [&](Value numbers, int64_t first, int64_t count) {
-      Value place = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(first)), code.index(0));
-      return numberIn(code, numbers, head, code.make<arith::MinSIOp>(place, code.index(count - 1)));
-    };
-    auto isBelow = [&](int64_t end) { return code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(end)); };
-    Value last = from(found[2], kFitHashed + kFitDrawn, kFitDrawn);
-    Value row = code.make<arith::SelectOp>(isBelow(kFitHashed + kFitDrawn), from(found[1], kFitHashed, kFitDrawn), last);
-    return Value(code.make<arith::SelectOp>(isBelow(kFitHashed), from(found[0], 0, kFitHashed), row));
+    Value row;
+    for (auto [k, numbers] : llvm::enumerate(found)) {
+      Value place = code.make<arith::SubIOp>(r, code.index(k * kFitPicked));
+      place = code.make<arith::MinSIOp>(code.make<arith::MaxSIOp>(place, code.index(0)), code.index(kFitPicked - 1));
+      Value number = numberIn(code, numbers, head, place);
+      Value isHere = row ? code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, code.index(k * kFitPicked)) : Value();
+      row = row ? Value(code.make<arith::SelectOp>(isHere, number, row)) : number;
+    }
+    return row;
   });
 }
 
