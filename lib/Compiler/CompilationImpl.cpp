@@ -376,9 +376,10 @@ bool Compilation::Impl::readSignatures() {
 
 bool Compilation::Impl::runPasses(
     ModuleOp module, const char *stage,
-    llvm::function_ref<void(OpPassManager &)> build) {
+    llvm::function_ref<void(OpPassManager &)> build, bool verifies) {
   return timed(stage, [&] {
     PassManager pm(&context);
+    pm.enableVerifier(verifies);
     build(pm);
     bool before = log.hasErrors();
     if (succeeded(pm.run(module)))

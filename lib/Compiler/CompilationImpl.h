@@ -86,9 +86,10 @@ struct Compilation::Impl {
   }
   /// Whether a question can be answered; an error if the compilation has ended.
   bool isOpen();
-  /// Runs passes on a module as one stage.
+  /// Runs passes on a module as one stage; the module is verified behind each, where
+  /// what comes next does not verify it itself.
   bool runPasses(mlir::ModuleOp module, const char *stage,
-                 llvm::function_ref<void(mlir::OpPassManager &)> build);
+                 llvm::function_ref<void(mlir::OpPassManager &)> build, bool verifies = true);
   /// Runs a stage and adds its time.
   bool timed(const char *stage, llvm::function_ref<bool()> work);
   /// Writes a file into the dump directory, if there is one: NAME is the

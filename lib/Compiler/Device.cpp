@@ -154,7 +154,8 @@ std::optional<PTXFiles> Compilation::ptx() {
   if (!notes)
     return std::nullopt;
   OwningOpRef<ModuleOp> code = module.clone();
-  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }))
+  // The translation verifies what it has made of it.
+  if (!impl->runPasses(*code, "nvvm", [&](OpPassManager &pm) { buildDeviceToLLVMPipeline(pm); }, false))
     return std::nullopt;
   std::vector<ptx::Program> programs;
   for (auto [program, signature] :

@@ -85,7 +85,7 @@ static constexpr StringRef kPasses =
     "simplifycfg<switch-range-to-icmp>,"
     "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,"
     // What this has made equal, constant or dead.
-    "gvn<>,sccp,bdce,loop-mssa(licm<allowspeculation>),"
+    "gvn<no-memdep>,sccp,bdce,loop-mssa(licm<allowspeculation>),"
     "simplifycfg<switch-range-to-icmp;switch-to-arithmetic;hoist-common-insts;sink-common-insts>,"
     "instcombine<max-iterations=1;no-verify-fixpoint>,"
     "loop-unroll<O3>,sroa<preserve-cfg>,infer-alignment,loop-mssa(licm<allowspeculation>),"
