@@ -31,7 +31,7 @@ static constexpr int kSteps = 14;
 /// What no eigenvalue that was 1 becomes less than: f32 adds noise of some 1e-6 of the largest, which must not make it negative.
 static constexpr double kLeastOfLarge = 0x1p-10;
 /// What an estimate may be, of what it may be elsewhere.
-static constexpr double kFittedShare = 0.75;
+static constexpr double kFittedShare = 0.9;
 /// Classes that products of two rows of shares are summed over at once.
 static constexpr int64_t kGramPart = 64;
 /// Numbers that tell hashes apart.

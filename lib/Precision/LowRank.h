@@ -128,7 +128,7 @@ private:
     int64_t least = *depth().getConstant();
     return fewest == kFrom && least < kFitDepth ? kFrom * kFitDepth / least : fewest;
   }
-  static constexpr int64_t kFitDepth = 128;
+  static constexpr int64_t kFitDepth = 64;
   void runFromFit(llvm::function_ref<void()> add);
   /// Places of the fold where values are fitted.
   SymExpr fittedPlaces() { return SymExpr::floorDiv(numKeys(), SymExpr(kKeysPerFitted / 2)) + SymExpr(2 * kFewestFitted); }
