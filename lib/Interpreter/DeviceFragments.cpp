@@ -190,8 +190,7 @@ void Agent::map(device::MapOp op) {
         spread[place] = value[place / table.registers];
       value = Lanes(std::move(spread));
     }
-    Cells cells(value.data(), value.data() + value.size());
-    if (!checkReplicas(result, cells, op))
+    if (table.isReplicated && !checkReplicas(result, Cells(value.data(), value.data() + value.size()), op))
       return;
     define(result, {std::move(value), nullptr}, op);
   }
@@ -213,10 +212,10 @@ void Agent::addPairs(device::ReduceOp op, const Lanes &cells, const LayoutTable 
       sum = combineIn(Monoid::add, half, sum, cells[place]);
     }
   }
-  Cells result;
-  for (const std::array<Cell, 4> &of : sums) {
+  Cells result(sums.size());
+  for (const auto &[k, of] : llvm::enumerate(sums)) {
     Cell even = combineIn(Monoid::add, half, of[0], of[2]), odd = combineIn(Monoid::add, half, of[1], of[3]);
-    result.push_back(combineIn(Monoid::add, single, even, odd));
+    result[k] = combineIn(Monoid::add, single, even, odd);
   }
   if (checkReplicas(op.getResult(), result, op))
     define(op.getResult(), {Lanes(std::move(result)), nullptr}, op);

@@ -38,6 +38,7 @@ private:
   Launch launch;
   LayoutTables layouts;
   llvm::DenseMap<Operation *, int64_t> counts; // of blocks
+  llvm::DenseMap<Operation *, device::SpecializeOp> rolesOf; // warpgroups of a kernel, if it has some
 };
 
 Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
@@ -145,8 +146,10 @@ static Lanes slice(const Lanes &lanes, int64_t first, int64_t count) {
 void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
   launch.block = number;
   launch.blocks = counts.lookup(op);
-  device::SpecializeOp roles;
-  op.walk([&](device::SpecializeOp found) { roles = found; });
+  auto [entry, isNew] = rolesOf.try_emplace(op);
+  if (isNew)
+    op.walk([&](device::SpecializeOp found) { entry->second = found; });
+  device::SpecializeOp roles = entry->second;
   unsigned agents = roles ? roles.getWarpgroups() + 1 : 1;
   BlockState block(launch, layouts, agents, options.sharedBytes);
   int64_t threads = op.getThreads();

@@ -7,13 +7,58 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Interpreter/DeviceLanes.h"
 #include "lib/Interpreter/Interpreter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemAlloc.h"
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 
 using namespace mlir;
 using namespace moa;
 using namespace moa::interp;
+
+//===----------------------------------------------------------------------===//
+// Memory of cells
+//===----------------------------------------------------------------------===//
+
+namespace moa::interp {
+
+/// Blocks that nobody has, by the logarithm of their size.
+struct FreeBlocks {
+  static constexpr unsigned kOrders = 14; // larger ones go back at once
+  Cells::Block *first[kOrders] = {};
+  ~FreeBlocks() {
+    for (Cells::Block *block : first)
+      while (block)
+        std::free(std::exchange(block, block->next));
+  }
+};
+
+} // namespace moa::interp
+
+static thread_local FreeBlocks freeBlocks;
+
+Cells::Block *Cells::allocate(size_t count) {
+  unsigned order = llvm::Log2_64_Ceil(std::max<size_t>(count, 1));
+  Block *block = order < FreeBlocks::kOrders ? freeBlocks.first[order] : nullptr;
+  if (block)
+    freeBlocks.first[order] = block->next;
+  else
+    block = static_cast<Block *>(llvm::safe_malloc(sizeof(Block) + (sizeof(Cell) << order)));
+  block->count = count;
+  block->users = 1;
+  block->order = order;
+  return block;
+}
+
+void Cells::free(Block *block) {
+  if (block->order >= FreeBlocks::kOrders)
+    return std::free(block);
+  block->next = std::exchange(freeBlocks.first[block->order], block);
+}
 
 //===----------------------------------------------------------------------===//
 // Masks
@@ -33,8 +78,8 @@ Mask Mask::where(const Lanes &condition, bool value) const {
 Lanes moa::interp::merge(const Mask &mask, const Lanes &yes, const Lanes &no) {
   if (mask.isAll())
     return yes;
-  Cells list(mask.size());
-  for (size_t k = 0; k < list.size(); ++k)
+  Cells list = Cells::some(mask.size());
+  for (size_t k = 0, count = mask.size(); k < count; ++k)
     list[k] = mask[k] ? yes[k] : no[k];
   return Lanes(std::move(list));
 }
@@ -65,11 +110,18 @@ struct Rounding {
 /// f of every element of two operands.
 template <typename F>
 Lanes over(const Lanes &x, const Lanes &y, size_t count, F f) {
-  Cells out(count);
+  Cells out = Cells::some(count);
+  Cell *to = out.data();
   const Cell *a = x.data(), *b = y.data();
-  size_t stepA = !x.isUniform(), stepB = !y.isUniform();
-  for (size_t k = 0; k < count; ++k)
-    out[k] = f(a[k * stepA], b[k * stepB]);
+  if (x.isUniform())
+    for (size_t k = 0; k < count; ++k)
+      to[k] = f(a[0], b[count == 1 ? 0 : k]);
+  else if (y.isUniform())
+    for (size_t k = 0; k < count; ++k)
+      to[k] = f(a[k], b[0]);
+  else
+    for (size_t k = 0; k < count; ++k)
+      to[k] = f(a[k], b[k]);
   return Lanes(std::move(out));
 }
 
@@ -81,6 +133,22 @@ Lanes overSingle(const Lanes &x, const Lanes &y, size_t count, F f) {
   });
 }
 
+/// a·b + c of f32, with the processor's own operation where it has one.
+#if defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((target_clones("fma", "default")))
+#endif
+void multiplyAdd(const Cell *a, bool oneA, const Cell *b, bool oneB, const Cell *c, bool oneC, Cell *to, size_t count) {
+  if (!oneA && !oneB && !oneC)
+    for (size_t k = 0; k < count; ++k)
+      to[k].f = __builtin_fmaf(a[k].f, b[k].f, c[k].f);
+  else if (oneA && !oneB && !oneC)
+    for (size_t k = 0; k < count; ++k)
+      to[k].f = __builtin_fmaf(a[0].f, b[k].f, c[k].f);
+  else
+    for (size_t k = 0; k < count; ++k)
+      to[k].f = __builtin_fmaf(a[oneA ? 0 : k].f, b[oneB ? 0 : k].f, c[oneC ? 0 : k].f);
+}
+
 std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
   switch (code) {
   case Code::AddF: return overSingle(in[0], in[1], n, [](float a, float b) { return a + b; });
@@ -88,38 +156,54 @@ std::optional<Lanes> computeSingle(Code code, ArrayRef<Lanes> in, size_t n) {
   case Code::MulF: return overSingle(in[0], in[1], n, [](float a, float b) { return a * b; });
   case Code::DivF: return overSingle(in[0], in[1], n, [](float a, float b) { return a / b; });
   case Code::Fma: {
-    Cells out(n);
-    for (size_t k = 0; k < n; ++k)
-      out[k] = ofFloat(std::fmaf(in[0][k].f, in[1][k].f, in[2][k].f));
+    Cells out = Cells::some(n);
+    multiplyAdd(in[0].data(), in[0].isUniform(), in[1].data(), in[1].isUniform(), in[2].data(), in[2].isUniform(), out.data(), n);
     return Lanes(std::move(out));
   }
   default: return std::nullopt;
   }
 }
 
-/// Sums, products and logic of integers that need no care.
+/// Signed comparisons of integers of more than one bit, which stand sign-extended.
+std::optional<Lanes> compare(int predicate, const Lanes &x, const Lanes &y, size_t n) {
+  auto with = [&](auto holds) { return over(x, y, n, [&](Cell a, Cell b) { return ofInt(holds(a.i, b.i)); }); };
+  switch (static_cast<arith::CmpIPredicate>(predicate)) {
+  case arith::CmpIPredicate::eq: return with(std::equal_to<int64_t>());
+  case arith::CmpIPredicate::ne: return with(std::not_equal_to<int64_t>());
+  case arith::CmpIPredicate::slt: return with(std::less<int64_t>());
+  case arith::CmpIPredicate::sle: return with(std::less_equal<int64_t>());
+  case arith::CmpIPredicate::sgt: return with(std::greater<int64_t>());
+  case arith::CmpIPredicate::sge: return with(std::greater_equal<int64_t>());
+  default: return std::nullopt;
+  }
+}
+
+/// Operations on integers that need no care.
 std::optional<Lanes> computeInteger(const Instr &instr, ArrayRef<Lanes> in, size_t n) {
-  if (instr.width != 64 && instr.width != 1)
+  if (instr.width == 0)
     return std::nullopt;
-  bool wide = instr.width == 64;
+  auto with = [&](auto f) { return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(a.i, b.i)); }); };
+  auto wrapped = [&](auto f) {
+    return over(in[0], in[1], n, [&](Cell a, Cell b) { return ofInt(f(static_cast<uint64_t>(a.i), static_cast<uint64_t>(b.i))); });
+  };
+  bool isWide = instr.width == 64;
   switch (instr.code) {
-  case Code::AddI:
-    if (wide)
-      return over(in[0], in[1], n, [](Cell a, Cell b) {
-        return ofInt(static_cast<uint64_t>(a.i) + static_cast<uint64_t>(b.i));
-      });
-    break;
-  case Code::MulI:
-    if (wide)
-      return over(in[0], in[1], n, [](Cell a, Cell b) {
-        return ofInt(static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
-      });
-    break;
-  case Code::AndI: return over(in[0], in[1], n, [](Cell a, Cell b) { return ofInt(a.i & b.i); });
-  case Code::OrI: return over(in[0], in[1], n, [](Cell a, Cell b) { return ofInt(a.i | b.i); });
+  case Code::AndI: return with(std::bit_and<int64_t>());
+  case Code::OrI: return with(std::bit_or<int64_t>());
+  case Code::XorI: return with(std::bit_xor<int64_t>());
   default: break;
   }
-  return std::nullopt;
+  if (instr.width == 1)
+    return std::nullopt;
+  switch (instr.code) {
+  case Code::CmpI: return compare(instr.predicate, in[0], in[1], n);
+  case Code::MinSI: return with([](int64_t a, int64_t b) { return std::min(a, b); });
+  case Code::MaxSI: return with([](int64_t a, int64_t b) { return std::max(a, b); });
+  case Code::AddI: return isWide ? std::optional(wrapped(std::plus<uint64_t>())) : std::nullopt;
+  case Code::SubI: return isWide ? std::optional(wrapped(std::minus<uint64_t>())) : std::nullopt;
+  case Code::MulI: return isWide ? std::optional(wrapped(std::multiplies<uint64_t>())) : std::nullopt;
+  default: return std::nullopt;
+  }
 }
 
 /// What is defined as 0 where the interpreter of the levels above has an error.

@@ -4,29 +4,89 @@
 
 #include "lib/Interpreter/Scalar.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace moa::interp {
 
-using Cells = std::vector<Cell>;
+/// Scalars in one piece of memory, which is used again: most live as long as one operation takes.
+class Cells {
+public:
+  Cells() = default;
+  /// So many, of any value.
+  static Cells some(size_t count) {
+    Cells cells;
+    cells.block = allocate(count);
+    return cells;
+  }
+  explicit Cells(size_t count, Cell cell = ofInt(0)) : block(allocate(count)) { std::fill_n(block->cells(), count, cell); }
+  Cells(const Cell *first, const Cell *end) : block(allocate(end - first)) { std::copy(first, end, block->cells()); }
+  Cells(const Cells &other) : Cells(other.begin(), other.end()) {}
+  Cells(Cells &&other) : block(std::exchange(other.block, nullptr)) {}
+  Cells &operator=(Cells other) {
+    std::swap(block, other.block);
+    return *this;
+  }
+  ~Cells() { release(block); }
+
+  size_t size() const { return block ? block->count : 0; }
+  const Cell *begin() const { return block ? block->cells() : nullptr; }
+  const Cell *end() const { return begin() + size(); }
+  Cell *data() { return block->cells(); }
+  Cell &operator[](size_t k) { return block->cells()[k]; }
+  Cell operator[](size_t k) const { return block->cells()[k]; }
+
+private:
+  friend class Lanes;
+  friend struct FreeBlocks;
+  /// In front of the cells; `next` while nobody has it.
+  struct Block {
+    Cell *cells() { return reinterpret_cast<Cell *>(this + 1); }
+    const Cell *cells() const { return reinterpret_cast<const Cell *>(this + 1); }
+    union {
+      size_t count;
+      Block *next;
+    };
+    unsigned users, order; // there is room for 2^order cells
+  };
+  static Block *allocate(size_t count);
+  static void release(Block *block) {
+    if (block && --block->users == 0)
+      free(block);
+  }
+  static void free(Block *block);
+
+  Block *block = nullptr;
+};
 
 /// One scalar per thread (in a map: per element a thread holds); a single cell
-/// where all threads have the same one.
+/// where all threads have the same one. Those of one interpreter are one host thread's.
 class Lanes {
 public:
   Lanes() = default;
-  explicit Lanes(Cell cell) : cells(std::make_shared<const Cells>(1, cell)) {}
-  explicit Lanes(Cells list) : cells(std::make_shared<const Cells>(std::move(list))) {}
+  explicit Lanes(Cell cell) : Lanes(Cells(1, cell)) {}
+  explicit Lanes(Cells &&cells) : block(std::exchange(cells.block, nullptr)) {}
+  Lanes(const Lanes &other) : block(other.block) {
+    if (block)
+      ++block->users;
+  }
+  Lanes(Lanes &&other) : block(std::exchange(other.block, nullptr)) {}
+  Lanes &operator=(Lanes other) {
+    std::swap(block, other.block);
+    return *this;
+  }
+  ~Lanes() { Cells::release(block); }
 
-  explicit operator bool() const { return bool(cells); }
-  size_t size() const { return cells->size(); }
-  bool isUniform() const { return cells->size() == 1; }
-  const Cell *data() const { return cells->data(); }
-  Cell operator[](size_t k) const { return (*cells)[isUniform() ? 0 : k]; }
+  explicit operator bool() const { return block; }
+  size_t size() const { return block->count; }
+  bool isUniform() const { return block->count == 1; }
+  const Cell *data() const { return block->cells(); }
+  Cell operator[](size_t k) const { return block->cells()[isUniform() ? 0 : k]; }
 
 private:
-  std::shared_ptr<const Cells> cells;
+  Cells::Block *block = nullptr;
 };
 
 /// The threads that execute something.

@@ -32,24 +32,27 @@ void Threads::failAt(Operation *op, size_t k, const Twine &message) {
               message + " (" + where + ", thread " + Twine(threadNumber(k)) + ")");
 }
 
-Register Threads::read(Value value, Operation *user) {
+const Register &Threads::find(Value value, Operation *user) {
   auto found = registers.find(value);
   if (found == registers.end() || !found->second.lanes) {
+    static thread_local const Register none{Lanes(ofInt(0)), nullptr};
     fail(user, "'" + user->getName().getStringRef() + "' has an operand without a value");
-    return {Lanes(ofInt(0)), nullptr};
+    return none;
   }
+  const Register &content = found->second;
+  if (!content.contraction && inFlight.empty())
+    return content;
   // Contractions run in order, so that one may continue the sum of another.
   auto next = dyn_cast<device::ContractOp>(user);
-  bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && found->second.contraction);
-  if (found->second.contraction && !isAwait)
-    fail(user, "uses the result of the contraction at " +
-                   locationText(found->second.contraction->op.getLoc()) +
+  bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
+  if (content.contraction && !isAwait)
+    fail(user, "uses the result of the contraction at " + locationText(content.contraction->op.getLoc()) +
                    "which has not been awaited");
   for (const ContractionPtr &other : inFlight)
     if (other->op.getC() == value && !isAwait)
-      fail(user, "uses the sum that the contraction at " +
-                     locationText(other->op.getLoc()) + "continues, before it is awaited");
-  return found->second;
+      fail(user, "uses the sum that the contraction at " + locationText(other->op.getLoc()) +
+                     "continues, before it is awaited");
+  return content;
 }
 
 std::optional<int64_t> Threads::getUniform(Value value, Operation *user) {
@@ -256,6 +259,8 @@ void Threads::enter(scf::IfOp op) {
 //===----------------------------------------------------------------------===//
 
 bool Threads::execute(Operation *op) {
+  if (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::SelectOp>(op))
+    return scalar(op), true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<scf::ForOp, scf::IfOp>([&](auto flow) { return enter(flow), true; })
       .Case<arith::SelectOp>([&](auto choice) { return select(choice), true; })
@@ -274,7 +279,7 @@ bool Threads::execute(Operation *op) {
         array->shape.assign(local.getType().getShape().begin(),
                             local.getType().getShape().end());
         array->count = countOf(array->shape);
-        array->cells.assign(array->count * width, ofInt(0));
+        array->cells = Cells(array->count * width);
         array->written.assign(array->count * width, 0);
         privates[local.getResult()] = std::move(array);
         return true;
@@ -335,9 +340,8 @@ void Threads::scalar(Operation *op) {
   if (failed())
     return;
   Lanes result;
-  Instr instr = *entry->second;
   if (const char *why =
-          compute(instr, op->getResult(0).getType(), operands, active, result))
+          compute(*entry->second, op->getResult(0).getType(), operands, active, result))
     return fail(op, why);
   define(op->getResult(0), std::move(result));
 }
@@ -360,7 +364,7 @@ void Threads::select(arith::SelectOp op) {
   if (isa<device::FragmentType>(op.getType()))
     return fail(op, "threads of one warpgroup choose different fragments");
   Lanes x = adapt(yes.lanes), y = adapt(no.lanes);
-  Cells out(width);
+  Cells out = Cells::some(width);
   for (size_t k = 0; k < width; ++k)
     out[k] = condition[k].i ? x[k] : y[k];
   define(op.getResult(), Lanes(std::move(out)));
@@ -512,32 +516,31 @@ PrivateArray *Threads::getPrivate(Value value) {
   return found == privates.end() ? nullptr : found->second.get();
 }
 
-/// Where the threads' elements stand, which are apart for each; empty after an error.
-std::vector<int64_t> Threads::placesOf(Operation *op, const PrivateArray &array,
-                                       OperandRange operands) {
+/// Nothing after an error.
+std::optional<Places> Threads::placesOf(Operation *op, const PrivateArray &array, OperandRange operands) {
   SmallVector<Lanes> indices;
   for (Value index : operands)
     indices.push_back(get(index, op));
-  bool uniform = llvm::all_of(indices, [](const Lanes &index) { return index.isUniform(); });
-  std::vector<int64_t> places(width);
-  int64_t place = 0;
-  for (size_t k = 0; k < width && !failed(); ++k) {
+  if (failed())
+    return std::nullopt;
+  bool isUniform = llvm::all_of(indices, [](const Lanes &index) { return index.isUniform(); });
+  Places places;
+  if (!isUniform)
+    places.each.resize(width);
+  for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
-    if (place == 0 || !uniform) {
-      place = 0;
-      for (auto [index, extent] : llvm::zip(indices, array.shape)) {
-        if (index[k].i < 0 || index[k].i >= extent) {
-          failAt(op, k, "index " + Twine(index[k].i) +
-                            " is outside of a private array of shape " +
-                            indexText(array.shape));
-          return {};
-        }
-        place = place * extent + index[k].i;
+    int64_t place = 0;
+    for (auto [index, extent] : llvm::zip(indices, array.shape)) {
+      if (index[k].i < 0 || index[k].i >= extent) {
+        failAt(op, k, "index " + Twine(index[k].i) + " is outside of a private array of shape " + indexText(array.shape));
+        return std::nullopt;
       }
-      place *= width;
+      place = place * extent + index[k].i;
     }
-    places[k] = place + k;
+    (isUniform ? places.first : places.each[k]) = place * int64_t(width);
+    if (isUniform)
+      break;
   }
   return places;
 }
@@ -546,16 +549,18 @@ void Threads::load(memref::LoadOp op) {
   PrivateArray *array = getPrivate(op.getMemref());
   if (!array)
     return fail(op, "a private array of other threads");
-  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
-  if (failed())
+  auto places = placesOf(op, *array, op.getIndices());
+  if (!places)
     return;
   Cells out(width);
+  const Cell *cells = array->cells.begin();
   for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
-    if (!array->written[places[k]])
+    int64_t place = (*places)[k];
+    if (!array->written[place])
       return failAt(op, k, "reads an element of a private array that was never written");
-    out[k] = array->cells[places[k]];
+    out[k] = cells[place];
   }
   define(op.getResult(), Lanes(std::move(out)));
 }
@@ -564,15 +569,16 @@ void Threads::store(memref::StoreOp op) {
   PrivateArray *array = getPrivate(op.getMemref());
   if (!array)
     return fail(op, "a private array of other threads");
-  std::vector<int64_t> places = placesOf(op, *array, op.getIndices());
+  auto places = placesOf(op, *array, op.getIndices());
   Lanes value = get(op.getValue(), op);
   if (failed())
     return;
   for (size_t k = 0; k < width; ++k) {
     if (!active[k])
       continue;
-    array->cells[places[k]] = value[k];
-    array->written[places[k]] = 1;
+    int64_t place = (*places)[k];
+    array->cells[place] = value[k];
+    array->written[place] = 1;
   }
 }
 
@@ -582,8 +588,7 @@ void Threads::store(memref::StoreOp op) {
 
 /// Every element of every thread's run that exists: the thread, the array, the element's
 /// address and its place in the private array.
-template <typename OpT>
-void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t, size_t)> element) {
+template <typename OpT, typename F> void Threads::overRun(OpT op, F element) {
   PrivateArray *array = getPrivate(op.getBuffer());
   if (!array)
     return fail(op, "a private array of other threads");
@@ -596,6 +601,7 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
   if constexpr (std::is_same_v<OpT, device::LoadRunOp>)
     if (op.getStep())
       step = *op.getStep(), runs = array->shape[array->shape.size() - 2];
+  int64_t aligned = op.getAligned() ? device::countAligned(op.getBuffer().getType()) : 0;
   for (size_t k = 0; k < width && !failed(); ++k) {
     if (!active[k])
       continue;
@@ -606,7 +612,7 @@ void Threads::overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t,
                                  indexText(array->shape));
       row = row * extent + index[k].i;
     }
-    if (op.getAligned() && (stride[k].i != 1 || first[k].i % device::countAligned(op.getBuffer().getType()) != 0))
+    if (aligned && (stride[k].i != 1 || first[k].i % aligned != 0))
       return failAt(op, k, "a run that is said to be aligned has stride " + Twine(stride[k].i) + " and begins at element " +
                                Twine(first[k].i));
     for (int64_t e = 0; e < runs * length && !failed(); ++e) {

@@ -61,6 +61,13 @@ struct PrivateArray {
   std::vector<uint8_t> written;
 };
 
+/// Where the threads' elements of such an array stand, which are apart for each.
+struct Places {
+  int64_t operator[](size_t k) const { return (each.empty() ? first : each[k]) + int64_t(k); }
+  int64_t first = 0;         // of all, where they have the same indices
+  std::vector<int64_t> each; // else
+};
+
 class Threads {
 public:
   /// `where` names them in errors: "block 3, warpgroup 1".
@@ -108,9 +115,11 @@ protected:
   bool failed() const { return launch.error.has_value(); }
   void fail(mlir::Operation *op, const llvm::Twine &message);
   void failAt(mlir::Operation *op, size_t k, const llvm::Twine &message);
-  Register read(mlir::Value value, mlir::Operation *user);
+  /// What a value holds, until something is defined.
+  const Register &find(mlir::Value value, mlir::Operation *user);
+  Register read(mlir::Value value, mlir::Operation *user) { return find(value, user); }
   Lanes get(mlir::Value value, mlir::Operation *user) {
-    return adapt(read(value, user).lanes);
+    return adapt(find(value, user).lanes);
   }
   /// An index that is the same in all threads.
   std::optional<int64_t> getUniform(mlir::Value value, mlir::Operation *user);
@@ -152,12 +161,10 @@ private:
   void raise(device::RaiseOp op);
   void end(device::ExitIfOp op);
   PrivateArray *getPrivate(mlir::Value value);
-  std::vector<int64_t> placesOf(mlir::Operation *op, const PrivateArray &array,
-                                mlir::OperandRange operands);
+  std::optional<Places> placesOf(mlir::Operation *op, const PrivateArray &array, mlir::OperandRange operands);
   void load(mlir::memref::LoadOp op);
   void store(mlir::memref::StoreOp op);
-  template <typename OpT>
-  void overRun(OpT op, llvm::function_ref<void(size_t, Memory &, int64_t, size_t)> element);
+  template <typename OpT, typename F> void overRun(OpT op, F element);
   void load(device::LoadRunOp op);
   void store(device::StoreRunOp op);
   void exchange(device::ExchangeOp op);
