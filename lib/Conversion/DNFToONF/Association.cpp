@@ -58,48 +58,16 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
     if (node->kind == ExprKind::Psi && node->id < int64_t(kernel.getArgNames().size())) {
       auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
       for (auto [axis, index] : llvm::enumerate(node->operands))
-        if (!isInside(index, type.getExtent(axis), indices))
+        if (!reads.isInside(index, type.getExtent(axis).str(), [&](int64_t id) {
+              auto known = llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
+              return known != indices.end() ? known->second.str() : std::string();
+            }))
           return false;
       return true;
     }
     return llvm::all_of(node->operands, visit);
   };
   return visit(e);
-}
-
-/// Whether 0 ≤ index < size: an index with this extent, a number, or a quotient of heads by their
-/// groups.
-bool Derivation::isInside(Expr index, const SymExpr &size, const IndexExtents &indices) {
-  auto extentOf = [&](Expr e) -> std::optional<SymExpr> {
-    if (e->kind == ExprKind::Index)
-      for (auto &[id, extent] : indices)
-        if (id == e->id)
-          return extent;
-    return std::nullopt;
-  };
-  if (auto extent = extentOf(index))
-    return *extent == size;
-  // A sum of multiples of indices, from its least value to the largest.
-  LinearForm form;
-  form.add(index, SymExpr(1));
-  SymExpr least = form.constant, largest = form.constant;
-  bool isLinear = true;
-  for (auto &[term, coefficient] : form.terms) {
-    auto extent = extentOf(term);
-    auto times = coefficient.getConstant();
-    isLinear &= extent && times;
-    if (isLinear)
-      (*times < 0 ? least : largest) = (*times < 0 ? least : largest) + coefficient * (*extent - SymExpr(1));
-  }
-  if (isLinear)
-    return least.getConstant().value_or(-1) >= 0 && (size - SymExpr(1) - largest).getConstant().value_or(-1) >= 0;
-  if (!index->isOp("arith.floordivsi") || index->operands[1]->kind != ExprKind::Extent)
-    return false;
-  auto whole = extentOf(index->operands[0]);
-  if (!whole || SymExpr::floorDiv(*whole, size) != *SymExpr::parse(index->operands[1]->text))
-    return false;
-  std::string divides = (SymExpr::mod(*whole, size).str() + " == 0");
-  return llvm::is_contained(kernel.getRequires().getAsValueRange<StringAttr>(), divides);
 }
 
 /// Sorts the conditions of a range: those that know no j, where it ends or begins with a row, and what is left. None where a

@@ -18,8 +18,8 @@ namespace {
 
 class Choices {
 public:
-  Choices(ExprContext &exprs, dnf::KernelOp kernel, std::map<int64_t, std::string> extents)
-      : exprs(exprs), openings(exprs), kernel(kernel), extents(std::move(extents)) {}
+  Choices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads, std::map<int64_t, std::string> extents)
+      : exprs(exprs), openings(exprs), kernel(kernel), reads(reads), extents(std::move(extents)) {}
 
   Expr restrict(Expr e, Expr condition) {
     if (e->operands.empty() || !e->height)
@@ -129,7 +129,10 @@ private:
       if (e->kind == ExprKind::Psi) {
         auto type = cast<ArrayType>(kernel.getBody().getArgument(e->id).getType());
         for (auto [index, extent] : llvm::zip_equal(e->operands, type.getShape()))
-          result |= !isInside(index, extent.getValue());
+          result |= !reads.isInside(index, extent.getValue(), [&](int64_t id) {
+            auto known = extents.find(id);
+            return known != extents.end() ? known->second : std::string();
+          });
       }
       bool divides = e->kind == ExprKind::Op &&
                      (e->isOp("arith.floordivsi") || e->isOp("arith.shli") || e->isOp("arith.shrsi"));
@@ -139,22 +142,10 @@ private:
     return faults[e] = result;
   }
 
-  bool isInside(Expr index, StringRef extent) {
-    auto limit = SymExpr::parse(extent);
-    if (index->kind == ExprKind::Const) {
-      int64_t value = cast<IntegerAttr>(index->value).getInt();
-      auto bound = limit ? limit->getConstant() : std::nullopt;
-      return bound && 0 <= value && value < *bound;
-    }
-    if (index->kind != ExprKind::Index)
-      return false;
-    auto it = extents.find(index->id);
-    return it != extents.end() && it->second == extent;
-  }
-
   ExprContext &exprs;
   Openings openings;
   dnf::KernelOp kernel;
+  InsideReads &reads;
   std::map<int64_t, std::string> extents; // of free indices
   std::map<std::pair<Expr, Expr>, Expr> memo;
   llvm::DenseMap<Expr, bool> faults;
@@ -162,8 +153,8 @@ private:
 
 } // namespace
 
-Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
+Expr moa::restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                           const std::map<int64_t, std::string> &extents, Expr e,
                           Expr present) {
-  return Choices(exprs, kernel, extents).restrict(e, present);
+  return Choices(exprs, kernel, reads, extents).restrict(e, present);
 }

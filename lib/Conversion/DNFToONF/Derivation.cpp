@@ -321,8 +321,8 @@ Expr Derivation::valueOf(std::vector<NestPlan> &nests, ExprImporter &importer, d
   }
   auto [value, present] = importer.output(op, indices);
   if (present)
-    present = restrictChoices(exprs, kernel, extents, present);
-  value = restrictChoices(exprs, kernel, extents, value, present);
+    present = restrictChoices(exprs, kernel, reads, extents, present);
+  value = restrictChoices(exprs, kernel, reads, extents, value, present);
   value = exprs.replace(value, [&](Expr e) -> Expr {
     bool isOfRow = e->kind == ExprKind::Reduce &&
                    llvm::all_of(e->freeIndices, [&](int64_t id) { return extents.count(id); });

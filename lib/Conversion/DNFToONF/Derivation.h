@@ -4,6 +4,7 @@
 
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Conversion/DNFToONF/FoldRules.h"
+#include "lib/Conversion/DNFToONF/InsideReads.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace moa {
@@ -92,7 +93,7 @@ class Derivation {
 public:
   Derivation(ExprContext &exprs, dnf::KernelOp kernel,
              const llvm::StringSet<> &disabled, FoldObserver *observer = nullptr)
-      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), disabled(disabled),
+      : exprs(exprs), rules(exprs), openings(exprs), kernel(kernel), reads(exprs, kernel), disabled(disabled),
         observer(observer) {}
 
   std::vector<NestPlan> run();
@@ -166,7 +167,6 @@ private:
   bool multiplyOut(Expr product, bool isNegative, int64_t j, llvm::SmallVectorImpl<SharedTerm> &terms);
   bool takeApart(SharedTerm &term, const Association &a, std::optional<unsigned> number);
   void takeScaleOut(SharedTerm &term, int64_t j);
-  bool isInside(Expr index, const SymExpr &size, const IndexExtents &indices);
   void chooseBlocks(llvm::MutableArrayRef<Association> found);
   void addCosts(const Association &a, const IndexExtents &extents, AssociationCosts &costs);
   Expr rowsShare(const Association &a, const SharedTerm &term, Expr stored, Expr present = nullptr);
@@ -243,6 +243,7 @@ private:
   FoldRules rules;
   Openings openings; // of normalise()
   dnf::KernelOp kernel;
+  InsideReads reads;
   const llvm::StringSet<> &disabled;
   FoldObserver *observer;
   bool comparesExtremes = false; // of floats, anywhere in the kernel: their bits are to be those of an element
@@ -266,7 +267,7 @@ Expr expandSum(ExprContext &exprs, FoldRules &rules, Expr sum, int64_t j, Expr b
 /// Restricts the ranges of reductions in operands of selections that may not be
 /// picked, where their terms may read outside of an array. `extents` are those of
 /// the free indices of `e`, which is needed where `present` holds (null: always).
-Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel,
+Expr restrictChoices(ExprContext &exprs, dnf::KernelOp kernel, InsideReads &reads,
                      const std::map<int64_t, std::string> &extents, Expr e,
                      Expr present = nullptr);
 

@@ -44,6 +44,17 @@ def grouped(v, z):
 
 family("grouped_query", sizes=GROUPED, expected=grouped, kinds=KINDS,
        inputs=lambda rng, z: arrays(rng, z, Q="BHND", K="BGMD", V="BGMD"))
+
+
+def ragged(v, z):
+    rows, keys = (np.arange(n) < v[length][:, None] for n, length in ((z.N, "qlen"), (z.M, "klen")))
+    present = (rows[:, :, None] & keys[:, None, :])[:, None]
+    return {"O": attend(v["Q"], per_head(v["K"], z.H), per_head(v["V"], z.H), v["scale"], present)[0]}
+
+
+family("ragged", sizes=GROUPED, expected=ragged,
+       inputs=lambda rng, z: {**arrays(rng, z, Q="BHND", K="BGMD", V="BGMD"),
+                              "qlen": np.array([z.N, z.N // 2])[:z.B], "klen": np.array([(z.M * 2 + 1) // 3, z.M])[:z.B]})
 family("multi_query", inputs=lambda rng, z: arrays(rng, z, Q="BHND", K="BMD", V="BMD"),
        expected=lambda v, z: {"O": attend(v["Q"], np.repeat(v["K"][:, None], z.H, 1),
                                           np.repeat(v["V"][:, None], z.H, 1), v["scale"])[0]})
