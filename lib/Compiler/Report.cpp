@@ -198,6 +198,9 @@ static void printFacts(llvm::raw_ostream &os, ArrayRef<Fact> facts) {
     os << "  " << line << "\n";
 }
 
+/// What a sampled tolerance states: lib/Precision/Decision.cpp decides with the margins of this confidence (Def 31).
+static constexpr double kSampledConfidence = 0.95;
+
 static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
   if (!accuracy.empty())
     os << "\naccuracy\n";
@@ -208,7 +211,10 @@ static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
          << (entry.leading.empty() ? "" : " for each index of [" + llvm::join(entry.leading, ", ") + "]");
     else
       os << "component-wise, relative to magnitudes";
-    os << (entry.allowed.isSampled ? "; on a sample" : "; a priori");
+    if (entry.allowed.isSampled)
+      os << "; on a sample, " << 100 * kSampledConfidence << " % confidence";
+    else
+      os << "; a priori";
     if (entry.spent.empty())
       os << "; no pass has spent accuracy";
     os << "\n";
@@ -299,13 +305,16 @@ static llvm::json::Array toJSON(ArrayRef<Recomputed> recomputed) {
 
 static llvm::json::Array toJSON(ArrayRef<Accuracy> accuracy) {
   llvm::json::Array list;
-  for (const Accuracy &entry : accuracy)
-    list.push_back(llvm::json::Object{
-        {"result", entry.result},
-        {"epsilon", entry.allowed.epsilon},
-        {"measure", entry.allowed.isRelative ? "relative" : "component-wise"},
-        {"mode", entry.allowed.isSampled ? "sampled" : "bound"},
-        {"spent", llvm::json::Array(entry.spent)}});
+  for (const Accuracy &entry : accuracy) {
+    llvm::json::Object object{{"result", entry.result},
+                              {"epsilon", entry.allowed.epsilon},
+                              {"measure", entry.allowed.isRelative ? "relative" : "component-wise"},
+                              {"mode", entry.allowed.isSampled ? "sampled" : "bound"},
+                              {"spent", llvm::json::Array(entry.spent)}};
+    if (entry.allowed.isSampled)
+      object["confidence"] = kSampledConfidence;
+    list.push_back(std::move(object));
+  }
   return list;
 }
 
