@@ -212,7 +212,7 @@ static void printAccuracy(llvm::raw_ostream &os, ArrayRef<Accuracy> accuracy) {
     else
       os << "component-wise, relative to magnitudes";
     if (entry.allowed.isSampled)
-      os << "; on a sample, " << 100 * kSampledConfidence << " % confidence";
+      os << "; on a sample, " << getNumberText(100 * kSampledConfidence) << " % confidence";
     else
       os << "; a priori";
     if (entry.spent.empty())
