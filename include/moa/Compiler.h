@@ -92,8 +92,8 @@ struct CompilerOptions {
   std::string plansFile;
   /// Whether they are estimated too, and given up for others where they are too far off.
   bool checksPlans = false;
-  /// Whether entry points on a CPU say with a code of their own (Kernel::kNotShown) where nothing shows that results with a tolerance
-  /// for every input are within it.
+  /// Whether entry points say with a code of their own (Kernel::kNotShown) where nothing shows that results are within their
+  /// tolerances: on a CPU of these inputs, on a GPU of any. What a GPU cannot tell of its inputs without `decisions` is a warning.
   bool checksTolerances = true;
   /// Laws of ψ-reduction and rules of the fold derivation that are not applied,
   /// `intervals`, the analysis of masks, and `precision` and `low-rank`, the passes that spend
@@ -290,6 +290,9 @@ public:
   /// What may be computed less accurately of a result, as its tolerance allows: one line per
   /// plan; none where nothing is.
   std::vector<std::string> spent(const std::string &kernel, const std::string &result);
+  /// Results with tolerances that nothing ever shows to be kept, each as "'O' is within 1e-2 relative": a call for a GPU returns
+  /// Kernel::kNotShown then.
+  std::vector<std::string> neverShown(const std::string &kernel);
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
   /// PTX of all kernels, and what launches them.

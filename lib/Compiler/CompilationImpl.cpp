@@ -10,6 +10,7 @@
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Interpreter/MonoidClaims.h"
@@ -216,21 +217,13 @@ bool Compilation::Impl::readSettings(
   return true;
 }
 
-/// "O=3e-2,relative" and the like, of the options.
-bool Compilation::Impl::applyTolerances(ModuleOp module) {
-  auto tolerances = take(readTolerances(options.tolerances));
-  if (!tolerances)
-    return false;
-  llvm::Error error = setTolerances(module, *tolerances);
-  if (!error)
-    return true;
-  log.addError(llvm::toString(std::move(error)));
-  return false;
-}
-
 bool Compilation::Impl::parse(const std::string &text,
                               const std::string &name) {
   OwningOpRef<ModuleOp> module;
+  // "O=3e-2,relative" and the like
+  auto tolerances = take(readTolerances(options.tolerances));
+  if (!tolerances)
+    return false;
   if (llvm::StringRef(name).ends_with(".mlir")) {
     if (!options.settings.empty()) {
       log.addError("settings apply to specifications only, not to " + name);
@@ -241,11 +234,17 @@ bool Compilation::Impl::parse(const std::string &text,
     FrontendOptions frontend;
     if (!readSettings(frontend.settings))
       return false;
+    for (const auto &[result, tolerance] : *tolerances)
+      frontend.replacedTolerances.insert(result);
     log.addSource("prelude.moa", getPreludeText());
     module = parseMoA(text, name, frontend, &context);
   }
-  if (!module || failed(checkMonoidClaims(*module)) || !applyTolerances(*module))
+  if (!module || failed(checkMonoidClaims(*module)))
     return false;
+  if (llvm::Error error = setTolerances(*module, *tolerances)) {
+    log.addError(llvm::toString(std::move(error)));
+    return false;
+  }
   modules[Level::MoA] = std::move(module);
   return true;
 }
@@ -443,20 +442,15 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
 }
 
 void Compilation::Impl::warnOfTightTolerances(ModuleOp exact) {
-  if (std::exchange(hasWarnedOfTightTolerances, true))
+  if (std::exchange(hasWarnedOfTightTolerances, true) || !options.checksTolerances)
     return;
   for (auto kernel : exact.getOps<onf::KernelOp>())
-    for (unsigned k = 0; k < kernel.getNumOutputs(); ++k) {
-      unsigned number = kernel.getNumInputs() + k;
-      auto type = dyn_cast<FloatType>(cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType());
-      WithinAttr within = getWithin(kernel, k);
-      if (!type || !within)
-        continue;
-      std::string element;
-      llvm::raw_string_ostream(element) << type;
-      if (auto why = whyHardlyKept(within.getTolerance(), type.getFPMantissaWidth(), element))
-        kernel.emitWarning("'") << kernel.getArrayName(number) << "' " << *why;
-    }
+    for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
+      if (WithinAttr within = getWithin(kernel, k); within && within.getTolerance().isSampled) {
+        unsigned number = kernel.getNumInputs() + k;
+        if (auto why = precision::whyNeverShown(kernel, number, within.getTolerance()))
+          precision::warnOfNeverShown(kernel, number, within.getTolerance(), *why);
+      }
 }
 
 ModuleOp Compilation::Impl::getAdapted() {
@@ -468,8 +462,8 @@ ModuleOp Compilation::Impl::getAdapted() {
   bool spends = pipeline.spends || pipeline.lowRankFrom > 0;
   if (!exact)
     return exact;
-  warnOfTightTolerances(exact);
   bool isAny = llvm::any_of(exact.getOps<onf::KernelOp>(), hasTolerance);
+  warnOfTightTolerances(exact);
   warnOfNothingSpent(*exact.getOps<onf::KernelOp>().begin(), isAny);
   if (!spends || !isAny)
     return checkPlansTaken(exact) ? exact : ModuleOp();
@@ -502,14 +496,15 @@ ModuleOp Compilation::Impl::getChecked() {
   if (checked)
     return *checked;
   ModuleOp above = getAdapted();
+  ModuleOp exact = getModule(Level::ONF);
   auto isPromised = [](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-      if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
+      if (precision::isToldOf(kernel, kernel.getNumInputs() + k))
         return true;
     return false;
   };
   if (!above || !options.checksTolerances || !options.architecture.empty() ||
-      llvm::none_of(above.getOps<onf::KernelOp>(), isPromised))
+      llvm::none_of(exact.getOps<onf::KernelOp>(), isPromised))
     return above;
   OwningOpRef<ModuleOp> module = above.clone();
   // Bounds are of the level dnf.

@@ -126,7 +126,6 @@ private:
   bool hasByteDots();
   Bf16Dots getBf16Dots();
   bool readSettings(std::map<std::string, std::string> &settings);
-  bool applyTolerances(mlir::ModuleOp module);
   bool parse(const std::string &text, const std::string &name);
   bool findEntryLevel();
   bool readSignatures();
@@ -143,7 +142,7 @@ private:
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
-  /// Says once of which results the type alone loses more than sampled relative tolerances allow.
+  /// Says once which results with sampled tolerances are further off as they are written.
   void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);

@@ -80,6 +80,8 @@ void Compilation::Impl::findNeverShown() {
   if (std::exchange(hasFoundNeverShown, true) || !options.checksTolerances || entry > Level::ONF)
     return;
   ModuleOp exact = getModule(Level::ONF);
+  if (!exact)
+    return;
   OwningOpRef<ModuleOp> module = exact.clone();
   for (unsigned k = 0; k < infos.size(); ++k) {
     auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));
@@ -88,14 +90,28 @@ void Compilation::Impl::findNeverShown() {
     for (unsigned output = 0; output < kernel.getNumOutputs(); ++output) {
       unsigned number = kernel.getNumInputs() + output;
       WithinAttr within = getWithin(kernel, output);
-      if (!within || within.getTolerance().isSampled)
+      if (!within)
         continue;
-      if (auto why = precision::whyNeverShown(kernel, number, within.getTolerance())) {
-        precision::warnOfNeverShown(kernel, number, within.getTolerance(), *why);
-        signatures[k].neverShown.push_back("'" + kernel.getArrayName(number).str() + "' is within " + within.getTolerance().str());
+      const Tolerance allowed = within.getTolerance();
+      std::string text = "'" + kernel.getArrayName(number).str() + "' is within " + allowed.str();
+      if (auto why = precision::whyNeverShown(kernel, number, allowed)) {
+        if (!allowed.isSampled)
+          precision::warnOfNeverShown(kernel, number, allowed, *why);
+        signatures[k].neverShown.push_back(text);
+      } else if (!allowed.isSampled && !options.decisions) {
+        kernel.emitWarning("a call for a GPU returns before anything could show that ")
+            << text << ", and says nothing of it; --decisions writes where it is shown, --no-tolerance-check takes it as it is";
       }
     }
   }
+}
+
+std::vector<std::string> Compilation::neverShown(const std::string &kernel) {
+  std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
+  if (!index)
+    return {};
+  impl->findNeverShown();
+  return impl->signatures[*index].neverShown;
 }
 
 /// The elements that a kernel moves, in one sentence.

@@ -41,7 +41,7 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(FileLineColLoc::get(context, filename, 1, 1)));
   for (const KernelDecl &kernel : program.kernels) {
-    auto signature = resolveSignature(kernel, options.settings, reporter);
+    auto signature = resolveSignature(kernel, options.settings, options.replacedTolerances, reporter);
     if (failed(signature))
       return nullptr;
     builder.setInsertionPointToEnd(module->getBody());

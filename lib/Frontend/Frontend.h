@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include <map>
+#include <set>
 #include <string>
 
 namespace moa {
@@ -19,6 +20,8 @@ struct FrontendOptions {
   std::map<std::string, std::string> settings;
   /// Whether the functions of lib/Frontend/prelude.moa can be called.
   bool usePrelude = true;
+  /// Results whose tolerances are given elsewhere, so that those of the text need not be kept by their types.
+  std::set<std::string> replacedTolerances;
 };
 
 /// Parses, checks and elaborates a specification: one `moa.kernel` per kernel.

@@ -26,9 +26,10 @@ struct Signature {
   mlir::Type computeType;
 };
 
-/// Applies the settings to the header and evaluates it.
+/// Applies the settings to the header and evaluates it; tolerances of results that are `replaced` may be any.
 mlir::FailureOr<Signature> resolveSignature(const KernelDecl &kernel,
                                             const Settings &settings,
+                                            const std::set<std::string> &replaced,
                                             const Reporter &reporter);
 
 /// Every setting must name a symbol of some kernel.

@@ -204,7 +204,6 @@ protected:
   Code::Values estimateNorms(const Look &look, unsigned result);
   Code::Values estimateComponents(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
-  double errorAsWritten(const Result &result);
   double leftOf(const Result &result);
   void addDecision();
   void addTable();

@@ -37,15 +37,60 @@ private:
 };
 } // namespace
 
+ErrorAsWritten moa::precision::errorAsWritten(Operation *where, ArrayType type, const Tolerance &allowed) {
+  // Of the unit roundoff; of sums in f32, and in f64.
+  constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
+  auto roundoffOf = [](Type rounded) {
+    auto type = dyn_cast_or_null<FloatType>(rounded);
+    return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
+  };
+  Type element = type.getElementType(), narrowest;
+  double ofResult = roundoffOf(element), ofOperands = 0;
+  if (ofResult > 0)
+    narrowest = element;
+  // Of a kernel not what is computed by a plan.
+  where->walk([&](onf::AccOp acc) {
+    auto nest = acc->getParentOfType<onf::ForOp>();
+    while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
+      nest = cast<onf::ForOp>(nest->getParentOp());
+    if (nest && nest.getChoices() && nest.getChoice() != 0)
+      return;
+    Type operand = acc.getOperandType().value_or(Type());
+    ofOperands = std::max(ofOperands, roundoffOf(operand));
+    if (roundoffOf(operand) > roundoffOf(narrowest))
+      narrowest = operand;
+  });
+  double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
+  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
+}
+
 std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {
   StringRef name = kernel.getArrayName(number);
+  auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
+  if (allowed.isSampled) {
+    ErrorAsWritten error = errorAsWritten(kernel, type, allowed);
+    if (error.size < allowed.epsilon)
+      return std::nullopt;
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    os << "as it is written it may be off by " << (allowed.isRelative ? "about " : "up to ") << getNumberText(error.size, 2);
+    if (error.rounded)
+      os << ", as it rounds to " << error.rounded << "; allow more, or take f32";
+    else
+      os << "; allow more";
+    return why;
+  }
   if (allowed.isRelative)
     return (kNoRelativeBound + Twine("; 'sampled' helps, or the component-wise measure (leave 'relative' out)")).str();
   auto bounds = Bounds::read(kernel);
   if (!bounds || !bounds->hasBound(name, "written"))
     return whyNoBounds(kernel);
-  Type element = cast<ArrayType>(kernel.getBody().getArgument(number).getType()).getElementType();
-  return bounds->whyInfinite(name, "written", getLeast(element));
+  return bounds->whyInfinite(name, "written", getLeast(type.getElementType()));
+}
+
+bool moa::precision::isToldOf(onf::KernelOp kernel, unsigned number) {
+  WithinAttr within = getWithin(kernel, number - kernel.getNumInputs());
+  return within && (!within.getTolerance().isSampled || whyNeverShown(kernel, number, within.getTolerance()));
 }
 
 void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
@@ -76,7 +121,7 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   auto unknown = whyNeverShown(kernel, number, allowed);
-  if (unknown)
+  if (unknown && !allowed.isSampled) // of those a warning is early, as plans are asked for
     warnOfNeverShown(kernel, number, allowed, *unknown);
   SmallVector<std::optional<unsigned>> axes(type.getRank());
   SmallVector<Attribute> names, extents;
@@ -106,8 +151,8 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
 
 void BoundChecks::run() {
   for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-    if (WithinAttr within = getWithin(kernel, k); within && !within.getTolerance().isSampled)
-      add(kernel.getNumInputs() + k, within.getTolerance());
+    if (unsigned number = kernel.getNumInputs() + k; isToldOf(kernel, number))
+      add(number, getWithin(kernel, k).getTolerance());
   fuseNests(nests);
   if (!shown.empty())
     kernel->setAttr(kShownAttr, ArrayAttr::get(kernel.getContext(), shown));

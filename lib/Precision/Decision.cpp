@@ -1,7 +1,9 @@
 //===- Decision.cpp - which plan is near enough ---------------------------===//
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Bounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cfloat>
 
 using namespace mlir;
 
@@ -10,12 +12,9 @@ namespace moa::precision {
 /// A sum of squares of results below which nothing is estimated: f32 holds the squares of the squares
 /// of errors of 10⁻² of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
-/// An estimate is compared with so much of what is allowed at least: the nest as it is written rounds too.
-static constexpr double kShare = 0.95;
-/// The relative error of a nest as it is written that rounds operands and results to a float, of its unit roundoff, and of sums in f32.
-static constexpr double kOfRoundoff = 0.6, kSinglesError = 0x1p-20;
-/// Deviations of the estimate that are added to it: 95 % of a normal distribution.
-static constexpr double kDeviations = 1.645;
+/// Deviations of the estimate that are added to it: 95 % of Student's distribution with kParts − 1 degrees of freedom.
+static constexpr double kDeviations = 1.6955;
+static_assert(kParts == 32);
 /// What stands for no plan, nor for the nest as it is written.
 static constexpr int64_t kLeft = -1;
 /// More rows than 2^kLongestLog count as that many.
@@ -146,7 +145,8 @@ struct Chooser::Look {
 };
 
 /// Of each plan the ratio Σ w·e / Σ w·n over the sample, with w the rows that one stands for, and a margin for what was
-/// not seen; its root.
+/// not seen; its root. Squared errors are skewed, for which N. J. Johnson has a term (Modified t tests and confidence intervals
+/// for asymmetrical populations, JASA 73, 1978).
 Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Code &code = look.code;
   const Result &result = results[o];
@@ -171,15 +171,22 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
       Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
       off = in.make<arith::MulFOp>(w, off);
-      Value square = in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), in.make<arith::MulFOp>(off, off));
+      off = in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), off);
+      Value square = in.make<arith::MulFOp>(off, off);
       terms.push_back({Monoid::add, "square", square});
+      terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
     }
     return terms;
   });
   Code::Values estimates;
   for (unsigned p = 0; p < numPlans(); ++p) {
-    double scale = kDeviations * std::sqrt(double(kParts) / (kParts - 1));
-    Value margin = code.make<arith::MulFOp>(code.make<math::SqrtOp>(squares[p]), code.real(scale));
+    // With q and c the sums of squares and of cubes, σ = √(32/31·q) and a skewness of √32·c/q^(3/2): (1.6955 + skewness·(1 + 2·1.6955²)/(6·√32))·σ.
+    double scale = std::sqrt(double(kParts) / (kParts - 1));
+    Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
+    Value deviation = code.make<math::SqrtOp>(square);
+    Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
+    skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
+    Value margin = code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
     Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
     Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
@@ -187,9 +194,9 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   return estimates;
 }
 
-/// Of each plan the largest error of the sample, or what the largest of all rows is with a probability of 95 % if a row's
-/// largest error has Gumbel's distribution, as extremes of many have: mean + β·(log n − γ − log(−log 0.95)), with β =
-/// √6/π deviations (Def 31).
+/// Of each plan the largest error of the sample, or what the largest of all rows is with a probability of 95 % if the fourth root of
+/// a row's largest error has Gumbel's distribution: mean + β·(log n − γ − log(−log 0.95)), with β = √6/π deviations (Def 31). Rows
+/// with few keys of weight have errors many times those of others, so that of errors themselves the limit is too low.
 Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   Code &code = look.code;
   // What a picked row adds to a mean of them; the largest of a part add nothing.
@@ -212,23 +219,28 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
       values.push_back(in.load(error[o], look.at(r)));
     return values;
   });
+  auto rootOf = [&](Code &in, SmallVector<Value> &error, Value r) -> Value {
+    return in.make<math::SqrtOp>(in.make<math::SqrtOp>(in.load(error[o], look.at(r))));
+  };
   Code::Values means = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values;
     for (auto &error : errors)
-      addShare(in, r, in.load(error[o], look.at(r)), values);
+      addShare(in, r, rootOf(in, error, r), values);
     return values;
   });
   Code::Values squares = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values;
     for (auto [average, error] : llvm::zip_equal(means, errors)) {
-      Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), average);
+      Value off = in.make<arith::SubFOp>(rootOf(in, error, r), average);
       addShare(in, r, in.make<arith::MulFOp>(off, off), values);
     }
     return values;
   });
   // log n, by the powers of 2 below it.
-  Value logarithm = code.real(0);
-  for (int e = 8; e < kLongestLog; ++e) {
+  constexpr int kLeastLog = 8;
+  static_assert(kFewest >= 1 << (kLeastLog - 1));
+  Value logarithm = code.real(kLeastLog * M_LN2);
+  for (int e = kLeastLog; e < kLongestLog; ++e) {
     Value isMore = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, look.count, code.index(int64_t(1) << e));
     logarithm = code.make<arith::SelectOp>(isMore, code.real((e + 1) * M_LN2), logarithm);
   }
@@ -238,30 +250,19 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   for (unsigned p = 0; p < numPlans(); ++p) {
     Value variance = code.make<arith::MulFOp>(squares[p], code.real(double(kParts) / (kParts - 1)));
     Value further = code.make<arith::MulFOp>(code.make<math::SqrtOp>(variance), deviations);
-    Value extreme = code.make<arith::AddFOp>(means[p], further);
+    Value root = code.make<arith::AddFOp>(means[p], further), square = code.make<arith::MulFOp>(root, root);
+    Value extreme = code.make<arith::MulFOp>(square, square);
     estimates.push_back(look.orInfinity(code.make<arith::MaximumFOp>(most[p], extreme)));
   }
   return estimates;
 }
 
-/// The relative error of a result of the nest as it is written, about: weights and results that are rounded to bf16 are off by 0.4
-/// of its unit roundoff each in the mean.
-double Chooser::errorAsWritten(const Result &result) {
-  double error = kSinglesError;
-  auto count = [&](Type type) {
-    if (auto rounded = dyn_cast_or_null<FloatType>(type); rounded && rounded.getWidth() < 32)
-      error = std::max(error, kOfRoundoff * std::ldexp(1.0, -int(rounded.getFPMantissaWidth())));
-  };
-  count(cast<ArrayType>(Value(onf::StoreOp(result.store).getArray()).getType()).getElementType());
-  nest.walk([&](onf::AccOp acc) { count(acc.getOperandType().value_or(Type())); });
-  return error;
-}
-
 /// What a plan may be off by from the nest as it is written, of a tolerance. Errors of both are independent, so that their squares
-/// add up in a norm.
+/// add up in a norm; the largest of elements may be one of both.
 double Chooser::leftOf(const Result &result) {
-  double allowed = result.allowed.epsilon, error = errorAsWritten(result), share = kShare * allowed;
-  return result.measure ? share : std::max(share, std::sqrt(std::max(allowed * allowed - error * error, 0.0)));
+  double allowed = result.allowed.epsilon;
+  double error = errorAsWritten(nest, cast<ArrayType>(onf::StoreOp(result.store).getArray().getType()), result.allowed).size;
+  return result.measure ? allowed - error : std::sqrt(std::max(allowed * allowed - error * error, 0.0));
 }
 
 /// The first plan whose estimates are small enough for every result.

@@ -33,7 +33,7 @@ static bool isTermOf(onf::LoadOp load, Value index) {
 }
 
 /// The rows fall into parts of equal length. Of each, the sample has the row of the largest
-/// magnitude, of odd number, and one that a hash of the indices picks.
+/// magnitude, of odd number, and one of the others that a hash of the indices picks.
 void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
   picked.numbers = editor.addTemporary(base() + "_row", picked.extents, builder.getI32Type());
@@ -47,7 +47,8 @@ void Chooser::addSampleRows() {
     Value start = bound(part), end = bound(add(code, part, code.index(1)));
     Value length = code.make<arith::SubIOp>(end, start);
     Value hash = code.hash(part, indices.drop_back());
-    Value hashed = add(code, start, code.make<arith::RemSIOp>(hash, length));
+    Value numOthers = code.make<arith::SubIOp>(length, code.index(1));
+    Value hashed = add(code, start, code.make<arith::RemSIOp>(hash, numOthers));
     // The magnitude of neighbours from the start of the part on, or from further in front so that all
     // exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
@@ -81,6 +82,8 @@ void Chooser::addSampleRows() {
     })[0];
     // Of NaN no row has the largest.
     where = code.make<arith::MaxSIOp>(where, start);
+    Value isBehind = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, hashed, where);
+    hashed = code.make<arith::SelectOp>(isBehind, add(code, hashed, code.index(1)), hashed);
     Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, modulo(code, r, 2), code.index(1));
     Value row = code.make<arith::SelectOp>(isOdd, where, hashed);
     code.store(row, picked.numbers, indices);

@@ -57,16 +57,6 @@ std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned preci
          "; allow that much, have a result with more bits, or say 'sampled'";
 }
 
-std::optional<std::string> whyHardlyKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type) {
-  // What rounding to the nearest loses of the norm of numbers whose logarithms are even: (1/√12)·√(4·ln 4/3)·u.
-  double lost = 0.39 * std::ldexp(1.0, -int(precision));
-  if (!tolerance.isSampled || !tolerance.isRelative || tolerance.epsilon >= lost)
-    return std::nullopt;
-  return "may be off by " + getNumberText(tolerance.epsilon) + " of its norm, but rounding to " + type.str() +
-         " alone usually loses " + getNumberText(lost, 2) + ", so that not even what is computed as written is within it then; "
-         "allow more, or have a result with more bits";
-}
-
 std::optional<Tolerance> parseTolerance(llvm::StringRef text, std::string &why) {
   llvm::SmallVector<llvm::StringRef> words;
   text.split(words, ',');

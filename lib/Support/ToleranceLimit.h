@@ -9,8 +9,6 @@ namespace moa {
 /// Why no result of a float type with so many bits of precision keeps the tolerance for every input: its own
 /// rounding is further off. Nothing if that may be.
 std::optional<std::string> whyNotKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type);
-/// The same of a relative one that is sampled, of results of usual sizes: what rounding them loses of their norm.
-std::optional<std::string> whyHardlyKept(const Tolerance &tolerance, unsigned precision, llvm::StringRef type);
 
 } // namespace moa
 

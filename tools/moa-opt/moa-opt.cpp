@@ -34,13 +34,6 @@ static llvm::cl::list<std::string>
     tolerances("within", llvm::cl::value_desc("RESULT=NUMBER[,relative][,sampled]"),
                llvm::cl::desc("The error that a result may have (.moa input only)"));
 
-/// The tolerances of the command line, of results of the module.
-static llvm::Error setTolerances(mlir::ModuleOp module) {
-  std::vector<std::string> words(tolerances.begin(), tolerances.end());
-  auto read = moa::readTolerances(words);
-  return read ? moa::setTolerances(module, *read) : read.takeError();
-}
-
 /// The moa module of a specification as text that keeps the user's locations.
 static std::unique_ptr<llvm::MemoryBuffer>
 elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
@@ -57,15 +50,22 @@ elaborate(const llvm::MemoryBuffer &source, llvm::StringRef name,
       return nullptr;
     }
   }
+  auto fail = [](llvm::Error error) {
+    llvm::errs() << "moa-opt: error: " << llvm::toString(std::move(error)) << '\n';
+    return nullptr;
+  };
+  auto given = moa::readTolerances(std::vector<std::string>(tolerances.begin(), tolerances.end()));
+  if (!given)
+    return fail(given.takeError());
+  for (const auto &[result, tolerance] : *given)
+    options.replacedTolerances.insert(result);
   mlir::MLIRContext context(registry);
   moa::SourceDiagnosticHandler handler(source.getBuffer(), name, &context, llvm::errs());
   auto module = moa::parseMoA(source.getBuffer(), name, options, &context);
   if (!module)
     return nullptr;
-  if (llvm::Error error = setTolerances(*module)) {
-    llvm::errs() << "moa-opt: error: " << llvm::toString(std::move(error)) << '\n';
-    return nullptr;
-  }
+  if (llvm::Error error = moa::setTolerances(*module, *given))
+    return fail(std::move(error));
   std::string text;
   llvm::raw_string_ostream os(text);
   module->print(os, mlir::OpPrintingFlags().enableDebugInfo());

@@ -306,6 +306,9 @@ Error Run::runInterpreter() {
   }
   if (!results)
     return unitError();
+  if (target == "device")
+    if (std::vector<std::string> texts = unit.neverShown(info.name); !texts.empty())
+      notShown = "nothing shows that " + join(texts, ", nor that ");
   for (size_t k = 0; k < results->size(); ++k)
     for (int64_t i = 0; i < arguments.outputs[k].getNumElements(); ++i)
       arguments.outputs[k].set(i, (*results)[k].data[i]);
@@ -436,6 +439,8 @@ Error Run::run() {
     return error;
   if (decisions)
     moa::printDecisions(outs(), info, arguments.outputs);
+  if (notShown.empty() && !accuracy.noToleranceCheck)
+    notShown = moa::tellNotShown(info, arguments.outputs);
   moa::OutputFiles out;
   if (Error error = addOutputs(out, /*exist=*/true))
     return error;

@@ -67,28 +67,30 @@ class Components(plans.PlansTest):
             told = ", ".join(f"{e:.1e}" for e in estimates)
             print(f"{name:18} plan {plan}  error {error:.2e} of {epsilon:.0e} allowed, estimated {told}")
             if plan:
-                # Of all rows from a part of them: neither far below what is delivered nor far above.
-                self.assertLess(error, 1.5 * estimates[plan - 1])
-                self.assertGreater(error, 0.2 * estimates[plan - 1])
+                # Of all rows from a part of them: not below what is delivered, nor far above.
+                self.assertLess(error, estimates[plan - 1])
+                self.assertGreater(error, 0.05 * estimates[plan - 1])
         self.assertTrue((delivered <= epsilon).all(), delivered)
 
     def test_families(self):
         names = ["normal", "diffuse", "coherent_values", "clustered_keys", "peaked", "large_scores"]
         arrays = plans.heads(names, 700, 700)
-        run = self.run_kernel(plans.plain("3e-2 sampled"), arrays)
-        self.check(names, run, *plans.attention(*arrays, SCALE), 3e-2)
+        run = self.run_kernel(plans.plain("6e-2 sampled"), arrays)
+        self.check(names, run, *plans.attention(*arrays, SCALE), 6e-2)
         self.assertEqual(list(run["O_plan"][:4]), [1] * 4)
-        self.assertEqual(list(run["O_plan"][4:]), [2 if plans.ON_GPU else 0] * 2)
+        self.assertEqual(run["O_plan"][4], 2 if plans.ON_GPU else 0)
+        self.assertNotEqual(run["O_plan"][5], 1)
 
     def test_measures(self):
         """Sums of values of both signs are small beside the sums of their sizes: what is too far off in the norm of a
         result is not so relative to these."""
         arrays = plans.heads(["normal"], 700, 700)
-        by_component = self.run_kernel(plans.plain("3e-2 sampled"), arrays)
+        by_component = self.run_kernel(plans.plain("6e-2 sampled"), arrays)
         by_norm = self.run_kernel(plans.plain("3e-2 relative sampled"), arrays)
         self.assertEqual(by_component["O_plan"][0], 1)
         self.assertNotEqual(by_norm["O_plan"][0], 1)
-        self.assertLess(by_component["O_estimate"][0, 0], 0.6 * by_norm["O_estimate"][0, 0])
+        delivered = components(by_component["O"], *plans.attention(*arrays, SCALE))
+        self.assertLess(delivered[0], 0.6 * by_norm["O_estimate"][0, 0])
 
     def test_lengths(self):
         """Heads that share keys of which some are absent, the same for all rows, in 16 bits."""
@@ -98,12 +100,12 @@ class Components(plans.PlansTest):
         visible = np.arange(600) < length[:, None, None]
         for element in ("bf16", "f16"):
             with self.subTest(element=element):
-                kernel = self.make_kernel(LENGTHS % "5e-2 sampled", "--decisions", T=element)
+                kernel = self.make_kernel(LENGTHS % "1e-1 sampled", "--decisions", T=element)
                 q, k, v = (mt.decode(mt.encode(a, element), element) for a in (q, k, v))
                 run = kernel.run({"Q": q, "K": k, "V": v, "len": length, "scale": SCALE},
                                  {"O": q.shape, "O_plan": (4,), "O_estimate": (4, 1)})
                 run["O"] = mt.decode(run["O"], element)
-                self.check(["normal", "coherent_values"] * 2, run, *plans.attention(q, k, v, SCALE, visible), 5e-2)
+                self.check(["normal", "coherent_values"] * 2, run, *plans.attention(q, k, v, SCALE, visible), 1e-1)
                 self.assertTrue((run["O_plan"] == 1).all(), run["O_plan"])
 
     def test_signed_weights(self):
@@ -151,10 +153,10 @@ class Components(plans.PlansTest):
     def test_wrong_table(self):
         """A table says 8 bits of every head; checked, the ones that are too far off fall back."""
         arrays = plans.heads(["normal", "large_scores"], 600, 600)
-        kernel = self.make_kernel(plans.plain("3e-2 sampled"), "--decisions", "--plans", self.table, "--check-plans")
+        kernel = self.make_kernel(plans.plain("6e-2 sampled"), "--decisions", "--plans", self.table, "--check-plans")
         run = kernel.run({**dict(zip("QKV", arrays)), "scale": SCALE},
                          {"O": arrays[0].shape, "O_plan": (2,), "O_estimate": (2, 3)})
-        self.check(["normal", "large_scores"], run, *plans.attention(*arrays, SCALE), 3e-2)
+        self.check(["normal", "large_scores"], run, *plans.attention(*arrays, SCALE), 6e-2)
         self.assertEqual(run["O_plan"][0], 1)
         self.assertNotEqual(run["O_plan"][1], 1)
 
@@ -162,7 +164,7 @@ class Components(plans.PlansTest):
         """Nothing is off where values are 0; where one is NaN nothing is taken."""
         q, k, v = plans.heads(["normal"] * 3, 600, 600)
         v[1], v[2, 300, 3] = 0, np.nan
-        run = self.run_kernel(plans.plain("3e-2 sampled"), (q, k, v))
+        run = self.run_kernel(plans.plain("6e-2 sampled"), (q, k, v))
         self.assertEqual(list(run["O_plan"]), [1, 1, 0])
         self.assertTrue((run["O"][1] == 0).all())
         self.assertTrue(np.isinf(run["O_estimate"][2]).all())

@@ -149,7 +149,7 @@ class LowRank(unittest.TestCase):
         run = self.run_kernel(PLAIN % 3e-2, arrays, {"O": arrays[0].shape})
         self.check("families", names, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 3e-2)
         taken = {name for name, plan in zip(names, run["O_plan"]) if plan}
-        self.assertEqual(taken, {"clustered_keys", "low_rank_weights", "uniform"})
+        self.assertEqual(taken, {"clustered_keys", "huge_key", "low_rank_weights", "uniform"})
         self.assertLessEqual({"diagonal", "hidden_aligned", "hidden_keys", "hidden_rows", "normal"}, set(names) - taken)
         plain = mt.make_kernel(PLAIN % 3e-2, flags=("--disable-rule=precision",)).run(
             {**dict(zip("QKV", arrays)), "scale": SCALE}, {"O": arrays[0].shape})

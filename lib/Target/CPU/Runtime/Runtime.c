@@ -730,7 +730,7 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   else if (bounds[first] <= 3.4e38f)
     append(message, "the bound on its errors is %.2e", (double)bounds[first]);
   else
-    append(message, "no bound on its errors holds for these inputs: they are too large, not finite, or sum up to what may cancel");
+    append(message, "no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel");
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
