@@ -106,6 +106,8 @@ bool Compilation::Impl::checkOptions() {
   known.push_back(kIntervals);
   known.push_back(kPrecision);
   known.push_back(kLowRank);
+  known.insert(known.end(), std::begin(precision::kPrecisionLaws), std::end(precision::kPrecisionLaws));
+  known.insert(known.end(), std::begin(precision::kLowRankLaws), std::end(precision::kLowRankLaws));
   for (const std::string &name : options.disabledRules)
     if (!llvm::is_contained(known, name)) {
       log.addError("no law or rule is called '" + name + "'; there are " +
@@ -169,7 +171,9 @@ PipelineOptions Compilation::Impl::getPipelineOptions() {
     else if (name == kSplit) {
       result.ranges = false;
       result.disabledRules.push_back(name);
-    } else
+    } else if (llvm::is_contained(precision::kPrecisionLaws, name) || llvm::is_contained(precision::kLowRankLaws, name))
+      result.precision.disabledLaws.push_back(name);
+    else
       (llvm::is_contained(kFoldRules, name) ? result.disabledRules
                                             : result.disabledLaws)
           .push_back(name);
@@ -503,7 +507,8 @@ ModuleOp Compilation::Impl::getChecked() {
         return true;
     return false;
   };
-  if (!above || !options.checksTolerances || !options.architecture.empty() ||
+  // Bounds at run time are law B5.
+  if (!above || !options.checksTolerances || llvm::is_contained(options.disabledRules, "B5") || !options.architecture.empty() ||
       llvm::none_of(exact.getOps<onf::KernelOp>(), isPromised))
     return above;
   OwningOpRef<ModuleOp> module = above.clone();

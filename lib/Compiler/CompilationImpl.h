@@ -111,6 +111,8 @@ struct Compilation::Impl {
 
   /// The ways in which a result may be computed that spend accuracy (Decisions.cpp).
   std::vector<std::string> getSpent(unsigned kernel, unsigned result);
+  /// The laws that these apply, in lines.
+  std::vector<std::string> getSpendingLaws(unsigned kernel);
 
   /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);

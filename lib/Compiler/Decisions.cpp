@@ -172,6 +172,16 @@ std::vector<std::string> Compilation::Impl::getSpent(unsigned kernel, unsigned r
   return module ? getSpentOf(kernelAt(module, kernel), result) : std::vector<std::string>();
 }
 
+std::vector<std::string> Compilation::Impl::getSpendingLaws(unsigned kernel) {
+  ModuleOp module = entry <= Level::ONF ? getAdapted() : ModuleOp();
+  auto laws = module ? kernelAt(module, kernel)->getAttrOfType<ArrayAttr>(kLawsAttr) : ArrayAttr();
+  std::vector<std::string> lines;
+  if (laws)
+    for (StringRef line : laws.getAsValueRange<StringAttr>())
+      lines.push_back(line.str());
+  return lines;
+}
+
 std::vector<std::string> Compilation::spent(const std::string &kernel, const std::string &result) {
   std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
   unsigned number = 0;

@@ -84,6 +84,9 @@ static bool explainKernel(Compilation::Impl &unit, unsigned index, llvm::raw_ost
   if (entry <= Level::ONF)
     part << printMathematics(unit.getKernelOp(name, Level::ONF));
   flush("Operational normal form");
+  for (const std::string &line : unit.getSpendingLaws(index))
+    part << "  " << line << "\n";
+  flush("Accuracy that may be spent, by the laws of docs/Errors.md, section 3, and docs/LowRank.md, section 2");
   part << printIntervals(lifted);
   flush("Masks as intervals, for a tile of rows");
   if (const std::vector<Schedule> *schedules =

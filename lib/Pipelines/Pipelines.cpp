@@ -107,14 +107,24 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
 
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
   const PrecisionOptions &precision = options.precision;
-  if (options.lowRankFrom > 0)
-    pm.addPass(createLowRankPass({precision.decisions, precision.check, precision.table, options.lowRankFrom,
-                                  /*shared=*/options.spends, /*warns=*/true}));
+  if (options.lowRankFrom > 0) {
+    LowRankPassOptions condense{precision.decisions, precision.check, precision.table, options.lowRankFrom,
+                                /*shared=*/options.spends, /*warns=*/true, /*disable=*/{}};
+    condense.disable.assign(precision.disabledLaws.begin(), precision.disabledLaws.end());
+    pm.addPass(createLowRankPass(condense));
+  }
   if (options.spends) {
-    AdaptPrecisionPassOptions adapt{precision.decisions, precision.check, precision.sums, precision.halves,
-                                    precision.bf16, precision.table, precision.fewest};
+    AdaptPrecisionPassOptions adapt;
+    adapt.decisions = precision.decisions;
+    adapt.check = precision.check;
+    adapt.sums = precision.sums;
+    adapt.halves = precision.halves;
+    adapt.bf16 = precision.bf16;
+    adapt.table = precision.table;
+    adapt.fewest = precision.fewest;
     adapt.pilot = precision.pilot;
     adapt.warns = precision.warns;
+    adapt.disable.assign(precision.disabledLaws.begin(), precision.disabledLaws.end());
     if (auto machine = loadGpuMachine(options.gpu)) {
       adapt.workPerByte8 = machine->workPerByte8;
       adapt.workPerByte16 = machine->workPerByte16;

@@ -41,6 +41,8 @@ struct PrecisionOptions {
   int64_t pilot = -1;
   /// Where it changes no nest a warning says why.
   bool warns = false;
+  /// Laws that are not applied, of both passes; for tests.
+  std::vector<std::string> disabledLaws = {};
 };
 
 struct PipelineOptions {

@@ -235,6 +235,10 @@ bool Adapter::findPlans(std::string &why) {
 
 /// The plan of 8 bits.
 bool Adapter::addBytesPlan(std::string &why) {
+  if (!options.uses("B2")) {
+    why = "law B2, of products of integers, is disabled";
+    return false;
+  }
   for (auto [k, score] : llvm::enumerate(scores))
     for (auto [n, other] : llvm::enumerate(scores))
       if (score.row.array() == other.key.array() ||
@@ -261,6 +265,51 @@ bool Adapter::addBytesPlan(std::string &why) {
   all.sums = !carriers.empty();
   plans.push_back(all);
   return true;
+}
+
+SmallVector<std::string> Adapter::listLaws(unsigned number) {
+  const Plan &plan = plans[number - 1];
+  SmallVector<std::string> laws;
+  auto namesOf = [&](ArrayRef<Carrier> list) {
+    llvm::SetVector<StringRef> names;
+    for (const Carrier &carrier : list)
+      names.insert(kernel.getArrayName(cast<BlockArgument>(carrier.load.getArray()).getArgNumber()));
+    return llvm::join(names, " and ");
+  };
+  if (plan.half) {
+    SmallVector<std::string> scaled;
+    auto add = [&](const std::string &name) {
+      if (!llvm::is_contained(scaled, name))
+        scaled.push_back(name);
+    };
+    for (const Score &score : scores)
+      if (plan.half.isF16())
+        add(nameOf(score.row)), add(nameOf(score.key));
+    if (plan.sumHalf && plan.sumHalf.isF16() && !anyCarriers.empty())
+      add(namesOf(anyCarriers));
+    if (!scaled.empty())
+      laws.push_back("B4: " + llvm::join(scaled, " and ") + " times powers of 2, which f16 then holds");
+    if (plan.isSplit)
+      laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
+    if (isBound)
+      laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+    return laws;
+  }
+  SmallVector<std::string> means, products;
+  for (unsigned k : plan.scores) {
+    if (scores[k].keyAxis && options.uses("B1"))
+      means.push_back(nameOf(scores[k].key));
+    products.push_back(nameOf(scores[k].row) + " and " + nameOf(scores[k].key));
+  }
+  if (!means.empty())
+    laws.push_back("B1: scores less those of the mean of 64 keys of " + llvm::join(means, ", ") + ", so that what keys have in common is not rounded");
+  laws.push_back("B2: products of " + llvm::join(products, ", ") + " as those of integers times two steps");
+  bool hasTotal = llvm::any_of(carriers, [](const Carrier &carrier) { return carrier.total.has_value(); });
+  if (plan.sums && hasTotal && options.uses("B3"))
+    laws.push_back("B3: " + namesOf(carriers) + " less the mean of 64 rows, where that is large, which the sum of weights brings back");
+  if (plan.sums && options.uses("B7"))
+    laws.push_back("B7: exponentials that are weights of e4m3 by lines between powers of 2");
+  return laws;
 }
 
 std::string Adapter::describe(unsigned number) {
@@ -329,10 +378,7 @@ void Adapter::addBytes() {
   for (Score &score : scores) {
     Rounded key = roundedArrays.lookup({score.key.array(), score.key.axis});
     if (!key.data) {
-      if (score.keyAxis && !means.count(score.key.array()))
-        means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
-      const Mean *mean = score.keyAxis ? &means[score.key.array()] : nullptr;
-      key = addRounded(score.key.array(), score.key.axis, mean,
+      key = addRounded(score.key.array(), score.key.axis, findMean(score),
                        hasCommonScales(score) ? score.keyAxis : std::nullopt);
       roundedArrays[{score.key.array(), score.key.axis}] = key;
     }
@@ -408,7 +454,7 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
 
   void runOnOperation() final {
     Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot, tellsSlow,
-                    workPerByte8, workPerByte16, workPerByteSplit};
+                    workPerByte8, workPerByte16, workPerByteSplit, SmallVector<std::string>(disable.begin(), disable.end())};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };
     if (failed(chooseEverywhere(getOperation(), "computes nothing in fewer bits: ", warns, /*takesLeft=*/true, adapt)))
       signalPassFailure();

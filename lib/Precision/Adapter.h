@@ -54,6 +54,9 @@ struct Options {
   /// Multiply-adds of the nest for each byte that is moved in front of a plan, where both take the same time: of plans of 8 bits, of 16
   /// bits, of sums of two floats.
   int64_t workPerByte8 = 470, workPerByte16 = 14, workPerByteSplit = 21;
+  llvm::SmallVector<std::string> disabled = {}; ///< names of laws that are not applied
+
+  bool uses(llvm::StringRef law) const { return !llvm::is_contained(disabled, law); }
 };
 
 /// An array in fewer bits, and what a row of it along the contraction's axis is a multiple of: one for
@@ -128,6 +131,8 @@ protected:
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
+  /// What a plan applies: "B1: …", one text for each law of docs/Errors.md or docs/LowRank.md.
+  virtual llvm::SmallVector<std::string> listLaws(unsigned plan) = 0;
   /// Some rows, for which copies of the nest are computed.
   struct RowSet {
     llvm::SmallVector<mlir::Attribute> names, extents; ///< the axes in front of the rows, and theirs
@@ -249,7 +254,8 @@ private:
   bool findPlans(std::string &why);
   bool keepFastPlans(std::string &why);
   unsigned numPlans() const override { return plans.size(); }
-  std::string describe(unsigned plan) override;
+  std::string describe(unsigned number) override;
+  llvm::SmallVector<std::string> listLaws(unsigned number) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
@@ -309,6 +315,7 @@ private:
   /// Whether one scale is that of all keys, and of all rows, as tensor cores want them.
   bool hasCommonScales(const Score &score) { return options.sums && score.keyAxis && rowAxisOf(score); }
   Rounded rounded(const Operand &operand) { return roundedArrays[{operand.array(), operand.axis}]; }
+  const Mean *findMean(const Score &score);
   Mean addMean(mlir::BlockArgument keys, unsigned axis, bool ifLarge = false);
   RoundedValues addRoundedValues(const Carrier &carrier);
   struct ValueReader;

@@ -10,6 +10,10 @@ namespace moa::precision {
 /// bf16, as what underflows in f16 has an error that is not relative. What contractions of two inputs read may be f16
 /// where the classes of the analysis are the plan's, else all is bf16.
 bool Adapter::planBound(std::string &why) {
+  if (!options.uses("B5")) {
+    why = "law B5, of bounds that a kernel evaluates, is disabled";
+    return false;
+  }
   bounds = Bounds::read(kernel);
   for (Result &result : results)
     if (!bounds || !bounds->hasBound(kernel.getArrayName(numberOf(result.store)), "written")) {

@@ -124,7 +124,7 @@ RoundedValues Adapter::addValueScales(const Carrier &carrier) {
   std::string name = kernel.getArrayName(reader.array().getArgNumber()).str();
   Builder b(kernel.getContext());
   RoundedValues values;
-  if (carrier.total)
+  if (carrier.total && options.uses("B3"))
     values.mean = reader.mean = addMean(reader.array(), carrier.keyAxis, /*ifLarge=*/true);
   size_t outer = reader.others.size();
   bool isPart = areScalesOfPart(carrier);
@@ -244,7 +244,7 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
   auto yield = cast<onf::YieldOp>(acc.getValue().front().getTerminator());
   Operation *product = yield.getValues()[0].getDefiningOp();
   Code term(kernel, OpBuilder(product), acc.getLoc());
-  Value weight = multiplyWeight(copy, carrier, kWeightScale, kWeightExponent);
+  Value weight = multiplyWeight(copy, carrier, kWeightScale, options.uses("B7") ? std::optional(kWeightExponent) : std::nullopt);
   Value value = term.make<arith::ExtFOp>(term.b.getF32Type(),
                                          loadAs(term, carrier.load, values.data, getLayout(carrier), copy.map));
   product->replaceAllUsesWith(ValueRange{term.make<arith::MulFOp>(weight, value)});
@@ -268,7 +268,7 @@ void Adapter::roundCarrier(Copy &copy, const Carrier &carrier) {
     Value back = code.make<arith::MulFOp>(scale, code.real(1 / kWeightScale));
     Value sum = code.make<arith::MulFOp>(at.getResult(), back);
     SmallPtrSet<Operation *, 2> kept{sum.getDefiningOp()};
-    if (carrier.total) {
+    if (values.mean.array) {
       Value mean = loadAs(code, carrier.load, values.mean.array, placesWithout(rank, {carrier.keyAxis}), here);
       sum = code.make<arith::AddFOp>(sum, code.make<arith::MulFOp>(mean, copy.totals[*carrier.total]));
     }

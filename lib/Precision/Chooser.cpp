@@ -160,6 +160,15 @@ void Chooser::note() {
   for (Result &result : results)
     listOf(result) = b.getArrayAttr(texts);
   kernel->setAttr(kSpentAttr, b.getArrayAttr(lists));
+  SmallVector<Attribute> laws;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(kLawsAttr))
+    laws.assign(known.begin(), known.end());
+  for (unsigned plan = 1; plan <= numPlans(); ++plan) {
+    laws.push_back(b.getStringAttr(base() + ", plan " + Twine(numEarlier + plan)));
+    for (const std::string &law : listLaws(plan))
+      laws.push_back(b.getStringAttr("  " + law));
+  }
+  kernel->setAttr(kLawsAttr, b.getArrayAttr(laws));
   if (!kernel->hasAttr(kStoredAttr))
     kernel->setAttr(kStoredAttr, b.getI64IntegerAttr(kernel.getTemporaryTypes() ? kernel.getTemporaryTypes()->size() : 0));
 }

@@ -44,7 +44,7 @@ static constexpr int64_t kAlikeSalt = 5, kSignSalt = 6, kFitSalt = 7;
 /// One sum, known by one result: its element along the axis, multiplied with or divided by what has no such axis, where the row
 /// does not select something else.
 bool KeyClasses::findFit() {
-  if (sums.size() != 1 || isBounded())
+  if (sums.size() != 1 || isBounded() || !options.uses("F11"))
     return false;
   onf::AccOp acc = sums[0].acc;
   onf::FoldOp outer = score().outer;

@@ -61,8 +61,8 @@ bool Adapter::addHalvesPlan(std::string &why) {
     plan.scores.push_back(k);
   auto hasOwnAxes = [&](const Score &score) { return score.keyAxis && rowAxisOf(score); };
   auto isShare = [](const Carrier &carrier) { return carrier.isNormalised; };
-  bool isScaled = !options.bf16 && llvm::all_of(scores, hasOwnAxes);
-  bool areShares = !options.bf16 && llvm::all_of(anyCarriers, isShare);
+  bool isScaled = !options.bf16 && options.uses("B4") && llvm::all_of(scores, hasOwnAxes);
+  bool areShares = !options.bf16 && options.uses("B4") && llvm::all_of(anyCarriers, isShare);
   plan.sums = true;
   plan.half = isScaled ? Type(b.getF16Type()) : Type(b.getBF16Type());
   plan.sumHalf = areShares ? Type(b.getF16Type()) : Type(b.getBF16Type());
@@ -75,6 +75,10 @@ bool Adapter::addHalvesPlan(std::string &why) {
     return true;
   }
   plan.isSplit = true;
+  if (!options.uses("B6")) {
+    why = "law B6, of sums of two floats, is disabled";
+    return !plans.empty();
+  }
   if (!isBound && !allow(plan.half.isF16() && plan.sumHalf.isF16() ? kLeastOfSplit : kLeastOfWideSplit))
     return refuse("results may be off by less than sums of two floats of 16 bits are");
   plans.push_back(plan);

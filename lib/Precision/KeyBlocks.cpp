@@ -66,6 +66,10 @@ bool KeyClasses::findBound(std::string &why) {
   auto guards = llvm::to_vector(outer.getBody().getOps<onf::GuardOp>());
   if (guards.empty())
     return true;
+  if (!options.uses("F10")) {
+    why = "law F10, of bounds that move with rows, is disabled";
+    return false;
+  }
   why = "the fold over '" + outer.getName().str() + "' is masked by more than a bound of keys j that moves with rows i, j <= i + c with one c for all rows";
   auto compare = guards[0].getCondition().getDefiningOp<arith::CmpIOp>();
   if (guards.size() > 1 || !compare)

@@ -112,6 +112,11 @@ bool KeyClasses::checkUses(std::string &why) {
 }
 
 bool KeyClasses::plan(std::string &why) {
+  for (StringRef law : {"F2", "F9"})
+    if (!options.uses(law)) {
+      why = ("law " + law + ", of classes of keys, is disabled").str();
+      return false;
+    }
   scores = findScores(nest, onDemand);
   auto folds = nest.getBody().getOps<onf::FoldOp>();
   if (scores.size() != 1 || !llvm::hasSingleElement(folds)) {
@@ -144,6 +149,20 @@ bool KeyClasses::plan(std::string &why) {
   findFit();
   findHead();
   return true;
+}
+
+SmallVector<std::string> KeyClasses::listLaws(unsigned) {
+  std::string keys = kernel.getArrayName(score().key.array().getArgNumber()).str(), values;
+  for (WeightedSum &sum : sums)
+    values += (values.empty() ? "" : " and ") + kernel.getArrayName(cast<BlockArgument>(sum.load.getArray()).getArgNumber()).str();
+  SmallVector<std::string> laws{"F2: the fold over keys runs over classes, with their members as factors of sums",
+                                "F9: a key has a share in each class that is near" + (values.empty() ? "" : ", and classes the sums of " + values + " by shares") +
+                                    "; keys of " + keys + " that are near none stay as they are"};
+  if (isBounded())
+    laws.push_back("F10: keys that all rows of a block have, in classes; those behind them as they are");
+  if (mayFit())
+    laws.push_back("F11: where no keys are near, sums of " + values + " that are right on some rows");
+  return laws;
 }
 
 std::string KeyClasses::describe(unsigned) {
@@ -874,6 +893,7 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
 
   void runOnOperation() final {
     Options options{decisions, check, false, false, false, table, shared};
+    options.disabled.assign(disable.begin(), disable.end());
     auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
     if (failed(chooseEverywhere(getOperation(), "no keys stand for others: ", warns, /*takesLeft=*/false, condense)))
       signalPassFailure();

@@ -56,6 +56,7 @@ public:
 private:
   unsigned numPlans() const override { return 1; }
   std::string describe(unsigned plan) override;
+  llvm::SmallVector<std::string> listLaws(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample", mlir::Type element = {}) override;

@@ -71,6 +71,16 @@ Mean Adapter::addMean(BlockArgument keys, unsigned axis, bool ifLarge) {
   return mean;
 }
 
+/// That of the score's keys, where law B1 may be applied; otherwise null.
+const Mean *Adapter::findMean(const Score &score) {
+  if (!score.keyAxis || !options.uses("B1"))
+    return nullptr;
+  auto found = means.find(score.key.array());
+  if (found == means.end())
+    found = means.try_emplace(score.key.array(), addMean(score.key.array(), *score.keyAxis)).first;
+  return &found->second;
+}
+
 /// Whether the operand's other axes are those of the nest, in order, so that a nest over its rows is one
 /// over the nest's indices.
 bool Adapter::hasRowsOfNest(const Operand &operand) {
@@ -401,11 +411,10 @@ void Adapter::addScales() {
       known = addScaleOfPart(readRows(operand.array(), operand.axis, mean, across));
   };
   for (const Score &score : scores) {
-    if (score.keyAxis && !means.count(score.key.array()))
-      means[score.key.array()] = addMean(score.key.array(), *score.keyAxis);
+    const Mean *mean = findMean(score);
     if (!hasCommonScales(score))
       continue;
-    add(score.key, &means[score.key.array()], score.keyAxis);
+    add(score.key, mean, score.keyAxis);
     add(score.row, nullptr, rowAxisOf(score));
   }
   for (const Carrier &carrier : carriers)

@@ -94,7 +94,9 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
     Option<"workPerByte8", "work-per-byte-8", "int64_t", "470",
            "Of plans of 8 bits on a GPU, multiply-adds of the nest that take as long as moving a byte in front of it; where `fewest` is 0">,
     Option<"workPerByte16", "work-per-byte-16", "int64_t", "14", "The same of plans of 16 bits">,
-    Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same of sums of two floats">
+    Option<"workPerByteSplit", "work-per-byte-split", "int64_t", "21", "The same of sums of two floats">,
+    ListOption<"disable", "disable", "std::string",
+               "Laws of docs/Errors.md, B1 to B7, that are not applied: plans do without the mean of keys (B1), that of values (B3), powers of 2 (B4) and lines for exponentials (B7), and those of 8-bit integers (B2), of bounds (B5) and of two floats (B6) are left out">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
@@ -154,7 +156,9 @@ def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
     Option<"shared", "shared", "bool", "false",
            "Numbers of the table beyond the plan of this pass are those of onf-adapt-precision behind it, which checks them">,
     Option<"warns", "warns", "bool", "false",
-           "Where no nest is changed the first remark that says why is a warning">
+           "Where no nest is changed the first remark that says why is a warning">,
+    ListOption<"disable", "disable", "std::string",
+               "Laws of docs/LowRank.md that are not applied: classes and shares of them (F2 and F9, without which there is no plan), bounds that move with rows (F10), fitted values (F11)">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
