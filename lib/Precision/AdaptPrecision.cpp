@@ -167,7 +167,7 @@ bool Adapter::keepFastPlans(std::string &why) {
 
 bool Adapter::findPlans(std::string &why) {
   scores = findScores(nest, onDemand);
-  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true, /*takesComponents=*/true);
+  bool fits = !nest.getExtents().empty() && findResults(why, /*takesBounds=*/true);
   if (fits && isBound)
     return planBound(why);
   if (scores.empty()) {

@@ -152,8 +152,8 @@ protected:
 
   //===--- What there is --------------------------------------------------===//
   /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input. The former
-  /// are relative, or with `takesComponents` all component-wise.
-  bool findResults(std::string &why, bool takesBounds = false, bool takesComponents = false);
+  /// are all relative or all component-wise.
+  bool findResults(std::string &why, bool takesBounds = false);
   void findHead();
   /// Plans of passes before and of this one: the numbers of the former come first.
   unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }
@@ -216,6 +216,17 @@ protected:
   Copy copyNest();
   void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
 
+  //===--- What component-wise errors are measured by (Measure.cpp) --------===//
+  bool isComponentWise() const { return !isBound && !results.empty() && !results[0].allowed.isRelative; }
+  bool findMeasure(std::string &why);
+  mlir::Value addSizes(mlir::Value array);
+  void addUpSizes(Copy &copy, const Carrier &carrier, mlir::Value sizes);
+  mlir::Value pushSizes(Code &code, mlir::Value value, Copy &copy);
+  void addMeasure();
+
+  /// Where an array is read that has the axis of rows or keys among these.
+  virtual Choice whereRead(mlir::Value array, const Axes &axes) { return tried; }
+
   onf::KernelOp kernel;
   onf::ForOp nest;
   const Options &options;
@@ -223,6 +234,7 @@ protected:
   OnDemand onDemand;
   llvm::SmallVector<Score> scores;
   llvm::SmallVector<Result, 2> results;
+  llvm::SmallVector<Carrier> measured; // those that component-wise errors are measured by
   bool isBound = false; // plans are taken where a bound on their errors allows it, not a sample
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
@@ -295,7 +307,7 @@ private:
                        llvm::function_ref<Choice(const Axes &)> where);
 
   //===--- Where operands are read (Earlier.cpp) ---------------------------===//
-  Choice whereRead(mlir::Value array, const Axes &axes);
+  Choice whereRead(mlir::Value array, const Axes &axes) override;
   Choice whereReadFew(mlir::Value array, const Axes &axes);
   mlir::Value isNeeded(Code &code, const Choice &where, mlir::ValueRange indices);
   struct Need {
@@ -357,14 +369,6 @@ private:
   Copy addPilotNest(Adapter &small, const Choice &where);
   void addPilot();
 
-  //===--- What component-wise errors are measured by (Measure.cpp) --------===//
-  bool isComponentWise() const { return !isBound && !results.empty() && !results[0].allowed.isRelative; }
-  bool findMeasure(std::string &why);
-  mlir::Value addSizes(mlir::Value array);
-  void addUpSizes(Copy &copy, const Carrier &carrier, mlir::Value sizes);
-  mlir::Value pushSizes(Code &code, mlir::Value value, Copy &copy);
-  void addMeasure();
-
   //===--- Errors bounded for every input (BoundPlans.cpp) -----------------===//
   bool planBound(std::string &why);
   void runBound();
@@ -396,7 +400,6 @@ private:
   llvm::SmallVector<mlir::Value> reach; // |factor · row|² of the rows of the sample, by score
   std::optional<Bounds> bounds;
   llvm::SmallVector<Carrier> anyCarriers; // those of any weights, which 16 bits take
-  llvm::SmallVector<Carrier> measured;    // those that component-wise errors are measured by
   llvm::MapVector<std::tuple<mlir::Value, unsigned, unsigned, mlir::Type>, Rounded> halves;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };

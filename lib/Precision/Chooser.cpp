@@ -15,7 +15,7 @@ namespace moa::precision {
 
 /// The results of the nest. Each may have an error, measured over rows: on a sample of
 /// them, in the norm over axes that the rows are one of.
-bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponents) {
+bool Chooser::findResults(std::string &why, bool takesBounds) {
   bool fits = true;
   Value row = nest.getBody().front().getArguments().back();
   nest.walk([&](onf::StoreOp store) {
@@ -40,8 +40,8 @@ bool Chooser::findResults(std::string &why, bool takesBounds, bool takesComponen
     }
     if (isShown || isBound)
       return refuse("has a tolerance of another mode than other results of the nest");
-    if (!result.allowed.isSampled || (!result.allowed.isRelative && !takesComponents))
-      return refuse("has a tolerance that is not relative and sampled");
+    if (!result.allowed.isSampled)
+      return refuse("has a tolerance that is not sampled");
     if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
       return refuse("has a tolerance of another measure than other results of the nest");
     for (auto [term, text] : llvm::zip_equal(

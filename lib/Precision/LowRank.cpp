@@ -131,7 +131,7 @@ bool KeyClasses::plan(std::string &why) {
     why = "the index of the fold is no axis of the keys";
     return false;
   }
-  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why))
+  if (!findBound(why) || !findSums(why) || !checkUses(why) || !findResults(why) || (isComponentWise() && !findMeasure(why)))
     return false;
   auto isShort = [&](const SymExpr &extent) { return extent.getConstant() && *extent.getConstant() < from(); };
   if (isShort(rows()) || isShort(numKeys())) {
@@ -884,6 +884,8 @@ void KeyClasses::run() {
     addBlockRows();
   if (mayFit())
     addFit();
+  if (needsEstimates() && isComponentWise())
+    addMeasure();
   addChoice();
 }
 

@@ -150,7 +150,7 @@ static bool mayHideKeys(Operation *op, Value row, ValueRange keys, ArrayRef<Scor
 
 /// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|, and all rows have the
 /// same keys: of few keys errors do not average, and a sample of the rows may not have those with few.
-bool Adapter::findMeasure(std::string &why) {
+bool Chooser::findMeasure(std::string &why) {
   measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
   for (Result &result : results) {
     Value value = result.store.getValue();
@@ -175,7 +175,7 @@ bool Adapter::findMeasure(std::string &why) {
 }
 
 /// |x| of every element of an array, in its type.
-Value Adapter::addSizes(Value array) {
+Value Chooser::addSizes(Value array) {
   auto type = cast<ArrayType>(array.getType());
   SmallVector<Attribute> names, extents(type.getShape().begin(), type.getShape().end());
   for (unsigned k = 0; k < extents.size(); ++k)
@@ -194,7 +194,7 @@ Value Adapter::addSizes(Value array) {
 }
 
 /// The state of a copy adds up |w|·|v|.
-void Adapter::addUpSizes(Copy &copy, const Carrier &carrier, Value sizes) {
+void Chooser::addUpSizes(Copy &copy, const Carrier &carrier, Value sizes) {
   auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
   auto load = cast<onf::LoadOp>(copy.map.lookup(carrier.load.getOperation()));
   Code term(kernel, OpBuilder(load), load.getLoc());
@@ -216,7 +216,7 @@ void Adapter::addUpSizes(Copy &copy, const Carrier &carrier, Value sizes) {
 }
 
 /// |x| of what follows from sums of sizes, at the place of the code.
-Value Adapter::pushSizes(Code &code, Value value, Copy &copy) {
+Value Chooser::pushSizes(Code &code, Value value, Copy &copy) {
   Value now = copy.map.lookupOrDefault(value);
   if (findSum(value, measured))
     return now;
@@ -239,7 +239,7 @@ Value Adapter::pushSizes(Code &code, Value value, Copy &copy) {
 }
 
 /// What the errors of the sample's rows are measured by.
-void Adapter::addMeasure() {
+void Chooser::addMeasure() {
   llvm::MapVector<Value, Value> sizes;
   for (const Carrier &carrier : measured)
     if (Value &known = sizes[carrier.load.getArray()]; !known)

@@ -105,7 +105,7 @@ def AdaptPrecisionPass : Pass<"onf-adapt-precision", "::mlir::ModuleOp"> {
 def LowRankPass : Pass<"onf-low-rank", "::mlir::ModuleOp"> {
   let summary = "Let few keys stand for many where a result allows an error and it is met";
   let description = [{
-    In a nest whose results all have a tolerance that is relative and sampled [Def 25], and whose
+    In a nest whose results all have a tolerance that is relative and sampled [Def 25], or all one that is component-wise and sampled, and whose
     one fold over keys j has terms g(i, Σ_k q(i, k)·v(j, k)), or the products of such with elements of inputs along j,
     the fold may run over classes c of keys that are near each other: with a key κ_c of each in place of the keys,
     the number of its members n_c as a factor of the weights in all sums, and the means of what stands along j

@@ -141,6 +141,25 @@ class LowRank(unittest.TestCase):
             self.check(f"{n}x{m}", kinds, run, "O", softmax(scores(*arrays[:2]), arrays[2])[0], 1e-2)
             self.assertEqual([int(p > 0) for p in run["O_plan"]], [1, 0, 1, 1, 1, 1, 0], m)
 
+    def test_components(self):
+        """Each element may be off by a part of |P|·|V|, as the largest of the sample says, or be as it is written."""
+        kinds = ["repeated", "normal", "near", "uniform", "odd", "plane"]
+        arrays = inputs(kinds, 600, 4100)
+        text = PLAIN.replace("relative ", "") % 1e-2
+        run = self.run_kernel(text, arrays, {"O": arrays[0].shape})
+        s = scores(*arrays[:2])
+        exact, size = softmax(s, arrays[2])[0], softmax(s, np.abs(arrays[2]))[0]
+        delivered = (np.abs(run["O"] - exact) / size).max((1, 2))
+        for kind, plan, error, estimate in zip(kinds, run["O_plan"], delivered, run["O_estimate"][:, 0]):
+            print(f"components {kind:10} plan {plan}  error {error:.2e}, estimated {estimate:.2e}")
+        self.assertTrue((delivered <= 1e-2).all(), delivered)
+        self.assertEqual(list(run["O_plan"][:5]), [1, 0, 1, 1, 1])
+        taken = run["O_plan"] > 0
+        self.assertTrue((delivered[taken] <= 1.1 * run["O_estimate"][taken, 0] + 1e-6).all())
+        plain = mt.make_kernel(text, flags=("--disable-rule=precision",)).run(
+            {**dict(zip("QKV", arrays)), "scale": SCALE}, {"O": arrays[0].shape})
+        self.assertEqual(run["O"][1].tobytes(), plain["O"][1].tobytes())
+
     def test_families(self):
         """Those of benchmarks/accuracy: few keys stand for all where keys repeat, and diagonal attention, errors that hide from
         uniform samples and the others stay dense, with the bits that they have without the pass."""
