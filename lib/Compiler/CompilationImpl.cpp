@@ -445,8 +445,12 @@ void Compilation::Impl::warnOfNothingSpent(onf::KernelOp first, bool hasToleranc
     first.emitWarning("no keys stand for others: ") << kNone;
 }
 
+bool Compilation::Impl::checksTolerances() const {
+  return options.checksTolerances && !llvm::is_contained(options.disabledRules, "B5");
+}
+
 void Compilation::Impl::warnOfTightTolerances(ModuleOp exact) {
-  if (std::exchange(hasWarnedOfTightTolerances, true) || !options.checksTolerances)
+  if (std::exchange(hasWarnedOfTightTolerances, true) || !checksTolerances())
     return;
   for (auto kernel : exact.getOps<onf::KernelOp>())
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
@@ -507,8 +511,7 @@ ModuleOp Compilation::Impl::getChecked() {
         return true;
     return false;
   };
-  // Bounds at run time are law B5.
-  if (!above || !options.checksTolerances || llvm::is_contained(options.disabledRules, "B5") || !options.architecture.empty() ||
+  if (!above || !checksTolerances() || !options.architecture.empty() ||
       llvm::none_of(exact.getOps<onf::KernelOp>(), isPromised))
     return above;
   OwningOpRef<ModuleOp> module = above.clone();

@@ -144,6 +144,8 @@ private:
   std::map<std::string, std::vector<std::string>> planTexts;
   void dumpModule(llvm::StringRef name, Level level, mlir::ModuleOp module);
   mlir::ModuleOp isolateKernel(unsigned kernel);
+  /// Whether calls are to tell of tolerances; without law B5 nothing is checked.
+  bool checksTolerances() const;
   /// Says once which results with sampled tolerances are further off as they are written.
   void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.

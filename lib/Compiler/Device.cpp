@@ -77,12 +77,15 @@ ModuleOp Compilation::Impl::getDeviceModule() {
 
 /// A host cannot wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
 void Compilation::Impl::findNeverShown() {
-  if (std::exchange(hasFoundNeverShown, true) || !options.checksTolerances || entry > Level::ONF)
+  if (std::exchange(hasFoundNeverShown, true) || !checksTolerances() || entry > Level::ONF)
     return;
   ModuleOp exact = getModule(Level::ONF);
   if (!exact)
     return;
   OwningOpRef<ModuleOp> module = exact.clone();
+  auto isTold = [&](unsigned k, StringRef result) {
+    return llvm::any_of(infos[k].parameters, [&](const ParameterInfo &parameter) { return parameter.decisionOf == result; });
+  };
   for (unsigned k = 0; k < infos.size(); ++k) {
     auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));
     if (entry <= Level::DNF)
@@ -98,9 +101,11 @@ void Compilation::Impl::findNeverShown() {
         if (!allowed.isSampled)
           precision::warnOfNeverShown(kernel, number, allowed, *why);
         signatures[k].neverShown.push_back(text);
-      } else if (!allowed.isSampled && !options.decisions) {
-        kernel.emitWarning("a call for a GPU returns before anything could show that ")
-            << text << ", and says nothing of it; --decisions writes where it is shown, --no-tolerance-check takes it as it is";
+      } else if (!allowed.isSampled && !isTold(k, kernel.getArrayName(number))) {
+        auto warning = kernel.emitWarning("a call for a GPU returns before anything could show that ") << text << ", and says nothing of it; ";
+        if (!options.decisions)
+          warning << "--decisions writes where it is shown, ";
+        warning << "--no-tolerance-check takes it as it is";
       }
     }
   }

@@ -21,8 +21,8 @@ using namespace moa::precision;
 // What there is
 //===----------------------------------------------------------------------===//
 
-/// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose, and below which they always are.
-static constexpr double kLeastOfBytes = 0x1p-9, kLeastAtAll = 0x1p-20;
+/// Tolerances, sampled, below which 8 bits are left out where inputs have 16 bits to lose.
+static constexpr double kLeastOfBytes = 0x1p-9;
 
 /// On a CPU with dot products of four bytes a score of 8 bits saves three of four multiply-adds, less what makes a
 /// float of it and multiplies it with its scales. Moving a byte takes as long as so many of f32, and the sample as long
@@ -201,10 +201,10 @@ bool Adapter::findPlans(std::string &why) {
   });
   if (!hasHalves && !areFast) {
     bool loseMore = options.halves && !areNarrow;
-    if (allow(options.bf16 || loseMore ? kLeastOfBytes : kLeastAtAll))
+    if (!(options.bf16 || loseMore) || allow(kLeastOfBytes))
       hasBytes = addBytesPlan(why);
     else if (!options.bf16)
-      why = "8 bits are not near enough for a tolerance below 2^-" + std::string(loseMore ? "9" : "20");
+      why = "8 bits are not near enough for a tolerance below 2^-9";
     hasHalves = options.halves && addHalvesPlan(whyNot);
   }
   if (!hasBytes && !hasHalves) {
@@ -293,6 +293,8 @@ SmallVector<std::string> Adapter::listLaws(unsigned number) {
       laws.push_back("B6: operands as sums of two floats, and products as those of three pairs");
     if (isBound)
       laws.push_back("B5: a bound on the errors, evaluated at each index in front of the rows, decides");
+    if (laws.empty())
+      laws.push_back("none: operands are rounded to bf16, which has the range of f32");
     return laws;
   }
   SmallVector<std::string> means, products;
@@ -453,6 +455,8 @@ struct AdaptPrecision final : moa::impl::AdaptPrecisionPassBase<AdaptPrecision> 
   NestTeller tellsSlow;
 
   void runOnOperation() final {
+    if (failed(checkLaws(getOperation(), disable, kPrecisionLaws)))
+      return signalPassFailure();
     Options options{decisions, check, sums, halves, bf16, table, /*isShared=*/false, fewest, pilot, tellsSlow,
                     workPerByte8, workPerByte16, workPerByteSplit, SmallVector<std::string>(disable.begin(), disable.end())};
     auto adapt = [&](onf::KernelOp kernel, onf::ForOp nest) { return Adapter(kernel, nest, options); };

@@ -404,6 +404,8 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> gatheredHalves; // by array and score
 };
 
+/// An error at the operation where a law is to be left out that is none of these.
+mlir::LogicalResult checkLaws(mlir::Operation *op, llvm::ArrayRef<std::string> disabled, llvm::ArrayRef<const char *> known);
 /// Whether a nest stores to a result of its kernel, and not to temporaries alone.
 bool storesResult(onf::ForOp nest);
 /// Whether a nest is what a pass before has left as it is written, beside copies of it that are chosen elsewhere.

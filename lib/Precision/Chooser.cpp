@@ -2,6 +2,7 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Analysis/RepeatedSums.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -42,6 +43,8 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("has a tolerance of another mode than other results of the nest");
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
+    if (errorAsWritten(nest, store.getArray().getType(), result.allowed).size >= result.allowed.epsilon)
+      return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
     if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
       return refuse("has a tolerance of another measure than other results of the nest");
     for (auto [term, text] : llvm::zip_equal(
@@ -59,6 +62,13 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     results.push_back(result);
   });
   return fits && !results.empty();
+}
+
+LogicalResult checkLaws(Operation *op, ArrayRef<std::string> disabled, ArrayRef<const char *> known) {
+  for (const std::string &law : disabled)
+    if (!llvm::is_contained(known, law))
+      return op->emitError("no law of this pass is called '") << law << "'; there are " << llvm::join(known, ", ");
+  return success();
 }
 
 bool storesResult(onf::ForOp nest) {

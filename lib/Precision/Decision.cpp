@@ -9,8 +9,7 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// A sum of squares of results below which nothing is estimated: f32 holds the squares of the squares
-/// of errors of 10⁻² of larger ones.
+/// A sum of squares of results below which nothing is estimated: f32 holds the squares of errors of 10⁻⁶ of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
 /// Deviations of the estimate that are added to it: 95 % of Student's distribution with kParts − 1 degrees of freedom.
 static constexpr double kDeviations = 1.6955;
@@ -161,16 +160,20 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   Value norm = totals[0], zero = code.real(0);
   // Squares of what is much smaller than 1 are not what they stand for.
   Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
-  SmallVector<Value> ratios;
-  for (Value error : llvm::drop_begin(totals))
+  // What is not seen is relative to the whole error, so that its squares and cubes are there whatever the scale.
+  SmallVector<Value> ratios, inverses;
+  for (Value error : llvm::drop_begin(totals)) {
     ratios.push_back(code.make<arith::SelectOp>(isZero, zero, code.make<arith::DivFOp>(error, norm)));
+    Value isNone = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, error, code.real(FLT_MIN));
+    inverses.push_back(code.make<arith::SelectOp>(isNone, zero, code.make<arith::DivFOp>(code.real(1), error)));
+  }
   Code::Values squares = code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
     present = look.runs; // of the row alone, so that nothing is read where no sample was taken
     Value w = look.weigh(in, r), norm = in.load(result.norm, look.at(r));
     SmallVector<Code::Term> terms;
-    for (auto [ratio, error] : llvm::zip_equal(ratios, errors)) {
+    for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
       Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
-      off = in.make<arith::MulFOp>(w, off);
+      off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
       off = in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), off);
       Value square = in.make<arith::MulFOp>(off, off);
       terms.push_back({Monoid::add, "square", square});
@@ -187,7 +190,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
     skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
     Value margin = code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
-    Value upper = code.make<arith::AddFOp>(totals[p + 1], margin);
+    Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
     Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }

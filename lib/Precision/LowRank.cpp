@@ -894,6 +894,8 @@ struct LowRank final : moa::impl::LowRankPassBase<LowRank> {
   using Base::Base;
 
   void runOnOperation() final {
+    if (failed(checkLaws(getOperation(), disable, kLowRankLaws)))
+      return signalPassFailure();
     Options options{decisions, check, false, false, false, table, shared};
     options.disabled.assign(disable.begin(), disable.end());
     auto condense = [&](onf::KernelOp kernel, onf::ForOp nest) { return KeyClasses(kernel, nest, options, fewest); };
