@@ -105,12 +105,19 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
   };
 }
 
+/// Those of the disabled laws that are a pass's.
+static std::vector<std::string> onlyOf(llvm::ArrayRef<std::string> disabled, llvm::ArrayRef<const char *> laws) {
+  std::vector<std::string> own;
+  llvm::copy_if(disabled, std::back_inserter(own), [&](const std::string &law) { return llvm::is_contained(laws, law); });
+  return own;
+}
+
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow) {
   const PrecisionOptions &precision = options.precision;
   if (options.lowRankFrom > 0) {
     LowRankPassOptions condense{precision.decisions, precision.check, precision.table, options.lowRankFrom,
                                 /*shared=*/options.spends, /*warns=*/true, /*disable=*/{}};
-    condense.disable.assign(precision.disabledLaws.begin(), precision.disabledLaws.end());
+    llvm::append_range(condense.disable, onlyOf(precision.disabledLaws, precision::kLowRankLaws));
     pm.addPass(createLowRankPass(condense));
   }
   if (options.spends) {
@@ -124,7 +131,7 @@ void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestT
     adapt.fewest = precision.fewest;
     adapt.pilot = precision.pilot;
     adapt.warns = precision.warns;
-    adapt.disable.assign(precision.disabledLaws.begin(), precision.disabledLaws.end());
+    llvm::append_range(adapt.disable, onlyOf(precision.disabledLaws, precision::kPrecisionLaws));
     if (auto machine = loadGpuMachine(options.gpu)) {
       adapt.workPerByte8 = machine->workPerByte8;
       adapt.workPerByte16 = machine->workPerByte16;

@@ -118,6 +118,14 @@ class AccuracyLaws(unittest.TestCase):
                 self.assertRegex(said, f"warning: no keys stand for others: law {law}, of .*, is disabled")
                 self.assertEqual(self.plans(of, *flags, "--disable-rule=" + law), "")
 
+    def test_both_passes(self):
+        """Each leaves out its own."""
+        text, flags = ATTENTION % "6e-2 relative sampled", ("--low-rank=512", "--spend=256")
+        laws = re.findall(r"plan \d|[BF]\d+", self.plans(text, *flags))
+        self.assertEqual(laws, ["plan 1", "F2", "F9", "F11", "plan 2", "B1", "B2", "B3", "B7", "plan 3", "B4", "plan 4", "B4", "B6"])
+        without = self.plans(text, *flags, "--disable-rule=F11", "--disable-rule=B3", "--disable-rule=B6")
+        self.assertEqual(re.findall(r"plan \d|[BF]\d+", without), ["plan 1", "F2", "F9", "plan 2", "B1", "B2", "B7", "plan 3", "B4"])
+
     def test_refusals(self):
         for law, within, what in (("B2", "6e-2 relative sampled", "of products of integers"),
                                   ("B6", "1e-5 relative sampled", "of sums of two floats"), ("B5", "6e-2", "of bounds that a kernel evaluates")):
