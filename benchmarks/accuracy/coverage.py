@@ -19,11 +19,6 @@ import moa_testing as mt
 
 D = 32
 SCALE = D ** -0.5
-SPECIFICATION = """
-kernel k[H, N, M; T : float = f32, D = 32](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
-    -> O : T[H, N, D] within %s
-{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
-"""
 ROUNDOFF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
 
 
@@ -54,7 +49,7 @@ CHANGED = ("offset values", "few large rows", "large scores", "keys of many size
 def cover(kinds, heads, n, measure="relative", element="f32", flags=()):
     """Of each kind: heads by the first plan, those above their estimate (by more than f32 rounds), the largest error / estimate, the median of estimate / error."""
     within = "1 relative sampled" if measure == "relative" else "1 sampled"
-    kernel = mt.make_kernel(SPECIFICATION % within, flags=("--decisions", *flags), **({"T": element} if element != "f32" else {}))
+    kernel = mt.make_kernel(delivered.SPECIFICATION % within, flags=("--decisions", *flags), T=element, D=D)
     plans = 3 if mt.TARGET in ("device", "cuda") and not flags and element == "f32" else 1
     found = {kind: [] for kind in kinds}
     for seed in range(heads):
@@ -66,11 +61,7 @@ def cover(kinds, heads, n, measure="relative", element="f32", flags=()):
         for h, kind in enumerate(kinds):
             if run["O_plan"][h] != 1:
                 continue
-            s = SCALE * q[h].astype(np.float64) @ k[h].astype(np.float64).T
-            p = np.exp(s - s.max(-1, keepdims=True))
-            p /= p.sum(-1, keepdims=True)
-            meant, size = p @ v[h].astype(np.float64), p @ np.abs(v[h].astype(np.float64))
-            error = delivered.error_of(output[h].astype(np.float64), meant, size, measure)
+            error = delivered.error_of(output[h].astype(np.float64), *delivered.exact(q[h], k[h], v[h]), measure)
             estimate = float(run["O_estimate"][h, 0])
             roundoff = ROUNDOFF[element]
             estimate = math.hypot(estimate, 0.43 * math.sqrt(2) * roundoff) if measure == "relative" else estimate + 2 * roundoff

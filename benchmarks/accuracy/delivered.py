@@ -53,7 +53,7 @@ KINDS = {
 
 
 def exact(q, k, v):
-    s = SCALE * q.astype(np.float64) @ k.astype(np.float64).T
+    s = q.shape[-1] ** -0.5 * q.astype(np.float64) @ k.astype(np.float64).T
     p = np.exp(s - s.max(-1, keepdims=True))
     p /= p.sum(-1, keepdims=True)
     return p @ v.astype(np.float64), p @ np.abs(v.astype(np.float64))

@@ -67,9 +67,9 @@ class Components(plans.PlansTest):
             told = ", ".join(f"{e:.1e}" for e in estimates)
             print(f"{name:18} plan {plan}  error {error:.2e} of {epsilon:.0e} allowed, estimated {told}")
             if plan:
-                # Of all rows from a part of them: not below what is delivered, nor far above.
+                # Of all rows from a part of them: not below what is delivered, nor far above, farther where a row has few keys of weight.
                 self.assertLess(error, estimates[plan - 1])
-                self.assertGreater(error, 0.05 * estimates[plan - 1])
+                self.assertGreater(error, (0.2 if plan == 1 else 0.05) * estimates[plan - 1])
         self.assertTrue((delivered <= epsilon).all(), delivered)
 
     def test_families(self):
