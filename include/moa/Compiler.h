@@ -290,9 +290,6 @@ public:
   /// What may be computed less accurately of a result, as its tolerance allows: one line per
   /// plan; none where nothing is.
   std::vector<std::string> spent(const std::string &kernel, const std::string &result);
-  /// Results with tolerances that nothing ever shows to be kept, each as "'O' is within 1e-2 relative": a call for a GPU returns
-  /// Kernel::kNotShown then.
-  std::vector<std::string> neverShown(const std::string &kernel);
   /// Object code for the processor of the options.
   std::optional<std::vector<char>> object();
   /// PTX of all kernels, and what launches them.
@@ -357,11 +354,12 @@ public:
   /// barrier that orders it, a wait that never ends, an element written twice, …).
   /// `interleaving` picks the order of blocks, and in which their agents take turns, on which the
   /// result of a correct program does not depend. `counts` receives the tiles that
-  /// the program has visited.
+  /// the program has visited, `notShown` what a call and NAME_shown on a GPU say of tolerances: which results are not shown to be within
+  /// theirs, and why; empty where all are.
   std::optional<std::vector<ReferenceArray>>
   runDevice(const std::string &kernel, const std::vector<ReferenceArray> &inputs,
             const std::map<std::string, int64_t> &symbols = {},
-            uint64_t interleaving = 0, TileCounts *counts = nullptr);
+            uint64_t interleaving = 0, TileCounts *counts = nullptr, std::string *notShown = nullptr);
   /// Floating-point operations of a run: two for every term of every sum of
   /// products, each sum once however often the loops compute it again, but for the terms that index masks make absent (a mask that is
   /// an array counts as if nothing were absent); one for every term of every

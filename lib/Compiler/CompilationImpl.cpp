@@ -6,6 +6,7 @@
 #include "dialects/DNF/Transforms/Passes.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
 #include "lib/Analysis/RoundingError.h"
@@ -349,7 +350,7 @@ static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
                             DiagnosticLog &log) {
   std::set<std::string> names;
   for (const KernelSignature &signature : signatures)
-    for (const char *suffix : {"", "_workspace", "_check", "_prepare"})
+    for (const char *suffix : {"", "_workspace", "_check", "_prepare", "_shown"})
       if (!names.insert(signature.name + suffix).second) {
         log.addError("two kernels have an entry point '" + signature.name +
                      suffix + "'");
@@ -500,32 +501,56 @@ ModuleOp Compilation::Impl::getAdapted() {
   return *adapted;
 }
 
-ModuleOp Compilation::Impl::getChecked() {
-  if (checked)
-    return *checked;
-  ModuleOp above = getAdapted();
-  ModuleOp exact = getModule(Level::ONF);
+bool Compilation::Impl::isAnythingTold() {
   auto isPromised = [](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
       if (precision::isToldOf(kernel, kernel.getNumInputs() + k))
         return true;
     return false;
   };
-  if (!above || !checksTolerances() || !options.architecture.empty() ||
-      llvm::none_of(exact.getOps<onf::KernelOp>(), isPromised))
+  return checksTolerances() && llvm::any_of(getModule(Level::ONF).getOps<onf::KernelOp>(), isPromised);
+}
+
+ModuleOp Compilation::Impl::getChecked() {
+  if (checked)
+    return *checked;
+  ModuleOp above = getAdapted();
+  if (!above || !isAnythingTold())
     return above;
   OwningOpRef<ModuleOp> module = above.clone();
-  // Bounds are of the level dnf.
-  if (entry <= Level::DNF)
-    for (unsigned k = 0; k < infos.size(); ++k)
-      setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernelAt(*module, k));
-  if (!runPasses(*module, "adapted", [](OpPassManager &pm) {
-        pm.addPass(createCheckBoundsPass());
-        pm.addPass(onf::createONFVerify());
-      }))
+  if (!addChecks(*module, !options.architecture.empty()))
     return {};
   checked = std::move(module);
   return *checked;
+}
+
+bool Compilation::Impl::findShown() {
+  bool isAbove = entry <= Level::Lifted;
+  ModuleOp module = isAbove ? getModule(Level::Lifted) : ModuleOp();
+  for (unsigned k = 0; module && k < signatures.size(); ++k)
+    if (auto shown = kernelAt(module, k)->getAttrOfType<ArrayAttr>(onf::kShownAttr))
+      signatures[k].hasShown = llvm::any_of(shown, [](Attribute entry) { return !cast<DictionaryAttr>(entry).get("why"); });
+  for (KernelSignature &signature : signatures)
+    signature.hasShown |= !isAbove && !signature.shownLater.empty();
+  return module || !isAbove;
+}
+
+bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
+  // Bounds are of the level dnf.
+  if (entry <= Level::DNF)
+    for (unsigned k = 0; k < infos.size(); ++k)
+      setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernelAt(module, k));
+  bool splits = isForGpu && getPipelineOptions().ranges;
+  return runPasses(module, "adapted", [&](OpPassManager &pm) {
+    pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
+    if (splits)
+      pm.addPass(onf::createONFSplitFolds());
+    if (isForGpu) {
+      pm.addPass(onf::createONFFuseFolds());
+      pm.addPass(createReadThroughCopiesPass());
+    }
+    pm.addPass(onf::createONFVerify());
+  });
 }
 
 bool Compilation::Impl::validate(Level level, ModuleOp above, ModuleOp module) {

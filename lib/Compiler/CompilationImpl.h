@@ -116,8 +116,10 @@ struct Compilation::Impl {
 
   /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
-  /// Of each signature, for a GPU, what is never shown of results with a tolerance for every input; warns of it.
+  /// Of each signature, for a GPU, the tolerances that nothing ever shows to be kept; warns of those for every input.
   void findNeverShown();
+  /// Of each signature, whether there is an entry point NAME_shown; false after an error.
+  bool findShown();
   /// The comment that opens the text for a GPU: the specification, what was set and
   /// is moved, and the normal forms.
   std::optional<std::string> makeNotes(std::optional<std::string> forms);
@@ -154,8 +156,12 @@ private:
   bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();
-  /// The same with what entry points on a CPU tell of tolerances, or null.
+  /// The same with what entry points tell of tolerances, or null.
   mlir::ModuleOp getChecked();
+  /// Whether a call is to tell of any result.
+  bool isAnythingTold();
+  /// Adds what they tell; false after an error.
+  bool addChecks(mlir::ModuleOp module, bool isForGpu);
   /// Shows that a level means what the one above it means.
   bool validate(Level level, mlir::ModuleOp above, mlir::ModuleOp module);
   /// The lifted level from onf: intervals, then the schedules (Schedules.cpp).

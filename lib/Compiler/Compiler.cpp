@@ -168,6 +168,8 @@ std::optional<std::string> Compilation::header() {
     guard += "_" + llvm::StringRef(impl->signatures[k].name).upper();
   }
   guard += "_H";
+  if (!impl->findShown())
+    return std::nullopt;
   if (!impl->options.architecture.empty())
     return gpu::printHeader(impl->signatures, guard);
   llvm::TargetMachine *machine = impl->getMachine(/*host=*/false);

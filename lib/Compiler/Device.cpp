@@ -66,16 +66,23 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
-  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !liftForGpu(*module, used))) ||
+  auto check = [&] { return entry > Level::ONF || !isAnythingTold() || addChecks(*module, true); };
+  if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !check() || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device",
                  [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))
     return {};
+  for (auto [program, signature] : llvm::zip_equal(module->getOps<device::ProgramOp>(), signatures)) {
+    auto whole = take(getSignature(program));
+    if (!whole)
+      return {};
+    signature.shownLater = std::move(whole->shownLater);
+  }
   modules[Level::Device] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), Level::Device, *modules[Level::Device]);
   return *modules[Level::Device];
 }
 
-/// A host cannot wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
+/// A call does not wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
 void Compilation::Impl::findNeverShown() {
   if (std::exchange(hasFoundNeverShown, true) || !checksTolerances() || entry > Level::ONF)
     return;
@@ -83,9 +90,6 @@ void Compilation::Impl::findNeverShown() {
   if (!exact)
     return;
   OwningOpRef<ModuleOp> module = exact.clone();
-  auto isTold = [&](unsigned k, StringRef result) {
-    return llvm::any_of(infos[k].parameters, [&](const ParameterInfo &parameter) { return parameter.decisionOf == result; });
-  };
   for (unsigned k = 0; k < infos.size(); ++k) {
     auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));
     if (entry <= Level::DNF)
@@ -101,22 +105,9 @@ void Compilation::Impl::findNeverShown() {
         if (!allowed.isSampled)
           precision::warnOfNeverShown(kernel, number, allowed, *why);
         signatures[k].neverShown.push_back(text);
-      } else if (!allowed.isSampled && !isTold(k, kernel.getArrayName(number))) {
-        auto warning = kernel.emitWarning("a call for a GPU returns before anything could show that ") << text << ", and says nothing of it; ";
-        if (!options.decisions)
-          warning << "--decisions writes where it is shown, ";
-        warning << "--no-tolerance-check takes it as it is";
       }
     }
   }
-}
-
-std::vector<std::string> Compilation::neverShown(const std::string &kernel) {
-  std::optional<unsigned> index = impl->isOpen() ? impl->findKernel(kernel) : std::nullopt;
-  if (!index)
-    return {};
-  impl->findNeverShown();
-  return impl->signatures[*index].neverShown;
 }
 
 /// The elements that a kernel moves, in one sentence.

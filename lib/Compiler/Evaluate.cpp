@@ -4,6 +4,10 @@
 #include "lib/Interpreter/DeviceInterpreter.h"
 #include "lib/Interpreter/Interpreter.h"
 #include "lib/Interpreter/Magnitude.h"
+#include "lib/Target/GPU/Launch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 namespace moa {
 
@@ -95,15 +99,60 @@ Compilation::evaluate(const std::string &kernel, Level level,
   return makeResults(std::move(*arrays));
 }
 
+/// What a call and NAME_shown say, in the words of entry points.
+static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature, const std::map<std::string, Array> &bounds) {
+  std::vector<gpu::WorkspaceArray> workspace = gpu::getWorkspace(program);
+  std::vector<std::string> texts;
+  for (const std::string &text : signature.neverShown)
+    texts.push_back("nothing shows that " + text);
+  for (const ShownLater &shown : signature.shownLater) {
+    const Array &array = bounds.at(shown.bounds);
+    auto isBeyond = [&](double bound) { return !(bound <= shown.within.epsilon); };
+    auto first = llvm::find_if(array.data, isBeyond);
+    if (first == array.data.end())
+      continue;
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << signature.parameters[shown.parameter].name << " is not shown to be within " << shown.within.str() << ": ";
+    if (*first <= 3.4e38)
+      os << "the bound on its errors is " << llvm::format("%.2e", *first);
+    else
+      os << "no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel";
+    std::vector<std::string> axes;
+    for (const SymExpr &extent : llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; })->extents)
+      axes.push_back(getReadable(extent.str()));
+    const char *before = " at [";
+    int64_t size = array.data.size(), rest = first - array.data.begin();
+    for (int64_t extent : array.shape) {
+      size /= extent;
+      os << std::exchange(before, ", ") << rest / size;
+      rest %= size;
+    }
+    if (!array.shape.empty())
+      os << "], and too large at " << llvm::count_if(array.data, isBeyond) << " of " << array.data.size() << " indices of ["
+         << llvm::join(axes, ", ") << "]";
+    texts.push_back(std::move(text));
+  }
+  return llvm::join(texts, "; ");
+}
+
 std::optional<std::vector<ReferenceArray>>
 Compilation::runDevice(const std::string &kernel,
                        const std::vector<ReferenceArray> &inputs,
                        const std::map<std::string, int64_t> &symbols,
-                       uint64_t interleaving, TileCounts *counts) {
+                       uint64_t interleaving, TileCounts *counts, std::string *notShown) {
   mlir::Operation *op =
       impl->isOpen() ? impl->getKernelOp(kernel, Level::Device) : nullptr;
   DeviceOptions options;
   options.interleaving = interleaving;
+  std::map<std::string, Array> bounds;
+  std::optional<unsigned> index = op && notShown ? impl->findKernel(kernel) : std::nullopt;
+  if (index) {
+    impl->findNeverShown();
+    for (const ShownLater &shown : impl->signatures[*index].shownLater)
+      bounds[shown.bounds];
+    options.workspace = &bounds;
+  }
   DeviceCounts counted;
   options.counts = &counted;
   auto arrays =
@@ -113,6 +162,8 @@ Compilation::runDevice(const std::string &kernel,
     return std::nullopt;
   if (counts)
     *counts = {std::move(counted.copied), counted.masked};
+  if (index)
+    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], bounds);
   return makeResults(std::move(*arrays));
 }
 

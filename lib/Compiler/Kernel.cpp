@@ -18,7 +18,7 @@ struct Kernel::Impl {
                  size_t) = nullptr;
   int64_t (*workspace)(const DLTensor *const *, const int64_t *) = nullptr;
   int32_t (*check)(const DLTensor *const *, char *, size_t) = nullptr;
-  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, char *, size_t) = nullptr;
+  int32_t (*shown)(const DLTensor *const *, const int64_t *, void *, size_t, char *, size_t) = nullptr;
 };
 
 /// The code of the entry points for a wrong number of arguments; the same as
@@ -123,7 +123,7 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
   if (code == kNotShown && message) {
     // What is not shown stands in the workspace.
     char text[1024] = "";
-    impl->shown(arrays.data(), getBits(*impl, scalars).data(), memory, text, sizeof text);
+    impl->shown(arrays.data(), getBits(*impl, scalars).data(), memory, bytes, text, sizeof text);
     *message = text;
   }
   llvm::deallocate_buffer(memory, bytes, 64);

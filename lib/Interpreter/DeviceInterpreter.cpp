@@ -83,6 +83,14 @@ Expected<std::vector<Array>> ProgramRunner::run(const KernelInputs &inputs) {
   }
   if (options.counts)
     *options.counts = {launch.copied, launch.cleared};
+  for (size_t k = launch.firstWorkspace; options.workspace && k < launch.memories.size(); ++k)
+    if (auto found = options.workspace->find(launch.memories[k]->getName()); found != options.workspace->end()) {
+      std::vector<int64_t> missing;
+      found->second = launch.memories[k]->gather(&missing);
+      if (!missing.empty())
+        return makeError(locationText(program.getLoc()) + "element " + indexText(missing) + " of '" + found->first +
+                         "' in the workspace is never written");
+    }
   std::vector<Array> outputs;
   for (size_t k = kernel.argNames.size(); k < launch.firstWorkspace; ++k) {
     std::vector<int64_t> missing;

@@ -33,6 +33,8 @@ struct DeviceOptions {
   int64_t sharedBytes = 227 * 1024;
   /// Where tiles are counted, if not null.
   DeviceCounts *counts = nullptr;
+  /// Arrays of the workspace by name, filled behind the kernels, if not null; none where the program has nothing to write.
+  std::map<std::string, Array> *workspace = nullptr;
 };
 
 /// All outputs of a program in order, floats rounded to their element types. Errors,

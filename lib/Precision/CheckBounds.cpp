@@ -21,8 +21,8 @@ namespace {
 /// What a kernel stores of its results' bounds.
 class BoundChecks {
 public:
-  explicit BoundChecks(onf::KernelOp kernel)
-      : kernel(kernel), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()), bounds(Bounds::read(kernel)) {}
+  BoundChecks(onf::KernelOp kernel, bool onlyKnown)
+      : kernel(kernel), onlyKnown(onlyKnown), editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin()), bounds(Bounds::read(kernel)) {}
   void run();
 
 private:
@@ -30,6 +30,7 @@ private:
   void add(unsigned number, const Tolerance &allowed);
 
   onf::KernelOp kernel;
+  bool onlyKnown;
   KernelEditor editor;
   std::optional<Bounds> bounds;
   SmallVector<Attribute> shown;
@@ -121,6 +122,8 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   auto unknown = whyNeverShown(kernel, number, allowed);
+  if (unknown && onlyKnown)
+    return;
   if (unknown && !allowed.isSampled) // of those a warning is early, as plans are asked for
     warnOfNeverShown(kernel, number, allowed, *unknown);
   SmallVector<std::optional<unsigned>> axes(type.getRank());
@@ -143,7 +146,8 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   });
   SmallVector<NamedAttribute> entry{
       b.getNamedAttr("result", editor.text(name)),
-      b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber())))};
+      b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
+      b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
   if (unknown)
     entry.push_back(b.getNamedAttr("why", editor.text(*unknown)));
   shown.push_back(b.getDictionaryAttr(entry));
@@ -155,7 +159,7 @@ void BoundChecks::run() {
       add(number, getWithin(kernel, k).getTolerance());
   fuseNests(nests);
   if (!shown.empty())
-    kernel->setAttr(kShownAttr, ArrayAttr::get(kernel.getContext(), shown));
+    kernel->setAttr(onf::kShownAttr, ArrayAttr::get(kernel.getContext(), shown));
   kernel->removeAttr(kBoundsAttr);
 }
 
@@ -165,7 +169,7 @@ struct CheckBounds final : moa::impl::CheckBoundsPassBase<CheckBounds> {
 
   void runOnOperation() final {
     for (auto kernel : getOperation().getOps<onf::KernelOp>())
-      BoundChecks(kernel).run();
+      BoundChecks(kernel, onlyKnown).run();
   }
 };
 } // namespace

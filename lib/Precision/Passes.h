@@ -30,10 +30,6 @@ inline constexpr llvm::StringLiteral kStoredAttr = "moa.stored";
 /// Beside it, the result that each result which the pass has added tells of.
 inline constexpr llvm::StringLiteral kDecisionsAttr = "moa.decisions";
 
-/// On a kernel that tells whether its results are near enough: of each result with a tolerance for every input
-/// { result = "O", bound = "O_shown" }, the temporary that holds bounds on its errors, and `why` where none is known.
-inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
-
 namespace precision {
 /// Which numbers of plans there are where there are so many beside 0, as messages say it.
 std::string tellPlans(unsigned count);

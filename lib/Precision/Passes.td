@@ -175,13 +175,17 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
         onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
 
     The bound is a temporary, and `moa.shown` on the kernel says which: an entry point on a CPU compares it with the
-    tolerance. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
-    nothing is known of the errors or the tolerance is relative.
+    tolerance, and so does `NAME_shown` on a GPU, behind the kernels. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
+    nothing is known of the errors or the tolerance is relative (`only-known` leaves such results out).
 
     **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of
     onf-adapt-precision is taken for such results where its bound, which is no less, is small enough. **Numerics**: exact.
     **Cost**: one pass over each input that the bound depends on.
   }];
+  let options = [
+    Option<"onlyKnown", "only-known", "bool", "false",
+           "Leave out results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
+  ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
 }

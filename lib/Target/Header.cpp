@@ -16,6 +16,15 @@ static const char *const kPreamble =
 
 )";
 
+static const char *const kShown =
+    R"( *
+ * NAME_shown      behind a call with the same arguments, workspace and stream:
+ *                 waits for it, and returns MOA_NOT_SHOWN where a bound on the
+ *                 errors of a result with a tolerance for every input (`within`,
+ *                 not `sampled`) is above that, with the bound, its place and
+ *                 how many there are in message (at most n bytes, or NULL).
+)";
+
 static const char *const kSampled =
     R"( *
  * `sampled`: where a kernel spends accuracy, it does so for an index of the leading
@@ -85,6 +94,8 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
   os << notes;
+  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
+    os << kShown;
   bool isSampled = llvm::any_of(kernels, [](const KernelSignature &kernel) {
     return llvm::any_of(kernel.parameters, [](const Parameter &parameter) { return parameter.within && parameter.within->isSampled; });
   });
@@ -104,6 +115,9 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
     printDeclaration(os, "int64_t", kernel.name + "_workspace", own, {});
     printDeclaration(os, "int32_t", kernel.name + "_check", own,
                      {"char *message", "size_t n"});
+    if (kernel.hasShown)
+      printDeclaration(os, "int32_t", kernel.name + "_shown", own,
+                       {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"});
     printDeclaration(os, "int32_t", kernel.name + "_prepare", {},
                      {"int32_t device"});
   }

@@ -4,6 +4,7 @@
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -245,6 +246,27 @@ static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
   return parameter;
 }
 
+/// What is told behind the kernels of a program.
+static llvm::Error readShown(device::ProgramOp program, KernelSignature &signature) {
+  auto list = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
+  auto isTemporary = [&](StringAttr name) {
+    mlir::ArrayAttr names = program.getWorkspaceNamesAttr();
+    return names && llvm::is_contained(names, Attribute(name));
+  };
+  for (Attribute attribute : list ? list.getValue() : mlir::ArrayRef<Attribute>()) {
+    auto entry = dyn_cast<mlir::DictionaryAttr>(attribute);
+    auto result = entry ? entry.getAs<StringAttr>("result") : StringAttr();
+    auto bound = entry ? entry.getAs<StringAttr>("bound") : StringAttr();
+    auto within = entry ? entry.getAs<WithinAttr>("within") : WithinAttr();
+    auto found = llvm::find_if(signature.parameters, [&](const Parameter &p) { return p.isOutput && result && p.name == result.getValue(); });
+    if (!bound || !within || found == signature.parameters.end() || !isTemporary(bound))
+      return llvm::createStringError("expects a result, a temporary and a tolerance in each entry of 'moa.shown'");
+    signature.shownLater.push_back(
+        {unsigned(found - signature.parameters.begin()), bound.getValue().str(), within.getTolerance()});
+  }
+  return llvm::Error::success();
+}
+
 template <typename KernelT>
 static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
   KernelSignature signature;
@@ -281,6 +303,9 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
       return constraint.takeError();
     signature.constraints.push_back(std::move(*constraint));
   }
+  if constexpr (std::is_same_v<KernelT, device::ProgramOp>)
+    if (llvm::Error error = readShown(kernel, signature))
+      return error;
   if (llvm::Error error = BindingSolver(signature).solve())
     return error;
   return signature;
@@ -302,7 +327,7 @@ llvm::Expected<std::vector<Parameter>> getTemporaries(Operation *module) {
 
 llvm::Expected<std::vector<ShownResult>> getShown(Operation *module, const KernelSignature &signature) {
   std::vector<ShownResult> shown;
-  auto list = module->getAttrOfType<mlir::ArrayAttr>("moa.shown");
+  auto list = module->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
   auto temporaries = getTemporaries(module);
   if (!temporaries || !list)
     return temporaries ? llvm::Expected<std::vector<ShownResult>>(std::move(shown)) : temporaries.takeError();

@@ -63,6 +63,14 @@ struct SymbolBinding {
   SymExpr value;
 };
 
+/// On a GPU: a result whose tolerance inputs decide of, by its number among the parameters, and the array of the workspace that has
+/// bounds on its errors behind the kernels of a call, in f32. NAME_shown compares them.
+struct ShownLater {
+  unsigned parameter = 0;
+  std::string bounds;
+  Tolerance within;
+};
+
 struct KernelSignature {
   std::string name;
   std::vector<std::string> symbols;  ///< in order of declaration
@@ -71,6 +79,8 @@ struct KernelSignature {
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
   /// On a GPU: "'O' is within 1e-2 relative", of which nothing shows that it holds, whatever inputs are. A call has MOA_NOT_SHOWN then.
   std::vector<std::string> neverShown;
+  bool hasShown = false; ///< an entry point NAME_shown, as inputs decide whether some result is within its tolerance
+  std::vector<ShownLater> shownLater; ///< of a device.program, from its `moa.shown` (dialects/ONF/IR/Hints.h)
 
   /// Array parameters in the order of the entry points' descriptors.
   std::vector<const Parameter *> getArrays() const;
@@ -93,7 +103,7 @@ struct ShownResult {
   std::string why;
 };
 
-/// Those of a kernel, from the attribute `moa.shown` of its module.
+/// Those of a kernel, from the attribute `moa.shown` (dialects/ONF/IR/Hints.h) of its module.
 llvm::Expected<std::vector<ShownResult>> getShown(mlir::Operation *module, const KernelSignature &signature);
 
 /// An expression or constraint as the user would write it: `H % G`.

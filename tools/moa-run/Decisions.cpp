@@ -71,23 +71,6 @@ void printDecisions(raw_ostream &os, const KernelInfo &info, const std::vector<V
   }
 }
 
-std::string tellNotShown(const KernelInfo &info, const std::vector<Value> &outputs) {
-  std::vector<std::string> texts;
-  for (const Value &output : outputs) {
-    if (!isPlan(output))
-      continue;
-    int64_t count = 0;
-    for (int64_t e = 0; e < output.getNumElements(); ++e)
-      count += output.get(e) < 0;
-    const std::string &of = output.getInfo().decisionOf;
-    auto result = find_if(info.parameters, [&](const ParameterInfo &p) { return p.isOutput && p.name == of; });
-    if (count)
-      texts.push_back(of + " is not shown to be within " + getNumberText(result->within->epsilon) + " at " + std::to_string(count) + " of " +
-                      std::to_string(output.getNumElements()) + " indices of [" + join(output.getInfo().extents, ", ") + "]");
-  }
-  return join(texts, "; ");
-}
-
 std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs) {
   json::Object lists, meaning;
   for (const Value &output : outputs)

@@ -11,9 +11,6 @@ namespace moa {
 /// tell of decisions; of many indices the first.
 void printDecisions(llvm::raw_ostream &os, const KernelInfo &info, const std::vector<Value> &outputs);
 
-/// Of which results, and at how many indices, nothing shows that they are within their tolerances; empty if there are none.
-std::string tellNotShown(const KernelInfo &info, const std::vector<Value> &outputs);
-
 /// The plans as CompilerOptions::plans takes them, with what they are.
 std::string getPlans(Compilation &unit, const KernelInfo &info, const std::vector<Value> &outputs);
 

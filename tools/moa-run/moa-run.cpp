@@ -300,15 +300,12 @@ Error Run::runInterpreter() {
     moa::Progress progress("running the interpreter");
     std::vector<moa::ReferenceArray> inputs = arguments.getReferences(info);
     results = target == "device"
-                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles)
+                  ? unit.runDevice(info.name, inputs, arguments.symbols, numbers.interleaving, &tiles, &notShown)
                   : unit.evaluate(info.name, moa::Level::MoA, inputs,
                                   {}, arguments.symbols);
   }
   if (!results)
     return unitError();
-  if (target == "device")
-    if (std::vector<std::string> texts = unit.neverShown(info.name); !texts.empty())
-      notShown = "nothing shows that " + join(texts, ", nor that ");
   for (size_t k = 0; k < results->size(); ++k)
     for (int64_t i = 0; i < arguments.outputs[k].getNumElements(); ++i)
       arguments.outputs[k].set(i, (*results)[k].data[i]);
@@ -439,8 +436,6 @@ Error Run::run() {
     return error;
   if (decisions)
     moa::printDecisions(outs(), info, arguments.outputs);
-  if (notShown.empty() && !accuracy.noToleranceCheck)
-    notShown = moa::tellNotShown(info, arguments.outputs);
   moa::OutputFiles out;
   if (Error error = addOutputs(out, /*exist=*/true))
     return error;

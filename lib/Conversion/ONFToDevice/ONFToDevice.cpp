@@ -313,6 +313,8 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
         b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
         kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
         kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(), kernel.getTemporaryTypesAttr());
+    if (Attribute shown = kernel->getAttr(onf::kShownAttr))
+      program->setAttr(onf::kShownAttr, shown);
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());

@@ -1,5 +1,6 @@
 //===- ONFToVector.cpp - the pass convert-onf-to-vector -------------------===//
 #include "lib/Conversion/ONFToVector/ONFToVector.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Conversion/ONFToVector/Nest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,8 +48,8 @@ static LogicalResult convertKernel(onf::KernelOp kernel, const ONFToVectorOption
          builder.getNamedAttr("type", TypeAttr::get(kernel.getBody().getArgument(k).getType()))}));
   if (!temporaries.empty())
     kernel->getParentOp()->setAttr("moa.temporaries", builder.getArrayAttr(temporaries));
-  if (Attribute shown = kernel->getAttr("moa.shown"))
-    kernel->getParentOp()->setAttr("moa.shown", shown);
+  if (Attribute shown = kernel->getAttr(onf::kShownAttr))
+    kernel->getParentOp()->setAttr(onf::kShownAttr, shown);
   kernel.erase();
   return success();
 }

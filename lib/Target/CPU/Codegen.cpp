@@ -139,7 +139,7 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
     if (!name.consume_front(stem))
       return false;
     return name.empty() || name == "_workspace" || name == "_check" ||
-           name == "_prepare" || name.starts_with("_packed");
+           name == "_prepare" || name == "_shown" || name.starts_with("_packed");
   });
   return module;
 }

@@ -232,7 +232,7 @@ private:
           {number(result.array), number(result.temporary), number(llvm::bit_cast<int64_t>(within.epsilon)),
            text(within.str()), text(llvm::join(axes, ", ")), text(result.why)}));
     }
-    return list(rows, "shown");
+    return list(rows, "tolerances");
   }
   Constant *symbols() {
     std::vector<Constant *> rows;
@@ -316,6 +316,12 @@ public:
     builder.CreateRet(callRuntime("moaPrepare", {extra(0)}));
   }
 
+  /// What a call has returned of its tolerances, and in words.
+  void buildShown() {
+    begin(signature.name + "_shown", builder.getInt32Ty(), {pointer, word, pointer, pointer, word});
+    builder.CreateRet(callRuntime("moaShown", {tensors, scalars, block(), extra(0), extra(1), extra(3), extra(4)}));
+  }
+
   /// The same with arrays of arguments in place of the arguments.
   void buildPacked() {
     declare(signature.name + "_packed", builder.getInt32Ty(),
@@ -328,8 +334,8 @@ public:
     declare(signature.name + "_packed_check", builder.getInt32Ty(),
             {pointer, pointer, word});
     builder.CreateRet(callRuntime("moaCheck", {extra(0), extra(1), extra(2)}));
-    declare(signature.name + "_packed_shown", builder.getInt32Ty(), {pointer, pointer, pointer, pointer, word});
-    builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4)}));
+    declare(signature.name + "_packed_shown", builder.getInt32Ty(), {pointer, pointer, pointer, word, pointer, word});
+    builder.CreateRet(callRuntime("moaShown", {extra(0), extra(1), block(), extra(2), extra(3), extra(4), extra(5)}));
   }
 
 private:
@@ -488,6 +494,8 @@ llvm::Error addEntryPoints(llvm::Module &module,
   llvm::consumeError(tables.takeError());
   EntryBuilder entries(module, signature, table, tables.getNumSlots());
   entries.buildEntries();
+  if (llvm::any_of(options.shown, [](const ShownResult &result) { return result.why.empty(); }))
+    entries.buildShown();
   if (options.packed)
     entries.buildPacked();
   return entries.takeError();

@@ -142,7 +142,7 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
   // Headers, and what of the text needs them.
   static const std::pair<const char *, const char *> kHeaders[] = {
       {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 
-      {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"}, {"half", "cuda_fp16.h"},
+      {"strlen(", "cstring"}, {"std::", "functional"}, {"bfloat16", "cuda_bf16.h"}, {"half", "cuda_fp16.h"},
       {"", "cuda_runtime.h"}, {"CUtensorMap", "cudaTypedefs.h"}};
   for (auto [word, header] : kHeaders)
     if (rest.find(word) != std::string::npos)

@@ -110,7 +110,10 @@ private:
     if (!workspace.empty())
       for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
         list.push_back(more);
-    os << "// A call: checks its arguments, then launches it if a stream is given."
+    if (!signature.shownLater.empty())
+      list.push_back("bool reads = false");
+    os << "// A call: checks its arguments, then launches it if a stream is given"
+       << (signature.shownLater.empty() ? "." : ", or reads what it has left of bounds.")
        << (workspace.empty() ? " It needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
@@ -140,6 +143,8 @@ private:
     os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
       os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
+    if (!signature.shownLater.empty())
+      printBounds();
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
     printConditions();
@@ -154,6 +159,23 @@ private:
        << " : MOA_LAUNCH;\n}\n\n";
   }
 
+  /// The comparisons of bounds that the kernels have left with what is allowed.
+  void printBounds() {
+    os << "  if (reads) {\n";
+    for (const ShownLater &shown : signature.shownLater) {
+      const gpu::WorkspaceArray &bounds = *llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      std::vector<std::string> extents, axes;
+      for (const SymExpr &extent : bounds.extents) {
+        std::string value = argument(extent);
+        extents.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
+        axes.push_back(getReadable(extent.str()));
+      }
+      line("    check_bounds(m, *stream, " + names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", " +
+               getNumberText(shown.within.epsilon) + ", " + argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) +
+               ", {" + llvm::join(extents, ", ") + "});", 8);
+    }
+    os << "    return m.code;\n  }\n";
+  }
   /// Symbols that are an extent; the checks that bind others.
   std::vector<std::string> printBindings() {
     std::string plain, others;
@@ -376,6 +398,10 @@ private:
                  "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
     }
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
+    if (!signature.shownLater.empty())
+      printEntry("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
+                 call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
+                 "if (message && n) *message = 0;");
     std::string list = "device";
     for (const KernelText &kernel : kernels)
       list += ", " + kernel.launch.name;

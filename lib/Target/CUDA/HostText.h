@@ -228,6 +228,41 @@ bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int row
   return describe_tiles(m, map, a, row_axis, rows);
 }
 )moa"},
+    {"check_bounds", R"moa(// Waits for the bounds on a result's errors, and says where they are above what is allowed, or NaN.
+#define SAY(...) used += m.size > used ? size_t(snprintf(m.text + used, m.size - used, __VA_ARGS__)) : 0
+void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed, const float *bounds,
+                  const char *axes, std::initializer_list<int64_t> shape) {
+  float part[256], found = 0;
+  int64_t count = 1, first = -1, beyond = 0;
+  for (int64_t extent : shape) count *= extent;
+  for (int64_t k = 0; k < count && !a.is_empty && m.code != MOA_LAUNCH; k += 256) {
+    const int64_t n = count - k < 256 ? count - k : 256;
+    if (cudaMemcpyAsync(part, bounds + k, n * sizeof *part, cudaMemcpyDeviceToHost, cudaStream_t(stream)) != cudaSuccess ||
+        cudaStreamSynchronize(cudaStream_t(stream)) != cudaSuccess) {
+      m.code = MOA_LAUNCH, snprintf(m.text, m.size, "%s", cudaGetErrorString(cudaPeekAtLastError()));
+      return;
+    }
+    for (int64_t j = 0; j < n; ++j)
+      if (!(part[j] <= allowed) && !beyond++) first = k + j, found = part[j];
+  }
+  if (!beyond || m.code == MOA_LAUNCH) return;
+  size_t used = m.size ? strlen(m.text) : 0;
+  m.code = MOA_NOT_SHOWN;
+  SAY("%s%s is not shown to be within %s: ", used ? "; " : "", a.name, within);
+  if (found <= 3.4e38f) SAY("the bound on its errors is %.2e", double(found));
+  else SAY("no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or "
+           "sum up to what may cancel");
+  if (!shape.size()) return;
+  const char *before = " at [";
+  int64_t size = count;
+  for (int64_t extent : shape) {
+    size /= extent;
+    SAY("%s%ld", before, first / size), before = ", ", first %= size;
+  }
+  SAY("], and too large at %ld of %ld indices of [%s]", beyond, count, axes);
+}
+#undef SAY
+)moa"},
     {"all_larger", R"moa(// Whether x > y for each x, y, one behind the other, that are known.
 bool all_larger(std::initializer_list<Checked> pairs) {
   for (const Checked *x = pairs.begin(); x != pairs.end(); x += 2)

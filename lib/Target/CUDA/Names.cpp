@@ -61,7 +61,7 @@ static const char *const kHostWords[] = {
     "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace",
     "blocks", "device", "size_t", "needed", "code", "check_workspace", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
-    "check_memory", "check_tiles", "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "latest", "all_larger", "is_needed", "CUtensorMap",
+    "check_memory", "check_tiles", "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "latest", "all_larger", "check_bounds", "reads", "is_needed", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
 
 /// Words of the kernels.
@@ -96,6 +96,15 @@ static const char *const kBeginnings[] = {
 static const char *const kEnds[] = {"_MAX", "_MIN", "_WIDTH"};
 static const char *const kMacros[] = {"linux", "unix", "assert", "errno", "stdin", "stdout", "stderr"};
 
+/// Types of CUDA's headers, whose names no kernel may have: those of vectors, as `float4`, end with a number of elements.
+static bool isTypeOfCuda(llvm::StringRef name) {
+  static const llvm::StringRef kTypes[] = {"half", "half2", "nv_half", "nv_half2", "nv_bfloat16", "nv_bfloat162", "dim3"};
+  static const llvm::StringRef kElements[] = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+                                              "longlong", "ulonglong", "float", "double"};
+  bool isVector = llvm::StringRef("1234").contains(name.take_back()) && llvm::is_contained(kElements, name.drop_back());
+  return isVector || llvm::is_contained(kTypes, name);
+}
+
 static bool mayBeDeclared(llvm::StringRef name) {
   bool isDriver = name.size() > 2 && (name.starts_with("cu") || name.starts_with("CU")) &&
                   llvm::isUpper(name[2]);
@@ -107,7 +116,7 @@ static bool mayBeDeclared(llvm::StringRef name) {
 bool isOwnName(llvm::StringRef name) {
   auto is = [&](const char *word) { return name == word; };
   return llvm::any_of(kHostWords, is) || llvm::any_of(kDeviceWords, is) ||
-         llvm::any_of(kLibrary, is) || isReservedWord(name) || mayBeDeclared(name);
+         llvm::any_of(kLibrary, is) || isReservedWord(name) || mayBeDeclared(name) || isTypeOfCuda(name);
 }
 
 std::string Names::choose(llvm::StringRef wish) {

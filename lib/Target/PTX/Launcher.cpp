@@ -398,6 +398,33 @@ private:
       os << "  /* nothing shows that " << text << " */\n";
     os << "  return " << (signature.neverShown.empty() ? "MOA_OK" : "MOA_NOT_SHOWN") << ";\n}\n\n";
   }
+  /// NAME_shown: compares the bounds that the kernels of a call have left with what is allowed.
+  void printShown() {
+    begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
+          "{message, message ? n : 0}");
+    os << "  int32_t code = MOA_OK, found = MOA_OK;\n";
+    declarePlaces();
+    ignoreScalars();
+    os << "  if (message && n)\n    message[0] = 0;\n";
+    check(callOfExamine());
+    check("moa_check_workspace(workspace, bytes, " + size() + ")");
+    for (const ShownLater &shown : signature.shownLater) {
+      const gpu::WorkspaceArray &bounds = *find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
+      std::string extents, axes;
+      for (const SymExpr &extent : bounds.extents) {
+        extents += (extents.empty() ? "" : ", ") + expression(extent) + ".value";
+        axes += (axes.empty() ? "" : ", ") + getReadable(extent.str());
+      }
+      os << "  {\n";
+      std::string place = printPlace(bounds);
+      os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
+         << wrapped("    code = moa_check_bounds(&m, stream, &c->" + names.of(signature.parameters[shown.parameter]) + ", " +
+                    quoted(shown.within.str()) + ", " + getNumberText(shown.within.epsilon) + ", " + place + ", " + quoted(axes) +
+                    ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
+         << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  found = code ? code : found;\n";
+    }
+    os << "  return found;\n}\n\n";
+  }
   void printOthers() {
     begin("int64_t", "_workspace", {}, "{NULL, 0}");
     ignoreScalars();
@@ -414,6 +441,8 @@ private:
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n  return " << callOfExamine() << ";\n}\n\n";
+    if (!signature.shownLater.empty())
+      printShown();
     printHead("int32_t", signature.name + "_prepare", {"int32_t device"});
     std::string kernels, bytes;
     for (const gpu::Launch &launch : launches) {
@@ -502,7 +531,7 @@ Expected<std::string> printLauncher(ArrayRef<Program> programs, StringRef ptx) {
          kIncludes + kEntryDeclarations + "\n/* Entry points. */\n" + prototypes + "\n" + kChecks + "\n" +
          "/*--- Kernels --------------------------------------------------------------------------------*/\n\n" +
          printText(ptx) + "\n" + kLaunches + (StringRef(hosts).contains("moa_describe_steps") ? kDescribeSteps : "") +
-         kLoads + hosts;
+         kLoads + (StringRef(hosts).contains("moa_check_bounds") ? kCheckBounds : "") + hosts;
 }
 
 } // namespace moa::ptx

@@ -350,6 +350,57 @@ MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int 
 }
 )moa";
 
+/// In front of the entry points, where bounds on errors are read.
+inline const char *const kCheckBounds = R"moa(
+MOA_SHARED void moa_append(moa_message *m, const char *format, ...) {
+  if (m->text && m->size) {
+    const size_t used = strlen(m->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(m->text + used, m->size - used, format, arguments);
+    va_end(arguments);
+  }
+}
+
+/* Waits for the bounds on a result's errors, and says where they are above what is allowed, or NaN. */
+MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_array *a, const char *within,
+                                    double allowed, const char *place, const char *axes,
+                                    const int64_t *extents, int rank) {
+  float part[256], found = 0;
+  int64_t count = !moa_is_empty(a), first = -1, beyond = 0, size, k, j;
+  int axis;
+  for (axis = 0; axis < rank; ++axis)
+    count *= extents[axis];
+  for (k = 0; k < count; k += 256) {
+    const int64_t n = count - k < 256 ? count - k : 256;
+    const CUdeviceptr from = (CUdeviceptr)(uintptr_t)place + (CUdeviceptr)k * sizeof *part;
+    if (cuMemcpyDtoHAsync(part, from, (size_t)n * sizeof *part, (CUstream)stream) != CUDA_SUCCESS ||
+        cuStreamSynchronize((CUstream)stream) != CUDA_SUCCESS)
+      return moa_refuse(m, MOA_LAUNCH, "CUDA did not copy the bounds of %s", a->name);
+    for (j = 0; j < n; ++j)
+      if (!(part[j] <= allowed) && !beyond++) {
+        first = k + j;
+        found = part[j];
+      }
+  }
+  if (!beyond)
+    return MOA_OK;
+  moa_append(m, "%s%s is not shown to be within %s: ", m->text && *m->text ? "; " : "", a->name, within);
+  if (found <= 3.4e38f)
+    moa_append(m, "the bound on its errors is %.2e", (double)found);
+  else
+    moa_append(m, "no bound on its errors holds for these inputs: they are too large or too small for the types, "
+                  "not finite, or sum up to what may cancel");
+  for (axis = 0, size = count; axis < rank; ++axis, first %= size) {
+    size /= extents[axis];
+    moa_append(m, "%s%lld", axis ? ", " : " at [", (long long)(first / size));
+  }
+  if (rank)
+    moa_append(m, "], and too large at %lld of %lld indices of [%s]", (long long)beyond, (long long)count, axes);
+  return MOA_NOT_SHOWN;
+}
+)moa";
+
 /// And the rest.
 inline const char *const kLoads = R"moa(
 /* A float rounded to nearest as a kernel's parameter of 16 bits. */

@@ -16,16 +16,20 @@ json::Array strings(ArrayRef<std::string> list) {
   return array;
 }
 
-json::Object printArgument(const Parameter &parameter) {
+json::Array printShape(ArrayRef<SymExpr> extents) {
   json::Array shape;
-  for (const SymExpr &extent : parameter.extents)
+  for (const SymExpr &extent : extents)
     shape.push_back(getReadable(extent.str()));
+  return shape;
+}
+
+json::Object printArgument(const Parameter &parameter) {
   return json::Object{{"name", parameter.name},
                       {"type", getName(parameter.type)},
                       {"role", parameter.isOutput     ? "output"
                                : parameter.isScalar() ? "scalar"
                                                       : "input"},
-                      {"shape", std::move(shape)}};
+                      {"shape", printShape(parameter.extents)}};
 }
 
 /// How cuTensorMapEncodeTiled is called; axes innermost first.
@@ -57,10 +61,7 @@ json::Object printMap(const gpu::TensorMap &map, const Program &program) {
     object["row_step"] = getReadable(map.step.str());
   if (!isPlaced)
     return object;
-  json::Array shape;
-  for (const SymExpr &extent : placed->extents)
-    shape.push_back(getReadable(extent.str()));
-  object["shape"] = std::move(shape);
+  object["shape"] = printShape(placed->extents);
   object["offset"] = getReadable(placed->offset.str());
   return object;
 }
@@ -128,13 +129,26 @@ json::Object printProgram(const Program &program) {
     bindings[binding.name] = getReadable(binding.value.str());
   for (const gpu::Launch &launch : program.launches)
     launches.push_back(printLaunch(launch, program));
-  return json::Object{{"name", signature.name},
+  json::Object object{{"name", signature.name},
                       {"symbols", strings(signature.symbols)},
                       {"bindings", std::move(bindings)},
                       {"constraints", std::move(constraints)},
                       {"arguments", std::move(arguments)},
                       {"workspace_bytes", printBytes(program.workspace)},
                       {"launches", std::move(launches)}};
+  json::Array shown;
+  for (const ShownLater &entry : signature.shownLater) {
+    const gpu::WorkspaceArray &bounds =
+        *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
+    shown.push_back(json::Object{{"result", signature.parameters[entry.parameter].name},
+                                 {"within", entry.within.epsilon},
+                                 {"workspace", bounds.name},
+                                 {"offset", getReadable(bounds.offset.str())},
+                                 {"shape", printShape(bounds.extents)}});
+  }
+  if (!shown.empty())
+    object["shown"] = std::move(shown);
+  return object;
 }
 
 } // namespace

@@ -102,6 +102,26 @@ class Bound(plans.PlansTest):
             self.assertIn(2, run["O_plan"])  # of sums of two floats, whose bounds are near that of the nest as written
             self.assertLess((run["O_bound"][:, 2] - run["O_bound"][:, 0]).min(), 2e-4)
 
+    def test_code(self):
+        """Without decisions the code says whether all bounds are small enough, and where one is not."""
+        names = ["diffuse", "large_scores", "normal", "diffuse"]
+        q, k, v = arrays_of(names)
+        k[3, 5, 2] = np.inf
+        bounds = self.run_kernel(PLAIN % 2e-2, {"Q": q, "K": k, "V": v}, table=False,
+                                 count=0 if mt.TARGET in ("cpu", "record") else 2)["O_bound"][:, 0]
+        self.assertTrue(np.isinf(bounds[3]) and (bounds[:3] < 1).all())
+        epsilon = f"{np.sqrt(bounds[0] * bounds[1]):.3e}"  # between them
+        kernel = self.make_kernel(PLAIN % epsilon)
+        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
+        for heads in ([0], [1], [3], [2, 0], [0, 1, 3], [0, 0, 3], []):
+            beyond = [i for i, h in enumerate(heads) if not bounds[h] <= float(epsilon)]
+            kernel.run({"Q": q[heads], "K": k[heads], "V": v[heads], "scale": SCALE}, {"O": q[heads].shape})
+            self.assertEqual(kernel.code, mt.NOT_SHOWN if beyond else mt.OK, heads)
+            if beyond and kernel.told is not None:
+                self.assertIn(f"at [{beyond[0]}], and too large at {len(beyond)} of {len(heads)} indices of [H]", kernel.told)
+                bound = bounds[heads[beyond[0]]]
+                self.assertIn(f"is {bound:.2e} at" if np.isfinite(bound) else "no bound on its errors holds", kernel.told)
+
     def test_results_in_f16(self):
         """Results whose least numbers are large: what may be below them is half of what a tolerance allows. Values of
         all sizes, so that results are normal numbers, fall below these, and below the least."""

@@ -106,6 +106,25 @@ class Shown(mt.DirectoryTest):
         found = kernel.run(inputs, shapes)
         return kernel.code, found
 
+    def test_messages_of_entry_points(self):
+        """NAME_shown says in words what a call has returned, of every result; a smaller text has its beginning."""
+        kernel = mt.Kernel(TWO % (" within 1e-7", " within 1e-1", " within 1"))
+        code, _ = self.code("", kernel=kernel)
+        self.assertEqual(code, mt.NOT_SHOWN)
+        self.assertRegex(kernel.told, r"^O is not shown to be within 1e-7: the bound on its errors is \S+e-0\d at \[0, 0\], and too large "
+                                      r"at 6 of 6 indices of \[B, H\]; free is not shown to be within 1: ")
+        values, _ = kernel.bind(self.inputs, self.shapes)
+        self.assertEqual(kernel.launch(values), mt.NOT_SHOWN)
+        self.assertEqual(kernel.shown(values, room=20), (mt.NOT_SHOWN, kernel.told[:19]))
+        self.assertEqual(kernel.shown(values, room=0), (mt.NOT_SHOWN, ""))
+        code, said = kernel.shown(values, size=64)
+        self.assertEqual(code, mt.WORKSPACE)
+        self.assertIn("64", said)
+        self.code(ATTENTION % " within 1e-2", kernel=(near := mt.Kernel(ATTENTION % " within 1e-2")))
+        self.assertEqual((near.code, near.told), (mt.OK, ""))
+        for text in ("", " within 1e-2 relative sampled", " within 1e-2 relative"):
+            self.assertFalse(mt.Kernel(ATTENTION % text).has_shown())
+
     def test_codes_follow_the_bound(self):
         """On both sides of the bound of each head; the kernel's is never below that of the formula, and little above."""
         found = self.formula(ATTENTION % "")
@@ -297,8 +316,9 @@ kernel k[B, H, N, M; D = 16](Q : f32[B, H, N, D], K : f32[B, H, M, D], V : f32[B
                     with open(host, encoding="utf-8") as file:
                         written = file.read()
                     self.assertEqual("nothing shows before it runs that '" in done.stderr, never is not None)
-                    returned = "MOA_NOT_SHOWN" in re.sub(r"enum \{.*?\};", "", written, flags=re.S).replace("MOA_OK and MOA_NOT_SHOWN", "")
-                    self.assertEqual(returned, never is not None)
+                    call = re.sub(r"enum \{.*?\};|(?:void|int32_t) \w*check_bounds\(.*?\n\}\n", "", written, flags=re.S)
+                    self.assertEqual("MOA_NOT_SHOWN" in call.replace("MOA_OK and MOA_NOT_SHOWN", ""), never is not None)
+                    self.assertEqual(" k_shown(" in written, text in (cases[1][0], cases[3][0]))
                     codes = re.search(r"enum \{ MOA_OK.*?\};|enum \{\s*MOA_OK.*?\};", written, re.S)
                     self.assertIn("MOA_NOT_SHOWN = 15", codes.group())
                     if never:
@@ -346,14 +366,17 @@ kernel k[N, M; D = 4](x : f32[N, D], V : f32[D, M]) -> O : f32[N, D] within 1e-2
         done = self.run_tool(text, "--no-tolerance-check")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("shown", done.stderr)
-        # A program for a GPU says so in what it decides alone.
-        done = self.run_tool(text, "--target=device", "--decisions")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("plans    O: not shown at 6 of 6 indices of [B, H]", done.stdout)
-        self.assertIn("O is not shown to be within 2e-5 at 6 of 6 indices of [B, H]", done.stderr)
-        done = self.run_tool(text, "--target=device")
+        # A program for a GPU says the same, whether it decides or not.
+        said = re.search(r"O is not shown to be within 2e-5: the bound on its errors is \S+ at \[0, 0\], and too large at 6 of 6 "
+                         r"indices of \[B, H\]\. ", self.run_tool(text).stderr)[0]
+        for flags in ("--decisions",), ():
+            done = self.run_tool(text, "--target=device", *flags)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual("plans    O: not shown at 6 of 6 indices of [B, H]" in done.stdout, bool(flags))
+            self.assertIn(said, done.stderr)
+            self.assertNotIn("warning", done.stderr)
+        done = self.run_tool(text, "--target=device", "--no-tolerance-check")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("warning: a call for a GPU returns before anything could show that 'O' is within 2e-5", done.stderr)
 
     def test_sampled(self):
         """The kernel as it is written is what a sample falls back to, which is no error, but where that is too far off already."""

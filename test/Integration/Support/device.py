@@ -58,6 +58,6 @@ class Kernel(mt.Kernel):
         self.code = mt.NOT_SHOWN if is_not_shown else mt.OK
         if ran.returncode and (not is_not_shown or mt.NOT_SHOWN not in self.accepted):
             raise RuntimeError(f"{self.name}: {ran.stderr}")
-        self.said = ran.stdout
+        self.said, self.told = ran.stdout, ran.stderr
         return {p.name: np.load(self.file(p)).view(mt.STORAGE[p.kind][0])
                 for p in self.parameters if p.is_output}

@@ -130,11 +130,12 @@ class Kernel(mt.Kernel):
         if workspace is None:
             workspace = DeviceArray(np.full(max(self.workspace_bytes(values), 0), 0xA5, np.uint8))
         size = workspace.size if size is None else size
+        self.given = workspace, workspace.pointer, size
         return self.entry("", ctypes.c_int32)(*self.arguments(values), workspace.pointer,
                                               ctypes.c_size_t(size), None)
 
     def run(self, inputs, output_shapes, arrange=np.asarray):
-        """As on a CPU, with copies on the device."""
+        """As on a CPU, with copies on the device; the code is that of NAME_shown, where there is one and NAME has returned 0."""
         values, outputs = {}, {}
         for parameter in self.parameters:
             name, kind = parameter.name, parameter.kind
@@ -150,9 +151,11 @@ class Kernel(mt.Kernel):
             if parameter.is_output:
                 outputs[name] = device
             values[name] = device.describe(kind)
-        code = self.launch(values)
-        if code:
-            raise RuntimeError(f"{self.name} refused: {code} {self.check(values)}")
+        self.code, self.told = self.launch(values), ""
+        if self.code == mt.OK and self.has_shown():
+            self.code, self.told = self.shown(values)
+        if self.code not in self.accepted:
+            raise RuntimeError(f"{self.name} returned {self.code}: {self.told or self.check(values)}")
         cuda("cudaDeviceSynchronize")
         for device in outputs.values():
             device.fetch()

@@ -156,6 +156,7 @@ class Kernel:
     fill = 0xA5     # every byte of an output before a run
     accepted = (OK,)  # codes that a run may return
     code = None     # of the last run
+    told = None     # what was said of it, where that is known
 
     def __init__(self, spec, flags=(), processor=None, **settings):
         directory = os.environ.get("MOA_CPU_KERNELS")
@@ -240,8 +241,20 @@ class Kernel:
             workspace = aligned(max(self.workspace_bytes(values), 0))
         pointer = ctypes.c_void_p(workspace.ctypes.data if workspace.size else None)
         size = workspace.size if size is None else size
+        self.given = workspace, pointer, size
         return self.entry("", ctypes.c_int32)(*self.arguments(values), pointer,
                                               ctypes.c_size_t(size), None)
+
+    def has_shown(self):
+        return f" {self.name}_shown(" in self.header
+
+    def shown(self, values, size=None, room=1024):
+        """The code and the message of NAME_shown, behind a call with the same values."""
+        text = ctypes.create_string_buffer(max(room, 1))
+        code = self.entry("_shown", ctypes.c_int32)(
+            *self.arguments(values), self.given[1], ctypes.c_size_t(self.given[2] if size is None else size), None,
+            text if room else None, ctypes.c_size_t(room))
+        return code, text.value.decode()
 
     def bind(self, inputs, output_shapes, arrange=np.asarray):
         """What `launch` takes, and the stored outputs, which start as a pattern of bytes; `arrange`
@@ -264,9 +277,13 @@ class Kernel:
     def run(self, inputs, output_shapes, arrange=np.asarray):
         """Values in, stored outputs out, as `bind` makes them."""
         values, outputs = self.bind(inputs, output_shapes, arrange)
-        self.code = self.launch(values)
+        self.code, self.told = self.launch(values), None
+        if self.has_shown() and self.code in (OK, NOT_SHOWN):
+            code, self.told = self.shown(values)
+            if code != self.code:
+                raise RuntimeError(f"{self.name} returned {self.code}, and {self.name}_shown {code}: {self.told}")
         if self.code not in self.accepted:
-            raise RuntimeError(f"{self.name} returned {self.code}: {self.check(values)}")
+            raise RuntimeError(f"{self.name} returned {self.code}: {self.told or self.check(values)}")
         return outputs
 
     def results(self, inputs, output_shapes):

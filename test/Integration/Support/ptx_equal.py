@@ -63,6 +63,16 @@ SPENT = """kernel spent[B, H, N, M; D = 128](
   O = softmax((Q +.* transpose(K)) * scale) +.* V
 }
 """
+# What is shown of it behind its kernels, of heads whose scores are small enough for it and of others.
+SHOWN = """kernel shown[B, H, N, M; D = 128](
+    Q : bf16[B, H, N, D], K : bf16[B, H, M, D], V : bf16[B, H, M, D], scale : f32)
+    -> (O : f32[B, H, N, D] within %s, sums : f32[B] within 1e-5, all : f32 within 1e-5)
+{
+  O    = softmax((Q +.* transpose(K)) * scale) +.* V
+  sums = [b] +/ ([h < H] +/ ([n < N] +/ (Q[b, h, n] * Q[b, h, n])))
+  all  = +/ ([b < B] +/ ([h < H] +/ ([n < N] +/ (Q[b, h, n] * Q[b, h, n]))))
+}
+"""
 # More words of the command line, by the name of the files.
 OPTIONS = {"spent-128": ["--spend=256"], "spent-64": ["--spend=256"],
            "spent-128-pilot": ["--spend=256", "--pilot"], "spent-128-pilot-none": ["--spend=256", "--pilot"]}
@@ -89,6 +99,8 @@ def cases():
     # All heads of normal numbers are tried, and none.
     yield "spent-128-pilot", SPENT, {}
     yield "spent-128-pilot-none", SPENT.replace("6e-2", "6e-3"), {}
+    for within in ("1e-1", "5e-2", "1e-2"):
+        yield f"shown-{within}", SHOWN % within, {}
     # Programs of the device level: products of fragments, reads of tiles, layouts.
     for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.mlir"))):
         yield os.path.splitext(os.path.basename(path))[0], path, {}
@@ -130,10 +142,19 @@ class Kernel(mt.Kernel):
         self.parameters = [
             mt.Parameter("out" if a["role"] == "output" else "in", a["name"], a["type"],
                          ", ".join(a["shape"])) for a in program["arguments"]]
+        self.has_shown = lambda: "shown" in program
 
     def launch(self, values, workspace=None, size=None):
         import gpu
         return gpu.Kernel.launch(self, values, workspace, size)
+
+    def all_shown(self, values):
+        """What NAME_shown says, with room for it all, for a part, and for none."""
+        said = [mt.Kernel.shown(self, values, room=room) for room in (1024, 40, 0)]
+        refused = mt.Kernel.shown(self, values, size=8)[0]
+        if len({code for code, _ in said}) > 1 or said[1][1] != said[0][1][:39] or refused != mt.WORKSPACE:
+            raise RuntimeError(f"NAME_shown says {said}, and {refused} of too small a workspace")
+        return said[0]
 
 
 def value_of(text, symbols):
@@ -175,7 +196,7 @@ def scalar(name, kind):
 
 
 def run(kernel, inputs, symbols):
-    """The bytes of every output, which start as a pattern."""
+    """The bytes of every output, which start as a pattern, and what NAME_shown says."""
     import gpu
     values, outputs = {}, {}
     for parameter in kernel.parameters:
@@ -199,7 +220,7 @@ def run(kernel, inputs, symbols):
     gpu.cuda("cudaDeviceSynchronize")
     for device in outputs.values():
         device.fetch()
-    return {name: device.array for name, device in outputs.items()}
+    return {name: device.array for name, device in outputs.items()}, kernel.all_shown(values) if kernel.has_shown() else None
 
 
 def compare(base, program, sizes):
@@ -221,9 +242,9 @@ def compare(base, program, sizes):
         elif not parameter.is_output:
             shape = tuple(value_of(e, symbols) for e in parameter.extents)
             inputs[parameter.name] = random_values(shape, parameter.kind, generator, special)
-    first, second = run(cuda, inputs, symbols), run(ptx, inputs, symbols)
-    elements = differing = 0
-    remark = ""
+    (first, said), (second, other) = run(cuda, inputs, symbols), run(ptx, inputs, symbols)
+    elements, differing = 0, int(said != other)
+    remark = f"{said} by CUDA C++, {other} by PTX" if differing else ""
     for output, expected in first.items():
         found = second[output]
         words = f"u{expected.itemsize}"
@@ -236,6 +257,8 @@ def compare(base, program, sizes):
         if wrong.size and not remark:
             at = wrong[0]
             remark = f"{output}[{at}]: {a[at]:#x} by CUDA C++, {b[at]:#x} by PTX"
+    if said and not remark:
+        print(f"{name} NAME_shown: {said[0]} {said[1]}")
     return elements, differing, remark
 
 

@@ -79,7 +79,7 @@ class Names(unittest.TestCase):
     def test_names_of_kernels(self):
         """Names of the file's own are refused, with the remedy."""
         for name in ("Array", "Message", "Checked", "open_array", "floor_div", "wait", "double", "main",
-                     "cuInit", "linux", "WGMMA_64_BF16"):
+                     "cuInit", "linux", "WGMMA_64_BF16", "half", "half2", "nv_bfloat16", "dim3", "float4", "ulonglong2"):
             with self.subTest(kernel=name), tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, "name.moa")
                 with open(path, "w", encoding="utf-8") as file:

@@ -808,10 +808,10 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   return code ? -(int64_t)code : behind + sharedBytes(kernel, block);
 }
 
-/* What the workspace of a call says of its tolerances, in words. */
+/* NAME_shown: what the workspace of a call says of its tolerances, in words. */
 int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
                  const int64_t *scalars, int64_t *block, void *workspace,
-                 char *text, size_t size) {
+                 size_t bytes, char *text, size_t size) {
   Message message = {text, size};
   Call call;
   int64_t behind = 0;
@@ -819,6 +819,9 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
     text[0] = 0;
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
+  if (!code)
+    code = checkWorkspace(kernel, workspace, bytes,
+                          behind + sharedBytes(kernel, block), &message);
   return code ? code : checkTolerances(&call, block, &message);
 }
 
