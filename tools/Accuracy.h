@@ -41,8 +41,8 @@ struct AccuracyOptions {
                                   "off"),
                    llvm::cl::cat(category)),
         noToleranceCheck("no-tolerance-check",
-                         llvm::cl::desc("Leave out what tells whether results are shown to be within their tolerances: in code for a CPU a "
-                                        "bound for each call, otherwise warnings"),
+                         llvm::cl::desc("Leave out what tells whether results are shown to be within their tolerances: bounds "
+                                        "that each call evaluates, what it returns of them, and warnings"),
                          llvm::cl::cat(category)) {}
 
   /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a mistake.

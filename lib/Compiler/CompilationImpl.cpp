@@ -349,9 +349,10 @@ void Compilation::Impl::dumpModule(llvm::StringRef name, Level level,
 static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
                             DiagnosticLog &log) {
   std::set<std::string> names;
+  auto isForEveryInput = [](const Parameter &parameter) { return parameter.within && !parameter.within->isSampled; };
   for (const KernelSignature &signature : signatures)
-    for (const char *suffix : {"", "_workspace", "_check", "_prepare", "_shown"})
-      if (!names.insert(signature.name + suffix).second) {
+    for (StringRef suffix : {"", "_workspace", "_check", "_prepare", "_shown"})
+      if (!(suffix == "_shown" && llvm::none_of(signature.parameters, isForEveryInput)) && !names.insert(signature.name + suffix.str()).second) {
         log.addError("two kernels have an entry point '" + signature.name +
                      suffix + "'");
         return false;

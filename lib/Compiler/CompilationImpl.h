@@ -116,8 +116,6 @@ struct Compilation::Impl {
 
   /// Whether C can call a kernel by its name; an error if not (EntryNames.cpp).
   bool checkEntryName(unsigned kernel);
-  /// Of each signature, for a GPU, the tolerances that nothing ever shows to be kept; warns of those for every input.
-  void findNeverShown();
   /// Of each signature, whether there is an entry point NAME_shown; false after an error.
   bool findShown();
   /// The comment that opens the text for a GPU: the specification, what was set and
@@ -152,7 +150,6 @@ private:
   void warnOfTightTolerances(mlir::ModuleOp exact);
   /// Says once why accuracy that is asked for is not spent, where that is seen before any pass looks at nests.
   void warnOfNothingSpent(onf::KernelOp first, bool hasTolerance);
-  bool hasFoundNeverShown = false;
   bool hasWarnedOfNothingSpent = false, hasWarnedOfTightTolerances = false;
   /// The onf level with what is computed in fewer bits, or null.
   mlir::ModuleOp getAdapted();

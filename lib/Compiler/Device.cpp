@@ -82,34 +82,6 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   return *modules[Level::Device];
 }
 
-/// A call does not wait for bounds that a GPU finds, but where none is known whatever inputs are, it says so.
-void Compilation::Impl::findNeverShown() {
-  if (std::exchange(hasFoundNeverShown, true) || !checksTolerances() || entry > Level::ONF)
-    return;
-  ModuleOp exact = getModule(Level::ONF);
-  if (!exact)
-    return;
-  OwningOpRef<ModuleOp> module = exact.clone();
-  for (unsigned k = 0; k < infos.size(); ++k) {
-    auto kernel = cast<onf::KernelOp>(kernelAt(*module, k));
-    if (entry <= Level::DNF)
-      setBounds(cast<dnf::KernelOp>(kernelAt(getModule(Level::DNF), k)), kernel);
-    for (unsigned output = 0; output < kernel.getNumOutputs(); ++output) {
-      unsigned number = kernel.getNumInputs() + output;
-      WithinAttr within = getWithin(kernel, output);
-      if (!within)
-        continue;
-      const Tolerance allowed = within.getTolerance();
-      std::string text = "'" + kernel.getArrayName(number).str() + "' is within " + allowed.str();
-      if (auto why = precision::whyNeverShown(kernel, number, allowed)) {
-        if (!allowed.isSampled)
-          precision::warnOfNeverShown(kernel, number, allowed, *why);
-        signatures[k].neverShown.push_back(text);
-      }
-    }
-  }
-}
-
 /// The elements that a kernel moves, in one sentence.
 static std::string describeMovement(const DataMovementReport &movement) {
   bool isExact = llvm::all_of(movement.inputs, [](const ArrayCount &count) { return count.exact; });
@@ -161,7 +133,6 @@ std::optional<PTXFiles> Compilation::ptx() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
-  impl->findNeverShown();
   std::optional<std::string> notes = impl->makeNotes(mathematics());
   if (!notes)
     return std::nullopt;
@@ -204,7 +175,6 @@ std::optional<std::string> Compilation::cuda() {
   ModuleOp module = ok() ? impl->getDeviceModule() : ModuleOp();
   if (!module)
     return std::nullopt;
-  impl->findNeverShown();
   std::optional<std::string> notes = impl->makeNotes(mathematics());
   if (!notes)
     return std::nullopt;

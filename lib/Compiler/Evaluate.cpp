@@ -100,12 +100,20 @@ Compilation::evaluate(const std::string &kernel, Level level,
 }
 
 /// What a call and NAME_shown say, in the words of entry points.
-static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature, const std::map<std::string, Array> &bounds) {
+static std::string tellNotShown(device::ProgramOp program, const KernelSignature &signature, const std::vector<Array> &outputs,
+                                const std::map<std::string, Array> &bounds) {
   std::vector<gpu::WorkspaceArray> workspace = gpu::getWorkspace(program);
   std::vector<std::string> texts;
-  for (const std::string &text : signature.neverShown)
-    texts.push_back("nothing shows that " + text);
+  unsigned inputs = llvm::count_if(signature.parameters, [](const Parameter &parameter) { return !parameter.isOutput; });
   for (const ShownLater &shown : signature.shownLater) {
+    const Parameter &result = signature.parameters[shown.parameter];
+    std::string opening = result.name + " is not shown to be within " + shown.within.str() + ": ";
+    if (outputs[shown.parameter - inputs].data.empty())
+      continue;
+    if (shown.bounds.empty()) {
+      texts.push_back(opening + shown.why);
+      continue;
+    }
     const Array &array = bounds.at(shown.bounds);
     auto isBeyond = [&](double bound) { return !(bound <= shown.within.epsilon); };
     auto first = llvm::find_if(array.data, isBeyond);
@@ -113,7 +121,7 @@ static std::string tellNotShown(device::ProgramOp program, const KernelSignature
       continue;
     std::string text;
     llvm::raw_string_ostream os(text);
-    os << signature.parameters[shown.parameter].name << " is not shown to be within " << shown.within.str() << ": ";
+    os << opening;
     if (*first <= 3.4e38)
       os << "the bound on its errors is " << llvm::format("%.2e", *first);
     else
@@ -148,9 +156,9 @@ Compilation::runDevice(const std::string &kernel,
   std::map<std::string, Array> bounds;
   std::optional<unsigned> index = op && notShown ? impl->findKernel(kernel) : std::nullopt;
   if (index) {
-    impl->findNeverShown();
     for (const ShownLater &shown : impl->signatures[*index].shownLater)
-      bounds[shown.bounds];
+      if (!shown.bounds.empty())
+        bounds[shown.bounds];
     options.workspace = &bounds;
   }
   DeviceCounts counted;
@@ -163,7 +171,7 @@ Compilation::runDevice(const std::string &kernel,
   if (counts)
     *counts = {std::move(counted.copied), counted.masked};
   if (index)
-    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], bounds);
+    *notShown = tellNotShown(mlir::cast<device::ProgramOp>(op), impl->signatures[*index], *arrays, bounds);
   return makeResults(std::move(*arrays));
 }
 

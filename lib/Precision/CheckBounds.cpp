@@ -122,8 +122,13 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   auto unknown = whyNeverShown(kernel, number, allowed);
-  if (unknown && onlyKnown)
+  if (unknown && onlyKnown) {
+    if (!allowed.isSampled)
+      warnOfNeverShown(kernel, number, allowed, *unknown);
+    shown.push_back(b.getDictionaryAttr({b.getNamedAttr("result", editor.text(name)), b.getNamedAttr("why", editor.text(*unknown)),
+                                         b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))}));
     return;
+  }
   if (unknown && !allowed.isSampled) // of those a warning is early, as plans are asked for
     warnOfNeverShown(kernel, number, allowed, *unknown);
   SmallVector<std::optional<unsigned>> axes(type.getRank());

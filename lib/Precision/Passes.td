@@ -176,7 +176,7 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
 
     The bound is a temporary, and `moa.shown` on the kernel says which: an entry point on a CPU compares it with the
     tolerance, and so does `NAME_shown` on a GPU, behind the kernels. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
-    nothing is known of the errors or the tolerance is relative (`only-known` leaves such results out).
+    nothing is known of the errors or the tolerance is relative (with `only-known` they have the reason, and no bound).
 
     **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of
     onf-adapt-precision is taken for such results where its bound, which is no less, is small enough. **Numerics**: exact.
@@ -184,7 +184,7 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"onlyKnown", "only-known", "bool", "false",
-           "Leave out results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
+           "No bounds of results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
   ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

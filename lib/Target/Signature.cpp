@@ -246,6 +246,14 @@ static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
   return parameter;
 }
 
+std::vector<const ShownLater *> KernelSignature::getNeverShown() const {
+  std::vector<const ShownLater *> list;
+  for (const ShownLater &shown : shownLater)
+    if (shown.bounds.empty())
+      list.push_back(&shown);
+  return list;
+}
+
 /// What is told behind the kernels of a program.
 static llvm::Error readShown(device::ProgramOp program, KernelSignature &signature) {
   auto list = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
@@ -258,11 +266,13 @@ static llvm::Error readShown(device::ProgramOp program, KernelSignature &signatu
     auto result = entry ? entry.getAs<StringAttr>("result") : StringAttr();
     auto bound = entry ? entry.getAs<StringAttr>("bound") : StringAttr();
     auto within = entry ? entry.getAs<WithinAttr>("within") : WithinAttr();
+    auto why = entry ? entry.getAs<StringAttr>("why") : StringAttr();
     auto found = llvm::find_if(signature.parameters, [&](const Parameter &p) { return p.isOutput && result && p.name == result.getValue(); });
-    if (!bound || !within || found == signature.parameters.end() || !isTemporary(bound))
-      return llvm::createStringError("expects a result, a temporary and a tolerance in each entry of 'moa.shown'");
-    signature.shownLater.push_back(
-        {unsigned(found - signature.parameters.begin()), bound.getValue().str(), within.getTolerance()});
+    bool isKnown = bound ? isTemporary(bound) : bool(why);
+    if (!isKnown || !within || found == signature.parameters.end())
+      return llvm::createStringError("expects a result, a tolerance, and a temporary or a reason, in each entry of 'moa.shown'");
+    signature.shownLater.push_back({unsigned(found - signature.parameters.begin()), bound ? bound.getValue().str() : "",
+                                    why ? why.getValue().str() : "", within.getTolerance()});
   }
   return llvm::Error::success();
 }

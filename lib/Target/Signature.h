@@ -63,11 +63,12 @@ struct SymbolBinding {
   SymExpr value;
 };
 
-/// On a GPU: a result whose tolerance inputs decide of, by its number among the parameters, and the array of the workspace that has
-/// bounds on its errors behind the kernels of a call, in f32. NAME_shown compares them.
+/// On a GPU: a result whose tolerance a call tells of, by its number among the parameters. Where inputs decide, `bounds` is the array of
+/// the workspace that has bounds on its errors behind the kernels, in f32, which NAME_shown compares; where nothing ever shows it, `why`
+/// says why, and NAME returns MOA_NOT_SHOWN.
 struct ShownLater {
   unsigned parameter = 0;
-  std::string bounds;
+  std::string bounds, why;
   Tolerance within;
 };
 
@@ -77,9 +78,9 @@ struct KernelSignature {
   std::vector<Parameter> parameters; ///< inputs, then outputs
   std::vector<Constraint> constraints;
   std::vector<SymbolBinding> bindings; ///< in order of evaluation
-  /// On a GPU: "'O' is within 1e-2 relative", of which nothing shows that it holds, whatever inputs are. A call has MOA_NOT_SHOWN then.
-  std::vector<std::string> neverShown;
   bool hasShown = false; ///< an entry point NAME_shown, as inputs decide whether some result is within its tolerance
+  /// Entries of shownLater of which nothing is ever shown.
+  std::vector<const ShownLater *> getNeverShown() const;
   std::vector<ShownLater> shownLater; ///< of a device.program, from its `moa.shown` (dialects/ONF/IR/Hints.h)
 
   /// Array parameters in the order of the entry points' descriptors.

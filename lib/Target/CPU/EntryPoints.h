@@ -16,7 +16,7 @@ struct EntryPointOptions {
   Processor processor; ///< the nests are compiled for
   int64_t numNests = 0;
   int64_t scratchBytes = 0; ///< of one thread
-  std::vector<Parameter> temporaries; ///< of the workspace, behind the threads' scratch
+  std::vector<Parameter> temporaries; ///< at the start of the workspace, in front of the threads' scratch
   std::vector<ShownResult> shown;     ///< what calls say of tolerances
   /// Also emit `NAME_packed*`, which take arrays of arguments; the JIT calls
   /// these.

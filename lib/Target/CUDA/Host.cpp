@@ -110,10 +110,10 @@ private:
     if (!workspace.empty())
       for (const char *more : {"char *workspace = nullptr", "size_t bytes = 0", "int64_t *needed = nullptr"})
         list.push_back(more);
-    if (!signature.shownLater.empty())
+    if (hasShown())
       list.push_back("bool reads = false");
     os << "// A call: checks its arguments, then launches it if a stream is given"
-       << (signature.shownLater.empty() ? "." : ", or reads what it has left of bounds.")
+       << (!hasShown() ? "." : ", or reads what it has left of bounds.")
        << (workspace.empty() ? " It needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
@@ -143,7 +143,7 @@ private:
     os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
       os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
-    if (!signature.shownLater.empty())
+    if (hasShown())
       printBounds();
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
@@ -153,16 +153,27 @@ private:
       printLaunch(kernel);
       os << (kernels.size() > 1 ? "  }\n" : "");
     }
-    for (const std::string &text : signature.neverShown)
-      line("  // Nothing shows that " + text + ".", 5);
-    os << "  return cudaPeekAtLastError() == cudaSuccess ? " << (signature.neverShown.empty() ? "MOA_OK" : "MOA_NOT_SHOWN")
-       << " : MOA_LAUNCH;\n}\n\n";
+    std::string shown;
+    for (const ShownLater *never : signature.getNeverShown()) {
+      const std::string &name = names.of(never->parameter);
+      line("  // Nothing shows that '" + signature.parameters[never->parameter].name + "' is within " + never->within.str() + ".", 5);
+      shown += (shown.empty() ? "" : " && ") + name + ".is_empty";
+    }
+    os << "  return cudaPeekAtLastError() != cudaSuccess ? MOA_LAUNCH : " << (shown.empty() ? "" : shown + " ? ") << "MOA_OK"
+       << (shown.empty() ? "" : " : MOA_NOT_SHOWN") << ";\n}\n\n";
   }
 
+  /// Whether inputs decide of a tolerance.
+  bool hasShown() const { return signature.getNeverShown().size() < signature.shownLater.size(); }
   /// The comparisons of bounds that the kernels have left with what is allowed.
   void printBounds() {
     os << "  if (reads) {\n";
     for (const ShownLater &shown : signature.shownLater) {
+      std::string result = names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", ";
+      if (shown.bounds.empty()) {
+        line("    not_shown(m, " + result + quoted(shown.why) + ");", 8);
+        continue;
+      }
       const gpu::WorkspaceArray &bounds = *llvm::find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
       std::vector<std::string> extents, axes;
       for (const SymExpr &extent : bounds.extents) {
@@ -170,9 +181,8 @@ private:
         extents.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
         axes.push_back(getReadable(extent.str()));
       }
-      line("    check_bounds(m, *stream, " + names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", " +
-               getNumberText(shown.within.epsilon) + ", " + argument(bounds.number) + ", " + quoted(llvm::join(axes, ", ")) +
-               ", {" + llvm::join(extents, ", ") + "});", 8);
+      line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " + argument(bounds.number) + ", " +
+               quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") + "});", 8);
     }
     os << "    return m.code;\n  }\n";
   }
@@ -398,7 +408,7 @@ private:
                  "int64_t needed = 0; const int32_t code = " + call + ", {}, nullptr, nullptr, 0, &needed);");
     }
     printEntry("int32_t", "_check", {"char *message", "size_t n"}, call + ", {message, message ? n : 0})");
-    if (!signature.shownLater.empty())
+    if (hasShown())
       printEntry("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
                  call + ", {message, message ? n : 0}, &stream, (char *)workspace, bytes, nullptr, true)",
                  "if (message && n) *message = 0;");

@@ -228,8 +228,15 @@ bool describe_steps(Message &m, CUtensorMap *map, Array a, int row_axis, int row
   return describe_tiles(m, map, a, row_axis, rows);
 }
 )moa"},
+    {"not_shown check_bounds", R"moa(// Says that a result which is not empty is not shown to be within its tolerance.
+void not_shown(Message &m, const Array &a, const char *within, const char *why) {
+  const size_t used = m.size ? strlen(m.text) : 0;
+  if (a.is_empty || m.code == MOA_LAUNCH) return;
+  m.code = MOA_NOT_SHOWN;
+  snprintf(m.text + used, m.size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a.name, within, why);
+}
+)moa"},
     {"check_bounds", R"moa(// Waits for the bounds on a result's errors, and says where they are above what is allowed, or NaN.
-#define SAY(...) used += m.size > used ? size_t(snprintf(m.text + used, m.size - used, __VA_ARGS__)) : 0
 void check_bounds(Message &m, void *stream, const Array &a, const char *within, double allowed, const float *bounds,
                   const char *axes, std::initializer_list<int64_t> shape) {
   float part[256], found = 0;
@@ -239,29 +246,27 @@ void check_bounds(Message &m, void *stream, const Array &a, const char *within, 
     const int64_t n = count - k < 256 ? count - k : 256;
     if (cudaMemcpyAsync(part, bounds + k, n * sizeof *part, cudaMemcpyDeviceToHost, cudaStream_t(stream)) != cudaSuccess ||
         cudaStreamSynchronize(cudaStream_t(stream)) != cudaSuccess) {
-      m.code = MOA_LAUNCH, snprintf(m.text, m.size, "%s", cudaGetErrorString(cudaPeekAtLastError()));
+      m.code = MOA_LAUNCH, snprintf(m.text, m.size, "CUDA did not copy the bounds of %s", a.name);
       return;
     }
     for (int64_t j = 0; j < n; ++j)
       if (!(part[j] <= allowed) && !beyond++) first = k + j, found = part[j];
   }
-  if (!beyond || m.code == MOA_LAUNCH) return;
-  size_t used = m.size ? strlen(m.text) : 0;
-  m.code = MOA_NOT_SHOWN;
-  SAY("%s%s is not shown to be within %s: ", used ? "; " : "", a.name, within);
-  if (found <= 3.4e38f) SAY("the bound on its errors is %.2e", double(found));
-  else SAY("no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or "
-           "sum up to what may cancel");
-  if (!shape.size()) return;
+  if (!beyond) return;
+  char why[1024];
+  size_t used = found <= 3.4e38f ? snprintf(why, sizeof why, "the bound on its errors is %.2e", double(found))
+                                 : snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too "
+                                            "large or too small for the types, not finite, or sum up to what may cancel");
   const char *before = " at [";
   int64_t size = count;
   for (int64_t extent : shape) {
     size /= extent;
-    SAY("%s%ld", before, first / size), before = ", ", first %= size;
+    used += snprintf(why + used, sizeof why - used, "%s%ld", before, first / size), before = ", ", first %= size;
   }
-  SAY("], and too large at %ld of %ld indices of [%s]", beyond, count, axes);
+  if (shape.size())
+    snprintf(why + used, sizeof why - used, "], and too large at %ld of %ld indices of [%s]", beyond, count, axes);
+  not_shown(m, a, within, why);
 }
-#undef SAY
 )moa"},
     {"all_larger", R"moa(// Whether x > y for each x, y, one behind the other, that are known.
 bool all_larger(std::initializer_list<Checked> pairs) {

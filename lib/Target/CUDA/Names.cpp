@@ -61,7 +61,7 @@ static const char *const kHostWords[] = {
     "m", "n", "given", "arrays", "text", "size", "launch", "message", "stream", "bytes", "workspace",
     "blocks", "device", "size_t", "needed", "code", "check_workspace", "Array", "Message", "Checked", "Extent",
     "DLTensor", "std", "open_array", "bind_symbol", "check_extents", "check_constraint",
-    "check_memory", "check_tiles", "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "latest", "all_larger", "check_bounds", "reads", "is_needed", "CUtensorMap",
+    "check_memory", "check_tiles", "describe_tiles", "describe_steps", "prepare_device", "launch_kernel", "latest", "all_larger", "check_bounds", "not_shown", "reads", "is_needed", "CUtensorMap",
     "cudaStream_t", "cudaFuncSetAttribute", "cudaSuccess", "cudaPeekAtLastError"};
 
 /// Words of the kernels.

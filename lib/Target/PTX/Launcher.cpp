@@ -388,27 +388,36 @@ private:
     ignoreScalars();
     check(callOfExamine());
     if (!workspace.empty())
-      check("moa_check_workspace(workspace, bytes, " + size() + ")");
+      check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
     printConditions();
     for (const gpu::Launch &launch : launches)
       printLaunch(launch);
     if (launches.empty())
       os << "  (void)grid, (void)moa_latest;\n";
-    for (const std::string &text : signature.neverShown)
-      os << "  /* nothing shows that " << text << " */\n";
-    os << "  return " << (signature.neverShown.empty() ? "MOA_OK" : "MOA_NOT_SHOWN") << ";\n}\n\n";
+    std::string shown;
+    for (const ShownLater *never : signature.getNeverShown()) {
+      const Parameter &result = signature.parameters[never->parameter];
+      os << "  /* nothing shows that '" << result.name << "' is within " << never->within.str() << " */\n";
+      shown += (shown.empty() ? "moa_is_empty(&c->" : " && moa_is_empty(&c->") + names.of(result) + ")";
+    }
+    os << wrapped("  return " + (shown.empty() ? "MOA_OK" : shown + " ? MOA_OK : MOA_NOT_SHOWN") + ";") << "\n}\n\n";
   }
   /// NAME_shown: compares the bounds that the kernels of a call have left with what is allowed.
   void printShown() {
     begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
           "{message, message ? n : 0}");
-    os << "  int32_t code = MOA_OK, found = MOA_OK;\n";
+    os << "  int32_t code = MOA_OK, moa_found = MOA_OK;\n";
     declarePlaces();
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n";
     check(callOfExamine());
-    check("moa_check_workspace(workspace, bytes, " + size() + ")");
+    check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
     for (const ShownLater &shown : signature.shownLater) {
+      std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quoted(shown.within.str()) + ", ";
+      if (shown.bounds.empty()) {
+        os << wrapped("  code = moa_not_shown(&m, " + result + quoted(shown.why) + ");") << "\n  moa_found = code ? code : moa_found;\n";
+        continue;
+      }
       const gpu::WorkspaceArray &bounds = *find_if(workspace, [&](const gpu::WorkspaceArray &a) { return a.name == shown.bounds; });
       std::string extents, axes;
       for (const SymExpr &extent : bounds.extents) {
@@ -418,12 +427,11 @@ private:
       os << "  {\n";
       std::string place = printPlace(bounds);
       os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
-         << wrapped("    code = moa_check_bounds(&m, stream, &c->" + names.of(signature.parameters[shown.parameter]) + ", " +
-                    quoted(shown.within.str()) + ", " + getNumberText(shown.within.epsilon) + ", " + place + ", " + quoted(axes) +
+         << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " + place + ", " + quoted(axes) +
                     ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
-         << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  found = code ? code : found;\n";
+         << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : moa_found;\n";
     }
-    os << "  return found;\n}\n\n";
+    os << "  return moa_found;\n}\n\n";
   }
   void printOthers() {
     begin("int64_t", "_workspace", {}, "{NULL, 0}");
@@ -441,7 +449,7 @@ private:
     begin("int32_t", "_check", {"char *message", "size_t n"}, "{message, n}");
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n  return " << callOfExamine() << ";\n}\n\n";
-    if (!signature.shownLater.empty())
+    if (signature.getNeverShown().size() < signature.shownLater.size())
       printShown();
     printHead("int32_t", signature.name + "_prepare", {"int32_t device"});
     std::string kernels, bytes;

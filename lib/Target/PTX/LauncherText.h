@@ -152,11 +152,14 @@ MOA_SHARED int32_t moa_check_blocks(moa_checked blocks) {
   return blocks.code || blocks.value > INT32_MAX ? MOA_OVERFLOW : MOA_OK;
 }
 
-MOA_SHARED int32_t moa_check_workspace(const void *workspace, size_t bytes, moa_checked needed) {
+MOA_SHARED int32_t moa_check_workspace(moa_message *m, const void *workspace, size_t bytes, moa_checked needed) {
   if (needed.code)
-    return needed.code;
-  if (bytes < (size_t)needed.value || (needed.value && (!workspace || (uintptr_t)workspace % 64)))
-    return MOA_WORKSPACE;
+    return moa_refuse_value(m, needed, "the workspace");
+  if (bytes < (size_t)needed.value)
+    return moa_refuse(m, MOA_WORKSPACE, "the workspace has %zu bytes, but %lld are needed", bytes,
+                      (long long)needed.value);
+  if (needed.value && (!workspace || (uintptr_t)workspace % 64))
+    return moa_refuse(m, MOA_WORKSPACE, "the workspace at %p is NULL or not a multiple of 64", workspace);
   return MOA_OK;
 }
 
@@ -352,14 +355,16 @@ MOA_SHARED int32_t moa_describe_steps(CUtensorMap *map, const moa_array *a, int 
 
 /// In front of the entry points, where bounds on errors are read.
 inline const char *const kCheckBounds = R"moa(
-MOA_SHARED void moa_append(moa_message *m, const char *format, ...) {
+/* Says that a result which is not empty is not shown to be within its tolerance. */
+MOA_SHARED int32_t moa_not_shown(moa_message *m, const moa_array *a, const char *within, const char *why) {
+  if (moa_is_empty(a))
+    return MOA_OK;
   if (m->text && m->size) {
     const size_t used = strlen(m->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(m->text + used, m->size - used, format, arguments);
-    va_end(arguments);
+    snprintf(m->text + used, m->size - used, "%s%s is not shown to be within %s: %s", used ? "; " : "", a->name,
+             within, why);
   }
+  return MOA_NOT_SHOWN;
 }
 
 /* Waits for the bounds on a result's errors, and says where they are above what is allowed, or NaN. */
@@ -367,6 +372,8 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
                                     double allowed, const char *place, const char *axes,
                                     const int64_t *extents, int rank) {
   float part[256], found = 0;
+  char why[1024];
+  size_t used;
   int64_t count = !moa_is_empty(a), first = -1, beyond = 0, size, k, j;
   int axis;
   for (axis = 0; axis < rank; ++axis)
@@ -385,19 +392,19 @@ MOA_SHARED int32_t moa_check_bounds(moa_message *m, void *stream, const moa_arra
   }
   if (!beyond)
     return MOA_OK;
-  moa_append(m, "%s%s is not shown to be within %s: ", m->text && *m->text ? "; " : "", a->name, within);
   if (found <= 3.4e38f)
-    moa_append(m, "the bound on its errors is %.2e", (double)found);
+    used = (size_t)snprintf(why, sizeof why, "the bound on its errors is %.2e", (double)found);
   else
-    moa_append(m, "no bound on its errors holds for these inputs: they are too large or too small for the types, "
-                  "not finite, or sum up to what may cancel");
+    used = (size_t)snprintf(why, sizeof why, "no bound on its errors holds for these inputs: they are too large or "
+                            "too small for the types, not finite, or sum up to what may cancel");
   for (axis = 0, size = count; axis < rank; ++axis, first %= size) {
     size /= extents[axis];
-    moa_append(m, "%s%lld", axis ? ", " : " at [", (long long)(first / size));
+    used += (size_t)snprintf(why + used, sizeof why - used, "%s%lld", axis ? ", " : " at [", (long long)(first / size));
   }
   if (rank)
-    moa_append(m, "], and too large at %lld of %lld indices of [%s]", (long long)beyond, (long long)count, axes);
-  return MOA_NOT_SHOWN;
+    snprintf(why + used, sizeof why - used, "], and too large at %lld of %lld indices of [%s]", (long long)beyond,
+             (long long)count, axes);
+  return moa_not_shown(m, a, within, why);
 }
 )moa";
 

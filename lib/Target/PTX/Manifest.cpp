@@ -138,13 +138,18 @@ json::Object printProgram(const Program &program) {
                       {"launches", std::move(launches)}};
   json::Array shown;
   for (const ShownLater &entry : signature.shownLater) {
+    json::Object told{{"result", signature.parameters[entry.parameter].name}, {"within", entry.within.epsilon}};
+    if (entry.bounds.empty()) {
+      told["never"] = entry.why;
+      shown.push_back(std::move(told));
+      continue;
+    }
     const gpu::WorkspaceArray &bounds =
         *find_if(program.workspace, [&](const gpu::WorkspaceArray &a) { return a.name == entry.bounds; });
-    shown.push_back(json::Object{{"result", signature.parameters[entry.parameter].name},
-                                 {"within", entry.within.epsilon},
-                                 {"workspace", bounds.name},
-                                 {"offset", getReadable(bounds.offset.str())},
-                                 {"shape", printShape(bounds.extents)}});
+    told["workspace"] = bounds.name;
+    told["offset"] = getReadable(bounds.offset.str());
+    told["shape"] = printShape(bounds.extents);
+    shown.push_back(std::move(told));
   }
   if (!shown.empty())
     object["shown"] = std::move(shown);

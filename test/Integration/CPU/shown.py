@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Entry points on a CPU say with a code where nothing shows that a result is within a tolerance for every input: where a
 bound on its errors, evaluated here in NumPy from the formula that moa-opt prints, is larger."""
+import ctypes
 import os
 import re
 import sys
@@ -120,6 +121,14 @@ class Shown(mt.DirectoryTest):
         code, said = kernel.shown(values, size=64)
         self.assertEqual(code, mt.WORKSPACE)
         self.assertIn("64", said)
+        # Bounds stand where they were, however many threads there are by then.
+        openmp = ctypes.CDLL(mt.LIBOMP)
+        for count in (1, 3, 2):
+            openmp.omp_set_num_threads(count)
+            self.assertEqual(kernel.launch(values, mt.aligned(4 * kernel.workspace_bytes(values))), mt.NOT_SHOWN)
+            for other in (1, 2, 5):
+                openmp.omp_set_num_threads(other)
+                self.assertEqual(kernel.shown(values), (mt.NOT_SHOWN, kernel.told))
         self.code(ATTENTION % " within 1e-2", kernel=(near := mt.Kernel(ATTENTION % " within 1e-2")))
         self.assertEqual((near.code, near.told), (mt.OK, ""))
         for text in ("", " within 1e-2 relative sampled", " within 1e-2 relative"):

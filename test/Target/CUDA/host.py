@@ -6,6 +6,7 @@ Nothing is launched and no GPU is needed: the library is loaded beside a
 cudaGetDevice that answers 0, and only the checks run.
 """
 import ctypes as C
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import unittest
 
 import moa_testing as mt
+import shown_cases
 
 
 class Device(C.Structure):
@@ -129,7 +131,46 @@ def check(path):
     print(len(CASES), "cases")
 
 
+# Copies from the memory of the host in place of the device's.
+CUDA = """#include <string.h>
+int copies, refuses;
+int cudaGetDevice(int *device) { *device = 0; return 0; }
+int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream) { (void)kind, (void)stream; @COPY@ }
+int cudaStreamSynchronize(void *stream) { (void)stream; return 0; }
+""".replace("@COPY@", shown_cases.COPY)
+
+
+def build(base):
+    """The library of BASE.cu, and what stands for CUDA."""
+    with open(base + ".c", "w", encoding="utf-8") as file:
+        file.write(CUDA)
+    subprocess.run(["cc", "-shared", "-fPIC", base + ".c", "-o", base + "-device.so"], check=True, timeout=60)
+    built = subprocess.run(["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-cudart", "shared", "-Werror", "all-warnings",
+                            "-Xcompiler", "-fPIC", "-shared", base + ".cu", "-o", base + ".so"],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    return built
+
+
+def run(*words, device):
+    return subprocess.run([sys.executable, __file__, *words], env=os.environ | {"LD_PRELOAD": device},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+
+
 class Host(unittest.TestCase):
+
+    def test_shown(self):
+        """What stands in the workspace is compared with tolerances."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            base = os.path.join(directory, "shown")
+            with open(base + ".moa", "w", encoding="utf-8") as file:
+                file.write(shown_cases.SPEC)
+            for target in ("cuda", "ptx"):  # the latter for its manifest
+                made = mt.tool("moa-codegen", base + ".moa", "--target=" + target, "-o", f"{base}.{target[:2]}")
+                self.assertEqual(made.returncode, 0, made.stderr)
+            built = build(base)
+            self.assertEqual(built.returncode, 0, built.stdout)
+            done = run("--shown", base + ".so", base + ".json", device=base + "-device.so")
+            self.assertEqual((done.returncode, done.stdout), (0, "checked\n"), done.stdout)
 
     def test_refusals(self):
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
@@ -137,24 +178,18 @@ class Host(unittest.TestCase):
             made = mt.tool("moa-codegen", mt.example("gqa_causal"), "--target=cuda", "-o",
                            base + ".cu")
             self.assertEqual(made.returncode, 0, made.stderr)
-            with open(base + ".c", "w", encoding="utf-8") as file:
-                file.write("int cudaGetDevice(int *device) { *device = 0; return 0; }\n")
-            subprocess.run(["cc", "-shared", "-fPIC", base + ".c", "-o", base + "-device.so"],
-                           check=True, timeout=60)
-            built = subprocess.run(
-                ["nvcc", "-gencode", "arch=compute_90a,code=sm_90a", "-cudart", "shared",
-                 "-Xcompiler", "-fPIC", "-shared", base + ".cu", "-o", base + ".so"],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+            built = build(base)
             self.assertEqual(built.returncode, 0, built.stdout)
-            done = subprocess.run([sys.executable, __file__, "--check", base + ".so"],
-                                  env=os.environ | {"LD_PRELOAD": base + "-device.so"},
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  timeout=60)
+            done = run("--check", base + ".so", device=base + "-device.so")
             self.assertEqual((done.returncode, done.stdout), (0, f"{len(CASES)} cases\n"))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
+    elif sys.argv[1:2] == ["--shown"]:
+        with open(sys.argv[3], encoding="utf-8") as file:
+            shown_cases.check(unittest.TestCase(), sys.argv[2], json.load(file)["programs"][0], C.CDLL(None))
+        print("checked")
     else:
         unittest.main(verbosity=2)

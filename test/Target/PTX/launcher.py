@@ -16,13 +16,14 @@ import unittest
 import numpy as np
 
 import moa_testing as mt
+import shown_cases
 
 TOOLKIT = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas"))))
 DRIVER = r"""
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>
-int sizes[64], count, launches, loads, fails, overlaps;
+int sizes[64], count, launches, loads, fails, overlaps, copies, refuses;
 unsigned grid[3], block[3], shared, attribute;
 char kernel_name[128];
 unsigned char values[64][128];
@@ -74,6 +75,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *m, CUtensorMapDataType type, cuuint
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
 }
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream stream) { (void)stream; @COPY@ }
+CUresult cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
   (void)f, (void)extra;
   grid[0] = c->gridDimX, grid[1] = c->gridDimY, grid[2] = c->gridDimZ;
@@ -88,6 +91,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void 
   return fails ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS;
 }
 """
+DRIVER = DRIVER.replace("@COPY@", shown_cases.COPY)
 MIXED = """kernel mixed[N](x : f32[N], a : bf16, b : f16, flag : bool, k : i8, d : f64) -> y : f32[N]
 {
   y = [i < N] select(flag, x[i] * a + b, x[i] + k) + d
@@ -263,6 +267,14 @@ class Launches(unittest.TestCase):
         self.assertEqual(self.kernel.workspace_bytes(self.values()), 0)
         prepare = getattr(self.kernel.loaded, "gqa_causal_prepare")
         self.assertEqual((prepare(0), prepare(1)), (OK, DEVICE))
+
+    def test_shown(self):
+        """What stands in the workspace is compared with tolerances."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            Launcher(directory, shown_cases.SPEC)
+            base = os.path.join(directory, "kernel")
+            with open(base + ".json", encoding="utf-8") as file:
+                shown_cases.check(self, base + ".so", json.load(file)["programs"][0])
 
     def test_several(self):
         """A launch behind another of the call may overlap with its end; the first one may not."""

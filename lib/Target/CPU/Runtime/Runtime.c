@@ -591,13 +591,13 @@ static int32_t fillTemporary(const Call *call, const MoaArray *array,
   return MOA_OK;
 }
 
-/* Places the temporaries one behind the other from `first` bytes into the
- * workspace on; `next` is the first byte behind them. */
+/* Places the temporaries one behind the other from the start of the workspace
+ * on; `next` is the first byte behind them. */
 static int32_t placeTemporaries(const Call *call, int64_t *block,
-                                void *workspace, int64_t first, int64_t *next,
+                                void *workspace, int64_t *next,
                                 Message *message) {
   const MoaKernel *kernel = call->kernel;
-  *next = first;
+  *next = 0;
   for (int64_t k = 0; k < kernel->numTemporaries; ++k) {
     const MoaArray *array = &kernel->temporaries[k];
     int64_t bytes = 0;
@@ -623,7 +623,7 @@ static int64_t threadsFor(const MoaKernel *kernel, const int64_t *block) {
   return most < limit ? most : limit;
 }
 
-/* Bytes behind the threads' scratch for states that pass from nest to nest. Nests
+/* Bytes behind the temporaries and the threads' scratch for states that pass from nest to nest. Nests
  * run one after the other and may use the same. */
 static int64_t sharedBytes(const MoaKernel *kernel, const int64_t *block) {
   int64_t most = 0;
@@ -760,8 +760,8 @@ static int32_t checkTolerances(const Call *call, const int64_t *block,
 }
 
 /* Whether the arguments of a call fit; then the numbers that the nests read are in
- * `block`, and the temporaries in the workspace behind the threads' own, with
- * `behind` the first byte that is free. */
+ * `block`, and the temporaries at the start of the workspace, with `behind` the
+ * first byte that is free: their places do not depend on the number of threads. */
 static int32_t openCall(Call *call, const MoaKernel *kernel,
                         const DLTensor *const *tensors, const int64_t *scalars,
                         int64_t *block, void *workspace, int64_t *behind,
@@ -771,8 +771,7 @@ static int32_t openCall(Call *call, const MoaKernel *kernel,
   if (code)
     return code;
   fillArguments(call, scalars, block);
-  int64_t own = threadsFor(kernel, block) * kernel->scratchBytes;
-  return placeTemporaries(call, block, workspace, own, behind, message);
+  return placeTemporaries(call, block, workspace, behind, message);
 }
 
 /* NAME */
@@ -786,14 +785,16 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                           &behind, &message);
   if (code)
     return code;
-  int64_t needed = behind + sharedBytes(kernel, block);
-  block[kernel->numSlots - 1] = (int64_t)((uintptr_t)workspace + (uint64_t)behind);
+  int64_t threads = threadsFor(kernel, block);
+  int64_t shared = behind + threads * kernel->scratchBytes;
+  int64_t needed = shared + sharedBytes(kernel, block);
+  block[kernel->numSlots - 1] = (int64_t)((uintptr_t)workspace + (uint64_t)shared);
   code = checkWorkspace(kernel, workspace, bytes, needed, &message);
   if (!code)
     code = checkWorkspaceOverlap(&call, workspace, needed, &message);
-  int64_t threads = threadsFor(kernel, block);
   for (int64_t k = 0; k < kernel->numNests && !code; ++k)
-    runNest(&kernel->nests[k], block, workspace, kernel->scratchBytes, threads);
+    runNest(&kernel->nests[k], block, (char *)((uintptr_t)workspace + (uint64_t)behind),
+            kernel->scratchBytes, threads);
   return code ? code : checkTolerances(&call, block, &message);
 }
 
@@ -805,7 +806,10 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
   int64_t behind = 0;
   int32_t code = openCall(&call, kernel, tensors, scalars, block, 0, &behind,
                           &message);
-  return code ? -(int64_t)code : behind + sharedBytes(kernel, block);
+  if (code)
+    return -(int64_t)code;
+  int64_t own = threadsFor(kernel, block) * kernel->scratchBytes;
+  return behind + own + sharedBytes(kernel, block);
 }
 
 /* NAME_shown: what the workspace of a call says of its tolerances, in words. */
@@ -820,8 +824,7 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
   if (!code)
-    code = checkWorkspace(kernel, workspace, bytes,
-                          behind + sharedBytes(kernel, block), &message);
+    code = checkWorkspace(kernel, workspace, bytes, behind, &message);
   return code ? code : checkTolerances(&call, block, &message);
 }
 

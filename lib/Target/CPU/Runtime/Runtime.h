@@ -140,7 +140,7 @@ typedef struct {
   int64_t numNests;
   const MoaNest *nests;
   int64_t numTemporaries;
-  const MoaArray *temporaries; /* row-major in the workspace, behind the scratch */
+  const MoaArray *temporaries; /* row-major, at the start of the workspace */
   int64_t numShown;
   const MoaShown *shown;
   int64_t numSlots; /* the last one is the address of what tasks share */
