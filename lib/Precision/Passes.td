@@ -175,7 +175,7 @@ def CheckBoundsPass : Pass<"onf-check-bounds", "::mlir::ModuleOp"> {
         onf.for ["h0"] in ["H"] { … onf.store %bound, %O_shown[%h0] {strides = ["O_shown.s0"]} … }
 
     The bound is a temporary, and `moa.shown` on the kernel says which: an entry point on a CPU compares it with the
-    tolerance, and so does `NAME_shown` on a GPU, behind the kernels. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
+    tolerance, and so does `NAME_shown` on a GPU, where what only finds it is launched by that. It is ∞ where a condition fails, or a magnitude is infinite or NaN; and always, with a warning that says why, where
     nothing is known of the errors or the tolerance is relative (with `only-known` they have the reason, and no bound).
 
     **Requires** the onf contract, that nothing is lifted, and `moa.bounds`, which it removes. **Establishes** the contract. A plan of

@@ -18,11 +18,12 @@ static const char *const kPreamble =
 
 static const char *const kShown =
     R"( *
- * NAME_shown      behind a call with the same arguments, workspace and stream:
- *                 waits for it, and returns MOA_NOT_SHOWN where a bound on the
- *                 errors of a result with a tolerance for every input (`within`,
- *                 not `sampled`) is above that, with the bound, its place and
- *                 how many there are in message (at most n bytes, or NULL).
+ * NAME_shown      of a call with the same arguments, workspace and stream:
+ *                 waits for the stream, and returns MOA_NOT_SHOWN where a bound
+ *                 on the errors of a result with a tolerance for every input
+ *                 (`within`, not `sampled`) is above that, with the bound, its
+ *                 place and how many there are in message (at most n bytes, or
+ *                 NULL). On a CPU it stands behind the call.
 )";
 
 static const char *const kSampled =

@@ -64,7 +64,7 @@ struct SymbolBinding {
 };
 
 /// On a GPU: a result whose tolerance a call tells of, by its number among the parameters. Where inputs decide, `bounds` is the array of
-/// the workspace that has bounds on its errors behind the kernels, in f32, which NAME_shown compares; where nothing ever shows it, `why`
+/// the workspace that has bounds on its errors, in f32, which NAME_shown finds and compares; where nothing ever shows it, `why`
 /// says why, and NAME returns MOA_NOT_SHOWN.
 struct ShownLater {
   unsigned parameter = 0;

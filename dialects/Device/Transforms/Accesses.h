@@ -4,7 +4,9 @@
 
 #include "dialects/Device/IR/Device.h"
 #include "dialects/Device/Transforms/Passes.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace moa::device {
 
@@ -48,6 +50,34 @@ private:
   mlir::DictionaryAttr choice;
   mutable ProgramOp program;
 };
+
+/// The kernels that nothing needs but what is told of results (onf::kShownAttr): of all that they write, the program's results need
+/// nothing. Hosts launch them in NAME_shown alone.
+inline llvm::SetVector<KernelOp> findTelling(ProgramOp program) {
+  llvm::SetVector<KernelOp> telling;
+  auto shown = program->getAttrOfType<mlir::ArrayAttr>(onf::kShownAttr);
+  if (!shown || llvm::none_of(shown.getAsRange<mlir::DictionaryAttr>(), [](auto entry) { return entry.get("bound"); }))
+    return telling;
+  llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
+  llvm::SmallVector<Accesses> accesses;
+  for (KernelOp kernel : kernels)
+    accesses.emplace_back(kernel);
+  telling.insert(kernels.begin(), kernels.end());
+  llvm::DenseSet<mlir::Value> needed;
+  for (bool changes = true; changes;) {
+    changes = false;
+    for (auto [kernel, access] : llvm::zip_equal(kernels, accesses)) {
+      auto isNeeded = [&](mlir::Value array) { return !program.isWorkspace(array) || needed.contains(array); };
+      if (!telling.contains(kernel) || llvm::none_of(access.written, isNeeded))
+        continue;
+      telling.remove(kernel);
+      needed.insert(access.read.begin(), access.read.end());
+      needed.insert(access.written.begin(), access.written.end()); // what others write there too
+      changes = true;
+    }
+  }
+  return telling;
+}
 
 } // namespace moa::device
 

@@ -45,14 +45,17 @@ bool haveSameLaunch(KernelOp a, KernelOp b) {
          llvm::all_of(of, [&](const auto &pair) { return llvm::is_contained(others, pair); });
 }
 
-/// Whether a kernel may be of the same launch as each of the group.
-bool canJoin(const Group &group, KernelOp kernel) {
-  return llvm::all_of(group.kernels, [&](KernelOp other) { return isPlain(other) && haveSameLaunch(other, kernel); });
+/// Whether a kernel may be of the same launch as each of the group. What only tells of results is launched by itself.
+bool canJoin(const Group &group, KernelOp kernel, const llvm::SetVector<KernelOp> &telling) {
+  return llvm::all_of(group.kernels, [&](KernelOp other) {
+    return isPlain(other) && haveSameLaunch(other, kernel) && telling.contains(other) == telling.contains(kernel);
+  });
 }
 
 /// Each kernel in the first launch that it may be in: behind all that it interferes with.
 SmallVector<Group> findGroups(ProgramOp program) {
   SmallVector<Group> groups;
+  const llvm::SetVector<KernelOp> telling = findTelling(program);
   for (auto kernel : program.getBody().getOps<KernelOp>()) {
     Accesses accesses(kernel);
     size_t place = groups.size();
@@ -60,7 +63,7 @@ SmallVector<Group> findGroups(ProgramOp program) {
                                       [&](const Accesses &other) { return accesses.interferes(other); }))
       --place;
     if (isPlain(kernel))
-      while (place < groups.size() && !canJoin(groups[place], kernel))
+      while (place < groups.size() && !canJoin(groups[place], kernel, telling))
         ++place;
     else
       place = groups.size();
@@ -73,14 +76,15 @@ SmallVector<Group> findGroups(ProgramOp program) {
 }
 
 /// The first later launch that a kernel of a group may be in and `fits` says yes to; 0 where there is none.
-size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, llvm::function_ref<bool(const Group &)> fits) {
+size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, const llvm::SetVector<KernelOp> &telling,
+                 llvm::function_ref<bool(const Group &)> fits) {
   KernelOp kernel = groups[from].kernels[which];
   const Accesses &accesses = groups[from].accesses[which];
   for (size_t place = from + 1; place < groups.size(); ++place) {
     const Group &group = groups[place];
     if (llvm::any_of(group.accesses, [&](const Accesses &other) { return accesses.interferes(other); }))
       return 0;
-    if (!group.kernels.empty() && canJoin(group, kernel) && fits(group))
+    if (!group.kernels.empty() && canJoin(group, kernel, telling) && fits(group))
       return place;
   }
   return 0;
@@ -88,7 +92,7 @@ size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, llvm::func
 
 /// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks grow with all sizes the last,
 /// which hides what has few blocks elsewhere.
-void delay(SmallVectorImpl<Group> &groups) {
+void delay(SmallVectorImpl<Group> &groups, const llvm::SetVector<KernelOp> &telling) {
   auto blocksOf = [](const Group &group) {
     double sum = 0;
     for (KernelOp kernel : group.kernels)
@@ -108,7 +112,7 @@ void delay(SmallVectorImpl<Group> &groups) {
       double own = countBlocks(kernel);
       bool isAlone = group.kernels.size() == 1;
       bool isLong = degreeOf(kernel) == degree && 2 * own <= blocksOf(group);
-      size_t later = findLater(groups, place, which, [&](const Group &other) {
+      size_t later = findLater(groups, place, which, telling, [&](const Group &other) {
         return isAlone || (isLong && own > kLonger * blocksOf(other));
       });
       if (later == 0)
@@ -158,7 +162,7 @@ struct DeviceCombineKernels final : impl::DeviceCombineKernelsBase<DeviceCombine
   void runOnOperation() override {
     getOperation()->walk([&](ProgramOp program) {
       SmallVector<Group> groups = findGroups(program);
-      delay(groups);
+      delay(groups, findTelling(program));
       // In the order of the groups: one may hold a kernel that stood behind those of a later one.
       for (Group &group : groups) {
         KernelOp kernel = group.kernels.size() > 1 ? combine(group.kernels) : group.kernels.front();

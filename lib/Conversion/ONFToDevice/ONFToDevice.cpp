@@ -2,6 +2,7 @@
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/Monoid.h"
+#include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Conversion/ONFToDevice/ColumnRuns.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
@@ -338,6 +339,9 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
       }
     }
     kernel.erase();
+    // What results need comes first, as hosts launch the rest behind it, or not at all.
+    for (device::KernelOp telling : device::findTelling(program))
+      telling->moveBefore(&block, block.end());
     return success();
   }
   void runOnOperation() final {

@@ -113,7 +113,7 @@ private:
     if (hasShown())
       list.push_back("bool reads = false");
     os << "// A call: checks its arguments, then launches it if a stream is given"
-       << (!hasShown() ? "." : ", or reads what it has left of bounds.")
+       << (!hasShown() ? "." : ", or finds and reads bounds on its errors.")
        << (workspace.empty() ? " It needs no workspace.\n" : "\n");
     printFunction("static int32_t", signature.name + "_call", list);
     os << "  if (m.size) *m.text = 0;\n";
@@ -143,16 +143,17 @@ private:
     os << "  if (!stream) return MOA_OK;\n";
     if (!workspace.empty())
       os << "  if (!check_workspace(m, workspace, bytes, size.value)) return m.code;\n";
-    if (hasShown())
-      printBounds();
     if (kernels.size() > 1)
       os << "  int latest = -1; // launch of this call\n";
     printConditions();
-    for (const KernelText &kernel : kernels) {
-      os << (kernels.size() > 1 ? "  {\n" : "");
-      printLaunch(kernel);
-      os << (kernels.size() > 1 ? "  }\n" : "");
+    if (hasShown()) {
+      os << "  if (reads) {\n";
+      printLaunches(/*telling=*/true);
+      os << "    if (cudaPeekAtLastError() != cudaSuccess) return MOA_LAUNCH;\n";
+      printBounds();
+      os << "    return m.code;\n  }\n";
     }
+    printLaunches(/*telling=*/false);
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
       const std::string &name = names.of(never->parameter);
@@ -167,7 +168,6 @@ private:
   bool hasShown() const { return signature.getNeverShown().size() < signature.shownLater.size(); }
   /// The comparisons of bounds that the kernels have left with what is allowed.
   void printBounds() {
-    os << "  if (reads) {\n";
     for (const ShownLater &shown : signature.shownLater) {
       std::string result = names.of(shown.parameter) + ", " + quoted(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {
@@ -184,8 +184,18 @@ private:
       line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " + argument(bounds.number) + ", " +
                quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") + "});", 8);
     }
-    os << "    return m.code;\n  }\n";
   }
+  /// What finds bounds, or all the rest.
+  void printLaunches(bool telling) {
+    for (const KernelText &kernel : kernels) {
+      if (kernel.launch.isTelling != telling)
+        continue;
+      os << (kernels.size() > 1 ? "  {\n" : "");
+      printLaunch(kernel);
+      os << (kernels.size() > 1 ? "  }\n" : "");
+    }
+  }
+
   /// Symbols that are an extent; the checks that bind others.
   std::vector<std::string> printBindings() {
     std::string plain, others;

@@ -1,5 +1,6 @@
 //===- Launch.cpp - how a device kernel is launched -----------------------===//
 #include "lib/Target/GPU/Launch.h"
+#include "dialects/Device/Transforms/Accesses.h"
 #include "dialects/Device/Transforms/Launches.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Schedule/GpuMachine.h"
@@ -164,6 +165,7 @@ Launch Collector::run() {
       break;
     ++launch.number;
   }
+  launch.isTelling = device::findTelling(program).contains(kernel);
   launch.follows = launch.number != 0;
   launch.isBeside = kernel->hasAttr(device::kBesideAttr);
   if (launch.isBeside)

@@ -58,6 +58,8 @@ struct Launch {
   /// which blocks may read it without waiting. They end then, but for the last one, which waits.
   std::optional<unsigned> idle;
   unsigned idleBehind = 0;
+  /// Whether it only finds what NAME_shown tells, which launches it.
+  bool isTelling = false;
   /// Its place among the launches of the program.
   unsigned number = 0;
   /// The host allows it to overlap with the latest launch of the call if that is this one or one behind it.

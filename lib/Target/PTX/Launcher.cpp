@@ -391,8 +391,9 @@ private:
       check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
     printConditions();
     for (const gpu::Launch &launch : launches)
-      printLaunch(launch);
-    if (launches.empty())
+      if (!launch.isTelling)
+        printLaunch(launch);
+    if (llvm::all_of(launches, [](const gpu::Launch &launch) { return launch.isTelling; }))
       os << "  (void)grid, (void)moa_latest;\n";
     std::string shown;
     for (const ShownLater *never : signature.getNeverShown()) {
@@ -406,12 +407,17 @@ private:
   void printShown() {
     begin("int32_t", "_shown", {"void *workspace", "size_t bytes", "void *stream", "char *message", "size_t n"},
           "{message, message ? n : 0}");
-    os << "  int32_t code = MOA_OK, moa_found = MOA_OK;\n";
+    os << "  moa_checked grid;\n  int32_t code = MOA_OK, moa_found = MOA_OK;\n  int moa_latest = -1; /* launch of this call */\n";
     declarePlaces();
     ignoreScalars();
     os << "  if (message && n)\n    message[0] = 0;\n";
     check(callOfExamine());
     check("moa_check_workspace(&m, workspace, bytes, " + size() + ")");
+    for (const gpu::Launch &launch : launches)
+      if (launch.isTelling)
+        printLaunch(launch);
+    if (llvm::none_of(launches, [](const gpu::Launch &launch) { return launch.isTelling; }))
+      os << "  (void)grid, (void)moa_latest;\n";
     for (const ShownLater &shown : signature.shownLater) {
       std::string result = "&c->" + names.of(signature.parameters[shown.parameter]) + ", " + quoted(shown.within.str()) + ", ";
       if (shown.bounds.empty()) {

@@ -98,6 +98,8 @@ json::Object printLaunch(const gpu::Launch &launch, const Program &program) {
                       {"parameters", std::move(parameters)}};
   if (launch.isBeside)
     object["beside"] = true;
+  if (launch.isTelling)
+    object["for_shown"] = true;
   if (launch.idle)
     object["overlaps_behind"] = launch.idleBehind;
   // Elsewhere it does nothing.

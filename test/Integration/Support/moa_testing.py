@@ -249,7 +249,7 @@ class Kernel:
         return f" {self.name}_shown(" in self.header
 
     def shown(self, values, size=None, room=1024):
-        """The code and the message of NAME_shown, behind a call with the same values."""
+        """The code and the message of NAME_shown, of a call with the same values."""
         text = ctypes.create_string_buffer(max(room, 1))
         code = self.entry("_shown", ctypes.c_int32)(
             *self.arguments(values), self.given[1], ctypes.c_size_t(self.given[2] if size is None else size), None,
