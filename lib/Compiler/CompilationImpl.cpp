@@ -349,10 +349,10 @@ void Compilation::Impl::dumpModule(llvm::StringRef name, Level level,
 static bool checkEntryNames(const std::vector<KernelSignature> &signatures,
                             DiagnosticLog &log) {
   std::set<std::string> names;
-  auto isForEveryInput = [](const Parameter &parameter) { return parameter.within && !parameter.within->isSampled; };
+  auto mayBeShown = [](const Parameter &parameter) { return parameter.within.has_value(); };
   for (const KernelSignature &signature : signatures)
     for (StringRef suffix : {"", "_workspace", "_check", "_prepare", "_shown"})
-      if (!(suffix == "_shown" && llvm::none_of(signature.parameters, isForEveryInput)) && !names.insert(signature.name + suffix.str()).second) {
+      if (!(suffix == "_shown" && llvm::none_of(signature.parameters, mayBeShown)) && !names.insert(signature.name + suffix.str()).second) {
         log.addError("two kernels have an entry point '" + signature.name +
                      suffix + "'");
         return false;
@@ -502,10 +502,10 @@ ModuleOp Compilation::Impl::getAdapted() {
   return *adapted;
 }
 
-bool Compilation::Impl::isAnythingTold() {
-  auto isPromised = [](onf::KernelOp kernel) {
+bool Compilation::Impl::isAnythingTold(bool isForGpu) {
+  auto isPromised = [&](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-      if (precision::isToldOf(kernel, kernel.getNumInputs() + k))
+      if ((isForGpu && getWithin(kernel, k)) || precision::isToldOf(kernel, kernel.getNumInputs() + k))
         return true;
     return false;
   };
@@ -516,7 +516,7 @@ ModuleOp Compilation::Impl::getChecked() {
   if (checked)
     return *checked;
   ModuleOp above = getAdapted();
-  if (!above || !isAnythingTold())
+  if (!above || !isAnythingTold(!options.architecture.empty()))
     return above;
   OwningOpRef<ModuleOp> module = above.clone();
   if (!addChecks(*module, !options.architecture.empty()))
@@ -544,6 +544,8 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   bool splits = isForGpu && getPipelineOptions().ranges;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
+    if (isForGpu) // where what it finds is found only if it is asked for
+      pm.addPass(createCheckSamplePass());
     if (splits)
       pm.addPass(onf::createONFSplitFolds());
     if (isForGpu) {

@@ -196,6 +196,8 @@ protected:
                                                  mlir::Type element = {});
   Copy copySample(const Choice &where);
   int64_t sampleLength(bool isWritten) const;
+  /// The indices of the nest and of the loops around a store of a copy.
+  static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   void splitSample(Copy &copy, int64_t length);
   llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
@@ -210,6 +212,8 @@ protected:
   Code::Values estimateComponents(const Look &look, unsigned result);
   mlir::Value tabled(Code &code, mlir::ValueRange head);
   double leftOf(const Result &result);
+  /// Temporaries with the estimates of the only plan, 0 where there is no sample, that `moa.shown` says of.
+  void tellEstimates();
   void addDecision();
   void addTable();
   void storeDecision(Code &code, mlir::ValueRange head, mlir::Value plan);
@@ -244,6 +248,7 @@ protected:
   Choice earlier;                      // by passes before, with the value for the nest as it is written; or null
   unsigned numEarlier = 0;             // plans of theirs
   bool isRefused = false;
+  bool isCheck = false;                // of the nest as it is written, which has no error where all that was measured is 0
   bool leavesAtOnce = false;           // whether the nest stands once more in front, for what is not tried
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> errors; // by plan and result
   llvm::SmallVector<int64_t> table;             // plans that are given, of all passes; 0 behind its end

@@ -1,4 +1,5 @@
 //===- Decision.cpp - which plan is near enough ---------------------------===//
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Precision/Adapter.h"
 #include "lib/Precision/Bounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,7 +10,7 @@ using namespace mlir;
 
 namespace moa::precision {
 
-/// A sum of squares of results below which nothing is estimated: f32 holds the squares of errors of 10⁻⁶ of larger ones.
+/// A sum of squares of results below which nothing is estimated of plans: f32 holds the squares of errors of 10⁻⁶ of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
 /// Deviations of the estimate that are added to it: 95 % of Student's distribution with kParts − 1 degrees of freedom.
 static constexpr double kDeviations = 1.6955;
@@ -159,7 +160,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   });
   Value norm = totals[0], zero = code.real(0);
   // Squares of what is much smaller than 1 are not what they stand for.
-  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(kLeastNorm));
+  Value isZero = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, norm, code.real(isCheck ? FLT_MIN : kLeastNorm));
   // What is not seen is relative to the whole error, so that its squares and cubes are there whatever the scale.
   SmallVector<Value> ratios, inverses;
   for (Value error : llvm::drop_begin(totals)) {
@@ -191,7 +192,12 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     skewed = code.make<arith::MulFOp>(skewed, code.real(scale * (1 + 2 * kDeviations * kDeviations) / 6));
     Value margin = code.make<arith::AddFOp>(code.make<arith::MulFOp>(deviation, code.real(scale * kDeviations)), skewed);
     Value upper = code.make<arith::MulFOp>(totals[p + 1], code.make<arith::AddFOp>(code.real(1), margin));
-    Value ratio = code.make<arith::SelectOp>(isZero, code.real(INFINITY), code.make<arith::DivFOp>(upper, norm));
+    Value ofNothing = code.real(INFINITY);
+    if (isCheck) {
+      Value isExact = code.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, totals[p + 1], zero);
+      ofNothing = code.make<arith::SelectOp>(isExact, zero, ofNothing);
+    }
+    Value ratio = code.make<arith::SelectOp>(isZero, ofNothing, code.make<arith::DivFOp>(upper, norm));
     estimates.push_back(look.orInfinity(code.make<math::SqrtOp>(ratio)));
   }
   return estimates;
@@ -258,6 +264,31 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
     estimates.push_back(look.orInfinity(code.make<arith::MaximumFOp>(most[p], extreme)));
   }
   return estimates;
+}
+
+void Chooser::tellEstimates() {
+  Builder b(kernel.getContext());
+  SmallVector<Value> arrays;
+  SmallVector<Attribute> shown;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(onf::kShownAttr))
+    shown.assign(known.begin(), known.end());
+  for (Result &result : results) {
+    unsigned number = numberOf(result.store);
+    std::string name = kernel.getArrayName(number).str();
+    Value array = arrays.emplace_back(editor.addTemporary(name + "_shown", headExtents, b.getF32Type()));
+    StringRef bound = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
+    shown.push_back(b.getDictionaryAttr({b.getNamedAttr("result", editor.text(name)), b.getNamedAttr("bound", editor.text(bound)),
+                                         b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))}));
+  }
+  editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
+    Value runs = isTried(code, sampled, head);
+    Look look{code, SmallVector<Value>(head), runs, code.extent(rows())};
+    for (auto [o, array] : llvm::enumerate(arrays)) {
+      Value estimate = estimateNorms(look, o).front();
+      code.store(code.make<arith::SelectOp>(runs, estimate, code.real(0)), array, head);
+    }
+  });
+  kernel->setAttr(onf::kShownAttr, b.getArrayAttr(shown));
 }
 
 /// What a plan may be off by from the nest as it is written, of a tolerance. Errors of both are independent, so that their squares

@@ -130,16 +130,21 @@ Chooser::Copy Chooser::copySample(const Choice &where) {
   return copy;
 }
 
+SmallVector<Value> Chooser::indicesOf(const Copy &copy, onf::StoreOp store) {
+  onf::ForOp nest = copy.nest;
+  SmallVector<Value> inner, indices(nest.getBody().getArguments());
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>())
+    inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
+  llvm::append_range(indices, inner);
+  return indices;
+}
+
 /// Stores in these arrays, at the indices of the nest and of the loops around, what is stored in results; in wider ones before it
 /// is rounded.
 void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
   for (auto [result, array] : llvm::zip_equal(results, arrays)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
-    SmallVector<Value> inner, indices(copy.nest.getBody().getArguments());
-    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != copy.nest;
-         loop = loop->getParentOfType<onf::ForOp>())
-      inner.insert(inner.begin(), loop.getBody().args_begin(), loop.getBody().args_end());
-    llvm::append_range(indices, inner);
+    SmallVector<Value> indices = indicesOf(copy, store);
     Code at(kernel, OpBuilder(store), store.getLoc());
     Value value = store.getValue();
     if (auto rounded = value.getDefiningOp<arith::TruncFOp>();

@@ -21,11 +21,16 @@ struct DeviceOverlapKernels final : impl::DeviceOverlapKernelsBase<DeviceOverlap
     getOperation()->walk([&](ProgramOp program) {
       // Those that may still run when the next one starts: one that has waited for all before it, and those beside it.
       SmallVector<Accesses> running;
+      const llvm::SetVector<KernelOp> telling = findTelling(program); // which hosts launch by themselves
+      KernelOp before;
       for (auto kernel : program.getBody().getOps<KernelOp>()) {
         Accesses accesses(kernel);
         bool isLaunched = !SymExpr::parse(kernel.getBlocks())->isZero(), needsAny = false;
         for (const Accesses &other : running)
           needsAny |= accesses.interferes(other);
+        if (before && telling.contains(before) != telling.contains(kernel))
+          running.clear();
+        before = kernel;
         bool isBeside = !running.empty() && isLaunched && !needsAny;
         if (isBeside)
           kernel->setAttr(kBesideAttr, UnitAttr::get(&getContext()));

@@ -37,7 +37,11 @@ using Choice = std::pair<BlockArgument, int64_t>;
 class Skipper {
 public:
   explicit Skipper(ProgramOp program) : program(program), b(program.getContext()), stores(program) {
-    llvm::append_range(kernels, program.getBody().getOps<KernelOp>());
+    // What only tells of results is launched behind the rest, whatever is chosen there.
+    const llvm::SetVector<KernelOp> telling = findTelling(program);
+    for (auto kernel : program.getBody().getOps<KernelOp>())
+      if (!telling.contains(kernel))
+        kernels.push_back(kernel);
     for (KernelOp kernel : kernels) {
       degree = std::max(degree, degreeOf(kernel));
       most = std::max(most, countBlocks(kernel));
@@ -262,7 +266,7 @@ struct DeviceSkipUnchosen final : impl::DeviceSkipUnchosenBase<DeviceSkipUnchose
 
   void runOnOperation() override {
     getOperation()->walk([](ProgramOp program) {
-      if (!program.getBody().getOps<KernelOp>().empty())
+      if (!program.getBody().getOps<KernelOp>().empty()) // of which one at least stores a result
         Skipper(program).run();
     });
   }

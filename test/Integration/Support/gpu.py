@@ -46,7 +46,7 @@ def emit(spec, base, settings, schedule=None, flags=()):
         with open(base + ".json", "w", encoding="utf-8") as file:
             file.write(schedule)
         scheduled = [f"--schedule={base}.json"]
-    for words in (["--target=cuda", "-o", base + ".cu", *scheduled], ["--header", base + ".h"]):
+    for words in (["--target=cuda", "-o", base + ".cu", *scheduled], ["--target=cuda", "--header", base + ".h"]):
         made = mt.tool("moa-codegen", spec, *sets, *flags, *words)
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")

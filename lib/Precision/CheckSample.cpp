@@ -1,0 +1,215 @@
+//===- CheckSample.cpp - what kernels lose as they are written ------------===//
+//
+// A kernel as it is written rounds weights to 16 bits where it sums up their products, which loses more, relative to a result, the
+// more its terms cancel. What that is of some rows is measured: their sums of what rounding leaves of the weights are computed
+// beside those of what it makes of them, in one copy of the nest.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/ONF/IR/Hints.h"
+#include "lib/Analysis/RepeatedSums.h"
+#include "lib/Precision/Adapter.h"
+#include "lib/Precision/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace moa {
+#define GEN_PASS_DEF_CHECKSAMPLEPASS
+#include "lib/Precision/PrecisionPasses.h.inc"
+} // namespace moa
+
+using namespace mlir;
+using namespace moa;
+using namespace moa::precision;
+
+namespace {
+/// What is left of weights that f16 rounds is multiplied by this, as it may be below all of f16.
+constexpr double kRestOfF16 = 4096;
+
+class SampleCheck final : public Chooser {
+public:
+  using Chooser::Chooser;
+  bool plan();
+  void run();
+
+private:
+  unsigned numPlans() const override { return 1; } // the nest as it is written
+  std::string describe(unsigned) override { return "as written"; }
+  SmallVector<std::string> listLaws(unsigned) override { return {}; }
+  void rewrite(Copy &, unsigned, ValueRange) override {}
+  Value loadMagnitude(Code &, IRMapping &) override { return {}; }
+
+  void pickRows();
+  void addRests(Copy &copy);
+  Value addRest(Value value);
+  void storeExact(Copy &copy, ArrayRef<Value> arrays);
+
+  SmallVector<Carrier> rounded;
+  llvm::DenseMap<Value, Value> wholes; // of what is read of states, and what follows from it, with what rounding leaves
+};
+} // namespace
+
+/// A relative tolerance of a sample, and weights that are rounded to 16 bits.
+bool SampleCheck::plan() {
+  std::string why;
+  if (nest.getExtents().empty() || !findResults(why) || isComponentWise())
+    return false;
+  scores = findScores(nest, onDemand);
+  for (const Carrier &carrier : findCarriers(nest, onDemand, /*anyWeights=*/true)) {
+    Type operand = onf::AccOp(carrier.acc).getOperandType().value_or(Type());
+    if (operand && (operand.isBF16() || operand.isF16()) && carrier.weight.getType().isF32())
+      rounded.push_back(carrier);
+  }
+  return !rounded.empty();
+}
+
+/// Of each part of the rows the last one and one of the others that a hash picks.
+void SampleCheck::pickRows() {
+  picked.numbers = editor.addTemporary(base() + "_looked", picked.extents, Builder(kernel.getContext()).getI32Type());
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    Value r = indices.back(), part = code.make<arith::FloorDivSIOp>(r, code.index(2)), count = code.extent(rows());
+    auto bound = [&](Value p) {
+      return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(p, count), code.index(kParts));
+    };
+    Value start = bound(part), last = code.make<arith::SubIOp>(bound(code.make<arith::AddIOp>(part, code.index(1))), code.index(1));
+    Value hash = code.make<arith::RemSIOp>(code.hash(part, indices.drop_back()), code.make<arith::SubIOp>(last, start));
+    Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.make<arith::RemSIOp>(r, code.index(2)), code.index(1));
+    Value row = code.make<arith::SelectOp>(isOdd, last, code.make<arith::AddIOp>(start, hash));
+    code.store(row, picked.numbers, indices);
+  });
+}
+
+/// Beside each sum of rounded weights that of what is left of them.
+void SampleCheck::addRests(Copy &copy) {
+  for (const Carrier &carrier : rounded) {
+    auto acc = cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation()));
+    auto fold = acc->getParentOfType<onf::FoldOp>();
+    Value weight = copy.map.lookup(carrier.weight);
+    Type operand = *acc.getOperandType();
+    double factor = operand.isF16() ? kRestOfF16 : 1;
+    Code code(kernel, OpBuilder(acc), acc.getLoc());
+    Value near = code.make<arith::ExtFOp>(weight.getType(), code.make<arith::TruncFOp>(operand, weight));
+    Value rest = code.make<arith::SubFOp>(weight, near);
+    if (factor != 1)
+      rest = code.make<arith::MulFOp>(rest, code.real(factor));
+    IRMapping map;
+    map.map(weight, rest);
+    code.b.setInsertionPoint(fold.getBody().front().getTerminator()); // states stand in the order of the fold's results
+    auto other = cast<onf::AccOp>(code.b.clone(*acc, map));
+    other.setNameAttr(editor.text(acc.getName() + "_rest"));
+    // The fold with one more state.
+    OpBuilder b(fold);
+    SmallVector<Type> types(fold.getResultTypes());
+    types.push_back(other.getType());
+    auto made = onf::FoldOp::create(b, fold.getLoc(), types, fold.getNameAttr(), fold.getExtentAttr(), onf::AxisAttr(), ArrayAttr(), ValueRange{});
+    made.getBody().takeBody(fold.getBody());
+    auto yield = cast<onf::YieldOp>(made.getBody().front().back());
+    SmallVector<Value> states(yield.getValues());
+    states.push_back(other);
+    b.setInsertionPoint(yield);
+    onf::YieldOp::create(b, yield.getLoc(), states);
+    yield.erase();
+    unsigned number = made.getNumResults() - 1;
+    fold.replaceAllUsesWith(made.getResults().drop_back());
+    for (Operation *user : llvm::make_early_inc_range(made.getResult(carrier.result).getUsers()))
+      if (auto at = dyn_cast<onf::AtOp>(user)) {
+        Code behind(kernel, OpBuilder(at), at.getLoc());
+        behind.b.setInsertionPointAfter(at);
+        IRMapping states;
+        states.map(at.getState(), made.getResult(number));
+        Value left = behind.b.clone(*at, states)->getResult(0);
+        if (factor != 1)
+          left = behind.make<arith::MulFOp>(left, behind.real(1 / factor));
+        wholes[at.getResult()] = behind.make<arith::AddFOp>(at.getResult(), left);
+      }
+    copy.map.map(carrier.outer.getOperation(), made.getOperation());
+    fold.erase();
+  }
+}
+
+/// The value with nothing left out, beside it.
+Value SampleCheck::addRest(Value value) {
+  if (Value known = wholes.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  Value whole = value;
+  if (op && !isa<onf::FoldOp, onf::LoadOp>(op) && op->getNumRegions() == 0) {
+    IRMapping map;
+    bool changes = false;
+    for (Value operand : op->getOperands()) {
+      Value other = addRest(operand);
+      changes |= other != operand;
+      map.map(operand, other);
+    }
+    if (changes) {
+      OpBuilder b(op);
+      b.setInsertionPointAfter(op);
+      whole = b.clone(*op, map)->getResult(cast<OpResult>(value).getResultNumber());
+    }
+  }
+  return wholes[value] = whole;
+}
+
+/// Stores the results with nothing left out in these arrays of f32, as `storeIn` does what is written.
+void SampleCheck::storeExact(Copy &copy, ArrayRef<Value> arrays) {
+  for (auto [result, array] : llvm::zip_equal(results, arrays)) {
+    auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
+    Value value = addRest(store.getValue());
+    if (auto truncated = value.getDefiningOp<arith::TruncFOp>())
+      value = truncated.getIn();
+    Code at(kernel, OpBuilder(store), store.getLoc());
+    at.store(value, array, indicesOf(copy, store));
+  }
+}
+
+void SampleCheck::run() {
+  isCheck = true;
+  if (!kernel->hasAttr(kSpentAttr))
+    RepeatedSums::note(kernel); // before there are copies
+  findHead();
+  addCondition(kFewest);
+  pickRows();
+  for (const Score &score : scores)
+    picked.gathered.push_back(addGathered(score, score.row.array()));
+  Type f32 = Builder(kernel.getContext()).getF32Type();
+  SmallVector<Value> exact = addSampleArrays("_exact", picked.extents, f32), written = addSampleArrays("_written", picked.extents, f32);
+  Copy copy = copySample(sampled);
+  for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
+    readSampledRows(copy, score, rows);
+  addRests(copy);
+  storeExact(copy, exact);
+  storeIn(copy, written);
+  splitSample(copy, kPartLength);
+  for (auto [result, array] : llvm::zip_equal(results, exact))
+    result.sample = array;
+  addErrors({written});
+  tellEstimates();
+}
+
+namespace {
+struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
+  using Base::Base;
+
+  void runOnOperation() final {
+    Options options;
+    options.halves = true;
+    for (auto kernel : getOperation().getOps<onf::KernelOp>()) {
+      if (!kernel.getWithin())
+        continue;
+      llvm::SmallPtrSet<Value, 4> told;
+      for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
+        if (nest.getLift() || (nest.getChoices() && nest.getChoice() != 0))
+          continue;
+        SmallVector<Value> stored;
+        nest.walk([&](onf::StoreOp store) { stored.push_back(store.getArray()); });
+        if (llvm::any_of(stored, [&](Value array) { return told.contains(array); }))
+          continue;
+        SampleCheck check(kernel, nest, options);
+        if (!check.plan())
+          continue;
+        check.run();
+        told.insert(stored.begin(), stored.end());
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,157 @@
+# RUN: env MOA_TEST_TARGET=device %python %s
+"""What kernels lose as they are written, of results with sampled tolerances: NAME_shown measures it on some rows. Against NumPy in
+float64. On a CPU nothing is measured."""
+import re
+
+import numpy as np
+
+import moa_testing as mt
+import plans
+
+D = 64
+SCALE = np.float32(D ** -0.5)
+PLAIN = """
+kernel k[H, N, M; T : float = bf16, R : float = f32, D = 64](Q : T[H, N, D], K : T[H, M, D], V : T[H, M, D], scale : f32)
+    -> O : R[H, N, D] within %s relative sampled
+{ O = softmax((Q +.* transpose(K)) * scale) +.* V }
+"""
+CAUSAL = PLAIN.replace("(Q +.* transpose(K)) * scale", "mask([_, i, j] j <= i + (M - N), (Q +.* transpose(K)) * scale)")
+# Keys that heads share, a second result, and weights that are no exponentials.
+GROUPED = """
+kernel k[H, G, N, M; T : float = bf16, D = 64](Q : T[H, N, D], K : T[G, M, D], V : T[G, M, D], scale : f32)
+    -> (O : f32[H, N, D] within %s relative sampled, lse : f32[H, N] within 1e-2 relative sampled)
+  require H %% G == 0
+{
+  Kh  = [h < H] K[h / (H/G)]
+  Vh  = [h < H] V[h / (H/G)]
+  S   = (Q +.* transpose(Kh)) * scale
+  O   = softmax(S) +.* Vh
+  lse = logsumexp(S)
+}
+"""
+LINEAR = PLAIN.replace("{ O = softmax((Q +.* transpose(K)) * scale)", """{
+  S = (Q +.* transpose(K)) * scale
+  P = (S + 1.0) / 64.0
+  O = P""")
+NARROW = PLAIN.replace("f32, D", "bf16, D")
+
+
+def cast(x, kind):
+    return mt.decode(mt.encode(x, kind), kind)
+
+
+def pairs(kind, apart, n=512, m=512, seed=0):
+    """Heads whose keys stand in pairs so far apart, with opposite values: weights are off by what is not alike, and nearly all of
+    the rest cancels. None: any keys and values."""
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for distance in apart:
+        q, k, v = (rng.standard_normal((s, D)) for s in (n, m, m))
+        if distance is not None:
+            k, v = cast(k, kind), cast(v, kind)
+            k[1::2] = k[::2] + distance * rng.standard_normal(k[::2].shape)
+            v[1::2] = -v[::2]
+        arrays.append((q, k, v))
+    return tuple(cast(np.stack(x), kind) for x in zip(*arrays))
+
+
+def attention(q, k, v, causal=False, weights=None):
+    s = np.einsum("hnd,hmd->hnm", q, np.repeat(k, len(q) // len(k), 0)) * SCALE
+    if causal:
+        n, m = s.shape[1:]
+        s = np.where(np.arange(m) <= np.arange(n)[:, None] + m - n, s, -np.inf)
+    p = weights(s) if weights else np.exp(s - s.max(-1, keepdims=True))
+    total = 1 if weights else p.sum(-1, keepdims=True)
+    return (p / total) @ np.repeat(v, len(q) // len(v), 0)
+
+
+def errors(found, exact):
+    return np.sqrt(((found - exact) ** 2).sum((1, 2)) / (exact ** 2).sum((1, 2)))
+
+
+class Written(plans.PlansTest):
+
+    def run_kernel(self, text, epsilon, arrays, flags=(), shapes=None, **settings):
+        kernel = self.make_kernel(text % epsilon, *flags, **settings)
+        kernel.accepted = (mt.OK, mt.NOT_SHOWN)
+        inputs = dict(zip("QKV", arrays), scale=SCALE)
+        run = kernel.run(inputs, shapes or {"O": arrays[0].shape})
+        return kernel, mt.decode(run["O"], kernel.by_name["O"].kind)
+
+    def check(self, text, arrays, exact, epsilon, flags=(), shapes=None, most=1.7, **settings):
+        """Heads are told of where the error of some rows is above the tolerance, by an estimate that is a little above the error."""
+        kernel, found = self.run_kernel(text, epsilon, arrays, flags, shapes, **settings)
+        if mt.TARGET == "record":  # on a CPU, which measures nothing
+            return kernel
+        off = errors(found, exact)
+        beyond = np.flatnonzero(off > float(epsilon))
+        self.assertTrue((np.abs(np.log(off / float(epsilon))) > np.log(most)).all(), off)  # none is near it
+        self.assertEqual(kernel.code, mt.NOT_SHOWN if beyond.size else mt.OK, off)
+        if beyond.size:
+            said = re.search(r"O is not shown to be within \S+ relative sampled: the bound on its errors is (\S+) at \[(\d+)\], and too "
+                             r"large at (\d+) of (\d+) indices of \[H\]", kernel.told)
+            self.assertEqual([int(said[k]) for k in (2, 3, 4)], [beyond[0], beyond.size, len(off)])
+            self.assertLess(float(said[1]), most * off[beyond[0]])
+            self.assertGreater(float(said[1]), 0.9 * off[beyond[0]])
+        return kernel
+
+    def test_kinds(self):
+        """On both sides of a tolerance, and what is measured itself."""
+        for kind, rounded, limits in (("bf16", 1.6e-3, ("3.3e-3", "1.25e-2", "4e-2", "5e-1")), ("f16", 2.0e-4, ("1.55e-3", "5e-3", "5e-1"))):
+            arrays = pairs(kind, (None, 0.3, 0.1, 0.03, 0.01))
+            exact = attention(*arrays)
+            for epsilon in limits:
+                with self.subTest(kind=kind, epsilon=epsilon):
+                    self.check(PLAIN, arrays, exact, epsilon, T=kind)
+            off = errors(self.run_kernel(PLAIN, "5e-1", arrays, T=kind)[1], exact)
+            self.assertLess(abs(off[0] / rounded - 1), 0.15)
+            self.assertGreater(off[4], 100 * off[0])
+
+    def test_masks_and_groups(self):
+        arrays = pairs("bf16", (None, 0.03), n=512, m=700)
+        self.check(CAUSAL, arrays, attention(*arrays, causal=True), "1e-2", most=1.8)
+        q, k, v = pairs("bf16", (None, 0.03, None, None))
+        self.check(GROUPED, (q, k[:2], v[:2]), attention(q, k[:2], v[:2]), "1e-2", shapes={"O": q.shape, "lse": q.shape[:2]})
+
+    def test_other_weights(self):
+        arrays = pairs("bf16", (None, 0.01))
+        self.check(LINEAR, arrays, attention(*arrays, weights=lambda s: (1 + s) / 64), "2e-2")
+
+    def test_narrow_results(self):
+        arrays = pairs("bf16", (None, 0.03))
+        self.check(NARROW, arrays, attention(*arrays), "1e-2")
+
+    def test_sizes(self):
+        """The estimate does not depend on the scale of values; of results that are 0 there is no error."""
+        q, k, v = pairs("bf16", (None, 0.03))
+        exact = attention(q, k, v)
+        for size in (2.0 ** 40, 2.0 ** -40):
+            self.check(PLAIN, (q, k, v * size), exact * size, "1e-2")
+        kernel, found = self.run_kernel(PLAIN, "1e-2", (q, k, 0 * v))
+        self.assertEqual((kernel.code, np.abs(found).max()), (mt.OK, 0))
+
+    def test_few(self):
+        """Few rows or keys: nothing is measured, and nothing said."""
+        for n, m in ((255, 512), (512, 254)):
+            arrays = pairs("bf16", (0.03,), n, m)
+            kernel, found = self.run_kernel(PLAIN, "1e-2", arrays)
+            self.assertGreater(errors(found, attention(*arrays)).min(), 2e-2)
+            self.assertEqual(kernel.code, mt.OK)
+
+    def test_beside_plans(self):
+        """Where plans are tried too, and are near enough nowhere."""
+        arrays = pairs("bf16", (None, 0.03))
+        self.check(PLAIN, arrays, attention(*arrays), "1e-2", flags=("--spend=256",))
+
+    def test_not_asked_for(self):
+        arrays = pairs("bf16", (0.03,))
+        kernel, _ = self.run_kernel(PLAIN, "1e-2", arrays, flags=("--no-tolerance-check",))
+        self.assertEqual(kernel.code, mt.OK)
+        # No rounding of weights, and errors of elements: nothing is measured.
+        for text in (PLAIN.replace("T : float = bf16", "T : float = f32"), PLAIN.replace("relative ", "")):
+            kernel, _ = self.run_kernel(text, "1e-2", arrays)
+            self.assertEqual(kernel.code, mt.OK)
+
+
+if __name__ == "__main__":
+    mt.main()
