@@ -183,14 +183,14 @@ class Kernel {
 public:
   const KernelInfo &info() const;
 
-  /// The code of a run with a result of which nothing shows that it is within its tolerance. It was computed
-  /// as it is written.
+  /// The code of a result of which nothing shows that it is within its tolerance. It was computed as it is written. `run` returns it
+  /// where tolerances hold for every input or nothing is ever shown, `shown` where some rows say it of sampled ones too.
   static constexpr int32_t kNotShown = 15;
 
   /// Runs the kernel. `arrays` are the descriptors of the array parameters,
   /// inputs then outputs; `scalars` the scalar parameters in order. Returns 0
   /// or a code, and `message` says why; then nothing was written, but where the code is
-  /// kNotShown. The workspace is allocated here.
+  /// kNotShown. The workspace is allocated here, and what `shown` says is asked for.
   int32_t operator()(const std::vector<const DLTensor *> &arrays,
                      const std::vector<Scalar> &scalars,
                      std::string *message = nullptr) const;
@@ -200,6 +200,11 @@ public:
   int32_t run(const std::vector<const DLTensor *> &arrays,
               const std::vector<Scalar> &scalars, void *workspace,
               size_t bytes) const;
+  /// What is known of the tolerances of a run with the same arguments and workspace, which it may change: 0, kNotShown, and then
+  /// which results are not shown to be within theirs, or another code.
+  int32_t shown(const std::vector<const DLTensor *> &arrays,
+                const std::vector<Scalar> &scalars, void *workspace,
+                size_t bytes, std::string *message = nullptr) const;
   /// Bytes of workspace for these arguments, or minus a code.
   int64_t workspace(const std::vector<const DLTensor *> &arrays,
                     const std::vector<Scalar> &scalars) const;

@@ -502,10 +502,10 @@ ModuleOp Compilation::Impl::getAdapted() {
   return *adapted;
 }
 
-bool Compilation::Impl::isAnythingTold(bool isForGpu) {
+bool Compilation::Impl::isAnythingTold() {
   auto isPromised = [&](onf::KernelOp kernel) {
     for (unsigned k = 0; k < kernel.getNumOutputs(); ++k)
-      if ((isForGpu && getWithin(kernel, k)) || precision::isToldOf(kernel, kernel.getNumInputs() + k))
+      if (getWithin(kernel, k))
         return true;
     return false;
   };
@@ -516,7 +516,7 @@ ModuleOp Compilation::Impl::getChecked() {
   if (checked)
     return *checked;
   ModuleOp above = getAdapted();
-  if (!above || !isAnythingTold(!options.architecture.empty()))
+  if (!above || !isAnythingTold())
     return above;
   OwningOpRef<ModuleOp> module = above.clone();
   if (!addChecks(*module, !options.architecture.empty()))
@@ -544,8 +544,7 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   bool splits = isForGpu && getPipelineOptions().ranges;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
-    if (isForGpu) // where what it finds is found only if it is asked for
-      pm.addPass(createCheckSamplePass());
+    pm.addPass(createCheckSamplePass()); // what it finds is found if NAME_shown asks for it
     if (splits)
       pm.addPass(onf::createONFSplitFolds());
     if (isForGpu) {

@@ -156,7 +156,7 @@ private:
   /// The same with what entry points tell of tolerances, or null.
   mlir::ModuleOp getChecked();
   /// Whether a call is to tell of any result.
-  bool isAnythingTold(bool isForGpu);
+  bool isAnythingTold();
   /// Adds what they tell; false after an error.
   bool addChecks(mlir::ModuleOp module, bool isForGpu);
   /// Shows that a level means what the one above it means.

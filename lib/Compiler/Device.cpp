@@ -66,7 +66,7 @@ ModuleOp Compilation::Impl::getDeviceModule() {
   OwningOpRef<ModuleOp> module = above.clone();
   PipelineOptions pipeline = getPipelineOptions();
   std::vector<Schedule> used;
-  auto check = [&] { return entry > Level::ONF || !isAnythingTold(true) || addChecks(*module, true); };
+  auto check = [&] { return entry > Level::ONF || !isAnythingTold() || addChecks(*module, true); };
   if ((!isLifted && (!separateFolds(*module, true) || !splitFolds(*module) || !check() || !liftForGpu(*module, used))) ||
       !runPasses(*module, "device",
                  [&](OpPassManager &pm) { buildLiftedToDevice(pm, pipeline); }))

@@ -82,6 +82,18 @@ int32_t Kernel::run(const std::vector<const DLTensor *> &arrays,
                    bytes);
 }
 
+int32_t Kernel::shown(const std::vector<const DLTensor *> &arrays,
+                      const std::vector<Scalar> &scalars, void *workspace,
+                      size_t bytes, std::string *message) const {
+  if (!countsFit(*impl, arrays.size(), scalars.size()))
+    return kWrongCount;
+  char text[1024] = "";
+  int32_t code = impl->shown(arrays.data(), getBits(*impl, scalars).data(), workspace, bytes, text, sizeof text);
+  if (message)
+    *message = text;
+  return code;
+}
+
 int64_t Kernel::workspace(const std::vector<const DLTensor *> &arrays,
                           const std::vector<Scalar> &scalars) const {
   if (!countsFit(*impl, arrays.size(), scalars.size()))
@@ -116,16 +128,12 @@ int32_t Kernel::operator()(const std::vector<const DLTensor *> &arrays,
     return kWrongCount;
   }
   int64_t bytes = workspace(arrays, scalars);
-  if (bytes <= 0)
+  if (bytes <= 0) // what is told of results stands in the workspace
     return bytes < 0 ? int32_t(-bytes) : run(arrays, scalars, nullptr, 0);
   void *memory = llvm::allocate_buffer(bytes, 64);
   int32_t code = run(arrays, scalars, memory, bytes);
-  if (code == kNotShown && message) {
-    // What is not shown stands in the workspace.
-    char text[1024] = "";
-    impl->shown(arrays.data(), getBits(*impl, scalars).data(), memory, bytes, text, sizeof text);
-    *message = text;
-  }
+  if (!code || code == kNotShown)
+    code = shown(arrays, scalars, memory, bytes, message);
   llvm::deallocate_buffer(memory, bytes, 64);
   return code;
 }

@@ -127,7 +127,7 @@ def ConvertONFToVector : Pass<"convert-onf-to-vector", "::mlir::ModuleOp"> {
     A nest whose first fold is split over cores (rule R4) is two: in the first, where its rows
     are one tile, a task is one part of the range and leaves its states in the workspace, for
     which `NAME_shared<k>` gives the bytes; the second merges them and stores. `moa.shared`
-    lists these bytes as polynomials.
+    lists these bytes as polynomials. `moa.telling` lists the numbers of nests that only `NAME_shown` runs.
 
     Sums Σ_k x(i, k)·y(j, k) of elements of i8 are contractions like those of floats, exact as integers. With `byte-dots` a lane
     holds four consecutive elements of a row and the key's four are broadcast, 128 larger and so without a sign, as

@@ -284,7 +284,10 @@ void Chooser::tellEstimates() {
     Value runs = isTried(code, sampled, head);
     Look look{code, SmallVector<Value>(head), runs, code.extent(rows())};
     for (auto [o, array] : llvm::enumerate(arrays)) {
-      Value estimate = estimateNorms(look, o).front();
+      const Result &result = results[o];
+      Value estimate = (result.measure ? estimateComponents(look, o) : estimateNorms(look, o)).front();
+      if (result.measure) // beside what the types say of all that is rounded to them
+        estimate = code.make<arith::AddFOp>(estimate, code.real(errorAsWritten(nest, onf::StoreOp(result.store).getArray().getType(), result.allowed).size));
       code.store(code.make<arith::SelectOp>(runs, estimate, code.real(0)), array, head);
     }
   });

@@ -244,12 +244,16 @@ void Chooser::addMeasure() {
   for (const Carrier &carrier : measured)
     if (Value &known = sizes[carrier.load.getArray()]; !known)
       known = addSizes(carrier.load.getArray());
-  SmallVector<Value> arrays = addSampleArrays("_measure", picked.extents);
+  Type element = isCheck ? Builder(kernel.getContext()).getF32Type() : Type();
+  SmallVector<Value> arrays = addSampleArrays("_measure", picked.extents, element);
   Copy copy = copySample(sampled);
   for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
     readSampledRows(copy, score, rows);
-  for (const Carrier &carrier : measured)
+  for (const Carrier &carrier : measured) {
     addUpSizes(copy, carrier, sizes[carrier.load.getArray()]);
+    if (isCheck) // what rounding of weights leaves of them is what is measured
+      cast<onf::AccOp>(copy.map.lookup(carrier.acc.getOperation())).removeOperandTypeAttr();
+  }
   for (auto [result, array] : llvm::zip_equal(results, arrays)) {
     auto store = cast<onf::StoreOp>(copy.map.lookup(result.store.getOperation()));
     Code code(kernel, OpBuilder(store), store.getLoc());

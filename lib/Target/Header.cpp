@@ -21,9 +21,11 @@ static const char *const kShown =
  * NAME_shown      of a call with the same arguments, workspace and stream:
  *                 waits for the stream, and returns MOA_NOT_SHOWN where a bound
  *                 on the errors of a result with a tolerance for every input
- *                 (`within`, not `sampled`) is above that, with the bound, its
- *                 place and how many there are in message (at most n bytes, or
- *                 NULL). On a CPU it stands behind the call.
+ *                 (`within`, not `sampled`), or what some rows say of the errors
+ *                 of one with a sampled tolerance, as it is written, is above that,
+ *                 with the bound or the estimate, its place and how many there are
+ *                 in message (at most n bytes, or NULL). On a CPU bounds are those
+ *                 of the call, behind which it stands.
 )";
 
 static const char *const kSampled =

@@ -18,10 +18,12 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemAlloc.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 using namespace llvm;
 
@@ -274,17 +276,29 @@ Error Run::runCompiled() {
   {
     moa::Progress progress("running");
     unsigned more = numbers.repeat > 1 ? unsigned(numbers.repeat) : 0;
+    std::string message;
+    auto refused = [&](int64_t code) {
+      return createStringError("the kernel refused the call, code " + Twine(code) + ": " + message);
+    };
+    if (int32_t code = kernel->check(tensors, &message))
+      return refused(code);
+    int64_t bytes = kernel->workspace(tensors, arguments.scalars);
+    if (bytes < 0)
+      return refused(-bytes);
+    auto release = [bytes](void *memory) { deallocate_buffer(memory, bytes, 64); };
+    std::unique_ptr<void, decltype(release)> workspace(bytes ? allocate_buffer(bytes, 64) : nullptr, release);
     for (unsigned k = 0; k <= more; ++k) {
       start = Clock::now();
-      std::string message;
-      int32_t code = (*kernel)(tensors, arguments.scalars, &message);
-      if (code == moa::Kernel::kNotShown)
-        notShown = message;
-      else if (code)
-        return createStringError("the kernel refused the call, code " +
-                                 Twine(code) + ": " + message);
+      int32_t code = kernel->run(tensors, arguments.scalars, workspace.get(), bytes);
       (k ? times.emplace_back() : first) = getSeconds(start);
+      if (code && code != moa::Kernel::kNotShown)
+        return refused(code);
       progress.advance(k + 1, more + 1);
+    }
+    if (int32_t code = kernel->shown(tensors, arguments.scalars, workspace.get(), bytes, &message)) {
+      if (code != moa::Kernel::kNotShown)
+        return refused(code);
+      notShown = message;
     }
   }
   printCompileTimes(load);

@@ -5,7 +5,7 @@
 #include "dialects/Device/IR/Device.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/ONF/IR/Hints.h"
-#include "llvm/ADT/DenseSet.h"
+#include "dialects/ONF/Transforms/Telling.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace moa::device {
@@ -21,7 +21,7 @@ inline bool areExclusive(mlir::DictionaryAttr a, mlir::DictionaryAttr b) {
 }
 
 /// What a kernel does with the program's arrays.
-struct Accesses {
+struct Accesses : onf::ReadAndWritten {
   explicit Accesses(KernelOp kernel)
       : choice(kernel->getAttrOfType<mlir::DictionaryAttr>(kChosenAttr)),
         program(kernel->getParentOfType<ProgramOp>()) {
@@ -44,8 +44,6 @@ struct Accesses {
     return meets(written, other.read, false) || meets(written, other.written, true) || meets(read, other.written, false);
   }
 
-  llvm::DenseSet<mlir::Value> read, written;
-
 private:
   mlir::DictionaryAttr choice;
   mutable ProgramOp program;
@@ -59,23 +57,13 @@ inline llvm::SetVector<KernelOp> findTelling(ProgramOp program) {
   if (!shown || llvm::none_of(shown.getAsRange<mlir::DictionaryAttr>(), [](auto entry) { return entry.get("bound"); }))
     return telling;
   llvm::SmallVector<KernelOp> kernels(program.getBody().getOps<KernelOp>());
-  llvm::SmallVector<Accesses> accesses;
+  llvm::SmallVector<onf::ReadAndWritten> accesses;
   for (KernelOp kernel : kernels)
-    accesses.emplace_back(kernel);
-  telling.insert(kernels.begin(), kernels.end());
-  llvm::DenseSet<mlir::Value> needed;
-  for (bool changes = true; changes;) {
-    changes = false;
-    for (auto [kernel, access] : llvm::zip_equal(kernels, accesses)) {
-      auto isNeeded = [&](mlir::Value array) { return !program.isWorkspace(array) || needed.contains(array); };
-      if (!telling.contains(kernel) || llvm::none_of(access.written, isNeeded))
-        continue;
-      telling.remove(kernel);
-      needed.insert(access.read.begin(), access.read.end());
-      needed.insert(access.written.begin(), access.written.end()); // what others write there too
-      changes = true;
-    }
-  }
+    accesses.push_back(Accesses(kernel));
+  auto isResult = [&](mlir::Value array) { return !program.isWorkspace(array); };
+  for (auto [kernel, isUnneeded] : llvm::zip_equal(kernels, onf::findUnneeded(accesses, isResult)))
+    if (isUnneeded)
+      telling.insert(kernel);
   return telling;
 }
 

@@ -21,9 +21,10 @@ inline constexpr llvm::StringLiteral kShortAttr = "moa.short";
 /// in order. Without it a lowering looks for what does; with it copies of a fold, for some of its rows too, are added up as it is.
 inline constexpr llvm::StringLiteral kAloneAttr = "moa.alone";
 
-/// On a kernel that tells whether its results are near enough: of each result with a tolerance for every input
-/// { result = "O", bound = "O_shown", within = #moa.within<…> }, the temporary that holds bounds on its errors, and `why` where none is
-/// known. A program of a GPU and the module of a CPU's nests have what the kernel has.
+/// On a kernel that tells whether its results are near enough: of a result with a tolerance
+/// { result = "O", bound = "O_shown", within = #moa.within<…> }, the temporary in f32 with what is compared with the tolerance, a bound on
+/// the errors or, of one that is sampled, an estimate of them, and `why` where none is known. A program of a GPU and the module of
+/// a CPU's nests have what the kernel has.
 inline constexpr llvm::StringLiteral kShownAttr = "moa.shown";
 
 } // namespace moa::onf

@@ -14,7 +14,8 @@
 //
 //   func @NAME_shared<k>(%args: !llvm.ptr) -> i64
 //
-// the bytes that the two share in the workspace. They run in order.
+// the bytes that the two share in the workspace. They run in order; those whose numbers `moa.telling` lists are not part of a call
+// (dialects/ONF/Transforms/Telling.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_CONVERSION_ONFTOVECTOR_ONFTOVECTOR_H

@@ -121,6 +121,8 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   EntryPointOptions options;
   options.numNests = getIntAttr(source, "moa.nests");
   options.scratchBytes = getIntAttr(source, "moa.scratch_bytes");
+  if (auto telling = source->getAttrOfType<mlir::DenseI64ArrayAttr>("moa.telling"))
+    options.telling.assign(telling.asArrayRef().begin(), telling.asArrayRef().end());
   auto temporaries = getTemporaries(source);
   if (!temporaries)
     return temporaries.takeError();

@@ -230,7 +230,7 @@ private:
         axes.push_back(extent.str());
       rows.push_back(ConstantStruct::getAnon(
           {number(result.array), number(result.temporary), number(llvm::bit_cast<int64_t>(within.epsilon)),
-           text(within.str()), text(llvm::join(axes, ", ")), text(result.why)}));
+           number(within.isSampled), text(within.str()), text(llvm::join(axes, ", ")), text(result.why)}));
     }
     return list(rows, "tolerances");
   }
@@ -258,7 +258,8 @@ private:
     for (int64_t k = 0; k < options.numNests; ++k)
       rows.push_back(ConstantStruct::getAnon(
           {module.getFunction(signature.name + "_tasks" + std::to_string(k)),
-           sharedOf(k), module.getFunction(signature.name + "_nest" + std::to_string(k))}));
+           sharedOf(k), module.getFunction(signature.name + "_nest" + std::to_string(k)),
+           number(llvm::is_contained(options.telling, k))}));
     return list(rows, "nests");
   }
 

@@ -181,7 +181,7 @@ private:
         extents.push_back(llvm::StringRef(value).contains('(') ? "(" + value + ").value" : value);
         axes.push_back(getReadable(extent.str()));
       }
-      line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " + argument(bounds.number) + ", " +
+      line("    check_bounds(m, *stream, " + result + getNumberText(shown.within.epsilon) + ", " + quoted(shown.getTold()) + ", " + argument(bounds.number) + ", " +
                quoted(llvm::join(axes, ", ")) + ", {" + llvm::join(extents, ", ") + "});", 8);
     }
   }

@@ -433,7 +433,7 @@ private:
       os << "  {\n";
       std::string place = printPlace(bounds);
       os << wrapped("    const int64_t moa_extents[] = {" + (extents.empty() ? "1" : extents) + "};") << "\n"
-         << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " + place + ", " + quoted(axes) +
+         << wrapped("    code = moa_check_bounds(&m, stream, " + result + getNumberText(shown.within.epsilon) + ", " + quoted(shown.getTold()) + ", " + place + ", " + quoted(axes) +
                     ", moa_extents, " + std::to_string(bounds.extents.size()) + ");")
          << "\n  }\n  if (code == MOA_LAUNCH)\n    return code;\n  moa_found = code ? code : moa_found;\n";
     }

@@ -612,27 +612,37 @@ static int32_t placeTemporaries(const Call *call, int64_t *block,
   return MOA_OK;
 }
 
-/* Threads worth using: no more than the longest nest has tasks. */
-static int64_t threadsFor(const MoaKernel *kernel, const int64_t *block) {
-  int64_t most = 0;
+/* What nests of a call, or of NAME_shown, need: threads worth using, no more than the longest of them has tasks, and bytes behind the
+ * temporaries, for the threads' scratch and behind it for states that pass from nest to nest, which run one after the other and may use
+ * the same. */
+typedef struct {
+  int64_t threads, scratch, bytes;
+} Needs;
+
+static Needs needsOf(const MoaKernel *kernel, const int64_t *block,
+                     int64_t isTelling) {
+  Needs needs = {0, 0, 0};
+  int64_t shared = 0, limit = omp_get_max_threads();
   for (int64_t k = 0; k < kernel->numNests; ++k) {
-    int64_t tasks = kernel->nests[k].tasks(block);
-    most = tasks > most ? tasks : most;
+    const MoaNest *nest = &kernel->nests[k];
+    if (nest->isTelling != isTelling)
+      continue;
+    int64_t tasks = nest->tasks(block);
+    int64_t bytes = nest->shared ? nest->shared(block) : 0;
+    needs.threads = tasks > needs.threads ? tasks : needs.threads;
+    shared = bytes > shared ? bytes : shared;
   }
-  int64_t limit = omp_get_max_threads();
-  return most < limit ? most : limit;
+  needs.threads = needs.threads < limit ? needs.threads : limit;
+  needs.scratch = needs.threads * kernel->scratchBytes;
+  needs.bytes = needs.scratch + shared;
+  return needs;
 }
 
-/* Bytes behind the temporaries and the threads' scratch for states that pass from nest to nest. Nests
- * run one after the other and may use the same. */
-static int64_t sharedBytes(const MoaKernel *kernel, const int64_t *block) {
-  int64_t most = 0;
-  for (int64_t k = 0; k < kernel->numNests; ++k) {
-    int64_t bytes =
-        kernel->nests[k].shared ? kernel->nests[k].shared(block) : 0;
-    most = bytes > most ? bytes : most;
-  }
-  return most;
+/* What a workspace has to have behind the temporaries: it is the same for a call and its NAME_shown. */
+static int64_t bytesBehind(const MoaKernel *kernel, const int64_t *block) {
+  int64_t own = needsOf(kernel, block, 0).bytes,
+          telling = needsOf(kernel, block, 1).bytes;
+  return own > telling ? own : telling;
 }
 
 /* Chunks small enough that rows of unequal cost balance, large enough that
@@ -725,12 +735,13 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   append(message, "%s%s is not shown to be within %s: ",
          message->text && *message->text ? "; " : "",
          call->kernel->arrays[shown->array].name, shown->within);
+  const char *found = shown->isSampled ? "estimate of" : "bound on";
   if (*shown->why)
     append(message, "%s", shown->why);
   else if (bounds[first] <= 3.4e38f)
-    append(message, "the bound on its errors is %.2e", (double)bounds[first]);
+    append(message, "the %s its errors is %.2e", found, (double)bounds[first]);
   else
-    append(message, "no bound on its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel");
+    append(message, "no %s its errors holds for these inputs: they are too large or too small for the types, not finite, or sum up to what may cancel", found);
   if (temporary->rank) {
     int64_t size = count, rest = first;
     for (int64_t axis = 0; axis < temporary->rank; ++axis) {
@@ -744,14 +755,15 @@ static int32_t checkBounds(const Call *call, const MoaShown *shown,
   return MOA_NOT_SHOWN;
 }
 
-/* Whether every result is shown to be within a tolerance that holds for every
- * input; an empty one is. */
+/* Whether every result is shown to be within its tolerance, of sampled ones if
+ * telling nests have run or nothing is ever known; an empty one is. */
 static int32_t checkTolerances(const Call *call, const int64_t *block,
-                               Message *message) {
+                               int64_t hasTold, Message *message) {
   int32_t code = MOA_OK;
   for (int64_t k = 0; k < call->kernel->numShown; ++k) {
     const MoaShown *shown = &call->kernel->shown[k];
-    int32_t found = isEmpty(call->tensors[shown->array])
+    int64_t isLater = shown->isSampled && !*shown->why;
+    int32_t found = isEmpty(call->tensors[shown->array]) || (isLater && !hasTold)
                         ? MOA_OK
                         : checkBounds(call, shown, block, message);
     code = found ? found : code;
@@ -774,6 +786,24 @@ static int32_t openCall(Call *call, const MoaKernel *kernel,
   return placeTemporaries(call, block, workspace, behind, message);
 }
 
+static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes,
+                          int64_t needed, Message *message) {
+  int32_t code =
+      checkWorkspace(call->kernel, workspace, bytes, needed, message);
+  return code ? code : checkWorkspaceOverlap(call, workspace, needed, message);
+}
+
+static void runNests(const MoaKernel *kernel, int64_t *block, void *workspace,
+                     int64_t behind, int64_t isTelling) {
+  Needs needs = needsOf(kernel, block, isTelling);
+  char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
+  block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
+  for (int64_t k = 0; k < kernel->numNests; ++k)
+    if (kernel->nests[k].isTelling == isTelling)
+      runNest(&kernel->nests[k], block, scratch, kernel->scratchBytes,
+              needs.threads);
+}
+
 /* NAME */
 int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                   const int64_t *scalars, int64_t *block, void *workspace,
@@ -785,17 +815,12 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                           &behind, &message);
   if (code)
     return code;
-  int64_t threads = threadsFor(kernel, block);
-  int64_t shared = behind + threads * kernel->scratchBytes;
-  int64_t needed = shared + sharedBytes(kernel, block);
-  block[kernel->numSlots - 1] = (int64_t)((uintptr_t)workspace + (uint64_t)shared);
-  code = checkWorkspace(kernel, workspace, bytes, needed, &message);
-  if (!code)
-    code = checkWorkspaceOverlap(&call, workspace, needed, &message);
-  for (int64_t k = 0; k < kernel->numNests && !code; ++k)
-    runNest(&kernel->nests[k], block, (char *)((uintptr_t)workspace + (uint64_t)behind),
-            kernel->scratchBytes, threads);
-  return code ? code : checkTolerances(&call, block, &message);
+  code = checkSpace(&call, workspace, bytes, behind + bytesBehind(kernel, block),
+                    &message);
+  if (code)
+    return code;
+  runNests(kernel, block, workspace, behind, 0);
+  return checkTolerances(&call, block, 0, &message);
 }
 
 /* NAME_workspace: bytes needed, or minus the code of the refusal. */
@@ -808,11 +833,10 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
                           &message);
   if (code)
     return -(int64_t)code;
-  int64_t own = threadsFor(kernel, block) * kernel->scratchBytes;
-  return behind + own + sharedBytes(kernel, block);
+  return behind + bytesBehind(kernel, block);
 }
 
-/* NAME_shown: what the workspace of a call says of its tolerances, in words. */
+/* NAME_shown: what the workspace of a call says of its tolerances, and what the nests say that are not part of it, in words. */
 int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
                  const int64_t *scalars, int64_t *block, void *workspace,
                  size_t bytes, char *text, size_t size) {
@@ -824,8 +848,12 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
   if (!code)
-    code = checkWorkspace(kernel, workspace, bytes, behind, &message);
-  return code ? code : checkTolerances(&call, block, &message);
+    code = checkSpace(&call, workspace, bytes,
+                      behind + needsOf(kernel, block, 1).bytes, &message);
+  if (code)
+    return code;
+  runNests(kernel, block, workspace, behind, 1);
+  return checkTolerances(&call, block, 1, &message);
 }
 
 /* NAME_check */
