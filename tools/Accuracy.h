@@ -12,7 +12,9 @@ namespace moa {
 /// Options of both tools: what a specification is compiled for, and what results may lose.
 struct AccuracyOptions {
   explicit AccuracyOptions(llvm::cl::OptionCategory &category)
-      : settings("set", llvm::cl::value_desc("name=value"),
+      : optimization("O", llvm::cl::Prefix, llvm::cl::init(1), llvm::cl::value_desc("level"),
+                     llvm::cl::desc("How hard LLVM works on code for a CPU, 0 to 3 (default 1)"), llvm::cl::cat(category)),
+        settings("set", llvm::cl::value_desc("name=value"),
                  llvm::cl::desc("Set a size or an element type of the specification"), llvm::cl::cat(category)),
         tolerances("within", llvm::cl::value_desc("result=number[,relative][,sampled]"),
                    llvm::cl::desc("Let the compiler spend accuracy on a result, up to this error, whatever the "
@@ -47,6 +49,7 @@ struct AccuracyOptions {
 
   /// Tells the compiler. To it an empty text of plans is that there are none; an empty file is a mistake.
   llvm::Error apply(CompilerOptions &options) const {
+    options.optimization = optimization;
     options.settings.assign(settings.begin(), settings.end());
     options.tolerances.assign(tolerances.begin(), tolerances.end());
     options.checksPlans = checkPlans;
@@ -80,6 +83,7 @@ struct AccuracyOptions {
     return "";
   }
 
+  llvm::cl::opt<unsigned> optimization;
   llvm::cl::list<std::string> settings, tolerances;
   llvm::cl::opt<std::string> spend, pilot, lowRank, plans;
   llvm::cl::opt<bool> checkPlans, noToleranceCheck;

@@ -67,6 +67,13 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     if (equals != StringRef::npos)
       value = body.drop_front(equals + 1);
     auto found = options.find(name);
+    // A letter with its value behind it.
+    if (auto letter = options.find(name.take_front(1));
+        found == options.end() && letter != options.end() && letter->second->getFormattingFlag() == cl::Prefix) {
+      found = letter;
+      value = body.drop_front(1);
+      name = name.take_front(1);
+    }
     // MLIR's driver declares its -o when it parses.
     if (found == options.end() && name == "o") {
       if (value || k + 1 < argc) {

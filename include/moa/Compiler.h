@@ -63,9 +63,9 @@ struct CompilerOptions {
   /// The GPU that the level Lifted and the schedule are for, by its architecture:
   /// "sm_90a"; empty: they are a CPU's, and the level Device is sm_90a's.
   std::string architecture;
-  /// How hard LLVM works on code for a CPU, 0 to 3; less compiles sooner and means
-  /// the same.
-  unsigned optimization = 3;
+  /// How hard LLVM works on code for a CPU, 0 to 3, which means the same: 0 compiles soonest, to slow code, and more than 1 is
+  /// hardly ever faster (benchmarks/cpu/NOTES.md).
+  unsigned optimization = 1;
   /// Whether accuracy is spent for speed; without, where decisions are asked for or given.
   bool spendsAnywhere = false;
   /// Whether a warning says why where that changes nothing, whatever the sizes are; of `lowRankFrom` one always does.

@@ -109,6 +109,8 @@ static std::optional<std::string> checkFlags() {
     return "--mcpu expects the name of a processor; --mcpu=native is this one";
   if (target != "cpu" && !processor.empty())
     return std::string("--mcpu names a CPU; --target=" + target + " takes --arch");
+  if (target != "cpu" && accuracy.optimization.getNumOccurrences())
+    return std::string("-O is of code for a CPU, not of --target=" + target);
   if (target == "cubin" && !header.empty())
     return std::string("machine code of a GPU has no entry points for C; --header goes with "
                        "--target=cpu, cuda and ptx");

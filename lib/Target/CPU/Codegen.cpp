@@ -64,7 +64,7 @@ createTargetMachine(StringRef processor, unsigned optimization) {
                              "; 'native' is this one, and 'llc -mtriple=" + triple.getArchName() + " -mcpu=help' of LLVM lists the names");
   std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
       triple, name, host ? getHostFeatures() : "", TargetOptions(), Reloc::PIC_,
-      std::nullopt, static_cast<CodeGenOptLevel>(optimization)));
+      std::nullopt, optimization ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None));
   if (!machine)
     return createStringError("no code generator for processor '" + name + "'");
   return machine;
@@ -146,14 +146,18 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   return module;
 }
 
+/// A module of more instructions is written in tiles, all of which are unrolled.
+static constexpr unsigned kMostUnrolled = 2000;
+
 void optimise(llvm::Module &module, TargetMachine &machine,
               unsigned optimization) {
   static const OptimizationLevel levels[] = {
-      OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
+      OptimizationLevel::O0, OptimizationLevel::O2, OptimizationLevel::O2,
       OptimizationLevel::O3};
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
+  tuning.SLPVectorization = optimization > 1;
+  tuning.LoopUnrolling = optimization > 1 || module.getInstructionCount() <= kMostUnrolled;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;

@@ -24,9 +24,9 @@ class TargetMachine;
 namespace moa::cpu {
 
 /// The machine to compile for: an LLVM processor name, or empty for this one; and
-/// how hard its code generator works, 0 to 3.
+/// how hard its code generator works, not at all with 0.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(llvm::StringRef processor, unsigned optimization = 3);
+createTargetMachine(llvm::StringRef processor, unsigned optimization = 1);
 
 /// Translates a module in the llvm dialect, links the run-time code in and adds
 /// the entry points of its one kernel.
@@ -35,9 +35,11 @@ translate(mlir::ModuleOp module, llvm::LLVMContext &context,
           llvm::TargetMachine &machine, const KernelSignature &signature,
           bool packed);
 
-/// LLVM's pipeline for the machine, -O0 to -O3.
+/// LLVM's pipeline for the machine, -O0, -O2 or -O3. Level 1 is -O2 without what lowering has done, unrolling loops, but those of small
+/// modules, and packing scalars into vectors: that brings nothing on average but code that is a third larger
+/// (benchmarks/cpu/NOTES.md, "What LLVM adds").
 void optimise(llvm::Module &module, llvm::TargetMachine &machine,
-              unsigned optimization = 3);
+              unsigned optimization = 1);
 
 /// An object file's bytes.
 llvm::Expected<llvm::SmallVector<char, 0>>
