@@ -299,7 +299,7 @@ void Chooser::tellEstimates() {
 double Chooser::leftOf(const Result &result) {
   double allowed = result.allowed.epsilon;
   double error = errorAsWritten(nest, cast<ArrayType>(onf::StoreOp(result.store).getArray().getType()), result.allowed).size;
-  return result.measure ? allowed - error : std::sqrt(std::max(allowed * allowed - error * error, 0.0));
+  return !result.allowed.isRelative ? allowed - error : std::sqrt(std::max(allowed * allowed - error * error, 0.0));
 }
 
 /// The first plan whose estimates are small enough for every result.

@@ -32,6 +32,9 @@ static constexpr int kSteps = 14;
 static constexpr double kLeastOfLarge = 0x1p-10;
 /// What an estimate may be, of what it may be elsewhere.
 static constexpr double kFittedShare = 0.9;
+/// Of keys in a plane the estimate was this or more for two of three heads, relative and component-wise: what fitted values save for the
+/// others is what is lost for these (benchmarks/gpu/PRECISION.md, "Fitted values where little is left").
+static constexpr double kLeastFitted = 5.5e-3;
 /// Classes that products of two rows of shares are summed over at once.
 static constexpr int64_t kGramPart = 64;
 /// Numbers that tell hashes apart.
@@ -81,6 +84,9 @@ bool KeyClasses::findFit() {
       break;
     value = user->getResult(0);
   }
+  // Where less is left for the estimate, nearly no head takes them.
+  if (fit && leftOf(results[fit->result]) * kFittedShare < kLeastFitted)
+    fit.reset();
   return mayFit();
 }
 
