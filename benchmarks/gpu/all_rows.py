@@ -5,10 +5,10 @@
     for way in classes dense; do
       nvcc -gencode arch=compute_90a,code=sm_90a -O3 -shared -Xcompiler -fPIC DIRECTORY/$way.cu -o DIRECTORY/$way.so -lcuda
     done
-    python3 benchmarks/gpu/all_rows.py DIRECTORY [seeds] [FILE]
+    python3 benchmarks/gpu/all_rows.py DIRECTORY [seeds] [FILE] [rows]
 
 Of each D and family, with 16 heads per seed: how many heads are tried and taken, how many of these have a relative L2 error above
-1e-2 over all 32,768 rows, and the largest. FILE gets a line per head that is tried: D, family, seed, head, plan, estimate, error. A compiler
+1e-2 over all rows (32,768), and the largest. FILE gets a line per head that is tried: D, family, seed, head, plan, estimate, error. A compiler
 whose kFittedShare is large takes every head, so that the file tells what any limit of the estimate would take.
 """
 import ctypes
@@ -21,6 +21,7 @@ from run import Kernel
 
 DIRECTORY, SEEDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6
 FILE = open(sys.argv[3], "w", encoding="utf-8") if len(sys.argv) > 3 else None
+ROWS = int(sys.argv[4]) if len(sys.argv) > 4 else 32768
 
 
 def call(way, d, inputs, outputs):
@@ -34,7 +35,7 @@ def main():
             tried, taken = [], []
             for seed in range(SEEDS):
                 torch.manual_seed(1000 + seed)
-                inputs = low_rank.make(family, 1, 16, 32768, d)
+                inputs = low_rank.make(family, 1, 16, ROWS, d)
                 found, dense = (torch.empty_like(inputs[2]) for _ in range(2))
                 plans = torch.empty(1, 16, dtype=torch.int32, device="cuda")
                 estimates = torch.empty(1, 16, 1, device="cuda")

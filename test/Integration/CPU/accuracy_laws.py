@@ -137,4 +137,5 @@ class AccuracyLaws(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

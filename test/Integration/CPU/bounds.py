@@ -288,4 +288,5 @@ class Bound(plans.PlansTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

@@ -171,4 +171,5 @@ class Components(plans.PlansTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

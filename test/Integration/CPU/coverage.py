@@ -42,4 +42,5 @@ class Coverage(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

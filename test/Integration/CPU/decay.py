@@ -129,4 +129,5 @@ class Decay(mt.KernelTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main()

@@ -229,4 +229,5 @@ for _rule in RULES:
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main(verbosity=2)

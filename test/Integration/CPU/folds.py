@@ -440,4 +440,5 @@ monoid hypotenuse(x, y) identity 0 { return sqrt(x * x + y * y) }
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main(verbosity=2)

@@ -217,4 +217,5 @@ class Halves(plans.PlansTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

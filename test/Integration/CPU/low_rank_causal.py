@@ -201,4 +201,5 @@ class Causal(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main()

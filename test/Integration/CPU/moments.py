@@ -236,4 +236,5 @@ class Moments(RowFolds):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main(verbosity=2)

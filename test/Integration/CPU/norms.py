@@ -173,4 +173,5 @@ kernel k[B, H, G, N, M; T : float = bf16, D = 64](
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

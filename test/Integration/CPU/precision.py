@@ -234,4 +234,5 @@ kernel k[H, N; T : float = f32, D = 16](X : T[H, N, D], V : T[H, N, D], scale : 
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

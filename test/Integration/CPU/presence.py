@@ -87,4 +87,5 @@ class Presence(mt.KernelTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     unittest.main()

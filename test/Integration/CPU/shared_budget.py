@@ -220,4 +220,5 @@ class SharedBudget(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

@@ -438,4 +438,5 @@ kernel k[N, M; D = 4](x : f32[N, D], V : f32[D, M]) -> O : f32[N, D] within 1e-2
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

@@ -252,4 +252,5 @@ class SpendBf16(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

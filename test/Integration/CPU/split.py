@@ -196,4 +196,5 @@ class Split(plans.PlansTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

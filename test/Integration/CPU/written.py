@@ -180,4 +180,5 @@ class Written(plans.PlansTest):
 
 
 if __name__ == "__main__":
+    mt.compile_soonest()
     mt.main()

@@ -43,6 +43,17 @@ if TARGET == "device":
     LARGE = []
 
 
+# How hard LLVM works on code for a CPU: see compile_soonest.
+optimisation = os.environ.get("MOA_TEST_OPTIMISATION")
+
+
+def compile_soonest():
+    """For tests of what is computed, of many kernels or of kernels of many nests, on few rows: LLVM, which takes most of the time, does
+    not optimise code for a CPU. MOA_TEST_OPTIMISATION=1 takes what users have."""
+    global optimisation
+    optimisation = optimisation or "0"
+
+
 def example(name):
     return os.path.join(SOURCE_ROOT, "examples", name + ".moa")
 
@@ -177,7 +188,8 @@ class Kernel:
         sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
         if processor:
             sets.append(f"--mcpu={processor}")
-        made = tool("moa-codegen", spec, "--target=cpu", *sets, *flags, "-o", base + ".o",
+        level = (f"-O{optimisation}",) if optimisation else ()
+        made = tool("moa-codegen", spec, "--target=cpu", *level, *sets, *flags, "-o", base + ".o",
                     "--header", base + ".h")
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
