@@ -1,5 +1,6 @@
 //===- CommandLine.cpp - the words of a command line, checked -------------===//
 #include "tools/CommandLine.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -69,7 +70,8 @@ std::optional<std::string> findWrongFlag(int argc, char **argv) {
     auto found = options.find(name);
     // A letter with its value behind it.
     if (auto letter = options.find(name.take_front(1));
-        found == options.end() && letter != options.end() && letter->second->getFormattingFlag() == cl::Prefix) {
+        found == options.end() && body.size() > 1 && llvm::isDigit(body[1]) && letter != options.end() &&
+        letter->second->getFormattingFlag() == cl::Prefix) {
       found = letter;
       value = body.drop_front(1);
       name = name.take_front(1);

@@ -154,6 +154,8 @@ protected:
   /// Results with tolerances that a sample keeps, or with `takesBounds` all with such as hold for every input. The former
   /// are all relative or all component-wise.
   bool findResults(std::string &why, bool takesBounds = false);
+  Result resultOf(onf::StoreOp store, const Tolerance &allowed);
+  bool isErrorOfRow(onf::StoreOp store);
   void findHead();
   /// Plans of passes before and of this one: the numbers of the former come first.
   unsigned numAll() const { return numEarlier + (isRefused ? 0 : numPlans()); }

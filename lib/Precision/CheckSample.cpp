@@ -31,7 +31,8 @@ constexpr double kLeastNormalF16 = 0x1p-14;
 class SampleCheck final : public Chooser {
 public:
   using Chooser::Chooser;
-  bool plan();
+  /// Whether something is measured of results of one measure, other than `told`, to which it adds them.
+  bool plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told);
   void run();
 
 private:
@@ -52,10 +53,23 @@ private:
 };
 } // namespace
 
-/// A tolerance of a sample, and weights that are rounded to 16 bits: of a component-wise one to f16.
-bool SampleCheck::plan() {
+/// A tolerance of a sample, and weights that are rounded to 16 bits: of a component-wise one to f16. What else the nest stores is
+/// not asked for.
+bool SampleCheck::plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told) {
   std::string why;
-  if (nest.getExtents().empty() || !findResults(why))
+  if (nest.getExtents().empty())
+    return false;
+  nest.walk([&](onf::StoreOp store) {
+    if (kernel.isTemporary(numberOf(store)) || told.contains(store.getArray()))
+      return;
+    WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
+    Tolerance allowed = within ? within.getTolerance() : Tolerance();
+    if (!within || !allowed.isSampled || allowed.isRelative != isRelative || (isRelative && isErrorOfRow(store)) ||
+        errorAsWritten(nest, store.getArray().getType(), allowed).size >= allowed.epsilon)
+      return;
+    results.push_back(resultOf(store, allowed));
+  });
+  if (results.empty())
     return false;
   scores = findScores(nest, onDemand);
   for (const Carrier &carrier : findCarriers(nest, onDemand, /*anyWeights=*/true)) {
@@ -63,7 +77,11 @@ bool SampleCheck::plan() {
     if (operand && (operand.isF16() || (operand.isBF16() && !isComponentWise())) && carrier.weight.getType().isF32())
       rounded.push_back(carrier);
   }
-  return !rounded.empty() && (!isComponentWise() || findMeasure(why));
+  if (rounded.empty() || (isComponentWise() && !findMeasure(why)))
+    return false;
+  for (Result &result : results)
+    told.insert(result.store.getArray());
+  return true;
 }
 
 /// Of each part of the rows the last one and one of the others that a hash picks.
@@ -227,15 +245,9 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
       for (auto nest : llvm::to_vector(kernel.getBody().getOps<onf::ForOp>())) {
         if (nest.getLift() || (nest.getChoices() && nest.getChoice() != 0))
           continue;
-        SmallVector<Value> stored;
-        nest.walk([&](onf::StoreOp store) { stored.push_back(store.getArray()); });
-        if (llvm::any_of(stored, [&](Value array) { return told.contains(array); }))
-          continue;
-        SampleCheck check(kernel, nest, options);
-        if (!check.plan())
-          continue;
-        check.run();
-        told.insert(stored.begin(), stored.end());
+        for (bool isRelative : {true, false})
+          if (SampleCheck check(kernel, nest, options); check.plan(isRelative, told))
+            check.run();
       }
     }
   }

@@ -14,11 +14,30 @@ namespace moa::precision {
 // What there is
 //===----------------------------------------------------------------------===//
 
+/// A result with the loops inside of the nest that are around its store.
+Result Chooser::resultOf(onf::StoreOp store, const Tolerance &allowed) {
+  Result result{store, allowed, {}, {}, {}, {}, {}};
+  for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest; loop = loop->getParentOfType<onf::ForOp>()) {
+    result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
+    result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
+  }
+  return result;
+}
+
+/// Whether axes of a result other than the last one stand behind its rows, so that a relative error is that of a row.
+bool Chooser::isErrorOfRow(onf::StoreOp store) {
+  Value row = nest.getBody().front().getArguments().back();
+  int64_t rank = store.getArray().getType().getRank();
+  for (auto [term, text] : llvm::zip_equal(store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>()))
+    if (int64_t axis; term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
+      return true;
+  return false;
+}
+
 /// The results of the nest. Each may have an error, measured over rows: on a sample of
 /// them, in the norm over axes that the rows are one of.
 bool Chooser::findResults(std::string &why, bool takesBounds) {
   bool fits = true;
-  Value row = nest.getBody().front().getArguments().back();
   nest.walk([&](onf::StoreOp store) {
     StringRef name = kernel.getArrayName(numberOf(store));
     auto refuse = [&](const Twine &reason) {
@@ -31,7 +50,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     if (!within)
       return refuse("may have no error beside those that may; give it a tolerance too, with 'within'");
-    Result result{store, within.getTolerance(), {}, {}, {}, {}, {}};
+    Result result = resultOf(store, within.getTolerance());
     bool isShown = takesBounds && !result.allowed.isSampled;
     if (isShown && result.allowed.isRelative)
       return refuse("has a relative tolerance that is not sampled: " + kNoRelativeBound);
@@ -47,18 +66,9 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
     if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
       return refuse("has a tolerance of another measure than other results of the nest");
-    for (auto [term, text] : llvm::zip_equal(
-             store.getTerms(), store.getCoefficients().getAsValueRange<StringAttr>())) {
-      int64_t rank = store.getArray().getType().getRank(), axis;
-      if (result.allowed.isRelative && term == row && !text.rsplit(".s").second.getAsInteger(10, axis) && axis + 2 < rank)
-        return refuse("has rows in front of other axes than the last, so that a relative error is that of a row, of which a sample of rows says "
+    if (result.allowed.isRelative && isErrorOfRow(store))
+      return refuse("has rows in front of other axes than the last, so that a relative error is that of a row, of which a sample of rows says "
                       "nothing; give it the order of axes that has rows and columns last, and strides for the other one");
-    }
-    for (auto loop = store->getParentOfType<onf::ForOp>(); loop != nest;
-         loop = loop->getParentOfType<onf::ForOp>()) {
-      result.names.insert(result.names.begin(), loop.getNames().begin(), loop.getNames().end());
-      result.extents.insert(result.extents.begin(), loop.getExtents().begin(), loop.getExtents().end());
-    }
     results.push_back(result);
   });
   return fits && !results.empty();

@@ -84,7 +84,7 @@ bool KeyClasses::findFit() {
       break;
     value = user->getResult(0);
   }
-  // Where less is left for the estimate, nearly no head takes them.
+  // Where less is left for the estimate, few heads take them.
   if (fit && leftOf(results[fit->result]) * kFittedShare < kLeastFitted)
     fit.reset();
   return mayFit();

@@ -119,6 +119,16 @@ Chooser::Copy Chooser::copySample(const Choice &where) {
   copy.nest.setNamesAttr(b.getArrayAttr(picked.names));
   copy.nest.setExtentsAttr(b.getArrayAttr(picked.extents));
   setChoice(copy.nest, where);
+  // What is no result here it does not store, nor has it loops for that.
+  nest.walk([&](onf::StoreOp store) {
+    if (llvm::none_of(results, [&](const Result &result) { return result.store == store; }))
+      copy.map.lookup(store.getOperation())->erase();
+  });
+  copy.nest.walk([&](onf::ForOp loop) {
+    bool stores = loop.walk([](onf::StoreOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (loop != copy.nest && !stores)
+      loop.erase();
+  });
   // The row's number takes the place of its index, but where rows were gathered.
   Block &body = copy.nest.getBody().front();
   Code code(kernel, OpBuilder::atBlockBegin(&body), nest.getLoc());

@@ -146,8 +146,17 @@ translate(mlir::ModuleOp source, LLVMContext &context, TargetMachine &machine,
   return module;
 }
 
-/// A module of more instructions is written in tiles, all of which are unrolled.
+/// Nests of more instructions are written in tiles, all of which are unrolled.
 static constexpr unsigned kMostUnrolled = 2000;
+
+/// Without the run-time code.
+static unsigned countInstructions(llvm::Module &module) {
+  unsigned count = 0;
+  for (Function &function : module)
+    if (function.getName().contains("_nest"))
+      count += function.getInstructionCount();
+  return count;
+}
 
 void optimise(llvm::Module &module, TargetMachine &machine,
               unsigned optimization) {
@@ -157,7 +166,7 @@ void optimise(llvm::Module &module, TargetMachine &machine,
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = optimization > 1;
-  tuning.LoopUnrolling = optimization > 1 || module.getInstructionCount() <= kMostUnrolled;
+  tuning.LoopUnrolling = optimization > 1 || countInstructions(module) <= kMostUnrolled;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;

@@ -35,8 +35,8 @@ translate(mlir::ModuleOp module, llvm::LLVMContext &context,
           llvm::TargetMachine &machine, const KernelSignature &signature,
           bool packed);
 
-/// LLVM's pipeline for the machine, -O0, -O2 or -O3. Level 1 is -O2 without what lowering has done, unrolling loops, but those of small
-/// modules, and packing scalars into vectors: that brings nothing on average but code that is a third larger
+/// LLVM's pipeline for the machine, -O0, -O2 or -O3. Level 1 is -O2 without what lowering has done, unrolling loops, but those of short
+/// nests, and packing scalars into vectors: that brings nothing on average but code that is a third larger
 /// (benchmarks/cpu/NOTES.md, "What LLVM adds").
 void optimise(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned optimization = 1);

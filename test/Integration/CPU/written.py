@@ -2,7 +2,11 @@
 # RUN: env MOA_TEST_TARGET=device %python %s
 """What kernels lose as they are written, of results with sampled tolerances: NAME_shown measures it on some rows. Against NumPy in
 float64."""
+import ctypes
+import os
 import re
+import tempfile
+import unittest
 
 import numpy as np
 
@@ -128,6 +132,74 @@ class Written(plans.PlansTest):
             self.check(PLAIN, (q, k, v * size), exact * size, "1e-2")
         kernel, found = self.run_kernel(PLAIN, "1e-2", (q, k, 0 * v))
         self.assertEqual((kernel.code, np.abs(found).max()), (mt.OK, 0))
+
+    def test_beside_others(self):
+        """Results with tolerances for every input, with none, and of which nothing is ever shown, in the same nest."""
+        arrays = pairs("bf16", (None, 0.03))
+        exact, x = attention(*arrays), np.full(arrays[0].shape[:2], 30.0)
+        said = r"O is not shown to be within 1e-2 relative sampled: the estimate of its errors is (\S+) at \[1\], and too large at 1 of 2 indices"
+        for within, also in ((" within 1e-6", "L is not shown to be within 1e-6: the bound on its errors is"), ("", None),
+                             (" within 1e-7 sampled", "L is not shown to be within 1e-7 sampled: as it is written it may be off by up to")):
+            text = PLAIN.replace("scale : f32)\n    -> O", "scale : f32, X : f32[H, N])\n    -> (O").replace(
+                "relative sampled\n{ O", f"relative sampled, L : f32[H, N]{within})\n{{ L = [h < H, n < N] exp(X[h, n])\n  O") % "1e-2"
+            kernel = self.make_kernel(text)
+            kernel.accepted = (mt.NOT_SHOWN,)
+            run = kernel.run(dict(zip("QKV", arrays), scale=SCALE, X=x), {"O": arrays[0].shape, "L": x.shape})
+            self.assertRegex(kernel.told, said)
+            found = float(re.search(said, kernel.told)[1])
+            self.assertLess(abs(np.log(found / errors(mt.decode(run["O"], "f32"), exact)[1])), np.log(1.5))
+            self.assertEqual(kernel.told.count(" is not shown to be "), 1 if also is None else 2)
+            self.assertIn(also or "", kernel.told)
+
+    @unittest.skipUnless(mt.TARGET == "cpu", "of entry points of a CPU")
+    def test_entry_points(self):
+        """What NAME_shown finds is no part of a call; it may come first, without a message, and with more threads than the call had."""
+        arrays = pairs("bf16", (None, 0.03))
+        kernel = self.make_kernel(PLAIN % "1e-2")
+        values, _ = kernel.bind(dict(zip("QKV", arrays), scale=SCALE), {"O": arrays[0].shape})
+        omp = ctypes.CDLL(mt.LIBOMP)
+        before = omp.omp_get_max_threads()
+        omp.omp_set_num_threads(1)
+        workspace = mt.aligned(kernel.workspace_bytes(values))
+        workspace[:] = 0x5A
+        self.assertEqual(kernel.launch(values, workspace), mt.OK)
+        self.assertTrue((workspace[:1024] == 0x5A).all())  # temporaries, all of which only tell
+        first = kernel.shown(values)
+        self.assertEqual(first[0], mt.NOT_SHOWN)
+        self.assertFalse((workspace[:1024] == 0x5A).all())
+        omp.omp_set_num_threads(8)
+        self.assertGreater(kernel.workspace_bytes(values), workspace.size)
+        self.assertEqual(kernel.shown(values), first)
+        self.assertEqual(kernel.shown(values, size=64)[0], mt.WORKSPACE)
+        omp.omp_set_num_threads(before)
+        for n in (0, 100):
+            code = kernel.entry("_shown", ctypes.c_int32)(*kernel.arguments(values), ctypes.c_void_p(workspace.ctypes.data),
+                                                          ctypes.c_size_t(workspace.size), None, None, ctypes.c_size_t(n))
+            self.assertEqual(code, mt.NOT_SHOWN)
+        workspace[:] = 0x5A
+        kernel.given = workspace, ctypes.c_void_p(workspace.ctypes.data), workspace.size
+        self.assertEqual(kernel.shown(values), first)
+
+    @unittest.skipUnless(mt.TARGET == "cpu", "of code for a CPU")
+    def test_moa_run(self):
+        """It fails behind its outputs and figures."""
+        arrays = pairs("f16", (None, 0.01))
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "k.moa")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(PLAIN % "5e-3")
+            words = [f"scale={SCALE}", "--set", "T=f16", "-o", f"O={directory}/O.npy"]
+            for name, array in zip("QKV", arrays):
+                np.save(f"{directory}/{name}.npy", array.astype(np.float16))
+                words.append(f"{name}={directory}/{name}.npy")
+            for more, code in (((), 1), (("-O0", "--repeat=2"), 1), (("--no-tolerance-check",), 0), (("--within", "O=1e-1,relative,sampled"), 0)):
+                ran = mt.tool("moa-run", path, *words, *more)
+                self.assertEqual(ran.returncode, code, ran.stderr)
+                self.assertIn("run ", ran.stdout)
+                self.assertLess(errors(np.load(f"{directory}/O.npy"), attention(*arrays))[1], 4e-2)
+                if code:
+                    self.assertRegex(ran.stderr, r"moa-run: error: O is not shown to be within 5e-3 relative sampled: the estimate of its errors is "
+                                                 r"\S+e-02 at \[1\], and too large at 1 of 2 indices of \[H\]\. It was computed as written")
 
     def test_components(self):
         """Of errors of elements what f16 loses of small weights is measured, beside a key of more weight whose value is 0; the rest, and

@@ -620,9 +620,9 @@ typedef struct {
 } Needs;
 
 static Needs needsOf(const MoaKernel *kernel, const int64_t *block,
-                     int64_t isTelling) {
+                     int64_t isTelling, int64_t limit) {
   Needs needs = {0, 0, 0};
-  int64_t shared = 0, limit = omp_get_max_threads();
+  int64_t shared = 0;
   for (int64_t k = 0; k < kernel->numNests; ++k) {
     const MoaNest *nest = &kernel->nests[k];
     if (nest->isTelling != isTelling)
@@ -640,8 +640,9 @@ static Needs needsOf(const MoaKernel *kernel, const int64_t *block,
 
 /* What a workspace has to have behind the temporaries: it is the same for a call and its NAME_shown. */
 static int64_t bytesBehind(const MoaKernel *kernel, const int64_t *block) {
-  int64_t own = needsOf(kernel, block, 0).bytes,
-          telling = needsOf(kernel, block, 1).bytes;
+  int64_t limit = omp_get_max_threads();
+  int64_t own = needsOf(kernel, block, 0, limit).bytes,
+          telling = needsOf(kernel, block, 1, limit).bytes;
   return own > telling ? own : telling;
 }
 
@@ -709,7 +710,7 @@ static int64_t countElements(const Call *call, const MoaArray *array,
 
 static void append(Message *message, const char *format, ...) {
   size_t used = message->text && message->size ? strlen(message->text) : 0;
-  if (used + 1 >= message->size)
+  if (!message->text || used + 1 >= message->size)
     return;
   va_list arguments;
   va_start(arguments, format);
@@ -794,8 +795,8 @@ static int32_t checkSpace(const Call *call, const void *workspace, size_t bytes,
 }
 
 static void runNests(const MoaKernel *kernel, int64_t *block, void *workspace,
-                     int64_t behind, int64_t isTelling) {
-  Needs needs = needsOf(kernel, block, isTelling);
+                     int64_t behind, int64_t isTelling, int64_t limit) {
+  Needs needs = needsOf(kernel, block, isTelling, limit);
   char *scratch = (char *)((uintptr_t)workspace + (uint64_t)behind);
   block[kernel->numSlots - 1] = (int64_t)(uintptr_t)(scratch + needs.scratch);
   for (int64_t k = 0; k < kernel->numNests; ++k)
@@ -819,7 +820,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
                     &message);
   if (code)
     return code;
-  runNests(kernel, block, workspace, behind, 0);
+  runNests(kernel, block, workspace, behind, 0, omp_get_max_threads());
   return checkTolerances(&call, block, 0, &message);
 }
 
@@ -847,12 +848,18 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
     text[0] = 0;
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
+  /* With as many threads as the workspace of the call has room for. */
+  int64_t limit = code ? 1 : omp_get_max_threads(), needed = 0;
+  while (!code &&
+         (needed = behind + needsOf(kernel, block, 1, limit).bytes) >
+             (int64_t)bytes &&
+         limit > 1)
+    --limit;
   if (!code)
-    code = checkSpace(&call, workspace, bytes,
-                      behind + needsOf(kernel, block, 1).bytes, &message);
+    code = checkSpace(&call, workspace, bytes, needed, &message);
   if (code)
     return code;
-  runNests(kernel, block, workspace, behind, 1);
+  runNests(kernel, block, workspace, behind, 1, limit);
   return checkTolerances(&call, block, 1, &message);
 }
 
