@@ -135,7 +135,7 @@ class Kernel(mt.Kernel):
                                               ctypes.c_size_t(size), None)
 
     def run(self, inputs, output_shapes, arrange=np.asarray):
-        """As on a CPU, with copies on the device; the code is that of NAME_shown, where there is one and NAME has returned 0."""
+        """As on a CPU, with copies on the device; the code is that of NAME_shown, where there is one."""
         values, outputs = {}, {}
         for parameter in self.parameters:
             name, kind = parameter.name, parameter.kind
@@ -152,7 +152,7 @@ class Kernel(mt.Kernel):
                 outputs[name] = device
             values[name] = device.describe(kind)
         self.code, self.told = self.launch(values), ""
-        if self.code == mt.OK and self.has_shown():
+        if self.code in (mt.OK, mt.NOT_SHOWN) and self.has_shown():
             self.code, self.told = self.shown(values)
         if self.code not in self.accepted:
             raise RuntimeError(f"{self.name} returned {self.code}: {self.told or self.check(values)}")
