@@ -18,14 +18,20 @@ static const char *const kPreamble =
 
 static const char *const kShown =
     R"( *
- * NAME_shown      of a call with the same arguments, workspace and stream:
- *                 waits for the stream, and returns MOA_NOT_SHOWN where a bound
- *                 on the errors of a result with a tolerance for every input
- *                 (`within`, not `sampled`), or what some rows say of the errors
- *                 of one with a sampled tolerance, as it is written, is above that,
- *                 with the bound or the estimate, its place and how many there are
- *                 in message (at most n bytes, or NULL). On a CPU bounds are those
- *                 of the call, behind which it stands.
+ * NAME_shown      of a call with the same arguments, workspace and stream, waits
+ *                 for it and returns
+ *                   0 where a bound on the errors of each result with a tolerance
+ *                     for every input (`within`, not `sampled`) is at most that
+ *                     and, where it rounds weights to 16 bits, what 64 rows say of
+ *                     the errors of each with a sampled tolerance, as it is
+ *                     written; with fewer than 256 rows or keys nothing is
+ *                     measured of these;
+ *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
+ *                     result, bound or estimate, its place and how many there are
+ *                     in message (at most n bytes, or NULL);
+ *                   another code as NAME does.
+ *                 It writes to the workspace. On a CPU it stands behind the call,
+ *                 whose bounds it compares; what is sampled it finds itself.
 )";
 
 static const char *const kSampled =

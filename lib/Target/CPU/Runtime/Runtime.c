@@ -855,6 +855,8 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
              (int64_t)bytes &&
          limit > 1)
     --limit;
+  if (!code && needed > (int64_t)bytes) /* as the call, which needs more */
+    needed = behind + bytesBehind(kernel, block);
   if (!code)
     code = checkSpace(&call, workspace, bytes, needed, &message);
   if (code)
