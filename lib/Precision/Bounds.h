@@ -33,11 +33,11 @@ struct ErrorAsWritten {
   double size;
   mlir::Type rounded;
 };
-/// The error of a result of this type of what is inside of `where`, a nest or a kernel, without any plan. In the norm about: what is
-/// rounded to bf16, weights and results, is off by 0.43 of its unit roundoff each in the mean (measured; of numbers whose logarithms are
+/// The error of a result by what is inside of `where`, a nest or a kernel, without any plan: of what it follows from. In the norm
+/// about: what is rounded to bf16, weights and results, is off by 0.43 of its unit roundoff each in the mean (measured; of numbers whose logarithms are
 /// even it is 0.39). Of elements at most: one unit roundoff
 /// of the result and one of operands.
-ErrorAsWritten errorAsWritten(mlir::Operation *where, ArrayType type, const Tolerance &allowed);
+ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const Tolerance &allowed);
 
 /// Why nothing is ever shown of a result, by its number among the kernel's arrays, that has a tolerance; nothing
 /// where inputs decide, or a sample. From kBoundsAttr.

@@ -38,29 +38,70 @@ private:
 };
 } // namespace
 
-ErrorAsWritten moa::precision::errorAsWritten(Operation *where, ArrayType type, const Tolerance &allowed) {
+namespace {
+/// The states that what is stored in an array follows from, inside of a nest or a kernel; nests of plans, which are not as it is
+/// written, do not count.
+class StatesOf {
+public:
+  explicit StatesOf(Operation *where) : where(where) {}
+  void visitArray(Value array) {
+    if (!arrays.insert(array).second)
+      return;
+    where->walk([&](onf::StoreOp store) {
+      if (store.getArray() == array && !isOfPlan(store))
+        visit(store.getValue());
+    });
+  }
+  SmallVector<onf::AccOp> accs;
+
+private:
+  bool isOfPlan(Operation *op) {
+    auto nest = op->getParentOfType<onf::ForOp>();
+    while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
+      nest = cast<onf::ForOp>(nest->getParentOp());
+    return nest && nest.getChoices() && nest.getChoice() != 0;
+  }
+  void visit(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (auto fold = dyn_cast_or_null<onf::FoldOp>(op)) // one of its states
+      return visit(fold.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+    if (!op || !seen.insert(op).second)
+      return;
+    op->walk([&](Operation *inner) {
+      if (auto acc = dyn_cast<onf::AccOp>(inner))
+        accs.push_back(acc);
+      if (auto load = dyn_cast<onf::LoadOp>(inner))
+        visitArray(load.getArray());
+      for (Value operand : inner->getOperands())
+        visit(operand);
+    });
+  }
+
+  Operation *where;
+  llvm::SmallPtrSet<Operation *, 32> seen;
+  llvm::SmallPtrSet<Value, 8> arrays;
+};
+} // namespace
+
+ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
   // Of the unit roundoff; of sums in f32, and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
   auto roundoffOf = [](Type rounded) {
     auto type = dyn_cast_or_null<FloatType>(rounded);
     return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
   };
-  Type element = type.getElementType(), narrowest;
+  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
   double ofResult = roundoffOf(element), ofOperands = 0;
   if (ofResult > 0)
     narrowest = element;
-  // Of a kernel not what is computed by a plan.
-  where->walk([&](onf::AccOp acc) {
-    auto nest = acc->getParentOfType<onf::ForOp>();
-    while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
-      nest = cast<onf::ForOp>(nest->getParentOp());
-    if (nest && nest.getChoices() && nest.getChoice() != 0)
-      return;
+  StatesOf states(where);
+  states.visitArray(result);
+  for (onf::AccOp acc : states.accs) {
     Type operand = acc.getOperandType().value_or(Type());
     ofOperands = std::max(ofOperands, roundoffOf(operand));
     if (roundoffOf(operand) > roundoffOf(narrowest))
       narrowest = operand;
-  });
+  }
   double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
   return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
 }
@@ -69,7 +110,7 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
   StringRef name = kernel.getArrayName(number);
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
   if (allowed.isSampled) {
-    ErrorAsWritten error = errorAsWritten(kernel, type, allowed);
+    ErrorAsWritten error = errorAsWritten(kernel, kernel.getBody().getArgument(number), allowed);
     if (error.size < allowed.epsilon)
       return std::nullopt;
     std::string why;

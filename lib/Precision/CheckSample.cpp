@@ -65,7 +65,7 @@ bool SampleCheck::plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told) {
     WithinAttr within = getWithin(kernel, numberOf(store) - kernel.getNumInputs());
     Tolerance allowed = within ? within.getTolerance() : Tolerance();
     if (!within || !allowed.isSampled || allowed.isRelative != isRelative || (isRelative && isErrorOfRow(store)) ||
-        errorAsWritten(nest, store.getArray().getType(), allowed).size >= allowed.epsilon)
+        errorAsWritten(nest, store.getArray(), allowed).size >= allowed.epsilon)
       return;
     results.push_back(resultOf(store, allowed));
   });

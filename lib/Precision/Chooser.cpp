@@ -62,7 +62,7 @@ bool Chooser::findResults(std::string &why, bool takesBounds) {
       return refuse("has a tolerance of another mode than other results of the nest");
     if (!result.allowed.isSampled)
       return refuse("has a tolerance that is not sampled");
-    if (errorAsWritten(nest, store.getArray().getType(), result.allowed).size >= result.allowed.epsilon)
+    if (errorAsWritten(nest, store.getArray(), result.allowed).size >= result.allowed.epsilon)
       return refuse("may be off by less than it may be as it is written, so that nothing is left for a plan");
     if (!results.empty() && results[0].allowed.isRelative != result.allowed.isRelative)
       return refuse("has a tolerance of another measure than other results of the nest");

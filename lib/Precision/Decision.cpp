@@ -287,7 +287,7 @@ void Chooser::tellEstimates() {
       const Result &result = results[o];
       Value estimate = (result.measure ? estimateComponents(look, o) : estimateNorms(look, o)).front();
       if (result.measure) // beside what the types say of all that is rounded to them
-        estimate = code.make<arith::AddFOp>(estimate, code.real(errorAsWritten(nest, onf::StoreOp(result.store).getArray().getType(), result.allowed).size));
+        estimate = code.make<arith::AddFOp>(estimate, code.real(errorAsWritten(nest, onf::StoreOp(result.store).getArray(), result.allowed).size));
       code.store(code.make<arith::SelectOp>(runs, estimate, code.real(0)), array, head);
     }
   });
@@ -298,7 +298,7 @@ void Chooser::tellEstimates() {
 /// add up in a norm; the largest of elements may be one of both.
 double Chooser::leftOf(const Result &result) {
   double allowed = result.allowed.epsilon;
-  double error = errorAsWritten(nest, cast<ArrayType>(onf::StoreOp(result.store).getArray().getType()), result.allowed).size;
+  double error = errorAsWritten(nest, onf::StoreOp(result.store).getArray(), result.allowed).size;
   return !result.allowed.isRelative ? allowed - error : std::sqrt(std::max(allowed * allowed - error * error, 0.0));
 }
 

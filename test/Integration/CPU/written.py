@@ -151,6 +151,13 @@ class Written(plans.PlansTest):
             self.assertEqual(kernel.told.count(" is not shown to be "), 1 if also is None else 2)
             self.assertIn(also or "", kernel.told)
 
+        # What is rounded for one result does not count for others.
+        q, k, v = pairs("bf16", (None, None, None, None))
+        text = GROUPED.replace("lse : f32[H, N] within 1e-2 relative sampled", "lse : f32[H, N] within 1e-3 sampled")
+        kernel, found = self.run_kernel(text, "1e-2", (q, k[:2], v[:2]), shapes={"O": q.shape, "lse": q.shape[:2]})
+        self.assertEqual(kernel.code, mt.OK)
+        self.assertLess(errors(found, attention(q, k[:2], v[:2])).max(), 3e-3)
+
     @unittest.skipUnless(mt.TARGET == "cpu", "of entry points of a CPU")
     def test_entry_points(self):
         """What NAME_shown finds is no part of a call; it may come first, without a message, and with more threads than the call had."""
