@@ -95,7 +95,7 @@ static const char *const kPrecision = "precision", *const kLowRank = "low-rank";
 
 bool Compilation::Impl::checkOptions() {
   if (options.optimization > 3) {
-    log.addError("expects an optimization from 0 to 3, but got " +
+    log.addError("expects an optimization level from 0 to 3, but got " +
                  llvm::Twine(options.optimization));
     return false;
   }

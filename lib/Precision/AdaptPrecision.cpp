@@ -351,12 +351,14 @@ Value Adapter::loadMagnitude(Code &at, IRMapping &map) {
   Type type = plans[0].half;
   Value size = loadLargest(at, first.row, type ? half(first.row.array(), first.row.axis, halfRowAxis(first), type)
                                                : rounded(first.row), map);
-  if (!hasFactorsOfRows(first, nest))
+  if (!isMagnitudeSquare())
     return size;
   // Those of keys are the same for all rows.
   auto ofKeys = [&](const Exponent &, unsigned) { return at.real(1); };
   return timesFactors(at, at.make<arith::MulFOp>(size, size), first, nest, map, ofKeys);
 }
+
+bool Adapter::isMagnitudeSquare() { return hasFactorsOfRows(scores[plans[0].scores[0]], nest); }
 
 void Adapter::rewrite(Copy &copy, unsigned number, ValueRange rowIndices) {
   const Plan &plan = plans[number - 1];

@@ -137,6 +137,7 @@ protected:
   struct RowSet {
     llvm::SmallVector<mlir::Attribute> names, extents; ///< the axes in front of the rows, and theirs
     mlir::Value numbers;                               ///< of the rows of the nest
+    mlir::Value shares;                                ///< how many rows each stands for; none: all of a part for as many
     llvm::SmallVector<mlir::Value> gathered;           ///< their elements one behind the other, by score
   };
   /// Makes a copy of the nest one of a plan; `rowIndices` are those of the sample, if it is of that.
@@ -145,6 +146,8 @@ protected:
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
   /// A measure of a row, of which the sample has the largest of each part.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
+  /// Whether that is the square of a size.
+  virtual bool isMagnitudeSquare() = 0;
   /// What an estimate may be of a limit, where it says less of the rows that were not looked at.
   virtual mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) { return limit; }
   /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`; null: never.
@@ -277,6 +280,7 @@ private:
   llvm::SmallVector<std::string> listLaws(unsigned number) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+  bool isMagnitudeSquare() override;
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
   //===--- What plans share -----------------------------------------------===//

@@ -137,7 +137,8 @@ bool moa::precision::isToldOf(onf::KernelOp kernel, unsigned number) {
 
 void moa::precision::warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, StringRef why) {
   kernel.emitWarning("nothing shows before it runs that '")
-      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why;
+      << kernel.getArrayName(number) << "' is within " << allowed.str() << ", and a call says so: " << why
+      << (allowed.isSampled || StringRef(why).contains("'sampled'") ? "" : "; 'sampled' asks for no bound");
 }
 
 /// The axes of a result that every nest which stores it has in front of its rows.

@@ -41,6 +41,7 @@ private:
   SmallVector<std::string> listLaws(unsigned) override { return {}; }
   void rewrite(Copy &, unsigned, ValueRange) override {}
   Value loadMagnitude(Code &, IRMapping &) override { return {}; }
+  bool isMagnitudeSquare() override { return false; }
 
   void pickRows();
   void addRests(Copy &copy);
@@ -84,7 +85,7 @@ bool SampleCheck::plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told) {
   return true;
 }
 
-/// Of each part of the rows the last one and one of the others that a hash picks.
+/// Of each part of the rows the last one and one of the others that a hash picks; of 64 rows and fewer all, and the last once more.
 void SampleCheck::pickRows() {
   picked.numbers = editor.addTemporary(base() + "_looked", picked.extents, Builder(kernel.getContext()).getI32Type());
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
@@ -93,10 +94,13 @@ void SampleCheck::pickRows() {
       return code.make<arith::FloorDivSIOp>(code.make<arith::MulIOp>(p, count), code.index(kParts));
     };
     Value start = bound(part), last = code.make<arith::SubIOp>(bound(code.make<arith::AddIOp>(part, code.index(1))), code.index(1));
-    Value hash = code.make<arith::RemSIOp>(code.hash(part, indices.drop_back()), code.make<arith::SubIOp>(last, start));
+    Value others = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(last, start), code.index(1));
+    Value hash = code.make<arith::RemSIOp>(code.hash(part, indices.drop_back()), others);
     Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.make<arith::RemSIOp>(r, code.index(2)), code.index(1));
     Value row = code.make<arith::SelectOp>(isOdd, last, code.make<arith::AddIOp>(start, hash));
-    code.store(row, picked.numbers, indices);
+    Value isAll = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, count, code.index(kSample));
+    Value itself = code.make<arith::MinSIOp>(r, code.make<arith::SubIOp>(count, code.index(1)));
+    code.store(code.make<arith::SelectOp>(isAll, itself, row), picked.numbers, indices);
   });
 }
 
@@ -210,7 +214,7 @@ void SampleCheck::run() {
   if (!kernel->hasAttr(kSpentAttr))
     RepeatedSums::note(kernel); // before there are copies
   findHead();
-  addCondition(kFewest);
+  addCondition(1);
   pickRows();
   for (const Score &score : scores)
     picked.gathered.push_back(addGathered(score, score.row.array()));

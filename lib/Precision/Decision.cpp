@@ -113,28 +113,36 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 }
 
 /// The sample of one index in front of the rows: rows of odd number are the largest of their part, which are all there
-/// are of their kind; the others stand for the rest of it.
+/// are of their kind; the others stand for the rest of it, each for as many as it was not likely to be picked.
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
   Value runs, count; // whether there is a sample; all rows
+  Value shares;      // Chooser::RowSet::shares
 
   SmallVector<Value> at(Value r) const {
     SmallVector<Value> row(head);
     row.push_back(r);
     return row;
   }
-  static Value isLargest(Code &in, Value r) {
-    return in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
+  /// Whether the row stands for itself alone: the largest of its part, or, where no sample is larger than a check's, any.
+  Value isAlone(Code &in, Value r) const {
+    Value isOdd = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
+    return shares ? isOdd : Value(in.make<arith::OrIOp>(isOdd, isAll(in)));
   }
+  Value isAll(Code &in) const { return in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, count, in.index(kSample)); }
   /// The rows that one stands for.
   Value weigh(Code &in, Value r) const {
+    if (shares)
+      return in.load(shares, at(r));
     auto bound = [&](Value part) {
       return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(part, count), in.index(kParts));
     };
     Value part = in.make<arith::FloorDivSIOp>(r, in.index(2)), next = in.make<arith::AddIOp>(part, in.index(1));
     Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
-    return in.make<arith::SelectOp>(isLargest(in, r), in.real(1), in.toReal(others));
+    Value isThere = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, count);
+    Value itself = in.make<arith::SelectOp>(isThere, in.real(1), in.real(0)); // of more than 64 rows all r are there
+    return in.make<arith::SelectOp>(isAlone(in, r), itself, in.toReal(others));
   }
   /// What is behind a comparison that fails with NaN, which stands where nothing was estimated; ∞ is there where the
   /// sample says nothing.
@@ -175,7 +183,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
     for (auto [ratio, inverse, error] : llvm::zip_equal(ratios, inverses, errors)) {
       Value off = in.make<arith::SubFOp>(in.load(error[o], look.at(r)), in.make<arith::MulFOp>(ratio, norm));
       off = in.make<arith::MulFOp>(in.make<arith::MulFOp>(w, off), inverse);
-      off = in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), off);
+      off = in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), off);
       Value square = in.make<arith::MulFOp>(off, off);
       terms.push_back({Monoid::add, "square", square});
       terms.push_back({Monoid::add, "cube", in.make<arith::MulFOp>(square, off)});
@@ -208,11 +216,6 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
 /// with few keys of weight have errors many times those of others, so that of errors themselves the limit is too low.
 Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   Code &code = look.code;
-  // What a picked row adds to a mean of them; the largest of a part add nothing.
-  auto addShare = [&](Code &in, Value r, Value x, Code::Values &terms) {
-    Value part = in.make<arith::MulFOp>(x, in.real(1.0 / kParts));
-    terms.push_back(in.make<arith::SelectOp>(look.isLargest(in, r), in.real(0), part));
-  };
   auto over = [&](Monoid monoid, llvm::function_ref<Code::Values(Code &, Value)> body) {
     return code.fold("r", SymExpr(kSample), [&](Code &in, Value r, Value &present) {
       present = look.runs;
@@ -231,17 +234,24 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   auto rootOf = [&](Code &in, SmallVector<Value> &error, Value r) -> Value {
     return in.make<math::SqrtOp>(in.make<math::SqrtOp>(in.load(error[o], look.at(r))));
   };
+  // A picked row counts as many times as it stands for others; the largest of a part do not.
+  auto weightOf = [&](Code &in, Value r) { return in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), look.weigh(in, r)); };
   Code::Values means = over(Monoid::add, [&](Code &in, Value r) {
-    Code::Values values;
+    Code::Values values{weightOf(in, r)};
     for (auto &error : errors)
-      addShare(in, r, rootOf(in, error, r), values);
+      values.push_back(in.make<arith::MulFOp>(values.front(), rootOf(in, error, r)));
     return values;
   });
+  Value whole = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(means.front(), code.real(1)));
+  means.erase(means.begin());
+  for (Value &mean : means)
+    mean = code.make<arith::MulFOp>(mean, whole);
   Code::Values squares = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values;
+    Value part = in.make<arith::MulFOp>(weightOf(in, r), whole);
     for (auto [average, error] : llvm::zip_equal(means, errors)) {
       Value off = in.make<arith::SubFOp>(rootOf(in, error, r), average);
-      addShare(in, r, in.make<arith::MulFOp>(off, off), values);
+      values.push_back(in.make<arith::MulFOp>(part, in.make<arith::MulFOp>(off, off)));
     }
     return values;
   });
@@ -282,7 +292,7 @@ void Chooser::tellEstimates() {
   }
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, code.extent(rows())};
+    Look look{code, SmallVector<Value>(head), runs, code.extent(rows()), picked.shares};
     for (auto [o, array] : llvm::enumerate(arrays)) {
       const Result &result = results[o];
       Value estimate = (result.measure ? estimateComponents(look, o) : estimateNorms(look, o)).front();
@@ -307,7 +317,7 @@ void Chooser::addDecision() {
   SymExpr count = rows();
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, code.extent(count)};
+    Look look{code, SmallVector<Value>(head), runs, code.extent(count), picked.shares};
     SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)

@@ -59,6 +59,7 @@ private:
   llvm::SmallVector<std::string> listLaws(unsigned plan) override;
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
+  bool isMagnitudeSquare() override { return true; }
   llvm::SmallVector<mlir::Value> addSample(unsigned plan, llvm::StringRef name = "_sample", mlir::Type element = {}) override;
 
   //===--- What there is --------------------------------------------------===//

@@ -194,7 +194,7 @@ def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
   let summary = "Measure on some rows what kernels lose as they are written";
   let description = [{
     For each nest whose results have tolerances that are `sampled`, and that rounds computed weights to 16 bits where it
-    sums up their products with an array: of 64 rows, two from each of 32 parts, nests compute the results as they are written and, from
+    sums up their products with an array: of 64 rows, two from each of 32 parts, or all, nests compute the results as they are written and, from
     one more sum of what rounding leaves of each weight, without that rounding, and one estimates from both what the error of an index
     in front of the rows is, as onf-adapt-precision does of plans (Def 31 of docs/Errors.md):
 
@@ -203,7 +203,7 @@ def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
     Relative errors are large where what a result is the sum of cancels, or weights are below all that f16 holds. Component-wise ones are
     what the types say, to which the estimate adds what is lost of weights below 2⁻¹⁴ in f16; of bf16 there is nothing to be
     measured. The estimate is a temporary, and `moa.shown` on the kernel says which: `NAME_shown` compares it with the tolerance,
-    and runs what finds it, which is no part of a call. It is 0 where rows or keys are fewer than 256, so that nothing is measured.
+    and runs what finds it, which is no part of a call. Of 64 rows and fewer all are computed, so that it is what they lose.
 
     **Requires** the onf contract, and that nothing is lifted. **Establishes** it. **Numerics**: exact. **Cost**: 64 rows of the nest, with one more
     sum, and of component-wise tolerances once more, where `NAME_shown` is called.

@@ -3,6 +3,7 @@
 #include "lib/Precision/Adapter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cfloat>
 
 using namespace mlir;
 
@@ -10,6 +11,12 @@ namespace moa::precision {
 
 /// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and part.
 static constexpr int64_t kShortPart = 256;
+
+/// Rows of each part that are drawn to be taken in proportion to their squares, of which one is as much as this many times the mean of
+/// the others, so that of rows that are alike most parts have one that is taken.
+static constexpr int64_t kDraws = 64, kMostOfMean = 32;
+/// Numbers behind the part's that hashes of draws have.
+static constexpr int64_t kDrawSalt = 977, kTakeSalt = 1913;
 
 /// Reads what the load reads, so far behind it along the axis that `index` is a term of.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
@@ -32,11 +39,14 @@ static bool isTermOf(onf::LoadOp load, Value index) {
   return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
 }
 
-/// The rows fall into parts of equal length. Of each, the sample has the row of the largest
-/// magnitude, of odd number, and one of the others that a hash of the indices picks.
+/// The rows fall into parts of equal length. Of each, the sample has the row of the largest magnitude, of odd number, and one of the
+/// others: of kDraws that a hash of the indices draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)),
+/// or, if none is, one that the hash picks. So rows whose size may betray them are not missed because they are few, and a row's
+/// probability is p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows (Def 31).
 void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
   picked.numbers = editor.addTemporary(base() + "_row", picked.extents, builder.getI32Type());
+  picked.shares = editor.addTemporary(base() + "_share", picked.extents, builder.getF32Type());
   SymExpr count = rows();
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
@@ -46,9 +56,7 @@ void Chooser::addSampleRows() {
     auto bound = [&](Value p) { return divided(code, code.make<arith::MulIOp>(p, n), kParts); };
     Value start = bound(part), end = bound(add(code, part, code.index(1)));
     Value length = code.make<arith::SubIOp>(end, start);
-    Value hash = code.hash(part, indices.drop_back());
     Value numOthers = code.make<arith::SubIOp>(length, code.index(1));
-    Value hashed = add(code, start, code.make<arith::RemSIOp>(hash, numOthers));
     // The magnitude of neighbours from the start of the part on, or from further in front so that all
     // exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
@@ -74,19 +82,70 @@ void Chooser::addSampleRows() {
       Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
       return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
-    Value where = code.fold("t", longest, [&](Code &at, Value t, Value &) {
-      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitudeAt(at, t), most);
-      Value found = at.make<arith::AndIOp>(is, isInside(at, t));
-      Value row = at.make<arith::SelectOp>(found, add(at, from, t), at.index(0));
-      return SmallVector<Code::Term>{{Monoid::max, "where", row}};
-    })[0];
+    // Relative to the largest, whose square may be beyond f32.
+    Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
+    auto squareOf = [&](Code &at, Value magnitude) {
+      Value x = at.make<arith::MulFOp>(magnitude, inverse);
+      return isMagnitudeSquare() ? x : Value(at.make<arith::MulFOp>(x, x));
+    };
+    auto ifInside = [&](Code &at, Value t, Value x) { return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0)); };
+    Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      Value x = magnitudeAt(at, t);
+      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, most);
+      Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
+      Value row = at.make<arith::SelectOp>(isHere, add(at, from, t), at.index(0));
+      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, squareOf(at, x))}};
+    });
     // Of NaN no row has the largest.
-    where = code.make<arith::MaxSIOp>(where, start);
-    Value isBehind = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, hashed, where);
-    hashed = code.make<arith::SelectOp>(isBehind, add(code, hashed, code.index(1)), hashed);
+    Value where = code.make<arith::MaxSIOp>(found[0], start);
     Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, modulo(code, r, 2), code.index(1));
-    Value row = code.make<arith::SelectOp>(isOdd, where, hashed);
-    code.store(row, picked.numbers, indices);
+    Value isEven = code.make<arith::XOrIOp>(isOdd, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
+    Value others = code.toReal(numOthers);
+    Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
+    Value taken = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
+    auto chanceOf = [&](Code &at, Value magnitude) {
+      return at.make<arith::MinimumFOp>(at.make<arith::MulFOp>(squareOf(at, magnitude), taken), at.real(1));
+    };
+    Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
+      present = isEven;
+      Value isLargest = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, add(at, from, t), where);
+      Value chance = at.make<arith::SelectOp>(isLargest, at.real(0), chanceOf(at, magnitudeAt(at, t)));
+      return SmallVector<Code::Term>{{Monoid::add, "chances", ifInside(at, t, chance)}};
+    })[0];
+    auto salted = [&](Code &at, int64_t salt) {
+      SmallVector<Value> numbers(indices.drop_back());
+      numbers.push_back(add(at, part, at.index(salt)));
+      return numbers;
+    };
+    // All but the largest.
+    auto drawn = [&](Code &at, Value draw) {
+      Value row = add(at, start, at.make<arith::RemSIOp>(at.hash(draw, salted(at, kDrawSalt)), numOthers));
+      Value isBehind = at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where);
+      return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
+    };
+    // The number of the first draw that is taken, counted from behind; 0 if none is.
+    Value first = code.fold("t", SymExpr(kDraws), [&](Code &at, Value t, Value &present) {
+      present = isEven;
+      Value chance = chanceOf(at, magnitudeOf(at, drawn(at, t)));
+      Value number = at.make<arith::MulFOp>(at.toReal(at.hash(t, salted(at, kTakeSalt))), at.real(1.0 / Code::kHashes));
+      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
+      Value left = at.make<arith::SubIOp>(at.index(kDraws), t);
+      return SmallVector<Code::Term>{{Monoid::max, "first", at.make<arith::SelectOp>(is, left, at.index(0))}};
+    })[0];
+    first = code.make<arith::MaxSIOp>(first, code.index(0)); // where there are no draws
+    Value other = drawn(code, code.make<arith::SubIOp>(code.index(kDraws), first));
+    // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
+    Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
+    missed = code.make<arith::MaximumFOp>(missed, code.real(0));
+    static_assert(kDraws == 64);
+    for (int squares = 0; squares < 6; ++squares)
+      missed = code.make<arith::MulFOp>(missed, missed);
+    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, other)), code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
+    Value probability = code.make<arith::MulFOp>(code.make<arith::SubFOp>(code.real(1), missed), share);
+    probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
+    Value stands = code.make<arith::DivFOp>(code.real(1), probability);
+    code.store(code.make<arith::SelectOp>(isOdd, where, other), picked.numbers, indices);
+    code.store(code.make<arith::SelectOp>(isOdd, code.real(1), stands), picked.shares, indices);
   });
 }
 

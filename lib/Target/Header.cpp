@@ -5,6 +5,7 @@
 #include "lib/Target/EntryText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace moa {
@@ -16,22 +17,35 @@ static const char *const kPreamble =
 
 )";
 
+static const char *const kNotShown =
+    R"( *
+ * MOA_NOT_SHOWN   of NAME: every result was computed, as written, but of one with
+ *                 a tolerance (`within`) nothing shows that it is within that.
+)";
+
 static const char *const kShown =
     R"( *
  * NAME_shown      of a call with the same arguments, workspace and stream, waits
  *                 for it and returns
- *                   0 where a bound on the errors of each result with a tolerance
- *                     for every input (`within`, not `sampled`) is at most that
- *                     and, where it rounds weights to 16 bits, what 64 rows say of
- *                     the errors of each with a sampled tolerance, as it is
- *                     written; with fewer than 256 rows or keys nothing is
- *                     measured of these;
- *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
+)";
+static const char *const kShownOfBounds =
+    R"( *                   0 where a bound on the errors of each result with a tolerance
+ *                     for every input (`within`, not `sampled`) is at most that%s
+)";
+static const char *const kShownOfSamples =
+    R"( *                   %s what 64 rows say of the errors of each result with a
+ *                     sampled tolerance, as it is written, is at most that, where
+ *                     it rounds weights to 16 bits;
+)";
+static const char *const kShownElse =
+    R"( *                   MOA_NOT_SHOWN where that is not so, or nothing is known, with
  *                     result, bound or estimate, its place and how many there are
  *                     in message (at most n bytes, or NULL);
  *                   another code as NAME does.
- *                 It writes to the workspace. On a CPU it stands behind the call,
- *                 whose bounds it compares; what is sampled it finds itself.
+ *                 It writes to the workspace.
+)";
+static const char *const kShownOnCpu =
+    R"( *                 It stands behind the call, whose bounds it compares.
 )";
 
 static const char *const kSampled =
@@ -103,11 +117,22 @@ std::string printHeader(llvm::ArrayRef<KernelSignature> kernels, llvm::StringRef
   for (const KernelSignature &kernel : kernels)
     os << " *   kernel " << kernel.getText() << "\n";
   os << notes;
-  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; }))
+  auto anyWithin = [&](bool isSampled) {
+    return llvm::any_of(kernels, [&](const KernelSignature &kernel) {
+      return llvm::any_of(kernel.parameters, [&](const Parameter &parameter) { return parameter.within && parameter.within->isSampled == isSampled; });
+    });
+  };
+  bool isBounded = anyWithin(false), isSampled = anyWithin(true);
+  if (isBounded || isSampled)
+    os << kNotShown;
+  if (llvm::any_of(kernels, [](const KernelSignature &kernel) { return kernel.hasShown; })) {
     os << kShown;
-  bool isSampled = llvm::any_of(kernels, [](const KernelSignature &kernel) {
-    return llvm::any_of(kernel.parameters, [](const Parameter &parameter) { return parameter.within && parameter.within->isSampled; });
-  });
+    if (isBounded)
+      os << llvm::format(kShownOfBounds, isSampled ? "" : ";");
+    if (isSampled)
+      os << llvm::format(kShownOfSamples, isBounded ? "and" : "0 where");
+    os << kShownElse << (isBounded && machines == "CPUs" ? kShownOnCpu : "");
+  }
   os << (isSampled ? kSampled : "") << kLicence;
   os << "#ifndef " << guard << "\n#define " << guard << "\n\n" << kPreamble << kEntryDeclarations;
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";

@@ -345,8 +345,12 @@ bool OutputCheck::measureDelivered() {
     compared.found.push_back(getFound(k));
     compared.indices.push_back(output.getIndex(elements[k]));
   }
+  // Where accuracy is spent, what underflows is another error [Def 25].
+  double least = getLeastPositive(output.getInfo().elementType);
+  if (isSpent)
+    least = std::max(least, 0x1p-80);
   if (error.allowed->isRelative) {
-    error.delivered = getRelativeError(compared);
+    error.delivered = getRelativeError(compared, least);
     return true;
   }
   Progress progress("magnitudes of " + error.name);
@@ -354,9 +358,7 @@ bool OutputCheck::measureDelivered() {
       unit.evaluateMagnitudes(info.name, inputs, position, compared.indices, symbols);
   if (!magnitudes)
     return false;
-  // Where accuracy is spent, what underflows is another error [Def 25].
-  double least = getLeastPositive(output.getInfo().elementType);
-  error.delivered = getComponentwiseError(compared, *magnitudes, isSpent ? std::max(least, 0x1p-80) : least);
+  error.delivered = getComponentwiseError(compared, *magnitudes, least);
   if (!isSpent)
     return true;
   // An error of ε·|P|·|V| in every element, relative to all of them.

@@ -43,7 +43,8 @@ struct OutputError {
   bool keepsTolerance() const { return !allowed || delivered <= *allowed; }
   /// Where the language's own roundings move a result by more than a sixteenth, nothing
   /// can be said of it, and the bound stays there.
-  double getBound() const { return std::max(tolerance + std::min(operands, 1.0 / 16), spendable); }
+  static constexpr double kMostOfOperands = 1.0 / 16;
+  double getBound() const { return std::max(tolerance + std::min(operands, kMostOfOperands), spendable); }
   /// True where an error beyond the tolerance is within four roundings per
   /// operation: the problem amplifies rounding so far that no evaluation in that
   /// type does better. It fails nevertheless; this says where to look.

@@ -41,7 +41,7 @@ static bool isComparable(const ComparedElements &elements, size_t k) {
   return std::isfinite(elements.found[k]) && std::isfinite(elements.expected[k]);
 }
 
-DeliveredError getRelativeError(const ComparedElements &elements) {
+DeliveredError getRelativeError(const ComparedElements &elements, double least) {
   std::map<std::vector<int64_t>, Squares> sums;
   for (size_t k = 0; k < elements.indices.size(); ++k) {
     if (!isComparable(elements, k))
@@ -50,7 +50,8 @@ DeliveredError getRelativeError(const ComparedElements &elements) {
     leading.resize(leading.size() - getErrorAxes(leading.size()));
     Squares &sum = sums[leading];
     double difference = elements.found[k] - elements.expected[k];
-    sum.difference += difference * difference;
+    if (std::fabs(difference) > least)
+      sum.difference += difference * difference;
     sum.norm += elements.expected[k] * elements.expected[k];
   }
   Largest largest;

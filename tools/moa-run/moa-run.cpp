@@ -372,6 +372,8 @@ Error Run::checkResults(bool &good) {
                      error.relative, error.tolerance);
     if (error.operands > 0)
       outs() << format(" and %.1e of rounded operands", error.operands);
+    if (error.operands > error.kMostOfOperands)
+      outs() << format(", of which %.1e count", error.kMostOfOperands);
     if (error.spendable > 0)
       outs() << ", and " << moa::getNumberText(error.spendable, 3) << " that may be spent"
              << (error.allowed->isRelative ? "" : ", " + moa::getNumberText(error.allowed->epsilon) + " of each component's magnitude");

@@ -23,8 +23,6 @@ static const char *const kNotes =
  * elements must not overlap. NULL strides mean row-major, NULL data is allowed
  * for empty arrays, byte_offset is honoured. Booleans are bytes (DLPack's bool
  * or 8-bit uint), 0 or not 0. Results do not depend on the number of threads.
- * MOA_NOT_SHOWN: they were computed, but a bound on the errors of one that has
- * a tolerance for every input (`within`, not `sampled`) is above that.
 )";
 
 /// The processor and its extensions in lines of at most 80 columns.
@@ -34,7 +32,7 @@ static void printProcessor(llvm::raw_ostream &os, const Processor &processor) {
     os << ".\n";
     return;
   }
-  os << ". On one that lacks any of these,\n * every entry point returns "
+  os << ". On one that lacks any of these,\n * the code of every entry point is "
         "MOA_PROCESSOR:";
   size_t column = 80;
   for (const Feature &feature : processor.features) {

@@ -236,12 +236,19 @@ class Written(plans.PlansTest):
         self.assertEqual((kernel.code, kernel.has_shown() if mt.TARGET == "cpu" else False), (mt.OK, False))
 
     def test_few(self):
-        """Few rows or keys: nothing is measured, and nothing said."""
-        for n, m in ((255, 512), (512, 254)):
-            arrays = pairs("bf16", (0.03,), n, m)
-            kernel, found = self.run_kernel(PLAIN, "1e-2", arrays)
-            self.assertGreater(errors(found, attention(*arrays)).min(), 2e-2)
-            self.assertEqual(kernel.code, mt.OK)
+        """Few rows or keys: of 64 rows all are measured, one in decoding, of more some."""
+        for n, m in ((1, 512), (7, 40), (63, 254), (64, 512), (65, 512), (127, 512), (130, 254), (255, 512), (512, 254)):
+            with self.subTest(rows=n, keys=m):
+                arrays = pairs("bf16", (None, 0.01), n, m)
+                exact = attention(*arrays)
+                kernel = self.check(PLAIN, arrays, exact, "1e-2", most=2)
+                off = errors(self.run_kernel(PLAIN, "1e-2", arrays)[1], exact)[1]
+                told = float(re.search(r"the estimate of its errors is (\S+) at", kernel.told)[1])
+                if n <= 64:
+                    self.assertLess(abs(told / off - 1), 0.03)
+        for n, m in ((0, 512), (5, 0)):
+            kernel, found = self.run_kernel(PLAIN, "1e-2", pairs("bf16", (0.01,), n, m))
+            self.assertEqual((kernel.code, np.abs(found).sum()), (mt.OK, 0))
 
     def test_beside_plans(self):
         """Where plans are tried too, and are near enough nowhere."""

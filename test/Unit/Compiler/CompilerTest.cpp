@@ -201,7 +201,7 @@ TEST(Compiler, BadOptionsAreErrors) {
   EXPECT_THAT(message(options), HasSubstr("no-such-cpu"));
   options = {};
   options.optimization = 4;
-  EXPECT_THAT(message(options), HasSubstr("expects an optimization from 0 to 3, but got 4"));
+  EXPECT_THAT(message(options), HasSubstr("expects an optimization level from 0 to 3, but got 4"));
 }
 
 TEST(Compiler, KernelsForAnotherProcessorAreNotLoaded) {

@@ -263,10 +263,12 @@ TEST(Check, KeepsTheBoundOfTheTypesUnderALargeTolerance) {
 
 TEST(Delivered, NothingByNothingIsNoError) {
   ComparedElements elements{{{0}, {1}}, {0, 1}, {0, 1}};
-  EXPECT_EQ(getRelativeError(elements).error, 0);
+  EXPECT_EQ(getRelativeError(elements, 0).error, 0);
   EXPECT_EQ(getComponentwiseError(elements, {0, 0}, 0).error, 0);
   elements.found[0] = 1e-30;
   EXPECT_EQ(getComponentwiseError(elements, {0, 1}, 1e-29).error, 0);
+  EXPECT_EQ(getRelativeError(elements, 1e-29).error, 0);
+  EXPECT_EQ(getRelativeError(elements, 0).error, 1e-30);
   DeliveredError error = getComponentwiseError(elements, {0, 1}, 0);
   EXPECT_TRUE(std::isinf(error.error));
   EXPECT_EQ(error.worst, std::vector<int64_t>{0});
@@ -275,7 +277,7 @@ TEST(Delivered, NothingByNothingIsNoError) {
 
 TEST(Delivered, WhatIsNoNumberIsLeftToTheComparison) {
   ComparedElements elements{{{0}, {1}, {2}}, {NAN, INFINITY, 2}, {1, INFINITY, 1}};
-  EXPECT_EQ(getRelativeError(elements).error, 1);
+  EXPECT_EQ(getRelativeError(elements, 0).error, 1);
   EXPECT_EQ(getComponentwiseError(elements, {1, 1, 4}, 0).error, 0.25);
 }
 
@@ -284,8 +286,8 @@ TEST(Delivered, ScalarsAndVectorsAreOneArray) {
   EXPECT_EQ(getErrorAxes(1), 1u);
   EXPECT_EQ(getErrorAxes(4), 2u);
   ComparedElements elements{{{}}, {3}, {2}};
-  EXPECT_EQ(getRelativeError(elements).error, 0.5);
-  EXPECT_TRUE(getRelativeError(elements).worst.empty());
+  EXPECT_EQ(getRelativeError(elements, 0).error, 0.5);
+  EXPECT_TRUE(getRelativeError(elements, 0).worst.empty());
 }
 
 TEST(Delivered, KnowsTheLeastNumberOfEveryType) {
