@@ -1,6 +1,6 @@
 """How often the error of all rows is above what a sample of them estimates.
 
-    python3 benchmarks/accuracy/coverage.py [--heads 200] [--rows 512] [--measure relative|components] [--type f32|bf16|f16] [--plan bits|halves]
+    python3 benchmarks/accuracy/coverage.py [--heads 200] [--rows 512] [--measure relative|components] [--type f32|bf16|f16] [--plan bits|halves] [--families NAMES]
 
 Attention that may be off by everything, so that the first plan of `onf-adapt-precision` is taken whatever is estimated: what is stated of a sampled
 tolerance is that the error of a head is above its estimate, with what the kernel is off by as it is written (Def 31 of docs/Errors.md), in at
@@ -76,9 +76,10 @@ def main():
     parser.add_argument("--measure", choices=("relative", "components"), default="relative")
     parser.add_argument("--type", choices=tuple(ROUNDOFF), default="f32")
     parser.add_argument("--plan", choices=("bits", "halves"), default="bits")
+    parser.add_argument("--families", default="", help="names, in place of all")
     options = parser.parse_args()
     flags = () if options.plan == "bits" else (f"--spend={options.rows}",)
-    kinds = tuple(delivered.STUDIED) + CHANGED
+    kinds = tuple(options.families.split(",")) if options.families else tuple(delivered.STUDIED) + CHANGED
     print(f"**{options.plan}, {options.measure}, {options.type}, {options.rows} rows**\n")
     print("| family | heads by the plan | above the estimate | largest error / estimate | median of estimate / error |")
     print("|---|---:|---:|---:|---:|")

@@ -12,11 +12,11 @@ namespace moa::precision {
 /// The same of f32, whose products tensor cores do not take: a GPU has a thread for each row and part.
 static constexpr int64_t kShortPart = 256;
 
-/// Rows of each part that are drawn to be taken in proportion to their squares, of which one is as much as this many times the mean of
-/// the others, so that of rows that are alike most parts have one that is taken.
+/// Rows that are drawn of each part, each to be taken in proportion to its square, at most where that is as many times the mean of the
+/// others; of rows that are alike six parts in seven have one that is taken.
 static constexpr int64_t kDraws = 64, kMostOfMean = 32;
-/// Numbers behind the part's that hashes of draws have.
-static constexpr int64_t kDrawSalt = 977, kTakeSalt = 1913;
+/// A draw has two hashes, of its number and of that and this.
+static constexpr int64_t kTakeSalt = 977;
 
 /// Reads what the load reads, so far behind it along the axis that `index` is a term of.
 static Value loadFurther(Code &at, onf::LoadOp load, Value index, Value further) {
@@ -41,22 +41,41 @@ static bool isTermOf(onf::LoadOp load, Value index) {
 
 /// The rows fall into parts of equal length. Of each, the sample has the row of the largest magnitude, of odd number, and one of the
 /// others: of kDraws that a hash of the indices draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)),
-/// or, if none is, one that the hash picks. So rows whose size may betray them are not missed because they are few, and a row's
-/// probability is p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows (Def 31).
+/// or, if none is, one more. So rows whose size may betray them are not missed because they are few, and a row's probability is
+/// p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows (Def 31).
 void Chooser::addSampleRows() {
   Builder builder(kernel.getContext());
-  picked.numbers = editor.addTemporary(base() + "_row", picked.extents, builder.getI32Type());
-  picked.shares = editor.addTemporary(base() + "_share", picked.extents, builder.getF32Type());
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SymExpr count = rows();
-  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
-    auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
-    auto divided = [](Code &at, Value x, int64_t y) { return at.make<arith::FloorDivSIOp>(x, at.index(y)); };
-    auto modulo = [](Code &at, Value x, int64_t y) { return at.make<arith::RemSIOp>(x, at.index(y)); };
-    Value r = indices.back(), part = divided(code, r, 2), n = code.extent(count);
-    auto bound = [&](Value p) { return divided(code, code.make<arith::MulIOp>(p, n), kParts); };
-    Value start = bound(part), end = bound(add(code, part, code.index(1)));
-    Value length = code.make<arith::SubIOp>(end, start);
-    Value numOthers = code.make<arith::SubIOp>(length, code.index(1));
+  SmallVector<Attribute> names(picked.names), extents(picked.extents);
+  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts));
+  Value largest = editor.addTemporary(base() + "_largest", extents, i32);
+  Value units = editor.addTemporary(base() + "_unit", extents, f32), sums = editor.addTemporary(base() + "_chances", extents, f32);
+  auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
+  auto startOf = [&](Code &at, Value part) {
+    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts));
+  };
+  auto othersOf = [&](Code &at, Value part, Value start) {
+    Value end = startOf(at, add(at, part, at.index(1)));
+    return at.make<arith::SubIOp>(at.make<arith::SubIOp>(end, start), at.index(1));
+  };
+  auto magnitudeOf = [&](Code &at, ValueRange head, Value row) {
+    IRMapping map;
+    SmallVector<Value> indices(head);
+    indices.push_back(row);
+    map.map(nest.getBody().getArguments(), indices);
+    return loadMagnitude(at, map);
+  };
+  auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
+  // Of a magnitude in units, the square or its root, the probability that a draw is taken.
+  auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
+    Value x = times(at, magnitude, unit);
+    return at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most);
+  };
+  // The largest of each part, and the probabilities of the others.
+  editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value part = indices.back(), start = startOf(code, part), end = startOf(code, add(code, part, code.index(1)));
     // The magnitude of neighbours from the start of the part on, or from further in front so that all
     // exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
@@ -67,84 +86,92 @@ void Chooser::addSampleRows() {
       return at.make<arith::AndIOp>(at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, start),
                                     at.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, end));
     };
-    auto magnitudeOf = [&](Code &at, Value row) {
-      IRMapping map;
-      SmallVector<Value> rowIndices(indices.drop_back());
-      rowIndices.push_back(row);
-      map.map(nest.getBody().getArguments(), rowIndices);
-      return loadMagnitude(at, map);
-    };
     auto magnitudeAt = [&](Code &at, Value t) {
-      auto first = magnitudeOf(at, from).getDefiningOp<onf::LoadOp>();
-      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, add(at, from, t));
+      auto first = magnitudeOf(at, head, from).getDefiningOp<onf::LoadOp>();
+      return first && isTermOf(first, from) ? loadFurther(at, first, from, t) : magnitudeOf(at, head, add(at, from, t));
     };
+    auto ifInside = [&](Code &at, Value t, Value x) { return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0)); };
     Value most = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       Value limit = at.make<arith::SelectOp>(isInside(at, t), at.real(INFINITY), at.real(0));
       return SmallVector<Code::Term>{{Monoid::max, "most", at.make<arith::MinimumFOp>(magnitudeAt(at, t), limit)}};
     })[0];
     // Relative to the largest, whose square may be beyond f32.
     Value inverse = code.make<arith::DivFOp>(code.real(1), code.make<arith::MaximumFOp>(most, code.real(FLT_MIN)));
-    auto squareOf = [&](Code &at, Value magnitude) {
-      Value x = at.make<arith::MulFOp>(magnitude, inverse);
-      return isMagnitudeSquare() ? x : Value(at.make<arith::MulFOp>(x, x));
-    };
-    auto ifInside = [&](Code &at, Value t, Value x) { return at.make<arith::SelectOp>(isInside(at, t), x, at.real(0)); };
     Code::Values found = code.fold("t", longest, [&](Code &at, Value t, Value &) {
-      Value x = magnitudeAt(at, t);
-      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, most);
+      Value magnitude = magnitudeAt(at, t), x = times(at, magnitude, inverse);
+      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, magnitude, most);
       Value isHere = at.make<arith::AndIOp>(is, isInside(at, t));
       Value row = at.make<arith::SelectOp>(isHere, add(at, from, t), at.index(0));
-      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, squareOf(at, x))}};
+      Value square = isMagnitudeSquare() ? x : times(at, x, x);
+      return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
     // Of NaN no row has the largest.
-    Value where = code.make<arith::MaxSIOp>(found[0], start);
-    Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, modulo(code, r, 2), code.index(1));
-    Value isEven = code.make<arith::XOrIOp>(isOdd, code.make<arith::ConstantOp>(code.b.getBoolAttr(true)));
-    Value others = code.toReal(numOthers);
+    Value where = code.make<arith::MaxSIOp>(found[0], start), others = code.toReal(othersOf(code, part, start));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
-    Value taken = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
-    auto chanceOf = [&](Code &at, Value magnitude) {
-      return at.make<arith::MinimumFOp>(at.make<arith::MulFOp>(squareOf(at, magnitude), taken), at.real(1));
-    };
-    Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &present) {
-      present = isEven;
-      Value isLargest = at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, add(at, from, t), where);
-      Value chance = at.make<arith::SelectOp>(isLargest, at.real(0), chanceOf(at, magnitudeAt(at, t)));
-      return SmallVector<Code::Term>{{Monoid::add, "chances", ifInside(at, t, chance)}};
+    Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
+    unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
+    Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
+      // Every element is read, so that lanes share them.
+      Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
+      Value limit = at.make<arith::SelectOp>(at.make<arith::AndIOp>(isOther, isInside(at, t)), at.real(1), at.real(0));
+      return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
-    auto salted = [&](Code &at, int64_t salt) {
-      SmallVector<Value> numbers(indices.drop_back());
-      numbers.push_back(add(at, part, at.index(salt)));
-      return numbers;
-    };
-    // All but the largest.
-    auto drawn = [&](Code &at, Value draw) {
-      Value row = add(at, start, at.make<arith::RemSIOp>(at.hash(draw, salted(at, kDrawSalt)), numOthers));
-      Value isBehind = at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where);
-      return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
-    };
-    // The number of the first draw that is taken, counted from behind; 0 if none is.
-    Value first = code.fold("t", SymExpr(kDraws), [&](Code &at, Value t, Value &present) {
-      present = isEven;
-      Value chance = chanceOf(at, magnitudeOf(at, drawn(at, t)));
-      Value number = at.make<arith::MulFOp>(at.toReal(at.hash(t, salted(at, kTakeSalt))), at.real(1.0 / Code::kHashes));
-      Value is = at.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
-      Value left = at.make<arith::SubIOp>(at.index(kDraws), t);
-      return SmallVector<Code::Term>{{Monoid::max, "first", at.make<arith::SelectOp>(is, left, at.index(0))}};
+    code.store(where, largest, indices);
+    code.store(unit, units, indices);
+    code.store(sum, sums, indices);
+  });
+  // The draw comes last, so that the rest is the same for all of a part.
+  auto hashOf = [&](Code &at, ValueRange head, Value part, Value draw) {
+    SmallVector<Value> numbers(head);
+    numbers.push_back(draw);
+    return at.hash(part, numbers);
+  };
+  // Any but the largest.
+  auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value where) {
+    Value start = startOf(at, part), number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), othersOf(at, part, start));
+    Value row = add(at, start, at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
+    Value isBehind = at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where);
+    return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
+  };
+  names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
+  Value taken = editor.addTemporary(base() + "_taken", extents, i32);
+  editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back(2), at = indices.drop_back();
+    Value part = at.back(), draw = indices.back();
+    Value row = drawn(code, head, part, draw, code.toIndex(code.load(largest, at)));
+    Value chance = chanceOf(code, magnitudeOf(code, head, row), code.load(units, at), code.real(1));
+    Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))), code.real(1.0 / Code::kHashes));
+    Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
+    code.store(code.make<arith::SelectOp>(is, code.index(1), code.index(0)), taken, indices);
+  });
+  picked.numbers = editor.addTemporary(base() + "_row", picked.extents, i32);
+  picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
+  editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
+    ValueRange head = indices.drop_back();
+    Value r = indices.back(), part = code.make<arith::FloorDivSIOp>(r, code.index(2));
+    SmallVector<Value> at(head);
+    at.push_back(part);
+    Value where = code.toIndex(code.load(largest, at)), unit = code.load(units, at), sum = code.load(sums, at);
+    // The number of the first draw that is taken, or one behind all.
+    Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
+      SmallVector<Value> place(at);
+      place.push_back(t);
+      Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), in.index(0));
+      return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
     })[0];
-    first = code.make<arith::MaxSIOp>(first, code.index(0)); // where there are no draws
-    Value other = drawn(code, code.make<arith::SubIOp>(code.index(kDraws), first));
+    Value row = drawn(code, head, part, first, where), others = code.toReal(othersOf(code, part, startOf(code, part)));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
     Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
     missed = code.make<arith::MaximumFOp>(missed, code.real(0));
     static_assert(kDraws == 64);
     for (int squares = 0; squares < 6; ++squares)
-      missed = code.make<arith::MulFOp>(missed, missed);
-    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, other)), code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
-    Value probability = code.make<arith::MulFOp>(code.make<arith::SubFOp>(code.real(1), missed), share);
+      missed = times(code, missed, missed);
+    Value share = code.make<arith::DivFOp>(chanceOf(code, magnitudeOf(code, head, row), unit, code.real(1)), code.make<arith::MaximumFOp>(sum, code.real(0x1p-60)));
+    Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
-    code.store(code.make<arith::SelectOp>(isOdd, where, other), picked.numbers, indices);
+    Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.make<arith::RemSIOp>(r, code.index(2)), code.index(1));
+    code.store(code.make<arith::SelectOp>(isOdd, where, row), picked.numbers, indices);
     code.store(code.make<arith::SelectOp>(isOdd, code.real(1), stands), picked.shares, indices);
   });
 }

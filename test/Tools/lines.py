@@ -65,11 +65,16 @@ class Lines(mt.DirectoryTest):
         """Queries and keys that are computed, and rounded to bf16 for the contraction."""
         path = os.path.join(os.environ["MOA_SOURCE_ROOT"], "test", "Families",
                             "rotary_computed.moa")
-        done = self.run_tool("moa-run", path, "--random", 1, "B=1", "H=2", "N=64", "M=200",
-                             "scale=0.125", "--check")
+        done = self.run_tool("moa-run", path, "--set", "D=16", "--random", 1, "B=1", "H=2", "N=16", "M=60", "scale=0.25", "--check")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(lines(done.stdout)[3], "check    O: # of # rows, largest error #, relative L2 "
                          "error # (bound # and # of rounded operands)")
+        # Weights next to 1, less 1: rounding them leaves little of their differences, and allows no error of that size.
+        self.write("rest.moa", """kernel rest[N, M, D; T : float = bf16](x : T[N, M], y : T[M, D]) -> z : f32[N, D]
+{ z = (exp(x * 0.001) +.* y) - ((x * 0.0 + 1.0) +.* y) }""")
+        done = self.run_tool("moa-run", "rest.moa", "--random", 1, "N=8", "M=40", "D=16", "--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"relative L2 error \S+ \(bound 3e-03 and \S+ of rounded operands, of which 6\.2e-02 count\); .*: FAILED")
 
     def test_timing(self):
         self.write("spec.moa", SCALE)
