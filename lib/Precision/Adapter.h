@@ -13,6 +13,7 @@
 #ifndef MOA_PRECISION_ADAPTER_H
 #define MOA_PRECISION_ADAPTER_H
 
+#include "dialects/ONF/Transforms/SplitFolds.h"
 #include "lib/Precision/Bounds.h"
 #include "lib/Precision/Candidates.h"
 #include "lib/Precision/KernelEditor.h"
@@ -25,8 +26,8 @@ namespace moa::precision {
 /// The largest magnitude of an array in f16 is made at least 2^kTopOfF16 and less than twice that, by a power of 2.
 inline constexpr int kTopOfF16 = 14;
 
-/// Rows of a sample: two from each of so many equal parts of the rows.
-inline constexpr int64_t kParts = 32, kSample = 2 * kParts;
+/// Rows of a sample: one from each of so many equal parts of the rows, and one from each group of parts.
+inline constexpr int64_t kParts = 56, kGroups = 8, kSample = kParts + kGroups, kPartsOfGroup = kParts / kGroups;
 /// Indices of the fold that a part of the sample runs over.
 inline constexpr int64_t kPartLength = 2048;
 
@@ -128,6 +129,7 @@ protected:
     llvm::DenseMap<mlir::Value, mlir::Value> weights; // as they are, and multiplied
     llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> split; // weights, and two floats of 16 bits
     llvm::DenseMap<unsigned, mlir::Value> totals;     // results of the fold, divided again
+    llvm::DenseMap<unsigned, mlir::Value> moved;      // what results of the fold are smaller by inside of it
   };
   virtual unsigned numPlans() const = 0;
   virtual std::string describe(unsigned plan) = 0;
@@ -204,7 +206,14 @@ protected:
   /// The indices of the nest and of the loops around a store of a copy.
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
-  void splitSample(Copy &copy, int64_t length);
+  std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
+  static std::pair<mlir::Value, mlir::Value> countOthers(Code &in, mlir::Value part, mlir::Value count);
+  /// Whether a plan rounds weights to floats that have fewer bits, or none, for small ones, so that their errors depend on the extreme
+  /// that they are relative to.
+  virtual bool roundsSmallWeights(unsigned plan) { return false; }
+  void findReferences();
+  void addReferences(const onf::SplitNest &written);
+  void takeReferences(Copy &copy);
   llvm::SmallVector<mlir::Value> storeSample(Copy &copy, const llvm::Twine &suffix,
                                              llvm::ArrayRef<mlir::Attribute> rowExtents);
   void addErrors(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> samples);
@@ -248,6 +257,13 @@ protected:
 
   llvm::SmallVector<mlir::Attribute> headNames, headExtents;   // the axes in front of the rows
   RowSet picked;                                               // the sample
+  /// An extreme of the nest's fold, the number of its result, and an array with that of all keys for the parts that are far from it.
+  struct Reference {
+    onf::AccOp acc;
+    unsigned result;
+    mlir::Value array;
+  };
+  llvm::SmallVector<Reference> references;
   llvm::SmallVector<mlir::Attribute> runs;       // onf::kRunsAttr
   Choice tried, sampled, chosen;       // where anything is tried, where a sample is taken, what is chosen
   Choice earlier;                      // by passes before, with the value for the nest as it is written; or null
@@ -281,6 +297,10 @@ private:
   void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) override;
   mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) override;
   bool isMagnitudeSquare() override;
+  bool roundsSmallWeights(unsigned plan) override {
+    const Plan &of = plans[plan - 1];
+    return of.sums || (of.sumHalf && of.sumHalf.isF16());
+  }
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 
   //===--- What plans share -----------------------------------------------===//

@@ -173,6 +173,11 @@ void Adapter::roundScore(Copy &copy, const Score &score, const Rounded &row, Val
         Value result = outer.getResult(number);
         Value sum = first.make<arith::AddFOp>(result, moved);
         result.replaceAllUsesExcept(sum, sum.getDefiningOp());
+        Value &all = copy.moved[number];
+        if (all)
+          first.b.setInsertionPoint(outer);
+        all = all ? Value(first.make<arith::AddFOp>(all, moved)) : moved;
+        first.b.setInsertionPointAfter(outer);
       }
     } else {
       value = code.make<arith::AddFOp>(value, moved);

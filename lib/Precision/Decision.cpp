@@ -13,8 +13,8 @@ namespace moa::precision {
 /// A sum of squares of results below which nothing is estimated of plans: f32 holds the squares of errors of 10⁻⁶ of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
 /// Deviations of the estimate that are added to it: 95 % of Student's distribution with kParts − 1 degrees of freedom.
-static constexpr double kDeviations = 1.6955;
-static_assert(kParts == 32);
+static constexpr double kDeviations = 1.6730;
+static_assert(kParts == 56);
 /// What stands for no plan, nor for the nest as it is written.
 static constexpr int64_t kLeft = -1;
 /// More rows than 2^kLongestLog count as that many.
@@ -112,8 +112,8 @@ Value Chooser::tabled(Code &code, ValueRange head) {
   return plan;
 }
 
-/// The sample of one index in front of the rows: rows of odd number are the largest of their part, which are all there
-/// are of their kind; the others stand for the rest of it, each for as many as it was not likely to be picked.
+/// The sample of one index in front of the rows: the last kGroups are the largest of a group of parts, which are all
+/// there are of their kind; the others stand for the rest of a part, each for as many as it was not likely to be picked.
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
@@ -125,21 +125,17 @@ struct Chooser::Look {
     row.push_back(r);
     return row;
   }
-  /// Whether the row stands for itself alone: the largest of its part, or, where no sample is larger than a check's, any.
+  /// Whether the row stands for itself alone: the largest of its group, or, where there are no more rows than a check takes, any.
   Value isAlone(Code &in, Value r) const {
-    Value isOdd = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, in.make<arith::RemSIOp>(r, in.index(2)), in.index(1));
-    return shares ? isOdd : Value(in.make<arith::OrIOp>(isOdd, isAll(in)));
+    Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts));
+    return shares ? isLast : Value(in.make<arith::OrIOp>(isLast, isAll(in)));
   }
   Value isAll(Code &in) const { return in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, count, in.index(kSample)); }
   /// The rows that one stands for.
   Value weigh(Code &in, Value r) const {
     if (shares)
       return in.load(shares, at(r));
-    auto bound = [&](Value part) {
-      return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(part, count), in.index(kParts));
-    };
-    Value part = in.make<arith::FloorDivSIOp>(r, in.index(2)), next = in.make<arith::AddIOp>(part, in.index(1));
-    Value others = in.make<arith::SubIOp>(in.make<arith::SubIOp>(bound(next), bound(part)), in.index(1));
+    Value others = countOthers(in, r, count).second;
     Value isThere = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, count);
     Value itself = in.make<arith::SelectOp>(isThere, in.real(1), in.real(0)); // of more than 64 rows all r are there
     return in.make<arith::SelectOp>(isAlone(in, r), itself, in.toReal(others));
@@ -151,6 +147,16 @@ struct Chooser::Look {
     return code.make<arith::SelectOp>(isNaN, code.real(INFINITY), estimate);
   }
 };
+
+/// Where a check's part of the rows starts, and its rows but for the last one of the last part of a group.
+std::pair<Value, Value> Chooser::countOthers(Code &in, Value part, Value count) {
+  auto bound = [&](Value p) { return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(p, count), in.index(kParts)); };
+  Value start = bound(part), end = bound(in.make<arith::AddIOp>(part, in.index(1)));
+  Value place = in.make<arith::RemSIOp>(part, in.index(kPartsOfGroup));
+  Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, place, in.index(kPartsOfGroup - 1));
+  Value last = in.make<arith::SelectOp>(isLast, in.index(1), in.index(0));
+  return {start, in.make<arith::SubIOp>(in.make<arith::SubIOp>(end, start), last)};
+}
 
 /// Of each plan the ratio Σ w·e / Σ w·n over the sample, with w the rows that one stands for, and a margin for what was
 /// not seen; its root. Squared errors are skewed, for which N. J. Johnson has a term (Modified t tests and confidence intervals
@@ -192,7 +198,7 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   });
   Code::Values estimates;
   for (unsigned p = 0; p < numPlans(); ++p) {
-    // With q and c the sums of squares and of cubes, σ = √(32/31·q) and a skewness of √32·c/q^(3/2): (1.6955 + skewness·(1 + 2·1.6955²)/(6·√32))·σ.
+    // With n = kParts, q and c the sums of squares and of cubes, σ = √(n/(n − 1)·q) and a skewness of √n·c/q^(3/2): (t + skewness·(1 + 2·t²)/(6·√n))·σ.
     double scale = std::sqrt(double(kParts) / (kParts - 1));
     Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
     Value deviation = code.make<math::SqrtOp>(square);

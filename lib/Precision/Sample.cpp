@@ -15,6 +15,9 @@ static constexpr int64_t kShortPart = 256;
 /// Rows that are drawn of each part, each to be taken in proportion to its square, at most where that is as many times the mean of the
 /// others; of rows that are alike six parts in seven have one that is taken.
 static constexpr int64_t kDraws = 64, kMostOfMean = 32;
+/// Parts of the keys whose largest score is farther from that of all have none that a plan, whose scores are off by a deviation of 0.2 at
+/// most, takes for the largest.
+static constexpr double kFar = 0.75;
 /// A draw has two hashes, of its number and of that and this.
 static constexpr int64_t kTakeSalt = 977;
 
@@ -39,8 +42,8 @@ static bool isTermOf(onf::LoadOp load, Value index) {
   return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
 }
 
-/// The rows fall into parts of equal length. Of each, the sample has the row of the largest magnitude, of odd number, and one of the
-/// others: of kDraws that a hash of the indices draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)),
+/// The rows fall into parts of equal length. The sample has the row of the largest magnitude of each kPartsOfGroup parts, behind one of
+/// each part's others: of kDraws that a hash of the indices draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)),
 /// or, if none is, one more. So rows whose size may betray them are not missed because they are few, and a row's probability is
 /// p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows (Def 31).
 void Chooser::addSampleRows() {
@@ -50,14 +53,14 @@ void Chooser::addSampleRows() {
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
   names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts));
   Value largest = editor.addTemporary(base() + "_largest", extents, i32);
+  Value sizes = editor.addTemporary(base() + "_size", extents, f32);
   Value units = editor.addTemporary(base() + "_unit", extents, f32), sums = editor.addTemporary(base() + "_chances", extents, f32);
   auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
     return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts));
   };
-  auto othersOf = [&](Code &at, Value part, Value start) {
-    Value end = startOf(at, add(at, part, at.index(1)));
-    return at.make<arith::SubIOp>(at.make<arith::SubIOp>(end, start), at.index(1));
+  auto lengthOf = [&](Code &at, Value part, Value start) {
+    return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
   };
   auto magnitudeOf = [&](Code &at, ValueRange head, Value row) {
     IRMapping map;
@@ -106,7 +109,8 @@ void Chooser::addSampleRows() {
       return SmallVector<Code::Term>{{Monoid::max, "where", row}, {Monoid::add, "squares", ifInside(at, t, square)}};
     });
     // Of NaN no row has the largest.
-    Value where = code.make<arith::MaxSIOp>(found[0], start), others = code.toReal(othersOf(code, part, start));
+    Value where = code.make<arith::MaxSIOp>(found[0], start);
+    Value others = code.toReal(code.make<arith::SubIOp>(lengthOf(code, part, start), code.index(1)));
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
     Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
@@ -117,6 +121,7 @@ void Chooser::addSampleRows() {
       return SmallVector<Code::Term>{{Monoid::add, "chances", chanceOf(at, magnitudeAt(at, t), unit, limit)}};
     })[0];
     code.store(where, largest, indices);
+    code.store(most, sizes, indices);
     code.store(unit, units, indices);
     code.store(sum, sums, indices);
   });
@@ -126,11 +131,35 @@ void Chooser::addSampleRows() {
     numbers.push_back(draw);
     return at.hash(part, numbers);
   };
-  // Any but the largest.
-  auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value where) {
-    Value start = startOf(at, part), number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), othersOf(at, part, start));
-    Value row = add(at, start, at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
-    Value isBehind = at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where);
+  auto placed = [](ValueRange head, Value part) {
+    SmallVector<Value> place(head);
+    place.push_back(part);
+    return place;
+  };
+  // The part of a group that has the group's largest row.
+  auto leaderOf = [&](Code &at, ValueRange head, Value group) {
+    Value first = at.make<arith::MulIOp>(group, at.index(kPartsOfGroup)), leader = first, most = at.load(sizes, placed(head, first));
+    for (int64_t k = 1; k < kPartsOfGroup; ++k) {
+      Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
+      Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
+      leader = at.make<arith::SelectOp>(isMore, part, leader), most = at.make<arith::SelectOp>(isMore, size, most);
+    }
+    return leader;
+  };
+  auto isLeader = [&](Code &at, ValueRange head, Value part) {
+    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kPartsOfGroup)));
+    return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
+  };
+  auto numOthers = [&](Code &at, Value part, Value leads) {
+    Value own = at.make<arith::SelectOp>(leads, at.index(1), at.index(0));
+    return Value(at.make<arith::SubIOp>(lengthOf(at, part, startOf(at, part)), own));
+  };
+  // Any but the group's largest.
+  auto drawn = [&](Code &at, ValueRange head, Value part, Value draw, Value leads) {
+    Value number = at.make<arith::MulIOp>(hashOf(at, head, part, draw), numOthers(at, part, leads));
+    Value row = add(at, startOf(at, part), at.make<arith::FloorDivSIOp>(number, at.index(Code::kHashes)));
+    Value where = at.toIndex(at.load(largest, placed(head, part)));
+    Value isBehind = at.make<arith::AndIOp>(leads, at.make<arith::CmpIOp>(arith::CmpIPredicate::sge, row, where));
     return Value(at.make<arith::SelectOp>(isBehind, add(at, row, at.index(1)), row));
   };
   names.push_back(editor.text("t")), extents.push_back(editor.text(SymExpr(kDraws)));
@@ -138,7 +167,7 @@ void Chooser::addSampleRows() {
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back(2), at = indices.drop_back();
     Value part = at.back(), draw = indices.back();
-    Value row = drawn(code, head, part, draw, code.toIndex(code.load(largest, at)));
+    Value row = drawn(code, head, part, draw, isLeader(code, head, part));
     Value chance = chanceOf(code, magnitudeOf(code, head, row), code.load(units, at), code.real(1));
     Value number = times(code, code.toReal(hashOf(code, head, part, add(code, draw, code.index(kTakeSalt)))), code.real(1.0 / Code::kHashes));
     Value is = code.make<arith::CmpFOp>(arith::CmpFPredicate::OLT, number, chance);
@@ -148,10 +177,12 @@ void Chooser::addSampleRows() {
   picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value r = indices.back(), part = code.make<arith::FloorDivSIOp>(r, code.index(2));
-    SmallVector<Value> at(head);
-    at.push_back(part);
-    Value where = code.toIndex(code.load(largest, at)), unit = code.load(units, at), sum = code.load(sums, at);
+    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts - 1));
+    SmallVector<Value> at = placed(head, part);
+    Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
+    // The largest of the part may be drawn too if it is not that of the group.
+    Value ofLargest = code.make<arith::SelectOp>(leads, code.real(0), chanceOf(code, code.load(sizes, at), unit, code.real(1)));
+    sum = code.make<arith::AddFOp>(sum, ofLargest);
     // The number of the first draw that is taken, or one behind all.
     Value first = code.fold("t", SymExpr(kDraws), [&](Code &in, Value t, Value &) {
       SmallVector<Value> place(at);
@@ -159,7 +190,7 @@ void Chooser::addSampleRows() {
       Value is = in.make<arith::CmpIOp>(arith::CmpIPredicate::ne, in.toIndex(in.load(taken, place)), in.index(0));
       return SmallVector<Code::Term>{{Monoid::min, "first", in.make<arith::SelectOp>(is, t, in.index(kDraws))}};
     })[0];
-    Value row = drawn(code, head, part, first, where), others = code.toReal(othersOf(code, part, startOf(code, part)));
+    Value row = drawn(code, head, part, first, leads), others = code.toReal(numOthers(code, part, leads));
     // q·a/Σ a + (1 − q)/n, with (1 − Σ a/n)^64 by squares.
     Value missed = code.make<arith::SubFOp>(code.real(1), code.make<arith::DivFOp>(sum, others));
     missed = code.make<arith::MaximumFOp>(missed, code.real(0));
@@ -170,9 +201,11 @@ void Chooser::addSampleRows() {
     Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
-    Value isOdd = code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, code.make<arith::RemSIOp>(r, code.index(2)), code.index(1));
-    code.store(code.make<arith::SelectOp>(isOdd, where, row), picked.numbers, indices);
-    code.store(code.make<arith::SelectOp>(isOdd, code.real(1), stands), picked.shares, indices);
+    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts));
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts)), code.index(0));
+    Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
+    code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
+    code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);
   });
 }
 
@@ -252,9 +285,10 @@ void Chooser::storeIn(Copy &copy, ArrayRef<Value> arrays) {
 }
 
 /// 64 rows are few: the range falls into parts, which run at once.
-void Chooser::splitSample(Copy &copy, int64_t length) {
-  if (llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) && onf::canSplitFold(copy.nest))
-    onf::splitFold(copy.nest, length);
+std::optional<onf::SplitNest> Chooser::splitSample(Copy &copy, int64_t length) {
+  if (!llvm::hasSingleElement(copy.nest.getBody().getOps<onf::FoldOp>()) || !onf::canSplitFold(copy.nest))
+    return std::nullopt;
+  return onf::splitFold(copy.nest, length);
 }
 
 SmallVector<Value> Chooser::addSampleArrays(const Twine &suffix, ArrayRef<Attribute> rowExtents, Type element) {
@@ -275,6 +309,102 @@ SmallVector<Value> Chooser::storeSample(Copy &copy, const Twine &suffix, ArrayRe
   return samples;
 }
 
+/// Whether a value of the nest is found from a fold's results, of those that are chosen.
+static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(unsigned)> isChosen) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second || !next.getDefiningOp())
+      continue;
+    if (next.getDefiningOp() == fold && isChosen(cast<OpResult>(next).getResultNumber()))
+      return true;
+    if (next.getDefiningOp() != fold)
+      llvm::append_range(open, next.getDefiningOp()->getOperands());
+  }
+  return false;
+}
+
+/// The extremes that other states of the fold refer to. Of each result states that refer to it say something, so that any larger
+/// reference does.
+void Chooser::findReferences() {
+  if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
+    return;
+  onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
+  auto yield = cast<onf::YieldOp>(fold.getBody().front().back());
+  auto accAt = [&](unsigned k) { return yield.getValues()[k].getDefiningOp<onf::AccOp>(); };
+  for (unsigned k = 0; k < fold.getNumResults(); ++k) {
+    onf::AccOp acc = accAt(k);
+    bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
+    auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
+    auto isTold = [&](const Result &result) {
+      onf::StoreOp store = result.store;
+      return !isFoundFrom(store.getValue(), fold, [&](unsigned other) { return other == k; }) || isFoundFrom(store.getValue(), fold, refers);
+    };
+    if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) && llvm::all_of(results, isTold))
+      references.push_back({acc, k, Value()});
+  }
+}
+
+/// From the extremes of parts of the keys, of the rows as they are written, that of all keys for each of a plan's parts that are far
+/// from it, and no element's for the others, which have elements next to it that are to be the plan's own.
+void Chooser::addReferences(const onf::SplitNest &written) {
+  onf::FoldOp fold = *nest.getBody().getOps<onf::FoldOp>().begin();
+  int64_t length = sampleLength(/*isWritten=*/false), own = sampleLength(/*isWritten=*/true);
+  auto numParts = [&](int64_t of) {
+    return SymExpr::floorDiv(*SymExpr::parse(fold.getExtent()) + SymExpr(of - 1), SymExpr(of));
+  };
+  SmallVector<Attribute> names(picked.names), extents(picked.extents);
+  names.insert(std::prev(names.end()), editor.text("part"));
+  extents.insert(std::prev(extents.end()), editor.text(numParts(length)));
+  for (Reference &of : references) {
+    Type type = onf::AccOp(of.acc).getType();
+    Monoid monoid = onf::AccOp(of.acc).getMonoid();
+    bool isMax = monoid == Monoid::max;
+    of.array = editor.addTemporary(base() + "_far_" + onf::AccOp(of.acc).getName(), extents, type);
+    editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
+      auto extreme = [&](const SymExpr &count, llvm::function_ref<Value(Code &, Value)> partAt) {
+        return code.fold("q", count, [&](Code &in, Value q, Value &present) {
+          Value part = partAt(in, q);
+          present = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, part, in.extent(numParts(own)));
+          SmallVector<Value> place(indices);
+          place[place.size() - 2] = part;
+          return SmallVector<Code::Term>{{monoid, "extreme", in.load(written.states[of.result], place)}};
+        })[0];
+      };
+      Value whole = extreme(numParts(own), [&](Code &, Value q) { return q; });
+      Value here = extreme(SymExpr(length / own), [&](Code &in, Value q) {
+        Value first = in.make<arith::MulIOp>(indices[indices.size() - 2], in.index(length / own));
+        return Value(in.make<arith::AddIOp>(first, q));
+      });
+      Value off = isMax ? code.make<arith::SubFOp>(whole, here) : code.make<arith::SubFOp>(here, whole);
+      Value isFar = code.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, off, code.real(kFar));
+      code.store(code.make<arith::SelectOp>(isFar, whole, code.real(isMax ? -INFINITY : INFINITY)), of.array, indices);
+    });
+  }
+}
+
+/// Weights of a plan are relative to the extremes of all keys, also in parts of the keys that do not have these: a run that has met them
+/// rounds them so. The results are the same for any reference that is as large. Until the nest is split the part is 0.
+void Chooser::takeReferences(Copy &copy) {
+  for (const Reference &of : references) {
+    auto acc = dyn_cast_or_null<onf::AccOp>(copy.map.lookupOrNull(onf::AccOp(of.acc).getOperation()));
+    if (!acc)
+      continue;
+    Code row(kernel, OpBuilder(acc->getParentOp()), nest.getLoc());
+    SmallVector<Value> place(copy.nest.getBody().getArguments());
+    place.insert(std::prev(place.end()), row.index(0));
+    Value known = row.load(of.array, place);
+    if (Value moved = copy.moved.lookup(of.result))
+      known = row.make<arith::SubFOp>(known, moved);
+    auto yield = cast<onf::YieldOp>(acc.getValue().front().back());
+    Code code(kernel, OpBuilder(yield), nest.getLoc());
+    Value own = yield.getValues()[0];
+    Value value = acc.getMonoid() == Monoid::max ? Value(code.make<arith::MaximumFOp>(own, known)) : Value(code.make<arith::MinimumFOp>(own, known));
+    yield->setOperand(0, value);
+  }
+}
+
 /// The nest for the rows of the sample, as a plan computes it or, for plan 0, as it is
 /// written: arrays of what it would store.
 SmallVector<Value> Chooser::addSample(unsigned plan, StringRef name, Type element) {
@@ -286,7 +416,22 @@ SmallVector<Value> Chooser::addSample(unsigned plan, StringRef name, Type elemen
     for (auto [score, rows] : llvm::zip_equal(scores, picked.gathered))
       readSampledRows(copy, score, rows);
   storeIn(copy, samples);
-  splitSample(copy, sampleLength(/*isWritten=*/!plan));
+  if (!plan && llvm::any_of(llvm::seq(1u, numPlans() + 1), [&](unsigned p) { return roundsSmallWeights(p); }))
+    findReferences();
+  if (plan && roundsSmallWeights(plan) && onf::canSplitFold(copy.nest))
+    takeReferences(copy);
+  auto split = splitSample(copy, sampleLength(/*isWritten=*/!plan));
+  if (!plan && split)
+    addReferences(*split);
+  else if (!plan)
+    references.clear();
+  else if (split)
+    split->parts.walk([&](onf::LoadOp load) {
+      if (llvm::any_of(references, [&](const Reference &of) { return of.array == load.getArray(); })) {
+        auto axes = split->parts.getBody().getArguments();
+        load.getTermsMutable()[load.getTerms().size() - 2].assign(axes[axes.size() - 2]);
+      }
+    });
   return samples;
 }
 

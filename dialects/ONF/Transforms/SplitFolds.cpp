@@ -85,7 +85,7 @@ public:
   Splitter(ForOp nest, int64_t length)
       : nest(nest), fold(*nest.getBody().getOps<FoldOp>().begin()), length(length),
         kernel(nest->getParentOfType<KernelOp>()), accs(accsOf(fold)), b(nest), loc(fold.getLoc()) {}
-  void run();
+  SplitNest run();
 
 private:
   /// A state that results are made of, at indices of the loop around it.
@@ -97,7 +97,7 @@ private:
   ForOp makeNest(ArrayAttr names, ArrayAttr extents);
   ArrayAttr with(ArrayAttr list, StringRef text);
   BlockArgument addTemporary(AccOp acc);
-  void addPartNest();
+  ForOp addPartNest();
   void addMergeNest(ForOp loop);
   SmallVector<Read> readsOf(ForOp loop);
   Value loadPart(unsigned acc, ValueRange rows, Value part, ValueRange indices);
@@ -155,7 +155,7 @@ BlockArgument Splitter::addTemporary(AccOp acc) {
 
 /// The nest with an axis of parts: what stands in front of the fold, the fold where its indices are
 /// those of the part, and its states.
-void Splitter::addPartNest() {
+ForOp Splitter::addPartNest() {
   ForOp made = makeNest(with(nest.getNames(), "part"), with(nest.getExtents(), numParts()));
   Block &body = made.getBody().front();
   IRMapping map;
@@ -206,6 +206,7 @@ void Splitter::addPartNest() {
       state = AtOp::create(in, loc, elementOf(acc), state, axes);
     storeValue(in, acc.getLoc(), kernel, state, array, terms);
   }
+  return made;
 }
 
 /// The states that the stores of a loop, or those of the rows, are made of, with all that these
@@ -455,19 +456,20 @@ void Splitter::removeUnused(ForOp made) {
       op.erase();
 }
 
-void Splitter::run() {
+SplitNest Splitter::run() {
   for (AccOp acc : accs)
     temporaries.push_back(addTemporary(acc));
-  addPartNest();
+  SplitNest split{addPartNest(), SmallVector<Value>(temporaries.begin(), temporaries.end())};
   Block &body = nest.getBody().front();
   if (!body.getOps<StoreOp>().empty())
     addMergeNest(ForOp());
   for (auto loop : llvm::to_vector(body.getOps<ForOp>()))
     addMergeNest(loop);
   nest.erase();
+  return split;
 }
 
-void splitFold(ForOp nest, int64_t length) { Splitter(nest, length).run(); }
+SplitNest splitFold(ForOp nest, int64_t length) { return Splitter(nest, length).run(); }
 
 //===----------------------------------------------------------------------===//
 // The pass

@@ -21,7 +21,11 @@ bool canSplitFold(ForOp nest);
 /// Splits the range of the nest's fold, which can be split, into parts of `length` indices; the
 /// nests that replace it stand in its place, and the states of parts are temporaries of its
 /// kernel. Part p holds the indices from p·length to before (p + 1)·length, whatever the rows.
-void splitFold(ForOp nest, int64_t length);
+struct SplitNest {
+  ForOp parts;                              ///< the axis of the parts is in front of the last one
+  llvm::SmallVector<mlir::Value> states;    ///< of the fold, by number, with that axis
+};
+SplitNest splitFold(ForOp nest, int64_t length);
 
 } // namespace moa::onf
 
