@@ -139,15 +139,20 @@ bool canLag(const TilePlan &plan) {
   return any && can;
 }
 
-/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or m − x, m the smallest.
+/// Whether a value is at most 0 whatever the operands are: x − m, m the largest x, or the largest of these and others, or m − x, m the
+/// smallest.
 bool isAtMostZero(Value value) {
   auto difference = value.getDefiningOp<arith::SubFOp>();
   if (!difference)
     return false;
   auto isExtremeOf = [](Value state, Value x, Monoid monoid) {
     auto acc = state.getDefiningOp<AccOp>();
-    return acc && acc.getMonoid() == monoid && acc.getRefs().empty() &&
-           rows::getYielded(acc.getValue()) == x;
+    if (!acc || acc.getMonoid() != monoid || !acc.getRefs().empty())
+      return false;
+    Value term = rows::getYielded(acc.getValue());
+    Operation *op = term.getDefiningOp();
+    bool isOfSeveral = monoid == Monoid::max ? isa_and_nonnull<arith::MaximumFOp>(op) : isa_and_nonnull<arith::MinimumFOp>(op);
+    return term == x || (isOfSeveral && llvm::is_contained(op->getOperands(), x));
   };
   return isExtremeOf(difference.getRhs(), difference.getLhs(), Monoid::max) ||
          isExtremeOf(difference.getLhs(), difference.getRhs(), Monoid::min);
