@@ -3,8 +3,9 @@
     python3 benchmarks/accuracy/draws.py [--rows 2048] [--heads 12] [--draws 400]
 
 Errors of all rows by `reference.simulate` (8-bit scores by row, sums in e4m3, the mean key taken off), for the families of coverage.py; of
-each head many samples as Def 31 of docs/Errors.md has them, of which one row of 32 parts is the longest and one of the others is drawn
-evenly, or by its size. Nothing here runs a kernel of the compiler. `huge_key`, which no plan of 8 bits takes, is left out.
+each head many samples of 64 rows as Def 31 of docs/Errors.md has them: the longest row of each of some groups, and of each of the
+parts one of the others, drawn evenly or by its size. Nothing here runs a kernel of the compiler. `huge_key`, which no plan of 8 bits
+takes, is left out.
 """
 import argparse
 
@@ -14,8 +15,8 @@ import coverage
 import delivered
 import reference
 
-PARTS = 32
-STUDENT = 1.6955        # 95 % with 31 degrees of freedom
+STUDENT = {32: 1.6955, 48: 1.6779, 56: 1.6730}        # 95 % with one degree of freedom less
+TRIES, MOST = 64, 32
 CHOICE = reference.Choice("8 bits", "int8", "e4m3", "e4m3", per="row")
 
 
@@ -27,35 +28,36 @@ def rows_of(kind, n, seed):
     return np.sum((found - exact) ** 2, 1), np.sum(exact ** 2, 1), np.sum(q.astype(float) ** 2, 1)
 
 
-def chances(squares, longest, tries, most):
+def chances(squares, others, by_size):
     """Of each row of a part the probability to be picked."""
-    others = np.arange(len(squares)) != longest
-    count = len(squares) - 1
-    if not tries:
+    count = others.sum()
+    if not by_size:
         return others / count
-    taken = np.minimum(1, squares / (most * squares[others].mean())) * others
-    picks = 1 - (1 - taken.sum() / count) ** tries
+    taken = np.minimum(1, squares / (MOST * squares[others].mean())) * others
+    picks = 1 - (1 - taken.sum() / count) ** TRIES
     return picks * taken / taken.sum() + (1 - picks) * others / count
 
 
-def ratios(error, size, squares, generator, draws, tries, most):
+def ratios(error, size, squares, generator, draws, parts, groups, by_size):
     """error / estimate of many samples of one head."""
     n = len(error)
-    sums, picked, stands = np.zeros(2), [], []
-    for part in range(PARTS):
-        low, high = part * n // PARTS, (part + 1) * n // PARTS
-        longest = int(np.argmax(squares[low:high]))
-        sums += error[low + longest], size[low + longest]
-        p = chances(squares[low:high], longest, tries, most)
-        rows = generator.choice(high - low, size=draws, p=p)
+    others = np.ones(n, bool)
+    for group in range(groups):
+        low, high = group * n // groups, (group + 1) * n // groups
+        others[low + np.argmax(squares[low:high])] = False
+    picked, stands = [], []
+    for part in range(parts):
+        low, high = part * n // parts, (part + 1) * n // parts
+        p = chances(squares[low:high], others[low:high], by_size)
+        rows = generator.choice(high - low, size=draws, p=p / p.sum())
         picked.append(low + rows)
         stands.append(1 / p[rows])
     picked, stands = np.stack(picked, 1), np.stack(stands, 1)
-    e, y = sums[0] + np.sum(stands * error[picked], 1), sums[1] + np.sum(stands * size[picked], 1)
+    e, y = (x[~others].sum() + np.sum(stands * x[picked], 1) for x in (error, size))
     off = stands * (error[picked] - (e / y)[:, None] * size[picked])
-    square = np.sum(off ** 2, 1)
-    skewness = np.maximum(np.mean(off ** 3, 1) / np.maximum(square / PARTS, 1e-300) ** 1.5, 0)
-    margin = (STUDENT + skewness * (1 + 2 * STUDENT ** 2) / (6 * PARTS ** 0.5)) * np.sqrt(PARTS / (PARTS - 1) * square)
+    square, t = np.sum(off ** 2, 1), STUDENT[parts]
+    skewness = np.maximum(np.mean(off ** 3, 1) / np.maximum(square / parts, 1e-300) ** 1.5, 0)
+    margin = (t + skewness * (1 + 2 * t ** 2) / (6 * parts ** 0.5)) * np.sqrt(parts / (parts - 1) * square)
     return np.sqrt(error.sum() / size.sum() / ((e + margin) / y))
 
 
@@ -65,7 +67,8 @@ def main():
     parser.add_argument("--heads", type=int, default=12)
     parser.add_argument("--draws", type=int, default=400)
     options = parser.parse_args()
-    ways = {"evenly": (0, 0), "by size, 16": (64, 16), "by size, 32": (64, 32), "by size, 64": (64, 64)}
+    ways = {"32 longest, 32 evenly": (32, 32, False), "32 longest, 32 by size": (32, 32, True),
+            "16 longest, 48 by size": (48, 16, True), "8 longest, 56 by size": (56, 8, True)}
     generator = np.random.default_rng(1)
     print(f"{options.rows} rows, {options.heads} heads: above the estimate, the largest of 1,000 error / estimate, the median of estimate / error\n")
     print("| family | " + " | ".join(ways) + " |\n|---|" + "---|" * len(ways))

@@ -194,7 +194,7 @@ def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
   let summary = "Measure on some rows what kernels lose as they are written";
   let description = [{
     For each nest whose results have tolerances that are `sampled`, and that rounds computed weights to 16 bits where it
-    sums up their products with an array: of 64 rows, two from each of 32 parts, or all, nests compute the results as they are written and, from
+    sums up their products with an array: of 64 rows, or all if there are no more, nests compute the results as they are written and, from
     one more sum of what rounding leaves of each weight, without that rounding, and one estimates from both what the error of an index
     in front of the rows is, as onf-adapt-precision does of plans (Def 31 of docs/Errors.md):
 
