@@ -146,7 +146,7 @@ protected:
   virtual void rewrite(Copy &copy, unsigned plan, mlir::ValueRange rowIndices) = 0;
   /// Whether a choice is made at an index of the axes in front of the rows.
   mlir::Value isTried(Code &code, const Choice &choice, mlir::ValueRange head);
-  /// A measure of a row, of which the sample has the largest of each part.
+  /// A measure of a row, of which the sample has the largest of each group of parts.
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
   /// Whether that is the square of a size.
   virtual bool isMagnitudeSquare() = 0;
@@ -299,7 +299,7 @@ private:
   bool isMagnitudeSquare() override;
   bool roundsSmallWeights(unsigned plan) override {
     const Plan &of = plans[plan - 1];
-    return of.sums || (of.sumHalf && of.sumHalf.isF16());
+    return of.half ? of.sumHalf && of.sumHalf.isF16() : of.sums;
   }
   mlir::Value isUnseen(Code &code, mlir::ValueRange head, unsigned plan, mlir::Value present) override;
 

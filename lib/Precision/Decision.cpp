@@ -113,7 +113,7 @@ Value Chooser::tabled(Code &code, ValueRange head) {
 }
 
 /// The sample of one index in front of the rows: the last kGroups are the largest of a group of parts, which are all
-/// there are of their kind; the others stand for the rest of a part, each for as many as it was not likely to be picked.
+/// there are of their kind; the others stand for the rest of a part, each for as many as 1 over its probability to be picked.
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
@@ -240,8 +240,9 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
   auto rootOf = [&](Code &in, SmallVector<Value> &error, Value r) -> Value {
     return in.make<math::SqrtOp>(in.make<math::SqrtOp>(in.load(error[o], look.at(r))));
   };
-  // A picked row counts as many times as it stands for others; the largest of a part do not.
-  auto weightOf = [&](Code &in, Value r) { return in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), look.weigh(in, r)); };
+  // Rows that are picked count alike, so that those that are picked because they are large count for more than there are of them: the
+  // largest error is more often one of theirs.
+  auto weightOf = [&](Code &in, Value r) { return in.make<arith::SelectOp>(look.isAlone(in, r), in.real(0), in.real(1)); };
   Code::Values means = over(Monoid::add, [&](Code &in, Value r) {
     Code::Values values{weightOf(in, r)};
     for (auto &error : errors)

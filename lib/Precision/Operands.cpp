@@ -441,8 +441,8 @@ void Adapter::takeScales(const Adapter &whole) {
 // What a sample does not show
 //===----------------------------------------------------------------------===//
 
-/// The share of rows that the picks of all parts miss in one of 20 heads.
-static const double kMissed = 1 - std::pow(0.05, 1.0 / kParts);
+/// The share of rows that 32 picks miss in one of 20 heads: smaller rows than others, whose scores are smaller too, are fewer of the picks.
+static const double kMissed = 1 - std::pow(0.05, 1.0 / 32);
 
 /// Whether a plan is asked how far off scores are: f16 and sums of two floats are off by little relative to what they are, which
 /// matters where something takes scores absolutely.

@@ -114,6 +114,7 @@ void Chooser::addSampleRows() {
     Value mean = code.make<arith::DivFOp>(code.make<arith::SubFOp>(found[1], code.real(1)), others);
     Value unit = code.make<arith::DivFOp>(code.real(1.0 / kMostOfMean), code.make<arith::MaximumFOp>(mean, code.real(0x1p-60)));
     unit = times(code, isMagnitudeSquare() ? unit : Value(code.make<math::SqrtOp>(unit)), inverse);
+    unit = code.make<arith::MinimumFOp>(unit, code.real(FLT_MAX)); // where all are 0
     Value sum = code.fold("t", longest, [&](Code &at, Value t, Value &) {
       // Every element is read, so that lanes share them.
       Value isOther = at.make<arith::CmpIOp>(arith::CmpIPredicate::ne, add(at, from, t), where);
@@ -325,8 +326,7 @@ static bool isFoundFrom(Value value, onf::FoldOp fold, llvm::function_ref<bool(u
   return false;
 }
 
-/// The extremes that other states of the fold refer to. Of each result states that refer to it say something, so that any larger
-/// reference does.
+/// The extremes that other states of the fold refer to, where every result may be found from any larger one.
 void Chooser::findReferences() {
   if (!llvm::hasSingleElement(nest.getBody().getOps<onf::FoldOp>()))
     return;
@@ -337,9 +337,14 @@ void Chooser::findReferences() {
     onf::AccOp acc = accAt(k);
     bool isExtreme = acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min;
     auto refers = [&](unsigned other) { return llvm::is_contained(accAt(other).getRefs(), acc.getResult()); };
+    // A result is a quotient of two such states, or the extreme and a function of one; what has one alone is that for one reference.
     auto isTold = [&](const Result &result) {
       onf::StoreOp store = result.store;
-      return !isFoundFrom(store.getValue(), fold, [&](unsigned other) { return other == k; }) || isFoundFrom(store.getValue(), fold, refers);
+      unsigned found = 0;
+      for (unsigned other = 0; other < fold.getNumResults(); ++other)
+        if (other == k || refers(other))
+          found += isFoundFrom(store.getValue(), fold, [&](unsigned number) { return number == other; });
+      return found != 1;
     };
     if (isExtreme && acc.getType().isF32() && llvm::any_of(llvm::seq(fold.getNumResults()), refers) && llvm::all_of(results, isTold))
       references.push_back({acc, k, Value()});
