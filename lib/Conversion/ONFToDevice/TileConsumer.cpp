@@ -541,6 +541,7 @@ void TileKernel::consume(ScalarCode &code) {
         ring.tiles, code.index(0), offset, code.index(0), /*transposed=*/false));
   }
   contractPriors(code);
+  findBounds(code);
   Running inits = initialise(code);
   for (auto [prior, sum] : llvm::zip_equal(plan.priors, priorSums))
     if (prior.joined)

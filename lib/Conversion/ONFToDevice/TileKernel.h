@@ -254,6 +254,10 @@ private:
   llvm::SmallVector<unsigned> statesOf(unsigned pass, const Tile &tile);
   Step passes(ScalarCode &code, Tile &tile, const Running &olds);
   bool isReadOnce(mlir::Value value);
+  rows::Terms termsOf(onf::AccOp acc);
+  mlir::Value seesSome(ScalarCode &code);
+  void findBounds(ScalarCode &code);
+  llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
   void findProducts(ScalarCode &code);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
   mlir::Value asFloat(ScalarCode &code, mlir::Value element);
@@ -269,6 +273,8 @@ private:
                        const Running &news);
   void maskElement(ScalarCode &code, Element &element, mlir::FloatAttr none,
                    const Tile &tile);
+  mlir::Value reduceTerms(ScalarCode &code, onf::AccOp acc, mlir::Value term, Tile &tile,
+                          Running &news, unsigned k);
   mlir::Value reduceTile(ScalarCode &code, onf::AccOp acc, Tile &tile,
                          Running &news, unsigned k);
   std::optional<unsigned> findTerms(onf::AccOp acc, const rows::Factors &factors,
@@ -362,6 +368,7 @@ private:
     Values rest;
     bool isWord = false;
   };
+  mlir::Value seesAtAll(ScalarCode &code, llvm::ArrayRef<mlir::Value> conditions);
   Presence findPresence(ScalarCode &code, mlir::Value first);
   bool canClamp(mlir::Value condition);
   llvm::DenseMap<mlir::Operation *, bool> clampable; // what it has found
@@ -410,6 +417,8 @@ private:
   mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile
   Values heldRows; // the rows' operands in registers, if the schedule holds them
   llvm::SmallVector<Product> products; // of each score; null: none
+  Values starts; // of each state with a bound, what a row has that sees a key; null: the identity
+  Values bounds; // of each state, those that a tile's terms must meet, as rows may see no key; null: none
   llvm::SmallVector<Repair> repairs;
   llvm::SmallVector<int> repairOfScalar, repairOfCarrier; // -1: none
   llvm::SmallVector<bool> isReference;                    // of the scalars

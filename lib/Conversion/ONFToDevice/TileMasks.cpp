@@ -96,57 +96,94 @@ static bool isSmallSum(Value value) {
   return TilePredicate::isSmall(value);
 }
 
+/// What the guards of a fold say.
+static Guard readGuards(const TilePlan &plan, ScalarCode &code) {
+  Guard guard;
+  for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
+    GuardReader(plan.fold.getBody().getArgument(0), code).read(op.getCondition(), guard);
+  return guard;
+}
+
+namespace {
+/// Keys that a row sees as far as comparisons say so, from `lower` to before `upper`, counted from some key on.
+struct Interval {
+  Value lower, upper;
+};
+} // namespace
+
+/// Those of `size` keys from the one on that the fold's index is bound to, of the row that is bound.
+static Interval findInterval(OpBuilder &b, ScalarCode &code, const Guard &guard, Value size) {
+  using Predicate = arith::CmpIPredicate;
+  auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
+  auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
+  auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
+  Value one = code.index(1);
+  Interval keys{code.index(0), size};
+  // What may be as large as 64 bits hold ends far outside of every tile, not behind them.
+  auto limited = [&](Value side) {
+    Value value = code.eval(side);
+    if (isSmallSum(side))
+      return value;
+    constexpr int64_t far = int64_t(1) << 56;
+    return least(most(value, code.index(-far)), code.index(far));
+  };
+  for (const Guard::Bound &bound : guard.bounds) {
+    Value at = sub(limited(bound.right), limited(bound.left));
+    Predicate p = bound.predicate;
+    Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
+                       ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
+                       : at;
+    if (p == Predicate::slt || p == Predicate::sle || p == Predicate::eq)
+      keys.upper = least(keys.upper, behind);
+    if (p == Predicate::sgt || p == Predicate::sge)
+      keys.lower = most(keys.lower, behind);
+    if (p == Predicate::eq)
+      keys.lower = most(keys.lower, at);
+  }
+  return keys;
+}
+
+/// Whether there is a row, which is bound, and what guards ask of it alone holds.
+Value TileKernel::seesAtAll(ScalarCode &code, ArrayRef<Value> conditions) {
+  unsigned last = plan.nest.getExtents().size() - 1;
+  Value sees = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt,
+                                     code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
+  for (Value condition : conditions)
+    sees = code.both(sees, code.eval(condition));
+  return sees;
+}
+
+/// Whether the row that is bound sees any key of the fold; null where elements must be asked for that.
+Value TileKernel::seesSome(ScalarCode &code) {
+  Guard guard = readGuards(plan, code);
+  if (!guard.rest.empty())
+    return Value();
+  code.bind(plan.fold.getBody().getArgument(0), code.index(0));
+  Interval keys = findInterval(b, code, guard, code.symbol(plan.fold.getExtent()));
+  Value some = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, keys.lower, keys.upper);
+  return code.both(seesAtAll(code, guard.ofRow), some);
+}
+
 /// The keys of the tile from `first` on that each row sees. Where comparisons bound
 /// the key, this is an interval of positions in the tile, found once per row and
 /// counted from the thread's first element; what is left of the guard is evaluated at
 /// every element.
 TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
-  Value key = plan.fold.getBody().getArgument(0);
-  unsigned last = plan.nest.getExtents().size() - 1;
-  Guard guard;
-  for (GuardOp op : plan.fold.getBody().front().getOps<GuardOp>())
-    GuardReader(key, code).read(op.getCondition(), guard);
+  Guard guard = readGuards(plan, code);
   bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
     return bound.predicate != arith::CmpIPredicate::slt &&
            bound.predicate != arith::CmpIPredicate::sle;
   });
   SmallVector<Type> types(hasLower ? 2 : 1, b.getI32Type());
   Values bounds = map(code, "visible", {}, Over::parts(), types, [&](ValueRange, ValueRange at) {
-    using Predicate = arith::CmpIPredicate;
     bindElement(code, at[0], first);
-    code.bind(key, first);
+    code.bind(plan.fold.getBody().getArgument(0), first);
     auto sub = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(code.loc, x, y); };
     auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(code.loc, x, y); };
-    auto most = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(code.loc, x, y); };
-    Value keys = code.index(plan.shape.keys), zero = code.index(0), one = code.index(1);
-    Value lower = zero, upper = least(keys, sub(code.symbol(plan.fold.getExtent()), first));
-    // What may be as large as 64 bits hold ends far outside of every tile, not behind them.
-    auto limited = [&](Value side) {
-      Value value = code.eval(side);
-      if (isSmallSum(side))
-        return value;
-      constexpr int64_t far = int64_t(1) << 56;
-      return least(most(value, code.index(-far)), code.index(far));
-    };
-    for (const Guard::Bound &bound : guard.bounds) {
-      Value at = sub(limited(bound.right), limited(bound.left));
-      Predicate p = bound.predicate;
-      Value behind = p == Predicate::sle || p == Predicate::sgt || p == Predicate::eq
-                         ? b.createOrFold<arith::AddIOp>(code.loc, at, one)
-                         : at;
-      if (p == Predicate::slt || p == Predicate::sle || p == Predicate::eq)
-        upper = least(upper, behind);
-      if (p == Predicate::sgt || p == Predicate::sge)
-        lower = most(lower, behind);
-      if (p == Predicate::eq)
-        lower = most(lower, at);
-    }
-    Value sees = arith::CmpIOp::create(
-        b, code.loc, Predicate::slt,
-        code.eval(plan.nest.getBody().getArguments().back()), code.symbol(extent(last)));
-    for (Value condition : guard.ofRow)
-      sees = code.both(sees, code.eval(condition));
-    upper = arith::SelectOp::create(b, code.loc, sees, most(upper, zero), zero);
+    Value keys = code.index(plan.shape.keys), zero = code.index(0);
+    auto [lower, upper] = findInterval(b, code, guard, least(keys, sub(code.symbol(plan.fold.getExtent()), first)));
+    Value sees = seesAtAll(code, guard.ofRow);
+    upper = arith::SelectOp::create(b, code.loc, sees, b.createOrFold<arith::MaxSIOp>(code.loc, upper, zero), zero);
     Value start = arith::MulIOp::create(b, code.loc, at[1], code.index(laneStride()));
     auto fromStart = [&](Value x) -> Value {
       return arith::IndexCastOp::create(b, code.loc, b.getI32Type(), sub(x, start));

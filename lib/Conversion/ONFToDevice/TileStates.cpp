@@ -81,7 +81,7 @@ static std::optional<double> valueWhere(Value value, llvm::DenseMap<Value, doubl
 /// for everywhere. A maximum that is still −∞ is one of terms x that are all −∞. If
 /// the term is the identity for x = −∞ and any finite reference in place of the
 /// maximum, then 0 takes its place and nothing has to be left out: for exp(x − m),
-/// exp(−∞ − 0) = 0. The same holds for minima and +∞.
+/// exp(−∞ − 0) = 0. The same holds for minima and +∞, and where terms have a bound.
 Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> refs,
                                  ArrayRef<Value> factors) {
   Value keep = regular(code, acc, refs);
@@ -96,7 +96,7 @@ Value TileKernel::bindReferences(ScalarCode &code, AccOp acc, ArrayRef<Value> re
   if (!isExtreme || singular != getIdentity(extreme.getMonoid(), singular.getType()))
     return keep;
   llvm::DenseMap<Value, double> known;
-  known[rows::getYielded(extreme.getValue())] = singular.getValue().convertToDouble();
+  known[termsOf(extreme).value] = singular.getValue().convertToDouble();
   known[acc.getRefs()[0]] = 0;
   auto term = valueWhere(factors[0], known);
   if (!term || *term != 0)
@@ -201,7 +201,7 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
     Running::Scalar state;
     if (isReference[k])
       state.reference = fill(start, typeOver(Over::rows(), type), "last_" + acc.getName());
-    state.partial = fill(start, typeOver(Over::parts(), type), acc.getName());
+    state.partial = starts[k] ? starts[k] : fill(start, typeOver(Over::parts(), type), acc.getName());
     running.scalars.push_back(state);
   }
   for (const Repair &repair : repairs) {
@@ -232,6 +232,71 @@ bool TileKernel::isReadOnce(Value value) {
   return op && !isa<FoldOp>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isReadOnce(operand); });
 }
 
+/// The terms of a state as tiles reduce them: bounds are found once for a row, also for rows that see no key.
+rows::Terms TileKernel::termsOf(AccOp acc) {
+  rows::Terms terms = rows::getTerms(acc, plan.fold.getBody().getArgument(0));
+  if (terms.bound && canClamp(terms.bound))
+    return terms;
+  return {rows::getYielded(acc.getValue()), Value()};
+}
+
+/// Evaluates the bounds of terms in front of all tiles, each row's from the elements nearest to it. Where it is known which rows see
+/// any key, their states start there; else every tile's terms meet them.
+void TileKernel::findBounds(ScalarCode &code) {
+  bounds.assign(plan.folded.scalars.size(), Value());
+  starts = bounds;
+  bool clamped = code.clampsLoads;
+  for (auto [k, scalar] : llvm::enumerate(plan.folded.scalars)) {
+    Value bound = termsOf(scalar.acc).bound;
+    if (!bound)
+      continue;
+    Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
+      BlockArgument row = plan.nest.getBody().getArguments().back();
+      Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
+      code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, at[0]), last));
+      clampLoads(code);
+      code.eager = true;
+      return Values{code.eval(bound)};
+    })[0];
+    code.clampsLoads = clamped;
+    code.eager = false;
+    bool isKnown = true;
+    Value start = map(code, AccOp(scalar.acc).getName(), ofRows, Over::parts(), {bound.getType()}, [&](ValueRange in, ValueRange at) {
+      bindElement(code, at[0], Value());
+      Value sees = seesSome(code), none = identity(code, AccOp(scalar.acc).getMonoid(), bound.getType());
+      isKnown = sees != nullptr;
+      return Values{isKnown ? arith::SelectOp::create(b, code.loc, sees, in[0], none).getResult() : none};
+    })[0];
+    (isKnown ? starts : bounds)[k] = isKnown ? start : ofRows;
+    if (!isKnown)
+      start.getDefiningOp()->erase();
+  }
+}
+
+/// Loads that nothing but bounds of terms is computed from.
+llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
+  llvm::DenseMap<Operation *, bool> known;
+  llvm::DenseSet<Operation *> loads;
+  llvm::DenseMap<Operation *, Value> boundOf; // of a maximum or minimum of two
+  for (const rows::Scalar &scalar : plan.folded.scalars)
+    if (Value bound = termsOf(scalar.acc).bound)
+      boundOf[rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp()] = bound;
+  std::function<bool(Operation *)> isOfBounds = [&](Operation *op) {
+    if (auto found = known.find(op); found != known.end())
+      return found->second;
+    bool all = op->getNumRegions() == 0 && op->getNumResults() == 1 && !op->use_empty();
+    for (Operation *user : op->getUsers())
+      all = all && (boundOf.lookup(user) == op->getResult(0) || isOfBounds(user));
+    return known[op] = all;
+  };
+  if (!boundOf.empty())
+    plan.nest.walk([&](LoadOp load) {
+      if (isOfBounds(load))
+        loads.insert(load);
+    });
+  return loads;
+}
+
 /// Finds scores s whose only use is a product s·u, u the same for the whole block,
 /// over which some maximum or minimum runs. That of integers may be read from memory, as their steps are.
 void TileKernel::findProducts(ScalarCode &code) {
@@ -246,7 +311,7 @@ void TileKernel::findProducts(ScalarCode &code) {
     bool reduced = op && llvm::any_of(plan.folded.scalars, [&](const rows::Scalar &scalar) {
       AccOp acc = scalar.acc;
       return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
-             acc.getRefs().empty() && rows::getYielded(acc.getValue()) == op.getResult();
+             acc.getRefs().empty() && termsOf(acc).value == op.getResult();
     });
     if (reduced && op.getType().isF32()) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
@@ -406,9 +471,8 @@ void TileKernel::maskElement(ScalarCode &code, Element &element, FloatAttr none,
 
 /// ⊕ over the keys of a tile that each thread holds. What an extreme runs over is kept
 /// for the states behind it, in place of what it was computed from.
-Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news,
-                             unsigned k) {
-  Value term = rows::getYielded(acc.getValue());
+Value TileKernel::reduceTerms(ScalarCode &code, AccOp acc, Value term, Tile &tile, Running &news,
+                              unsigned k) {
   Type type = acc.getResult().getType();
   auto reduce = [&](Value terms) -> Value {
     Type element = elementOf(terms);
@@ -444,6 +508,27 @@ Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &n
                              tile.presence ? std::optional(number.getValueAsDouble())
                                            : std::nullopt});
   return reduce(terms);
+}
+
+/// The same with the terms' bound, where a thread holds any term.
+Value TileKernel::reduceTile(ScalarCode &code, AccOp acc, Tile &tile, Running &news, unsigned k) {
+  Value reduced = reduceTerms(code, acc, termsOf(acc).value, tile, news, k);
+  if (!bounds[k])
+    return reduced;
+  Values inputs{reduced, bounds[k]};
+  if (tile.presence) {
+    Value present = map(code, "present", tile.presence->bounds, Over::tile(plan.shape.keys), {b.getI1Type()},
+                        [&](ValueRange in, ValueRange at) {
+      bindElement(code, at, tile.first);
+      return Values{isPresent(code, *tile.presence, in, at[1])};
+    })[0];
+    inputs.push_back(device::ReduceOp::create(b, code.named("any_present"), typeOver(Over::parts(), b.getI1Type()),
+                                              MonoidAttr::get(b.getContext(), Monoid::or_), present));
+  }
+  return map(code, acc.getName(), inputs, Over::parts(), {elementOf(reduced)}, [&](ValueRange in, ValueRange) {
+    Value all = code.combine(acc.getMonoid(), in[0], in[1]);
+    return Values{in.size() == 2 ? all : arith::SelectOp::create(b, code.loc, in[2], all, in[0]).getResult()};
+  })[0];
 }
 
 /// Binds a repair's arguments to references before and after, and says whether one
@@ -661,7 +746,7 @@ SmallVector<unsigned> TileKernel::statesOf(unsigned pass, const Tile &tile) {
       states.push_back(k);
   std::stable_partition(states.begin(), states.end(), [&](unsigned k) {
     AccOp acc = plan.folded.scalars[k].acc;
-    Value term = rows::getYielded(acc.getValue());
+    Value term = termsOf(acc).value;
     SetVector<Operation *> slice;
     (void)getBackwardSlice(term, &slice);
     return acc.getRefs().empty() && llvm::none_of(tile.elements, [&](const Element &element) {

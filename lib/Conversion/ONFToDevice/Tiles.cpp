@@ -458,8 +458,9 @@ LogicalResult TileKernel::run() {
   options.omitBlockArguments = true;
   for (AccOp acc : rows::getAccs(plan.fold))
     (void)getBackwardSlice(acc.getOperation(), &ofStates, options);
+  llvm::DenseSet<Operation *> ofBounds = findLoadsOfBounds();
   plan.nest.walk([&](LoadOp load) {
-    if (!plan.fold->isProperAncestor(load) && !used.contains(load))
+    if ((!plan.fold->isProperAncestor(load) && !used.contains(load)) || ofBounds.contains(load))
       return;
     bool isOperand = false;
     for (const auto *list : {&plan.rowOperands, &plan.keyOperands, &plan.carried})

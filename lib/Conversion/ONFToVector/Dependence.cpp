@@ -23,6 +23,21 @@ Value getYielded(Region &region) {
   return cast<YieldOp>(region.front().back()).getValues()[0];
 }
 
+Terms getTerms(AccOp acc, Value key) {
+  Value term = getYielded(acc.getValue());
+  Operation *op = term.getDefiningOp();
+  bool isOfTwo = acc.getMonoid() == Monoid::max   ? isa_and_nonnull<arith::MaximumFOp>(op)
+                 : acc.getMonoid() == Monoid::min ? isa_and_nonnull<arith::MinimumFOp>(op)
+                                                  : false;
+  if (!isOfTwo || !acc.getRefs().empty())
+    return {term, Value()};
+  Dependence deps;
+  for (unsigned k : {0, 1})
+    if (deps.on(op->getOperand(k), key) && !deps.on(op->getOperand(1 - k), key))
+      return {op->getOperand(k), op->getOperand(1 - k)};
+  return {term, Value()};
+}
+
 bool roundsOperands(AccOp acc) {
   if (!acc.getOperandType())
     return false;

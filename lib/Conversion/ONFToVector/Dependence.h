@@ -35,6 +35,12 @@ onf::GuardOp getGuard(onf::FoldOp fold);
 llvm::SmallVector<onf::AccOp> getAccs(onf::FoldOp fold);
 /// The value a value or repair region yields.
 mlir::Value getYielded(mlir::Region &region);
+/// The terms of a state. Those of a maximum that are max(x, c), c a float that is the same for all keys, have c apart: the
+/// maximum of some of them is max(max x, c), that of none is no c. The same with minima.
+struct Terms {
+  mlir::Value value, bound; // no bound: null
+};
+Terms getTerms(onf::AccOp acc, mlir::Value key);
 /// True if the computed operands of the state's product are to be rounded.
 bool roundsOperands(onf::AccOp acc);
 /// True for a sum of floats that nothing in its fold reads and that is repaired
