@@ -75,24 +75,65 @@ SmallVector<Group> findGroups(ProgramOp program) {
   return groups;
 }
 
-/// The first later launch that a kernel of a group may be in and `fits` says yes to; 0 where there is none.
-size_t findLater(ArrayRef<Group> groups, size_t from, unsigned which, const llvm::SetVector<KernelOp> &telling,
-                 llvm::function_ref<bool(const Group &)> fits) {
-  KernelOp kernel = groups[from].kernels[which];
-  const Accesses &accesses = groups[from].accesses[which];
-  for (size_t place = from + 1; place < groups.size(); ++place) {
-    const Group &group = groups[place];
-    if (llvm::any_of(group.accesses, [&](const Accesses &other) { return accesses.interferes(other); }))
-      return 0;
-    if (!group.kernels.empty() && canJoin(group, kernel, telling) && fits(group))
-      return place;
-  }
-  return 0;
+/// Takes a kernel out of its launch and puts it into another one.
+void put(Group &from, unsigned which, Group &to) {
+  to.kernels.push_back(from.kernels[which]);
+  to.accesses.push_back(std::move(from.accesses[which]));
+  from.kernels.erase(from.kernels.begin() + which);
+  from.accesses.erase(from.accesses.begin() + which);
 }
 
-/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks grow with all sizes the last,
-/// which hides what has few blocks elsewhere.
-void delay(SmallVectorImpl<Group> &groups, const llvm::SetVector<KernelOp> &telling) {
+/// Moves what interferes with a kernel, in the launches from `place` to `last`, to the latest launches behind these that it may be in,
+/// if that has at most so many blocks each. False: not possible, and the groups are of no use.
+bool pushBehind(SmallVector<Group> &groups, const Accesses &accesses, size_t place, size_t last, double most,
+                const llvm::SetVector<KernelOp> &telling) {
+  for (; place <= last; ++place)
+    for (unsigned k = groups[place].kernels.size(); k-- > 0;) {
+      if (!accesses.interferes(groups[place].accesses[k]))
+        continue;
+      KernelOp kernel = groups[place].kernels[k];
+      const Accesses own = groups[place].accesses[k];
+      if (!isPlain(kernel) || countBlocks(kernel) > most || !pushBehind(groups, own, place + 1, last, most, telling))
+        return false;
+      size_t next = last + 1, latest = 0;
+      auto needsIt = [&](const Accesses &other) { return own.interferes(other); };
+      for (; next < groups.size() && llvm::none_of(groups[next].accesses, needsIt); ++next)
+        if (!groups[next].kernels.empty() && canJoin(groups[next], kernel, telling))
+          latest = next;
+      if (latest == 0)
+        return false;
+      put(groups[place], k, groups[latest]);
+    }
+  return true;
+}
+
+/// Moves a kernel to the first later launch that it may be in and `fits` says yes to, if there is one.
+bool moveToLater(SmallVector<Group> &groups, size_t from, unsigned which, double most,
+                 const llvm::SetVector<KernelOp> &telling, llvm::function_ref<bool(const Group &)> fits) {
+  const Accesses &own = groups[from].accesses[which];
+  auto staysBehind = [&](auto pair) { // what no move of others changes
+    auto &[other, accesses] = pair;
+    return own.interferes(accesses) && (!isPlain(other) || countBlocks(other) > most);
+  };
+  for (size_t place = from + 1; place < groups.size(); ++place) {
+    if (llvm::any_of(llvm::zip_equal(groups[place].kernels, groups[place].accesses), staysBehind))
+      return false;
+    if (groups[place].kernels.empty() || !canJoin(groups[place], groups[from].kernels[which], telling) ||
+        !fits(groups[place]))
+      continue;
+    SmallVector<Group> moved(groups);
+    if (!pushBehind(moved, groups[from].accesses[which], from + 1, place, most, telling) || moved[place].kernels.empty())
+      continue;
+    put(moved[from], which, moved[place]);
+    groups = std::move(moved);
+    return true;
+  }
+  return false;
+}
+
+/// Kernels that may wait: one that is alone, which saves its launch, and of several whose blocks grow with all sizes the last ones,
+/// each of which hides what has few blocks elsewhere. Others of few blocks that need them wait for them.
+void delay(SmallVector<Group> &groups, const llvm::SetVector<KernelOp> &telling) {
   auto blocksOf = [](const Group &group) {
     double sum = 0;
     for (KernelOp kernel : group.kernels)
@@ -105,22 +146,16 @@ void delay(SmallVectorImpl<Group> &groups, const llvm::SetVector<KernelOp> &tell
       degree = std::max(degree, degreeOf(kernel));
   for (size_t place = groups.size(); place-- > 0;)
     for (size_t which = groups[place].kernels.size(); which-- > 0;) {
-      Group &group = groups[place];
-      KernelOp kernel = group.kernels[which];
+      KernelOp kernel = groups[place].kernels[which];
       if (!isPlain(kernel))
         continue;
       double own = countBlocks(kernel);
-      bool isAlone = group.kernels.size() == 1;
-      bool isLong = degreeOf(kernel) == degree && 2 * own <= blocksOf(group);
-      size_t later = findLater(groups, place, which, telling, [&](const Group &other) {
-        return isAlone || (isLong && own > kLonger * blocksOf(other));
-      });
-      if (later == 0)
-        continue;
-      groups[later].kernels.push_back(kernel);
-      groups[later].accesses.push_back(std::move(group.accesses[which]));
-      group.kernels.erase(group.kernels.begin() + which);
-      group.accesses.erase(group.accesses.begin() + which);
+      bool isAlone = groups[place].kernels.size() == 1;
+      bool isLong = degreeOf(kernel) == degree && 2 * own <= blocksOf(groups[place]);
+      if (isAlone || isLong)
+        moveToLater(groups, place, which, isAlone ? 0 : own / kLonger, telling, [&](const Group &other) {
+          return isAlone || own > kLonger * blocksOf(other);
+        });
     }
   llvm::erase_if(groups, [](const Group &group) { return group.kernels.empty(); });
 }

@@ -51,7 +51,8 @@ def DeviceCombineKernels : Pass<"device-combine-kernels"> {
 
     A kernel moves to the first launch that it may be in, which keeps the name of its first kernel. From there it moves
     to a later one where it is alone, which saves a launch, and where it is the last of several whose blocks grow with
-    as many sizes as any kernel's, if that launch has few blocks, which it hides. Kernels without blocks stay by
+    as many sizes as any kernel's, if that launch has few blocks, which it hides: kernels of few blocks that need it, or
+    that it must not stand behind, move to the latest launches that they may be in. Kernels without blocks stay by
     themselves.
 
     **Requires** D1 to D5. **Establishes** that no two plain kernels that could be one launch of the same

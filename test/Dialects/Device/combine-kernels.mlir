@@ -174,3 +174,42 @@ device.program @each attributes {symbols = ["N"], requires = [], arg_names = ["x
     device.store %e, %u[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// The second one may wait though the fourth needs it, which has few blocks and waits for the fifth.
+// CHECK-LABEL: device.program @pushed
+// CHECK: device.kernel @a blocks "64*H*N" threads 128
+// CHECK: device.kernel @c blocks "64*H*N + H" threads 128
+// CHECK: device.store %{{.*}}, %r
+// CHECK: device.store %{{.*}}, %s
+// CHECK: device.kernel @e blocks "2*H" threads 128
+// CHECK: device.store %{{.*}}, %v
+// CHECK: device.store %{{.*}}, %u
+// CHECK-NOT: device.kernel
+device.program @pushed attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["u", "v"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["r", "s", "t"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %r: !moa.array<[N], f32>, %s: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %s[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %r[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @d blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %s[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @e blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %r[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}
