@@ -29,6 +29,19 @@ CAUSAL = """kernel k[H, N, M; T : float = bf16, D = 64](Q : T[H, N, D], K : T[H,
 }
 """
 
+# Terms that have a number of the row as their bound, which counts where the row sees any key: {} hides keys by their places, by what an
+# array says, or none.
+BOUNDED = """kernel k[H, N, M; T : float = bf16, D = 64](Q : T[H, N, D], K : T[H, M, D], c : f32[H, N], e : i32[M])
+    -> (most : f32[H, N], least : f32[H, N])
+{{
+  S = (Q +.* transpose(K)) * 0.125
+  C = [h, i, _] c[h, i] * 0.5
+  most = max/ {}
+  least = min/ {}
+}}
+"""
+HIDDEN = {"none": "{}", "places": "mask([_, i, j] j + 3 <= i, {})", "array": "mask([_, _, j] e[j] > 0, {})"}
+
 
 def meaning(q, k, b, causal):
     s = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) * 0.125 - b[:, None]
@@ -60,6 +73,30 @@ class ScoreStatistics(mt.KernelTest):
                         some = ~infinite
                         np.testing.assert_allclose(found[name][some], wanted[name][some], rtol=2e-5, atol=2e-5,
                                                    err_msg=f"{kind} {causal} {n}x{m} {name}")
+
+    def test_bounded_terms(self):
+        for name, hidden in HIDDEN.items():
+            kernel = mt.make_kernel(BOUNDED.format(hidden.format("max(S, C)"), hidden.format("min(C, S)")))
+            for n, m in SIZES:
+                rng = np.random.default_rng(n + m)
+                # Bounds that decide for some rows, for none and for all.
+                c = rng.standard_normal((2, n)) * 6 + np.repeat([[6], [-6]], n, axis=1)
+                c[:, 1::7] = -np.inf
+                c[:, 2::7] = np.inf
+                for e in (rng.integers(0, 2, m), np.zeros(m, int), np.arange(m) == m - 1):
+                    inputs = {"Q": rng.standard_normal((2, n, 64)), "K": rng.standard_normal((2, m, 64)), "c": c,
+                              "e": e.astype(np.int32)}
+                    values = kernel.seen_by_kernel(inputs)
+                    found = kernel.results(inputs, {"most": (2, n), "least": (2, n)})
+                    s = values["Q"].astype(np.float64) @ values["K"].astype(np.float64).transpose(0, 2, 1) * 0.125
+                    floor = values["c"].astype(np.float64)[..., None] * 0.5
+                    seen = {"none": np.ones((n, m), bool), "places": np.arange(m) + 3 <= np.arange(n)[:, None],
+                            "array": np.broadcast_to(e > 0, (n, m))}[name]
+                    wanted = {"most": np.where(seen, np.maximum(s, floor), -np.inf).max(-1, initial=-np.inf),
+                              "least": np.where(seen, np.minimum(s, floor), np.inf).min(-1, initial=np.inf)}
+                    for result, values in wanted.items():
+                        np.testing.assert_allclose(found[result], values, rtol=2e-5, atol=2e-5,
+                                                   err_msg=f"{name} {n}x{m} {result}")
 
 
 if __name__ == "__main__":
