@@ -348,14 +348,20 @@ std::optional<double> FoldRules::singularPoint(Expr h, Expr state,
 }
 
 /// G(j) = 0 for every j whose contribution to the state is `singular`: then
-/// the accumulator is still the identity while the state is singular.
+/// the accumulator is still the identity while the state is singular. A maximum of
+/// two values is −∞ where both are, a minimum +∞.
 bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   Type type = stateBody->type;
   Expr value = exprs.floatConstant(singular, type);
   Expr magnitude =
       stateBody->isOp("math.absf") && singular == 0 ? stateBody->operands[0] : nullptr;
+  SmallVector<Expr> known{stateBody};
+  for (unsigned k = 0; k != known.size(); ++k)
+    if ((known[k]->isOp("arith.maximumf") && singular == -HUGE_VAL) ||
+        (known[k]->isOp("arith.minimumf") && singular == HUGE_VAL))
+      known.append(known[k]->operands.begin(), known[k]->operands.end());
   Expr at = exprs.replace(g, [&](Expr e) -> Expr {
-    return e == stateBody || e == magnitude ? value : nullptr;
+    return llvm::is_contained(known, e) || e == magnitude ? value : nullptr;
   });
   // The derivation guards sums of selections, for where they pick nothing, but not of
   // selections in selections.
