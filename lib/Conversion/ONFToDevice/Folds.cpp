@@ -27,6 +27,7 @@ public:
         guard(rows::getGuard(fold)), accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
     rows::Dependence deps;
     isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
+    isAlwaysPresent = !guard || isAskedOnce || (!isShared && visitsPresent());
   }
   void run();
 
@@ -41,6 +42,7 @@ private:
     return code.constant(getIdentityOf(acc, acc.getMonoid(), type));
   }
   void overAxes(AccOp acc, llvm::function_ref<void(ValueRange)> body);
+  bool visitsPresent();
   std::pair<Value, Value> range();
   std::pair<Value, Value> interval(AffineMap lower, AffineMap upper);
   Values iterate(ValueRange args);
@@ -70,6 +72,7 @@ private:
   /// The guard is the same for all indices, and threads need not stay together: it is asked in front of the loop, in
   /// which loads of several steps may be in flight together then.
   bool isAskedOnce;
+  bool isAlwaysPresent; // at each index that the loop has
   SmallVector<AccOp> accs;
   SmallVector<State> states;
   std::vector<std::string> names; // of the index and the values carried
@@ -188,6 +191,18 @@ std::pair<Value, Value> FoldWriter::interval(AffineMap lower, AffineMap upper) {
     for (Value value : *values)
       high = b.createOrFold<arith::MinSIOp>(code.loc, high, value);
   return {low, high};
+}
+
+/// Whether the row sees each index of its range, which is one piece of those that it may see and of those that it does.
+bool FoldWriter::visitsPresent() {
+  if (!fold.getPieces() || !code.row || fold.getPieces()->size() != 1)
+    return false;
+  auto piece = cast<PieceAttr>((*fold.getPieces())[0]);
+  auto ofRow = [&](AffineMap map) { // its first and its last row are one
+    return map.replace(b.getAffineDimExpr(1), b.getAffineDimExpr(0), map.getNumDims(), map.getNumSymbols());
+  };
+  return piece.getFull() && ofRow(piece.getFullLower()) == ofRow(piece.getVisitLower()) &&
+         ofRow(piece.getFullUpper()) == ofRow(piece.getVisitUpper());
 }
 
 /// The hull of the pieces at this row, or the whole range.
@@ -462,7 +477,7 @@ Values FoldWriter::iterate(ValueRange args) {
       code.lanes->endStep();
     return next;
   };
-  if (!guard || isAskedOnce)
+  if (isAlwaysPresent)
     return steps();
   return code.branch(code.eval(guard.getCondition()), args.getTypes(), steps, [&] { return Values(args); });
 }
