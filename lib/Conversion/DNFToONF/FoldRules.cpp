@@ -365,8 +365,13 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   });
   // The derivation guards sums of selections, for where they pick nothing, but not of
   // selections in selections.
+  auto isInfinite = [&](const Factor &factor) {
+    auto v = evaluate(factor.base, [](Expr) { return std::optional<double>(); });
+    return v && (factor.divides ? *v == 0 : !std::isfinite(*v));
+  };
   std::function<bool(Expr, bool)> isZero = [&](Expr product, bool picked) {
-    return llvm::any_of(factors(product), [&](const Factor &factor) {
+    auto all = factors(product);
+    return llvm::none_of(all, isInfinite) && llvm::any_of(all, [&](const Factor &factor) {
       Expr base = factor.base;
       if (factor.divides)
         return false;
@@ -490,7 +495,9 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
   for (Expr state : result.refs) {
     auto singular = singularPoint(split.h, state, states);
     result.singular.push_back(singular ? *singular : std::nan(""));
-    if (singular && !vanishesAt(split.g, stateBody(state), *singular))
+    // What is not 0 ⊕ x = x would miss terms that are 0 there, but for a maximum of terms that are at least that.
+    bool isNeutral = t->monoid == Monoid::add || (t->monoid == Monoid::max && isNonNegative(split.g));
+    if (singular && !(isNeutral && vanishesAt(split.g, stateBody(state), *singular)))
       return fail(split.h, "terms do not vanish where it is singular");
   }
   return result;

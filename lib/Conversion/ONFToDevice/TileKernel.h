@@ -256,6 +256,7 @@ private:
   bool isReadOnce(mlir::Value value);
   rows::Terms termsOf(onf::AccOp acc);
   mlir::Value seesSome(ScalarCode &code);
+  void bindNearestRow(ScalarCode &code, mlir::Value number);
   void findBounds(ScalarCode &code);
   llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
   void findProducts(ScalarCode &code);

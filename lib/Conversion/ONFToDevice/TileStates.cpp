@@ -240,6 +240,15 @@ rows::Terms TileKernel::termsOf(AccOp acc) {
   return {rows::getYielded(acc.getValue()), Value()};
 }
 
+/// Binds a row, or the last one in place of those behind it, and reads of arrays what is nearest to it.
+void TileKernel::bindNearestRow(ScalarCode &code, Value number) {
+  BlockArgument row = plan.nest.getBody().getArguments().back();
+  Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
+  code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, number), last));
+  clampLoads(code);
+  code.eager = true;
+}
+
 /// Evaluates the bounds of terms in front of all tiles, each row's from the elements nearest to it. Where it is known which rows see
 /// any key, their states start there; else every tile's terms meet them.
 void TileKernel::findBounds(ScalarCode &code) {
@@ -251,11 +260,7 @@ void TileKernel::findBounds(ScalarCode &code) {
     if (!bound)
       continue;
     Value ofRows = map(code, "bound", {}, Over::rows(), {bound.getType()}, [&](ValueRange, ValueRange at) {
-      BlockArgument row = plan.nest.getBody().getArguments().back();
-      Value last = arith::SubIOp::create(b, code.loc, code.symbol(extent(row.getArgNumber())), code.index(1));
-      code.bind(row, arith::MinSIOp::create(b, code.loc, arith::AddIOp::create(b, code.loc, rowBase, at[0]), last));
-      clampLoads(code);
-      code.eager = true;
+      bindNearestRow(code, at[0]);
       return Values{code.eval(bound)};
     })[0];
     code.clampsLoads = clamped;
@@ -273,22 +278,29 @@ void TileKernel::findBounds(ScalarCode &code) {
   }
 }
 
-/// Loads that nothing but bounds of terms is computed from.
+/// Loads of which the fold needs nothing but bounds of terms. What stands behind it reads for itself.
 llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
+  // Maxima and minima of two that are terms of states with this bound and nothing else.
+  llvm::DenseMap<Operation *, Value> boundOf;
+  for (const rows::Scalar &scalar : plan.folded.scalars) {
+    Value bound = termsOf(scalar.acc).bound;
+    Operation *terms = bound ? rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp() : nullptr;
+    if (terms && llvm::all_of(terms->getUsers(), [&](Operation *user) {
+          auto acc = isa<YieldOp>(user) ? dyn_cast<AccOp>(user->getParentOp()) : AccOp();
+          return acc && termsOf(acc).bound == bound;
+        }))
+      boundOf[terms] = bound;
+  }
   llvm::DenseMap<Operation *, bool> known;
-  llvm::DenseSet<Operation *> loads;
-  llvm::DenseMap<Operation *, Value> boundOf; // of a maximum or minimum of two
-  for (const rows::Scalar &scalar : plan.folded.scalars)
-    if (Value bound = termsOf(scalar.acc).bound)
-      boundOf[rows::getYielded(AccOp(scalar.acc).getValue()).getDefiningOp()] = bound;
   std::function<bool(Operation *)> isOfBounds = [&](Operation *op) {
     if (auto found = known.find(op); found != known.end())
       return found->second;
-    bool all = op->getNumRegions() == 0 && op->getNumResults() == 1 && !op->use_empty();
+    bool isInside = plan.fold->isAncestor(op), all = op->getNumRegions() == 0 && (!isInside || op->getNumResults() == 1);
     for (Operation *user : op->getUsers())
       all = all && (boundOf.lookup(user) == op->getResult(0) || isOfBounds(user));
     return known[op] = all;
   };
+  llvm::DenseSet<Operation *> loads;
   if (!boundOf.empty())
     plan.nest.walk([&](LoadOp load) {
       if (isOfBounds(load))
@@ -561,8 +573,9 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
   OperandRange yielded = acc.getRepair().front().getTerminator()->getOperands();
   SmallVector<Type> types(yielded.getTypes());
   unsigned count = repair.refs.size();
-  return map(code, "factor", inputs, Over::rows(), types,
-             [&](ValueRange in, ValueRange) {
+  bool clamped = code.clampsLoads, eager = code.eager;
+  Values factors = map(code, "factor", inputs, Over::rows(), types, [&](ValueRange in, ValueRange at) {
+    bindNearestRow(code, at[0]);
     ValueRange before = in.take_front(count), after = in.slice(count, count);
     Value apply = bindRepair(code, repair, before, after);
     apply = code.both(apply, olds.started[number] ? in.back()
@@ -577,6 +590,9 @@ Values TileKernel::factor(ScalarCode &code, unsigned number, const Running &olds
     }
     return values;
   });
+  code.clampsLoads = clamped;
+  code.eager = eager;
+  return factors;
 }
 
 /// Whether the factor of a repair whose arguments are bound lies within the bound of 1.
@@ -630,8 +646,10 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
       inputs.push_back(news.scalars[ref].partial);
     if (must)
       inputs.push_back(must);
+    bool clamped = code.clampsLoads, eager = code.eager;
     must = map(code, "must_repair", inputs, Over::parts(), {b.getI1Type()},
-               [&](ValueRange in, ValueRange) {
+               [&](ValueRange in, ValueRange at) {
+      bindNearestRow(code, at[0]);
       unsigned count = repair.refs.size();
       Values before(in.take_front(count)), after;
       for (auto [k, ref] : llvm::enumerate(repair.refs))
@@ -651,6 +669,8 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
         result = arith::OrIOp::create(b, code.loc, result, in.back());
       return Values{result};
     })[0];
+    code.clampsLoads = clamped;
+    code.eager = eager;
   }
   return must;
 }

@@ -41,6 +41,28 @@ class Cascades(mt.KernelTest):
             rest = {k: v for k, v in wanted.items() if k not in exact}
             self.assert_close(found, rest, BOUNDS[kind], f"{kind} {shape}")
 
+    def test_extremes_of_weights(self):
+        """A weight of a score of −∞ is 0, which an extreme of weights does not leave out."""
+        spec = """kernel k[N, M; T : float = f32](x : T[N, M], w : T[N, M]) -> (least : T[N], most : T[N], largest : T[N])
+{
+  e = exp(x -@(1,0) (max/ x))
+  least = min/ e
+  most = max/ (e * w)
+  largest = max/ e
+}
+"""
+        kernel = mt.make_kernel(spec)
+        x = np.random.default_rng(1).standard_normal((5, 130))
+        x[0, :64] = x[1, 64:] = x[2, ::2] = -np.inf
+        w = -1 - np.abs(x[::-1])
+        w[3] = np.arange(130) - 64
+        w = np.where(np.isinf(w), -1, w)
+        found = kernel.results({"x": x, "w": w}, {name: (5,) for name in ("least", "most", "largest")})
+        x, w = x.astype(np.float32).astype(np.float64), w.astype(np.float32).astype(np.float64)
+        e = np.exp(x - x.max(-1, keepdims=True))
+        for name, wanted in {"least": e.min(-1), "most": (e * w).max(-1), "largest": e.max(-1)}.items():
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-7, err_msg=name)
+
     def test_reference_that_has_seen_nothing(self):
         """Rows whose first tile holds no key for them."""
         spec = HEAD + """scale : f32) -> O : T[B, H, N, D] {
