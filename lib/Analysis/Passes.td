@@ -63,7 +63,7 @@ def PrintErrorsPass : Pass<"dnf-print-errors"> {
   }];
   let options = [
     Option<"formats", "formats", "std::string", /*default=*/"\"\"",
-           "Formats of operands, as in S.lhs:int8;O.lhs:e4m3">,
+           "Formats of operands, as in S.lhs:int8,O.lhs:e4m3">,
     Option<"json", "json", "bool", /*default=*/"false", "Write JSON">,
   ];
 }

@@ -53,9 +53,10 @@ bool Compilation::Impl::readPlans() {
   for (const auto &[key, list] : meaning ? *meaning : llvm::json::Object()) {
     const llvm::json::Array *texts = list.getAsArray();
     areTexts &= texts != nullptr;
+    std::vector<std::string> &plans = planTexts[llvm::StringRef(key).str()];
     for (const llvm::json::Value &text : texts ? *texts : llvm::json::Array()) {
       areTexts &= text.getAsString().has_value();
-      planTexts[llvm::StringRef(key).str()].push_back(text.getAsString().value_or("").str());
+      plans.push_back(text.getAsString().value_or("").str());
     }
   }
   if (!areTexts)
@@ -115,8 +116,9 @@ bool Compilation::Impl::checkPlansTaken(ModuleOp module) {
       auto largest = largestPlans.find(name);
       std::vector<std::string> here = getSpentOf(kernelAt(module, k), number++);
       if (texts != planTexts.end() && texts->second != here)
-        return refuse("those of '" + name + "' were found for '" + llvm::join(texts->second, "; ") +
-                      "', but here there is '" + (here.empty() ? "no plan" : llvm::join(here, "; ")) +
+        return refuse("those of '" + name + "' were found for '" +
+                      (texts->second.empty() ? "no plan" : llvm::join(texts->second, "; ")) + "', but here there is '" +
+                      (here.empty() ? "no plan" : llvm::join(here, "; ")) +
                       "'; compile with the options they were found with, or calibrate again");
       if (largest != largestPlans.end() && largest->second > int64_t(here.size()))
         return refuse("there is no plan '" + llvm::Twine(largest->second) + "' for '" + name + "'; " +

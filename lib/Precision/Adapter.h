@@ -236,6 +236,8 @@ protected:
 
   //===--- What component-wise errors are measured by (Measure.cpp) --------===//
   bool isComponentWise() const { return !isBound && !results.empty() && !results[0].allowed.isRelative; }
+  /// Whether a result has one of `measured`, the carriers.
+  bool hasMeasureOf(const Result &result);
   bool findMeasure(std::string &why);
   mlir::Value addSizes(mlir::Value array);
   void addUpSizes(Copy &copy, const Carrier &carrier, mlir::Value sizes);

@@ -31,7 +31,8 @@ std::string whyNoBounds(onf::KernelOp kernel);
 /// The error of a result as it is written, and the narrowest type that it rounds to, or null: f32.
 struct ErrorAsWritten {
   double size;
-  mlir::Type rounded;
+  mlir::Type rounded; // the narrowest type
+  mlir::Type weights; // of those that a computed operand of a sum of products is rounded to
 };
 /// The error of a result by what is inside of `where`, a nest or a kernel, without any plan: of what it follows from. In the norm
 /// about: what is rounded to bf16, weights and results, is off by 0.43 of its unit roundoff each in the mean (measured; of numbers whose logarithms are

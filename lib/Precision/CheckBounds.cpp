@@ -90,7 +90,7 @@ ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, co
     auto type = dyn_cast_or_null<FloatType>(rounded);
     return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
   };
-  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
+  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest, weights;
   double ofResult = roundoffOf(element), ofOperands = 0;
   if (ofResult > 0)
     narrowest = element;
@@ -101,9 +101,11 @@ ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, co
     ofOperands = std::max(ofOperands, roundoffOf(operand));
     if (roundoffOf(operand) > roundoffOf(narrowest))
       narrowest = operand;
+    if (roundoffOf(operand) > roundoffOf(weights))
+      weights = operand;
   }
   double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
-  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
+  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest, weights};
 }
 
 std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {

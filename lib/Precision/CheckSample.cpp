@@ -78,7 +78,11 @@ bool SampleCheck::plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told) {
     if (operand && (operand.isF16() || (operand.isBF16() && !isComponentWise())) && carrier.weight.getType().isF32())
       rounded.push_back(carrier);
   }
-  if (rounded.empty() || (isComponentWise() && !findMeasure(why)))
+  if (isComponentWise()) { // of those alone that have one
+    measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
+    llvm::erase_if(results, [&](const Result &result) { return !hasMeasureOf(result); });
+  }
+  if (rounded.empty() || results.empty() || (isComponentWise() && !findMeasure(why)))
     return false;
   for (Result &result : results)
     told.insert(result.store.getArray());
@@ -255,6 +259,24 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
           if (SampleCheck check(kernel, nest, options); check.plan(isRelative, told))
             check.run();
       }
+      warnOfUnmeasured(kernel, told);
+    }
+  }
+
+  /// A result of which a sample should tell what rounded weights lose, and none does.
+  void warnOfUnmeasured(onf::KernelOp kernel, const llvm::SmallPtrSetImpl<Value> &told) {
+    for (unsigned k = kernel.getNumInputs(); !kernel.isTemporary(k) && k < kernel.getBody().getNumArguments(); ++k) {
+      Value result = kernel.getBody().getArgument(k);
+      WithinAttr within = getWithin(kernel, k - kernel.getNumInputs());
+      Tolerance allowed = within ? within.getTolerance() : Tolerance();
+      if (!within || !allowed.isSampled || told.contains(result))
+        continue;
+      ErrorAsWritten error = errorAsWritten(kernel, result, allowed);
+      bool isAsked = error.weights && (error.weights.isF16() || allowed.isRelative);
+      if (error.size < allowed.epsilon && isAsked)
+        kernel.emitWarning("'") << kernel.getArrayName(k) << "' is within " << allowed.str() << ", but nothing measures what rounding weights to "
+                                << error.weights << " loses of it where they cancel, as a sample of its rows would: no code tells; f32(…) around the "
+                                << "weights rounds none, and moa-run --check=all measures every row";
     }
   }
 };

@@ -148,13 +148,17 @@ static bool mayHideKeys(Operation *op, Value row, ValueRange keys, ArrayRef<Scor
   return follow(where, row, scores) && follow(where, keys, scores);
 }
 
+bool Chooser::hasMeasureOf(const Result &result) {
+  Value value = onf::StoreOp(result.store).getValue();
+  return readsSums(value, measured) && hasMeasure(value, measured);
+}
+
 /// All results have sums of weights times values, whose elements' errors are measured by |w|·|v|, and all rows have the
 /// same keys: of few keys errors do not average, and a sample of the rows may not have those with few.
 bool Chooser::findMeasure(std::string &why) {
   measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
-  for (Result &result : results) {
-    Value value = result.store.getValue();
-    if (readsSums(value, measured) && hasMeasure(value, measured))
+  for (const Result &result : results) {
+    if (hasMeasureOf(result))
       continue;
     why = "'" + kernel.getArrayName(numberOf(result.store)).str() +
           "' has a component-wise tolerance that is sampled, and is no sum of computed weights times elements of an "
@@ -165,8 +169,12 @@ bool Chooser::findMeasure(std::string &why) {
   for (const Carrier &carrier : measured)
     keys.push_back(carrier.outer.getBody().getArgument(0));
   Value row = nest.getBody().getArguments().back();
+  // Behind the folds no key is told from others.
+  auto isOfKeys = [&](Operation *op) {
+    return llvm::any_of(measured, [&](const Carrier &carrier) { return onf::FoldOp(carrier.outer)->isProperAncestor(op); });
+  };
   bool isMasked = nest.walk([&](Operation *op) {
-                        return mayHideKeys(op, row, keys, scores) ? WalkResult::interrupt() : WalkResult::advance();
+                        return isOfKeys(op) && mayHideKeys(op, row, keys, scores) ? WalkResult::interrupt() : WalkResult::advance();
                       }).wasInterrupted();
   if (isMasked)
     why = "'" + base() + "' has a component-wise tolerance that is sampled, and which keys a row has, or what is added to their scores, depends on where both are: "

@@ -169,15 +169,6 @@ static TileCost shortCost(const GpuNest &nest, const TileShape &shape, int64_t r
   return cost;
 }
 
-/// Whether a thread has registers for one contraction before those of the producer become its own: its sums, operands
-/// and addresses, by what ptxas asks for.
-static bool hasLaunchRegisters(const TileFold &fold, const TileShape &shape, int64_t residents, const GpuMachine &machine) {
-  int64_t columns = fold.isProduct ? 0 : shape.keys;
-  for (const TileColumns &width : fold.widths)
-    columns = std::max(columns, width.padded());
-  return machine.getLaunchRegisters(shape.threads() * residents) >= columns / 2 + 32;
-}
-
 static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
                            std::vector<std::pair<TileShape, TileCost>> &shapes) {
   TileShape shape;
@@ -188,7 +179,6 @@ static void addShortShapes(const GpuNest &nest, const GpuMachine &machine,
         shape.overlap = shape.stages > 1;
         assignRegisters(shape, machine, residents);
         bool fits = residentBlocks(shape, machine) == residents &&
-                    hasLaunchRegisters(*nest.fold, shape, residents, machine) &&
                     residents * (tileNeeds(*nest.fold, shape).bytes() + 1024) <= machine.shared;
         if (llvm::Error error = checkTileShape(*nest.fold, shape, machine, "")) {
           llvm::consumeError(std::move(error));

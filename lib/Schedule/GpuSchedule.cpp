@@ -141,10 +141,18 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
   return llvm::Error::success();
 }
 
-/// The registers that a block's threads start with move between its warpgroups.
-static llvm::Error checkRegisters(const TileNeeds &needs, const TileShape &shape,
+/// The registers that a block's threads start with move between its warpgroups. One contraction, with its operands and addresses, must
+/// do with those from the start, by what ptxas asks for.
+static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, const TileShape &shape,
                                   const GpuMachine &machine, const llvm::Twine &where) {
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residentBlocks(shape, machine));
+  int64_t columns = fold.isProduct ? 0 : shape.keys;
+  for (const TileColumns &width : fold.widths)
+    columns = std::max(columns, width.padded());
+  if (columns / 2 + 32 > launch)
+    return refuse(where + " has contractions of " + llvm::Twine(columns) + " columns, which take about " +
+                  llvm::Twine(columns / 2 + 32) + " registers in each thread, but a block of " +
+                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch));
   for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
     if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
         count > machine.mostRegisters)
@@ -197,7 +205,7 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                   " of stages, " + llvm::Twine(needs.otherBytes) +
                   " of barriers, lists and alignment), but a block of '" + machine.name + "' has " +
                   llvm::Twine(machine.sharedPerBlock));
-  if (llvm::Error error = checkRegisters(needs, shape, machine, place))
+  if (llvm::Error error = checkRegisters(fold, needs, shape, machine, place))
     return error;
   if ((fold.isProduct || fold.priorBytes) && shape.warpgroups != 1)
     return refuse(place + " asks for " + llvm::Twine(shape.warpgroups) +

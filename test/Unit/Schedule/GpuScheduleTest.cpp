@@ -285,6 +285,14 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   shape = shapeOf(2, 128);
   shape.producerRegisters = 176;
   expect(shape, "asks for 240 registers of a consumer and 176 of the producer");
+  TileFold scores = fold;
+  scores.widths.clear();
+  scores.depths.front().columns = 64;
+  EXPECT_NE(errorOf(checkTileShape(scores, shapeOf(3, 256), machine, "nest 0"))
+                .find("nest 0 has contractions of 256 columns, which take about 160 registers in each thread, but a block of 512 "
+                      "threads starts with 128"),
+            std::string::npos);
+  EXPECT_EQ(errorOf(checkTileShape(scores, shapeOf(3, 128), machine, "nest 0")), "");
   shape = shapeOf(2, 128);
   shape.groupBytes = 4096;
   fold.canGroup = false;
