@@ -146,13 +146,6 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
 static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, const TileShape &shape,
                                   const GpuMachine &machine, const llvm::Twine &where) {
   int64_t launch = machine.getLaunchRegisters(shape.threads() * residentBlocks(shape, machine));
-  int64_t columns = fold.isProduct ? 0 : shape.keys;
-  for (const TileColumns &width : fold.widths)
-    columns = std::max(columns, width.padded());
-  if (columns / 2 + 32 > launch)
-    return refuse(where + " has contractions of " + llvm::Twine(columns) + " columns, which take about " +
-                  llvm::Twine(columns / 2 + 32) + " registers in each thread, but a block of " +
-                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch));
   for (int64_t count : {shape.consumerRegisters, shape.producerRegisters})
     if (count % machine.registerUnit != 0 || count < machine.leastRegisters ||
         count > machine.mostRegisters)
@@ -189,6 +182,13 @@ static llvm::Error checkRegisters(const TileFold &fold, const TileNeeds &needs, 
     return refuse(where + " needs about " + llvm::Twine(needs.registers()) +
                   " registers in each thread of a consumer (" + parts + "), but it has " + llvm::Twine(limit));
   }
+  int64_t columns = fold.isProduct ? 0 : shape.keys;
+  for (const TileColumns &width : fold.widths)
+    columns = std::max(columns, width.padded());
+  if (columns / 2 + 32 > launch)
+    return refuse(where + " has contractions of " + llvm::Twine(columns) + " columns, which take about " +
+                  llvm::Twine(columns / 2 + 32) + " registers in each thread, but a block of " +
+                  llvm::Twine(shape.threads()) + " threads starts with " + llvm::Twine(launch));
   return llvm::Error::success();
 }
 
