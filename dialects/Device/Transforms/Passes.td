@@ -56,7 +56,7 @@ def DeviceCombineKernels : Pass<"device-combine-kernels"> {
     themselves.
 
     **Requires** D1 to D5. **Establishes** that no two plain kernels that could be one launch of the same
-    conditions follow each other. **Numerics**: exact. **Cost**: quadratic in kernels.
+    conditions follow each other. **Numerics**: exact. **Cost**: cubic in kernels.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
 }

@@ -213,3 +213,110 @@ device.program @pushed attributes {symbols = ["H", "N"], requires = [], arg_name
     device.store %e, %v[%i] : f32, !moa.array<[N], f32>
   }
 }
+
+// Each of two hides one launch, and what needs the third kernel waits together with what needs that, as late as may be.
+// CHECK-LABEL: device.program @pushed_on
+// CHECK: device.kernel @a blocks "64*H*N" threads 128
+// CHECK: device.kernel @{{.*}} blocks "64*H*N + H" threads 128
+// CHECK: device.store %{{.*}}, %r
+// CHECK: device.store %{{.*}}, %w
+// CHECK: device.kernel @{{.*}} blocks "64*H*N + H" threads 128
+// CHECK: device.store %{{.*}}, %q
+// CHECK: device.store %{{.*}}, %s
+// CHECK: device.kernel @{{.*}} blocks "2*H" threads 128
+// CHECK: device.store %{{.*}}, %o
+// CHECK: device.store %{{.*}}, %p
+// CHECK: device.kernel @{{.*}} blocks "2*H" threads 128
+// CHECK: device.store %{{.*}}, %v
+// CHECK: device.store %{{.*}}, %u
+// CHECK-NOT: device.kernel
+device.program @pushed_on attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["u", "v", "w"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["o", "p", "q", "r", "s", "t"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %w: !moa.array<[N], f32>, %o: !moa.array<[N], f32>, %p: !moa.array<[N], f32>, %q: !moa.array<[N], f32>, %r: !moa.array<[N], f32>, %s: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %s[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @k blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %w[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %r[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @d blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %s[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %p[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @e blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %r[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %q[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @f blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %p[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @g blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %q[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %o[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @h blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %o[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}
+
+// The second one stays, as what needs it stands in front of one with shared memory.
+// CHECK-LABEL: device.program @kept
+// CHECK: device.kernel @a blocks "128*H*N" threads 128
+// CHECK: device.kernel @c blocks "2*H" threads 128
+// CHECK: device.kernel @k blocks "H" threads 128
+// CHECK: device.kernel @e blocks "H" threads 128
+// CHECK-NOT: device.kernel
+device.program @kept attributes {symbols = ["H", "N"], requires = [], arg_names = ["x"], result_names = ["u", "v"], result_types = [!moa.array<[N], f32>, !moa.array<[N], f32>], workspace_names = ["p", "r", "s", "t"], workspace_types = [!moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>, !moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %u: !moa.array<[N], f32>, %v: !moa.array<[N], f32>, %p: !moa.array<[N], f32>, %r: !moa.array<[N], f32>, %s: !moa.array<[N], f32>, %t: !moa.array<[N], f32>):
+  device.kernel @a blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %t[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @b blocks "64*H*N" threads 128 {
+    %i = device.block
+    %e = device.load %x[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %s[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @c blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %t[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %r[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @d blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %s[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %p[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @k blocks "H" threads 128 {
+    %barriers = device.barriers : <1, 1>
+    %i = device.block
+    %e = device.load %p[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %u[%i] : f32, !moa.array<[N], f32>
+  }
+  device.kernel @e blocks "H" threads 128 {
+    %i = device.block
+    %e = device.load %r[%i] : !moa.array<[N], f32> -> f32
+    device.store %e, %v[%i] : f32, !moa.array<[N], f32>
+  }
+}
