@@ -346,7 +346,7 @@ def Device_LoadRunOp : Device_Op<"load_run"> {
     buffer's elements (C3), which are floats or integers of 8 to 64 bits (C4); the buffer has constant
     extents, one more than there are indices `at`, two with a `step` (C5), the last of them with 4 to 64 bytes,
     a power of two (C6); a step is a multiple of as many elements as the last extent (C7); what is aligned is of
-    the workspace or of an array with tiles (`device.copy`, `device.store_tile`), which hosts check, and has no step (C8).
+    the workspace or of an array with tiles (`device.copy`, `device.store_tile`), which hosts check (C8).
   }];
   let arguments = (ins Arg<MoA_ArrayType, "", [MemRead]>:$array, Index:$offset, Index:$stride, Index:$count,
                        Arg<AnyMemRef, "", [MemWrite]>:$buffer, Variadic<Index>:$at, OptionalAttr<I64Attr>:$step,

@@ -286,8 +286,8 @@ template <typename OpT> static LogicalResult verifyRun(OpT op, bool output, bool
   if (bytes < 4 || bytes > 64 || (bytes & (bytes - 1)) != 0)
     return op.emitOpError("expects rows of 4 to 64 bytes, a power of two (C6), but got ") << bytes;
   auto program = op->template getParentOfType<ProgramOp>();
-  if (op.getAligned() && (hasStep || !(program.isWorkspace(op.getArray()) || program.hasTiles(op.getArray()))))
-    return op.emitOpError("expects that what is aligned is of the workspace or of an array with tiles, and has no step (C8)");
+  if (op.getAligned() && !program.isWorkspace(op.getArray()) && !program.hasTiles(op.getArray()))
+    return op.emitOpError("expects that what is aligned is of the workspace or of an array with tiles (C8)");
   return success();
 }
 

@@ -169,7 +169,7 @@ struct DeviceAlignRuns final : impl::DeviceAlignRunsBase<DeviceAlignRuns> {
           run.setAligned(true);
       };
       program.walk([&](Operation *op) {
-        if (auto load = dyn_cast<LoadRunOp>(op); load && !load.getStep())
+        if (auto load = dyn_cast<LoadRunOp>(op)) // steps are multiples of what one access has (C7)
           align(load);
         else if (auto store = dyn_cast<StoreRunOp>(op))
           align(store);

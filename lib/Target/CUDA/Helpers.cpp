@@ -170,11 +170,11 @@ template <class T, int W> DEVICE void load_aligned(T (&to)[W], const T *from, in
 )"},
     {"load_runs", R"(// The same of several rows, so many elements apart: whether they are aligned is asked once. They are read in
 // the steps of serial folds, where the loop of load_run costs more than it saves.
-template <int STEP, class T, int R, int W>
+template <int STEP, bool IS_ALIGNED = false, class T, int R, int W>
 DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t count) {
   constexpr int UNIT = W * sizeof(T) < 16 ? W : 16 / sizeof(T);
   struct alignas(UNIT * sizeof(T)) Unit { T x[UNIT]; };
-  if (stride == 1 && count >= (R - 1) * STEP + W && uintptr_t(from) % sizeof(Unit) == 0) {
+  if (stride == 1 && count >= (R - 1) * STEP + W && (IS_ALIGNED || uintptr_t(from) % sizeof(Unit) == 0)) {
     UNROLL for (int r = 0; r < R; ++r)
       UNROLL for (int u = 0; u < W / UNIT; ++u) {
         const Unit unit = reinterpret_cast<const Unit *>(from + r * STEP)[u];
@@ -185,6 +185,11 @@ DEVICE void load_runs(T (&to)[R][W], const T *from, int64_t stride, int64_t coun
       UNROLL for (int e = 0; e < W; ++e)
         if (r * STEP + e < count) to[r][e] = from[(r * STEP + e) * stride];
   }
+}
+)"},
+    {"load_aligned_runs", R"(// The same where the first one is known to be aligned.
+template <int STEP, class T, int R, int W> DEVICE void load_aligned_runs(T (&to)[R][W], const T *from, int64_t count) {
+  load_runs<STEP, true>(to, from, 1, count);
 }
 )"},
     {"group_of", R"(// Bits of this lane's group of adjacent lanes.

@@ -297,13 +297,13 @@ void KernelPrinter::printStatement(Operation &op) {
       })
       .Case<device::ExitIfOp>([&](auto exit) { write("if (" + value(exit.getCondition()).text + ") return;"); })
       .Case<device::LoadRunOp>([&](auto load) {
-        helpers.insert(load.getStep() ? "load_runs" : "load_run");
-        if (load.getAligned()) {
-          helpers.insert("load_aligned");
-          return writeCall("load_aligned(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
-        }
-        std::string name = load.getStep() ? "load_runs<" + std::to_string(*load.getStep()) + ">(" : "load_run(";
-        writeCall(name + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
+        std::string name = load.getStep() ? "load_runs" : "load_run";
+        helpers.insert(name);
+        if (load.getAligned())
+          helpers.insert(name = load.getStep() ? "load_aligned_runs" : "load_aligned");
+        if (load.getStep())
+          name += "<" + std::to_string(*load.getStep()) + ">";
+        writeCall(name + "(" + element(load.getBuffer(), load.getAt()) + ", " + runAt(load));
       })
       .Case<device::StoreRunOp>([&](auto store) {
         helpers.insert("store_run");

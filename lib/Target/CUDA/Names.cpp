@@ -69,7 +69,7 @@ static const char *const kDeviceWords[] = {
     "threadIdx", "blockIdx", "gridDim", "await_earlier_launches", "let_next_launch_start", "await_launch_beside", "has_nothing_to_do", "shared", "warp", "lane", "warpgroup", "wait", "arrive", "copy", "fill",
     "floor_div", "floor_mod", "ceil_div", "trunc_div", "trunc_mod", "max_int", "min_int", "max_nan",
     "min_nan", "max_nan_double", "min_nan_double", "to_int", "to_byte", "shift_left", "shift_right",
-    "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs", "load_aligned", "store_aligned", "read_awaited", "store_pair", "signal", "signals", "next_block", "raise_flag", "next_turn", "await_turns", "end_turn", "init_barriers", "arrive_all", "publish_barriers",
+    "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs", "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited", "store_pair", "signal", "signals", "next_block", "raise_flag", "next_turn", "await_turns", "end_turn", "init_barriers", "arrive_all", "publish_barriers",
     "tile_by_rows", "tile_by_columns", "row_step",
     "column_step", "start_products", "commit_products", "await_products", "await_integer_products", "pack_bf16", "pack_f16", "to_e4m3", "from_e4m3", "half_from_bits", "halves_from_bits", "add_halves", "halves_of", "sum_halves", "in_workspace", "bytes_of", "places", "place", "clear_unseen_columns",
     "clear_unseen", "append_members", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
