@@ -371,7 +371,8 @@ bool FoldRules::vanishesAt(Expr g, Expr stateBody, double singular) {
   };
   std::function<bool(Expr, bool)> isZero = [&](Expr product, bool picked) {
     auto all = factors(product);
-    return llvm::none_of(all, isInfinite) && llvm::any_of(all, [&](const Factor &factor) {
+    bool isNaN = known.size() > 1 && llvm::any_of(all, isInfinite);
+    return !isNaN && llvm::any_of(all, [&](const Factor &factor) {
       Expr base = factor.base;
       if (factor.divides)
         return false;
@@ -495,8 +496,9 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
   for (Expr state : result.refs) {
     auto singular = singularPoint(split.h, state, states);
     result.singular.push_back(singular ? *singular : std::nan(""));
-    // What is not 0 ⊕ x = x would miss terms that are 0 there, but for a maximum of terms that are at least that.
-    bool isNeutral = t->monoid == Monoid::add || (t->monoid == Monoid::max && isNonNegative(split.g));
+    // Of maxima of two values only what has 0 ⊕ x = x, or a maximum of terms that are at least 0: others would miss terms that are 0 there.
+    bool isNeutral = t->monoid == Monoid::add || (t->monoid == Monoid::max && isNonNegative(split.g)) ||
+                     !(stateBody(state)->isOp("arith.maximumf") || stateBody(state)->isOp("arith.minimumf"));
     if (singular && !(isNeutral && vanishesAt(split.g, stateBody(state), *singular)))
       return fail(split.h, "terms do not vanish where it is singular");
   }

@@ -42,10 +42,10 @@ class Cascades(mt.KernelTest):
             self.assert_close(found, rest, BOUNDS[kind], f"{kind} {shape}")
 
     def test_extremes_of_weights(self):
-        """A weight of a score of −∞ is 0, which an extreme of weights does not leave out."""
-        spec = """kernel k[N, M; T : float = f32](x : T[N, M], w : T[N, M]) -> (least : T[N], most : T[N], largest : T[N])
+        """A weight of a score of −∞ is 0, which an extreme of weights does not leave out where scores have a bound."""
+        spec = """kernel k[N, M; T : float = f32](x : T[N, M], w : T[N, M], c : T[N]) -> (least : T[N], most : T[N], largest : T[N])
 {
-  e = exp(x -@(1,0) (max/ x))
+  e = exp(x -@(1,0) (max/ (max(x, [i, _] c[i]))))
   least = min/ e
   most = max/ (e * w)
   largest = max/ e
@@ -57,9 +57,10 @@ class Cascades(mt.KernelTest):
         w = -1 - np.abs(x[::-1])
         w[3] = np.arange(130) - 64
         w = np.where(np.isinf(w), -1, w)
-        found = kernel.results({"x": x, "w": w}, {name: (5,) for name in ("least", "most", "largest")})
+        c = np.array([-np.inf, 0.5, -np.inf, 9, -9])
+        found = kernel.results({"x": x, "w": w, "c": c}, {name: (5,) for name in ("least", "most", "largest")})
         x, w = x.astype(np.float32).astype(np.float64), w.astype(np.float32).astype(np.float64)
-        e = np.exp(x - x.max(-1, keepdims=True))
+        e = np.exp(x - np.maximum(x.max(-1), c)[:, None])
         for name, wanted in {"least": e.min(-1), "most": (e * w).max(-1), "largest": e.max(-1)}.items():
             np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-7, err_msg=name)
 
