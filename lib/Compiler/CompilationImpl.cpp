@@ -544,7 +544,7 @@ bool Compilation::Impl::addChecks(ModuleOp module, bool isForGpu) {
   bool splits = isForGpu && getPipelineOptions().ranges;
   return runPasses(module, "adapted", [&](OpPassManager &pm) {
     pm.addPass(createCheckBoundsPass(CheckBoundsPassOptions{/*onlyKnown=*/isForGpu}));
-    pm.addPass(createCheckSamplePass()); // what it finds is found if NAME_shown asks for it
+    pm.addPass(createCheckSamplePass(CheckSamplePassOptions{/*onlyKnown=*/isForGpu})); // what it finds is found if NAME_shown asks for it
     if (splits)
       pm.addPass(onf::createONFSplitFolds());
     if (isForGpu) {

@@ -74,8 +74,16 @@ static Diagnostic convert(mlir::Diagnostic &source) {
 }
 
 void DiagnosticLog::add(mlir::Diagnostic &diagnostic) {
-  list.push_back(convert(diagnostic));
-  errors += list.back().severity == Severity::Error;
+  Diagnostic added = convert(diagnostic);
+  auto isSame = [&](const Diagnostic &other) {
+    auto key = [](const Diagnostic &d) { return std::tie(d.severity, d.file, d.line, d.column, d.message); };
+    return key(other) == key(added);
+  };
+  // What several levels, or passes that are run again, say of a place is said once.
+  if (added.severity != Severity::Error && llvm::any_of(list, isSame))
+    return;
+  errors += added.severity == Severity::Error;
+  list.push_back(std::move(added));
 }
 
 void DiagnosticLog::addQueryError(const Twine &message) {

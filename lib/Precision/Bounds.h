@@ -45,6 +45,10 @@ ErrorAsWritten errorAsWritten(mlir::Operation *where, mlir::Value result, const 
 std::optional<std::string> whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed);
 /// Whether an entry point on a CPU tells of a result's tolerance: it holds for every input, or a sampled one is never kept.
 bool isToldOf(onf::KernelOp kernel, unsigned number);
+/// The entry of kShownAttr for a result, by its number, whose bound or estimate this array has.
+mlir::DictionaryAttr tellOfBound(KernelEditor &editor, unsigned number, mlir::Value array);
+/// The entry for a result of which nothing is ever shown, and with `hasBound` a bound of ∞ that calls compare.
+mlir::DictionaryAttr tellNeverShown(KernelEditor &editor, unsigned number, llvm::StringRef why, bool hasBound);
 /// Says so.
 void warnOfNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed, llvm::StringRef why);
 

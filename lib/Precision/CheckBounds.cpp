@@ -132,6 +132,27 @@ std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, u
   return bounds->whyInfinite(name, "written", getLeast(type.getElementType()));
 }
 
+DictionaryAttr moa::precision::tellOfBound(KernelEditor &editor, unsigned number, Value array) {
+  onf::KernelOp kernel = editor.kernel;
+  Builder b(kernel.getContext());
+  return b.getDictionaryAttr({b.getNamedAttr("result", editor.text(kernel.getArrayName(number))),
+                              b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
+                              b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))});
+}
+
+DictionaryAttr moa::precision::tellNeverShown(KernelEditor &editor, unsigned number, StringRef why, bool hasBound) {
+  onf::KernelOp kernel = editor.kernel;
+  Builder b(kernel.getContext());
+  SmallVector<NamedAttribute> entry{b.getNamedAttr("result", editor.text(kernel.getArrayName(number))), b.getNamedAttr("why", editor.text(why)),
+                                    b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
+  if (hasBound) {
+    Value array = editor.addTemporary(kernel.getArrayName(number) + "_shown", {}, b.getF32Type());
+    editor.addShortNest({}, {}, nullptr, [&](Code &code, ValueRange) { code.store(code.real(INFINITY), array, {}); });
+    entry.push_back(b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))));
+  }
+  return b.getDictionaryAttr(entry);
+}
+
 bool moa::precision::isToldOf(onf::KernelOp kernel, unsigned number) {
   WithinAttr within = getWithin(kernel, number - kernel.getNumInputs());
   return within && (!within.getTolerance().isSampled || whyNeverShown(kernel, number, within.getTolerance()));
@@ -165,41 +186,25 @@ void BoundChecks::add(unsigned number, const Tolerance &allowed) {
   Builder b(kernel.getContext());
   std::string name = kernel.getArrayName(number).str();
   auto type = cast<ArrayType>(kernel.getBody().getArgument(number).getType());
-  auto unknown = whyNeverShown(kernel, number, allowed);
-  if (unknown && onlyKnown) {
-    if (!allowed.isSampled)
+  if (auto unknown = whyNeverShown(kernel, number, allowed)) {
+    if (!allowed.isSampled) // of those a warning is early, as plans are asked for
       warnOfNeverShown(kernel, number, allowed, *unknown);
-    shown.push_back(b.getDictionaryAttr({b.getNamedAttr("result", editor.text(name)), b.getNamedAttr("why", editor.text(*unknown)),
-                                         b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))}));
+    shown.push_back(tellNeverShown(editor, number, *unknown, !onlyKnown));
     return;
   }
-  if (unknown && !allowed.isSampled) // of those a warning is early, as plans are asked for
-    warnOfNeverShown(kernel, number, allowed, *unknown);
   SmallVector<std::optional<unsigned>> axes(type.getRank());
   SmallVector<Attribute> names, extents;
-  if (!unknown)
-    for (unsigned axis : findAxes(number)) {
-      axes[axis] = extents.size();
-      names.push_back(editor.text("h" + Twine(axis)));
-      extents.push_back(type.getShape()[axis]);
-    }
-  std::optional<BoundNests> of;
-  if (!unknown) {
-    of.emplace(editor, *bounds, name, axes, extents);
-    of->addStatistics("written");
-    llvm::append_range(nests, of->nests);
+  for (unsigned axis : findAxes(number)) {
+    axes[axis] = extents.size();
+    names.push_back(editor.text("h" + Twine(axis)));
+    extents.push_back(type.getShape()[axis]);
   }
+  BoundNests of(editor, *bounds, name, axes, extents);
+  of.addStatistics("written");
+  llvm::append_range(nests, of.nests);
   Value array = editor.addTemporary(name + "_shown", extents, b.getF32Type());
-  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) {
-    code.store(of ? of->write(code, head, "written") : code.real(INFINITY), array, head);
-  });
-  SmallVector<NamedAttribute> entry{
-      b.getNamedAttr("result", editor.text(name)),
-      b.getNamedAttr("bound", editor.text(kernel.getArrayName(cast<BlockArgument>(array).getArgNumber()))),
-      b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))};
-  if (unknown)
-    entry.push_back(b.getNamedAttr("why", editor.text(*unknown)));
-  shown.push_back(b.getDictionaryAttr(entry));
+  editor.addShortNest(names, extents, nullptr, [&](Code &code, ValueRange head) { code.store(of.write(code, head, "written"), array, head); });
+  shown.push_back(tellOfBound(editor, number, array));
 }
 
 void BoundChecks::run() {

@@ -9,6 +9,7 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "lib/Analysis/RepeatedSums.h"
 #include "lib/Precision/Adapter.h"
+#include "lib/Precision/Bounds.h"
 #include "lib/Precision/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -259,12 +260,17 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
           if (SampleCheck check(kernel, nest, options); check.plan(isRelative, told))
             check.run();
       }
-      warnOfUnmeasured(kernel, told);
+      tellUnmeasured(kernel, told);
     }
   }
 
-  /// A result of which a sample should tell what rounded weights lose, and none does.
-  void warnOfUnmeasured(onf::KernelOp kernel, const llvm::SmallPtrSetImpl<Value> &told) {
+  /// Nothing ever shows of a result that it is within its tolerance if a sample should tell what rounded weights lose, and none does.
+  void tellUnmeasured(onf::KernelOp kernel, const llvm::SmallPtrSetImpl<Value> &told) {
+    KernelEditor editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin());
+    SmallVector<Attribute> shown;
+    if (auto known = kernel->getAttrOfType<ArrayAttr>(onf::kShownAttr))
+      shown.assign(known.begin(), known.end());
+    unsigned numTold = shown.size();
     for (unsigned k = kernel.getNumInputs(); !kernel.isTemporary(k) && k < kernel.getBody().getNumArguments(); ++k) {
       Value result = kernel.getBody().getArgument(k);
       WithinAttr within = getWithin(kernel, k - kernel.getNumInputs());
@@ -273,11 +279,16 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
         continue;
       ErrorAsWritten error = errorAsWritten(kernel, result, allowed);
       bool isAsked = error.weights && (error.weights.isF16() || allowed.isRelative);
-      if (error.size < allowed.epsilon && isAsked)
-        kernel.emitWarning("'") << kernel.getArrayName(k) << "' is within " << allowed.str() << ", but nothing measures what rounding weights to "
-                                << error.weights << " loses of it where they cancel, as a sample of its rows would: no code tells; f32(…) around the "
-                                << "weights rounds none, and moa-run --check=all measures every row";
+      if (error.size >= allowed.epsilon || !isAsked) // the former are told with bounds
+        continue;
+      std::string why;
+      llvm::raw_string_ostream(why) << "nothing measures what rounding weights to " << error.weights << " loses of it where they cancel, as a sample of "
+                                    << "its rows would; f32(…) around the weights rounds none, and moa-run --check=all measures every row";
+      warnOfNeverShown(kernel, k, allowed, why);
+      shown.push_back(tellNeverShown(editor, k, why, !onlyKnown));
     }
+    if (shown.size() > numTold)
+      kernel->setAttr(onf::kShownAttr, ArrayAttr::get(kernel.getContext(), shown));
   }
 };
 } // namespace

@@ -291,11 +291,8 @@ void Chooser::tellEstimates() {
     shown.assign(known.begin(), known.end());
   for (Result &result : results) {
     unsigned number = numberOf(result.store);
-    std::string name = kernel.getArrayName(number).str();
-    Value array = arrays.emplace_back(editor.addTemporary(name + "_shown", headExtents, b.getF32Type()));
-    StringRef bound = kernel.getArrayName(cast<BlockArgument>(array).getArgNumber());
-    shown.push_back(b.getDictionaryAttr({b.getNamedAttr("result", editor.text(name)), b.getNamedAttr("bound", editor.text(bound)),
-                                         b.getNamedAttr("within", getWithin(kernel, number - kernel.getNumInputs()))}));
+    Value array = arrays.emplace_back(editor.addTemporary(kernel.getArrayName(number) + "_shown", headExtents, b.getF32Type()));
+    shown.push_back(tellOfBound(editor, number, array));
   }
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);

@@ -203,11 +203,18 @@ def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
     Relative errors are large where what a result is the sum of cancels, or weights are below all that f16 holds. Component-wise ones are
     what the types say, to which the estimate adds what is lost of weights below 2⁻¹⁴ in f16; of bf16 there is nothing to be
     measured. The estimate is a temporary, and `moa.shown` on the kernel says which: `NAME_shown` compares it with the tolerance,
-    and runs what finds it, which is no part of a call. Of 64 rows and fewer all are computed, so that it is what they lose.
+    and runs what finds it, which is no part of a call. Of 64 rows and fewer all are computed, so that it is what they lose. Where no
+    nest has such rows (those in front of other axes than the last, folds whose rows are read through a table, component-wise ones
+    that see keys of their own) nothing is ever shown of the result: a warning says so, and `moa.shown`
+    has the reason beside a bound of ∞ (with `only-known` the reason alone), so that each call returns the code of results that are not shown.
 
     **Requires** the onf contract, and that nothing is lifted. **Establishes** it. **Numerics**: exact. **Cost**: 64 rows of the nest, with one more
     sum, and of component-wise tolerances once more, where `NAME_shown` is called.
   }];
+  let options = [
+    Option<"onlyKnown", "only-known", "bool", "false",
+           "No bounds of results of which nothing is shown whatever inputs are: of these an entry point on a GPU says so at once">
+  ];
   let dependentDialects = ["::moa::onf::ONFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
 }
