@@ -26,8 +26,16 @@ namespace moa::precision {
 /// The largest magnitude of an array in f16 is made at least 2^kTopOfF16 and less than twice that, by a power of 2.
 inline constexpr int kTopOfF16 = 14;
 
-/// Rows of a sample: one from each of so many equal parts of the rows, and one from each group of parts.
-inline constexpr int64_t kParts = 56, kGroups = 8, kSample = kParts + kGroups, kPartsOfGroup = kParts / kGroups;
+/// Rows of a sample.
+inline constexpr int64_t kSample = 64;
+/// One of them is from each of so many equal parts of the rows, and one from each group of parts.
+struct Parts {
+  int64_t count, perGroup;
+  constexpr int64_t numGroups() const { return count / perGroup; }
+};
+/// For a norm, which the picked rows say, and for the largest error of an element, for which the rows count that their size betrays.
+inline constexpr Parts kPartsOfNorm{56, 7}, kPartsOfLargest{32, 1};
+static_assert(kPartsOfNorm.count + kPartsOfNorm.numGroups() == kSample && kPartsOfLargest.count + kPartsOfLargest.numGroups() == kSample);
 /// Indices of the fold that a part of the sample runs over.
 inline constexpr int64_t kPartLength = 2048;
 
@@ -150,6 +158,8 @@ protected:
   virtual mlir::Value loadMagnitude(Code &at, mlir::IRMapping &map) = 0;
   /// Whether that is the square of a size.
   virtual bool isMagnitudeSquare() = 0;
+  /// Whether component-wise errors, relative to what they are measured by, grow with it, so that rows are drawn by it for their extreme too.
+  virtual bool errsWithMagnitude() { return false; }
   /// What an estimate may be of a limit, where it says less of the rows that were not looked at.
   virtual mlir::Value tighten(Code &code, mlir::ValueRange head, mlir::Value limit) { return limit; }
   /// Whether what a plan changes may stand in so few rows that no sample shows it, where `present`; null: never.
@@ -207,7 +217,7 @@ protected:
   static llvm::SmallVector<mlir::Value> indicesOf(const Copy &copy, onf::StoreOp store);
   void storeIn(Copy &copy, llvm::ArrayRef<mlir::Value> arrays);
   std::optional<onf::SplitNest> splitSample(Copy &copy, int64_t length);
-  static std::pair<mlir::Value, mlir::Value> countOthers(Code &in, mlir::Value part, mlir::Value count);
+  static std::pair<mlir::Value, mlir::Value> countOthers(Code &in, mlir::Value part, mlir::Value count, const Parts &parts);
   /// Whether a plan rounds weights to floats that have fewer bits, or none, for small ones, so that their errors depend on the extreme
   /// that they are relative to.
   virtual bool roundsSmallWeights(unsigned plan) { return false; }
@@ -235,6 +245,7 @@ protected:
   void readSampledRows(Copy &copy, const Score &score, mlir::Value gathered);
 
   //===--- What component-wise errors are measured by (Measure.cpp) --------===//
+  const Parts &parts() const { return isComponentWise() ? kPartsOfLargest : kPartsOfNorm; }
   bool isComponentWise() const { return !isBound && !results.empty() && !results[0].allowed.isRelative; }
   /// Whether a result has one of `measured`, the carriers.
   bool hasMeasureOf(const Result &result);

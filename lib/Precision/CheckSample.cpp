@@ -97,11 +97,11 @@ void SampleCheck::pickRows() {
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     auto add = [&](Value x, int64_t y) { return code.make<arith::AddIOp>(x, code.index(y)); };
     Value r = indices.back(), count = code.extent(rows());
-    auto [start, others] = countOthers(code, r, count);
+    auto [start, others] = countOthers(code, r, count, parts());
     Value hash = code.make<arith::RemSIOp>(code.hash(r, indices.drop_back()), code.make<arith::MaxSIOp>(others, code.index(1)));
-    Value end = code.make<arith::MulIOp>(add(r, 1 - kParts), count); // of a group, behind kParts picks
-    Value last = add(code.make<arith::FloorDivSIOp>(end, code.index(kGroups)), -1);
-    Value isLast = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, code.index(kParts));
+    Value end = code.make<arith::MulIOp>(add(r, 1 - parts().count), count); // of a group, behind the picks
+    Value last = add(code.make<arith::FloorDivSIOp>(end, code.index(parts().numGroups())), -1);
+    Value isLast = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, code.index(parts().count));
     Value row = code.make<arith::SelectOp>(isLast, last, code.make<arith::AddIOp>(start, hash));
     Value isAll = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, count, code.index(kSample));
     Value itself = code.make<arith::MinSIOp>(r, add(count, -1));

@@ -12,13 +12,11 @@ namespace moa::precision {
 
 /// A sum of squares of results below which nothing is estimated of plans: f32 holds the squares of errors of 10⁻⁶ of larger ones.
 static constexpr double kLeastNorm = 0x1p-40;
-/// Deviations of the estimate that are added to it: 95 % of Student's distribution with kParts − 1 degrees of freedom.
+/// Deviations of the estimate that are added to it: 95 % of Student's distribution with the parts less 1 degrees of freedom.
 static constexpr double kDeviations = 1.6730;
-static_assert(kParts == 56);
+static_assert(kPartsOfNorm.count == 56);
 /// What stands for no plan, nor for the nest as it is written.
 static constexpr int64_t kLeft = -1;
-/// More rows than 2^kLongestLog count as that many.
-static constexpr int kLongestLog = 40;
 
 /// Of an element of the sample |x|², with a relative tolerance, and |x̂ − x|² of plans; or, of a component-wise one,
 /// |x̂ − x| relative to what it is measured by.
@@ -112,13 +110,14 @@ Value Chooser::tabled(Code &code, ValueRange head) {
   return plan;
 }
 
-/// The sample of one index in front of the rows: the last kGroups are the largest of a group of parts, which are all
+/// The sample of one index in front of the rows: the last are the largest of a group of parts, which are all
 /// there are of their kind; the others stand for the rest of a part, each for as many as 1 over its probability to be picked.
 struct Chooser::Look {
   Code &code;
   SmallVector<Value> head;
   Value runs, count; // whether there is a sample; all rows
   Value shares;      // Chooser::RowSet::shares
+  Parts parts;
 
   SmallVector<Value> at(Value r) const {
     SmallVector<Value> row(head);
@@ -127,7 +126,7 @@ struct Chooser::Look {
   }
   /// Whether the row stands for itself alone: the largest of its group, or, where there are no more rows than a check takes, any.
   Value isAlone(Code &in, Value r) const {
-    Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(kParts));
+    Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::sge, r, in.index(parts.count));
     return shares ? isLast : Value(in.make<arith::OrIOp>(isLast, isAll(in)));
   }
   Value isAll(Code &in) const { return in.make<arith::CmpIOp>(arith::CmpIPredicate::sle, count, in.index(kSample)); }
@@ -135,7 +134,7 @@ struct Chooser::Look {
   Value weigh(Code &in, Value r) const {
     if (shares)
       return in.load(shares, at(r));
-    Value others = countOthers(in, r, count).second;
+    Value others = countOthers(in, r, count, parts).second;
     Value isThere = in.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, count);
     Value itself = in.make<arith::SelectOp>(isThere, in.real(1), in.real(0)); // of more than 64 rows all r are there
     return in.make<arith::SelectOp>(isAlone(in, r), itself, in.toReal(others));
@@ -149,11 +148,11 @@ struct Chooser::Look {
 };
 
 /// Where a check's part of the rows starts, and its rows but for the last one of the last part of a group.
-std::pair<Value, Value> Chooser::countOthers(Code &in, Value part, Value count) {
-  auto bound = [&](Value p) { return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(p, count), in.index(kParts)); };
+std::pair<Value, Value> Chooser::countOthers(Code &in, Value part, Value count, const Parts &parts) {
+  auto bound = [&](Value p) { return in.make<arith::FloorDivSIOp>(in.make<arith::MulIOp>(p, count), in.index(parts.count)); };
   Value start = bound(part), end = bound(in.make<arith::AddIOp>(part, in.index(1)));
-  Value place = in.make<arith::RemSIOp>(part, in.index(kPartsOfGroup));
-  Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, place, in.index(kPartsOfGroup - 1));
+  Value place = in.make<arith::RemSIOp>(part, in.index(parts.perGroup));
+  Value isLast = in.make<arith::CmpIOp>(arith::CmpIPredicate::eq, place, in.index(parts.perGroup - 1));
   Value last = in.make<arith::SelectOp>(isLast, in.index(1), in.index(0));
   return {start, in.make<arith::SubIOp>(in.make<arith::SubIOp>(end, start), last)};
 }
@@ -198,8 +197,8 @@ Code::Values Chooser::estimateNorms(const Look &look, unsigned o) {
   });
   Code::Values estimates;
   for (unsigned p = 0; p < numPlans(); ++p) {
-    // With n = kParts, q and c the sums of squares and of cubes, σ = √(n/(n − 1)·q) and a skewness of √n·c/q^(3/2): (t + skewness·(1 + 2·t²)/(6·√n))·σ.
-    double scale = std::sqrt(double(kParts) / (kParts - 1));
+    // With n parts, q and c the sums of squares and of cubes, σ = √(n/(n − 1)·q) and a skewness of √n·c/q^(3/2): (t + skewness·(1 + 2·t²)/(6·√n))·σ.
+    double scale = std::sqrt(double(parts().count) / (parts().count - 1));
     Value square = squares[2 * p], cube = code.make<arith::MaximumFOp>(squares[2 * p + 1], zero);
     Value deviation = code.make<math::SqrtOp>(square);
     Value skewed = code.make<arith::DivFOp>(cube, code.make<arith::MaximumFOp>(square, code.real(FLT_MIN)));
@@ -262,19 +261,12 @@ Code::Values Chooser::estimateComponents(const Look &look, unsigned o) {
     }
     return values;
   });
-  // log n, by the powers of 2 below it.
-  constexpr int kLeastLog = 8;
-  static_assert(kFewest >= 1 << (kLeastLog - 1));
-  Value logarithm = code.real(kLeastLog * M_LN2);
-  for (int e = kLeastLog; e < kLongestLog; ++e) {
-    Value isMore = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, look.count, code.index(int64_t(1) << e));
-    logarithm = code.make<arith::SelectOp>(isMore, code.real((e + 1) * M_LN2), logarithm);
-  }
+  Value logarithm = code.make<math::LogOp>(code.toReal(look.count));
   constexpr double kScale = 0.77970, kShift = 2.39294; // √6/π; −γ − log(−log 0.95)
   Value deviations = code.make<arith::MulFOp>(code.make<arith::AddFOp>(logarithm, code.real(kShift)), code.real(kScale));
   Code::Values estimates;
   for (unsigned p = 0; p < numPlans(); ++p) {
-    Value variance = code.make<arith::MulFOp>(squares[p], code.real(double(kParts) / (kParts - 1)));
+    Value variance = code.make<arith::MulFOp>(squares[p], code.real(double(parts().count) / (parts().count - 1)));
     Value further = code.make<arith::MulFOp>(code.make<math::SqrtOp>(variance), deviations);
     Value root = code.make<arith::AddFOp>(means[p], further), square = code.make<arith::MulFOp>(root, root);
     Value extreme = code.make<arith::MulFOp>(square, square);
@@ -296,7 +288,7 @@ void Chooser::tellEstimates() {
   }
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, code.extent(rows()), picked.shares};
+    Look look{code, SmallVector<Value>(head), runs, code.extent(rows()), picked.shares, parts()};
     for (auto [o, array] : llvm::enumerate(arrays)) {
       const Result &result = results[o];
       Value estimate = (result.measure ? estimateComponents(look, o) : estimateNorms(look, o)).front();
@@ -321,7 +313,7 @@ void Chooser::addDecision() {
   SymExpr count = rows();
   editor.addShortNest(headNames, headExtents, nullptr, [&](Code &code, ValueRange head) {
     Value runs = isTried(code, sampled, head);
-    Look look{code, SmallVector<Value>(head), runs, code.extent(count), picked.shares};
+    Look look{code, SmallVector<Value>(head), runs, code.extent(count), picked.shares, parts()};
     SmallVector<Value> allowed(numPlans()); // whether every result allows the plan
     SmallVector<Value> unseen(numPlans());
     for (unsigned p = 0; p < numPlans(); ++p)

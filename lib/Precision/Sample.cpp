@@ -42,7 +42,7 @@ static bool isTermOf(onf::LoadOp load, Value index) {
   return llvm::count(load.getTerms(), index) == 1 && llvm::count_if(load.getTerms(), follows) == 1;
 }
 
-/// The rows fall into parts of equal length. The sample has the row of the largest magnitude of each kPartsOfGroup parts, behind one of
+/// The rows fall into parts of equal length. The sample has the row of the largest magnitude of each group of parts, behind one of
 /// each part's others: of kDraws that a hash of the indices draws the first one that is taken, each with a probability a = min(1, x²/(32·mean x²)),
 /// or, if none is, one more. So rows whose size may betray them are not missed because they are few, and a row's probability is
 /// p = q·a/Σ a + (1 − q)/n, q = 1 − (1 − Σ a/n)^kDraws: it stands for 1/p rows (Def 31).
@@ -51,13 +51,13 @@ void Chooser::addSampleRows() {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SymExpr count = rows();
   SmallVector<Attribute> names(picked.names), extents(picked.extents);
-  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(kParts));
+  names.back() = editor.text("p"), extents.back() = editor.text(SymExpr(parts().count));
   Value largest = editor.addTemporary(base() + "_largest", extents, i32);
   Value sizes = editor.addTemporary(base() + "_size", extents, f32);
   Value units = editor.addTemporary(base() + "_unit", extents, f32), sums = editor.addTemporary(base() + "_chances", extents, f32);
   auto add = [](Code &at, Value x, Value y) { return at.make<arith::AddIOp>(x, y); };
   auto startOf = [&](Code &at, Value part) {
-    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(kParts));
+    return at.make<arith::FloorDivSIOp>(at.make<arith::MulIOp>(part, at.extent(count)), at.index(parts().count));
   };
   auto lengthOf = [&](Code &at, Value part, Value start) {
     return at.make<arith::SubIOp>(startOf(at, add(at, part, at.index(1))), start);
@@ -72,8 +72,10 @@ void Chooser::addSampleRows() {
   auto times = [](Code &at, Value x, Value y) { return at.make<arith::MulFOp>(x, y); };
   // Of a magnitude in units, the square or its root, the probability that a draw is taken.
   auto chanceOf = [&](Code &at, Value magnitude, Value unit, Value most) {
+    if (isComponentWise() && !errsWithMagnitude())
+      return most;
     Value x = times(at, magnitude, unit);
-    return at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most);
+    return Value(at.make<arith::MinimumFOp>(isMagnitudeSquare() ? x : times(at, x, x), most));
   };
   // The largest of each part, and the probabilities of the others.
   editor.addShortNest(names, extents, &sampled, [&](Code &code, ValueRange indices) {
@@ -82,7 +84,7 @@ void Chooser::addSampleRows() {
     // The magnitude of neighbours from the start of the part on, or from further in front so that all
     // exist: those of the part count as they are, others as 0. Where the row is an index of the
     // magnitudes, the address is that of the first one and t, which lanes share.
-    SymExpr longest = SymExpr::floorDiv(count, SymExpr(kParts)) + SymExpr(1);
+    SymExpr longest = SymExpr::floorDiv(count, SymExpr(parts().count)) + SymExpr(1);
     Value from = code.make<arith::MinSIOp>(start, code.extent(count - longest));
     auto isInside = [&](Code &at, Value t) {
       Value row = add(at, from, t);
@@ -139,8 +141,8 @@ void Chooser::addSampleRows() {
   };
   // The part of a group that has the group's largest row.
   auto leaderOf = [&](Code &at, ValueRange head, Value group) {
-    Value first = at.make<arith::MulIOp>(group, at.index(kPartsOfGroup)), leader = first, most = at.load(sizes, placed(head, first));
-    for (int64_t k = 1; k < kPartsOfGroup; ++k) {
+    Value first = at.make<arith::MulIOp>(group, at.index(parts().perGroup)), leader = first, most = at.load(sizes, placed(head, first));
+    for (int64_t k = 1; k < parts().perGroup; ++k) {
       Value part = add(at, first, at.index(k)), size = at.load(sizes, placed(head, part));
       Value isMore = at.make<arith::CmpFOp>(arith::CmpFPredicate::OGT, size, most);
       leader = at.make<arith::SelectOp>(isMore, part, leader), most = at.make<arith::SelectOp>(isMore, size, most);
@@ -148,7 +150,7 @@ void Chooser::addSampleRows() {
     return leader;
   };
   auto isLeader = [&](Code &at, ValueRange head, Value part) {
-    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(kPartsOfGroup)));
+    Value leader = leaderOf(at, head, at.make<arith::FloorDivSIOp>(part, at.index(parts().perGroup)));
     return Value(at.make<arith::CmpIOp>(arith::CmpIPredicate::eq, leader, part));
   };
   auto numOthers = [&](Code &at, Value part, Value leads) {
@@ -178,7 +180,7 @@ void Chooser::addSampleRows() {
   picked.shares = editor.addTemporary(base() + "_share", picked.extents, f32);
   editor.addShortNest(picked.names, picked.extents, &sampled, [&](Code &code, ValueRange indices) {
     ValueRange head = indices.drop_back();
-    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(kParts - 1));
+    Value r = indices.back(), part = code.make<arith::MinSIOp>(r, code.index(parts().count - 1));
     SmallVector<Value> at = placed(head, part);
     Value leads = isLeader(code, head, part), unit = code.load(units, at), sum = code.load(sums, at);
     // The largest of the part may be drawn too if it is not that of the group.
@@ -202,8 +204,8 @@ void Chooser::addSampleRows() {
     Value probability = times(code, code.make<arith::SubFOp>(code.real(1), missed), share);
     probability = code.make<arith::AddFOp>(probability, code.make<arith::DivFOp>(missed, others));
     Value stands = code.make<arith::DivFOp>(code.real(1), probability);
-    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(kParts));
-    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(kParts)), code.index(0));
+    Value isPicked = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, r, code.index(parts().count));
+    Value group = code.make<arith::MaxSIOp>(code.make<arith::SubIOp>(r, code.index(parts().count)), code.index(0));
     Value where = code.toIndex(code.load(largest, placed(head, leaderOf(code, head, group))));
     code.store(code.make<arith::SelectOp>(isPicked, row, where), picked.numbers, indices);
     code.store(code.make<arith::SelectOp>(isPicked, stands, code.real(1)), picked.shares, indices);
