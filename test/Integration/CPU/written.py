@@ -83,20 +83,23 @@ class Written(plans.PlansTest):
         run = kernel.run(inputs, shapes or {"O": arrays[0].shape})
         return kernel, mt.decode(run["O"], kernel.by_name["O"].kind)
 
-    def check(self, text, arrays, exact, epsilon, flags=(), shapes=None, most=1.65, **settings):
-        """Heads are told of where the error of some rows is above the tolerance, by an estimate that is a little above the error."""
+    def check(self, text, arrays, exact, epsilon, flags=(), shapes=None, most=1.65, least=0.9, **settings):
+        """Heads are told of where the error of some rows is above the tolerance, by an estimate that is a little above the error.
+        Returns the kernel and how many times the error of the first such head is estimated."""
         kernel, found = self.run_kernel(text, epsilon, arrays, flags, shapes, **settings)
         off = errors(found, exact)
         beyond = np.flatnonzero(off > float(epsilon))
         self.assertTrue((np.abs(np.log(off / float(epsilon))) > np.log(most)).all(), off)  # none is near it
         self.assertEqual(kernel.code, mt.NOT_SHOWN if beyond.size else mt.OK, off)
+        times = None
         if beyond.size:
             said = re.search(r"O is not shown to be within \S+ relative sampled: the estimate of its errors is (\S+) at \[(\d+)\], and too "
                              r"large at (\d+) of (\d+) indices of \[H\]", kernel.told)
             self.assertEqual([int(said[k]) for k in (2, 3, 4)], [beyond[0], beyond.size, len(off)])
-            self.assertLess(float(said[1]), most * off[beyond[0]])
-            self.assertGreater(float(said[1]), 0.9 * off[beyond[0]])
-        return kernel
+            times = float(said[1]) / off[beyond[0]]
+            self.assertLess(times, most)
+            self.assertGreater(times, least)
+        return kernel, times
 
     def test_kinds(self):
         """On both sides of a tolerance, and what is measured itself."""
@@ -111,9 +114,15 @@ class Written(plans.PlansTest):
             self.assertGreater(off[4], 100 * off[0])
 
     def test_masks_and_groups(self):
-        arrays = pairs("bf16", (None, 0.03), n=512, m=700)
-        self.check(CAUSAL, arrays, attention(*arrays, causal=True), "1e-2",
-                   most=1.8 if mt.TARGET == "cpu" else 2)  # 1.81 was seen of tiles
+        # Results of rows that see a key without its pair are by far the largest, so that what 64 rows say of all varies more.
+        times = []
+        for seed in range(20):
+            arrays = pairs("bf16", (None, 0.03), n=512, m=700, seed=seed)
+            times.append(self.check(CAUSAL, arrays, attention(*arrays, causal=True), "6e-3", most=2.5, least=0.75)[1])
+        self.assertLess(sorted(times)[17], 1.8, times)  # of nine in ten
+        self.assertLess(sum(t < 1 for t in times), 4, times)  # 5 %, with two deviations of a binomial
+        self.assertLess(np.median(times), 1.5, times)
+        self.assertGreater(np.median(times), 1, times)
         q, k, v = pairs("bf16", (None, 0.03, None, None))
         self.check(GROUPED, (q, k[:2], v[:2]), attention(q, k[:2], v[:2]), "1e-2", shapes={"O": q.shape, "lse": q.shape[:2]})
 
@@ -260,13 +269,11 @@ class Written(plans.PlansTest):
             with self.subTest(rows=n, keys=m):
                 arrays = pairs("bf16", (None, 0.01), n, m)
                 exact = attention(*arrays)
-                kernel = self.check(PLAIN, arrays, exact, "1e-2", most=2)
-                off = errors(self.run_kernel(PLAIN, "1e-2", arrays)[1], exact)[1]
-                told = float(re.search(r"the estimate of its errors is (\S+) at", kernel.told)[1])
+                _, times = self.check(PLAIN, arrays, exact, "1e-2", most=2)
                 # Roundings are others, and of the same size, where another maximum is known at the time: on a GPU that depends on
                 # rows beside. Of 64 rows these are the same.
                 if n == 64 or (n < 64 and mt.TARGET == "cpu"):
-                    self.assertLess(abs(told / off - 1), 0.3 / n ** 0.5)
+                    self.assertLess(abs(times - 1), 0.3 / n ** 0.5)
         for n, m in ((0, 512), (5, 0)):
             kernel, found = self.run_kernel(PLAIN, "1e-2", pairs("bf16", (0.01,), n, m))
             self.assertEqual((kernel.code, np.abs(found).sum()), (mt.OK, 0))
