@@ -33,6 +33,14 @@ Expr Derivation::makeAny(StringRef extent, int64_t index, Expr present) {
                        exprs.constant(IntegerAttr::get(type, 0), type));
 }
 
+Expr Derivation::makeLeftOut(const AccPlan &acc, int64_t index) {
+  const Type type = acc.reduce->type;
+  Expr term = exprs.constant(getIdentity(acc.reduce->monoid, type), type);
+  for (Expr condition : acc.repair.leftOut)
+    term = exprs.op("arith.select", {condition, exprs.floatConstant(0, type), term}, type);
+  return exprs.reduce(acc.reduce->monoid, acc.reduce->extent, index, term, acc.present, TypeAttr(), exprs.indexName(index));
+}
+
 //===----------------------------------------------------------------------===//
 // R0
 //===----------------------------------------------------------------------===//
@@ -556,7 +564,8 @@ void Derivation::assignPass(NestPlan &nest, AccPlan &acc) {
   unsigned pass = 0;
   for (Expr dep : acc.deps) {
     AccPlan &other = planOf(dep);
-    bool mayShare = enabled("R2") && sameRange(other) && !other.carried;
+    // What the state leaves out joins it behind the fold.
+    bool mayShare = enabled("R2") && sameRange(other) && !other.carried && other.repair.leftOut.empty();
     pass = std::max(pass, other.pass + (mayShare ? 0 : 1));
   }
   acc.pass = pass;
@@ -706,6 +715,14 @@ void Derivation::planFolds(NestPlan &nest) {
       Expr any = makeAny(acc.reduce->extent, nest.foldIndex[acc.reduce->extent], acc.present);
       if (any->kind == ExprKind::Reduce && members.insert(any).second)
         addReduction(nest, any);
+    }
+    // R3 of an extreme: beside the state the 0 of terms that it leaves out.
+    if (!acc.repair.leftOut.empty()) {
+      Expr left = makeLeftOut(acc, nest.foldIndex[acc.reduce->extent]);
+      if (!quiet)
+        exprs.reductionNames.try_emplace(left, acc.name + "_zeros");
+      if (members.insert(left).second)
+        addReduction(nest, left);
     }
   }
   bool pair = enabled("R2");

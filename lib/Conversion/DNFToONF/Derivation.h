@@ -101,6 +101,8 @@ public:
   FoldRules &getRules() { return rules; }
   /// Whether 0 ≤ j < extent with `present` at `index` holds an element.
   Expr makeAny(llvm::StringRef extent, int64_t index, Expr present);
+  /// ⊕ of the terms that the state of `acc` leaves out, 0 each: Repair::leftOut.
+  Expr makeLeftOut(const AccPlan &acc, int64_t index);
   /// Whether every element of a parameter that `e` reads is one of its array for all values of these indices. What was proved
   /// of an index under a condition may not hold where an array is computed as a whole.
   bool readsInside(Expr e, IndexExtents indices);

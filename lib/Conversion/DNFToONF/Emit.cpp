@@ -100,6 +100,7 @@ private:
   struct Carried {
     Value state, singular, limit;
     int64_t index;
+    Expr leftOut; // what joins an element, or null
   };
   llvm::DenseMap<Expr, Carried> carried;
   int64_t nextPlaceholder = 0;
@@ -184,6 +185,8 @@ Value Emitter::emit(Expr e) {
     if (auto it = carried.find(e); it != carried.end()) {
       const Carried &c = it->second;
       result = onf::AtOp::create(b, loc, e->type, c.state, emit(exprs.index(c.index)));
+      if (c.leftOut)
+        result = buildMonoid(b, loc, e->monoid, result, emit(c.leftOut));
       if (c.singular)
         result = arith::SelectOp::create(b, loc, c.singular, c.limit, result);
       break;
@@ -404,7 +407,8 @@ void Emitter::emitRepair(AccPlan &acc, onf::AccOp op) {
 /// Binds the final values of a fold's states. While a reference is singular
 /// every term is 0 · H, and the state has been kept at the identity; if it is
 /// still singular at the end and the range holds elements, the value is 0 · H,
-/// as the expression that was split would have given (NaN where H is ∞).
+/// as the expression that was split would have given (NaN where H is ∞). Extremes
+/// are joined by the 0 of terms at which a reference would have been singular.
 void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
   Scope &row = *scopes.back();
   OpBuilder &b = row.builder;
@@ -432,11 +436,12 @@ void Emitter::settle(NestPlan &nest, FoldPlan &fold, onf::FoldOp op) {
         value = exprs.op("arith.mulf", {value, h}, acc->reduce->type);
       limit = emit(value);
     }
+    Expr leftOut = acc->repair.leftOut.empty() ? nullptr : derivation.makeLeftOut(*acc, fold.index);
     if (acc->carried) {
-      carried[acc->reduce] = {result, ended, limit, *acc->carried};
+      carried[acc->reduce] = {result, ended, limit, *acc->carried, leftOut};
       continue;
     }
-    Value value = result;
+    Value value = leftOut ? buildMonoid(b, loc, acc->reduce->monoid, result, emit(leftOut)) : result;
     if (ended)
       value = arith::SelectOp::create(b, loc, ended, limit, value);
     row.values[acc->reduce] = value;

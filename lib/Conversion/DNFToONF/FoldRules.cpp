@@ -496,11 +496,11 @@ Repair FoldRules::repair(Expr t, Expr body, const StateSet &states,
   for (Expr state : result.refs) {
     auto singular = singularPoint(split.h, state, states);
     result.singular.push_back(singular ? *singular : std::nan(""));
-    // Of maxima of two values only what has 0 ⊕ x = x, or a maximum of terms that are at least 0: others would miss terms that are 0 there.
-    bool isNeutral = t->monoid == Monoid::add || (t->monoid == Monoid::max && isNonNegative(split.g)) ||
-                     !(stateBody(state)->isOp("arith.maximumf") || stateBody(state)->isOp("arith.minimumf"));
-    if (singular && !(isNeutral && vanishesAt(split.g, stateBody(state), *singular)))
+    if (singular && !vanishesAt(split.g, stateBody(state), *singular))
       return fail(split.h, "terms do not vanish where it is singular");
+    // 0 ⊕ x = x of sums, and of maxima of terms that are at least 0.
+    if (singular && t->monoid != Monoid::add && !(t->monoid == Monoid::max && isNonNegative(split.g)))
+      result.leftOut.push_back(exprs.equal(stateBody(state), exprs.floatConstant(*singular, state->type)));
   }
   return result;
 }

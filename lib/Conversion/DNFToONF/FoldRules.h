@@ -32,6 +32,8 @@ struct Repair {
   llvm::SmallVector<Expr> refs;      // the states H reads, in order
   llvm::SmallVector<double> singular; // per ref; NaN if there is none
   Expr g = nullptr, h = nullptr;      // F = G ⊗ H, the factor H over the states
+  /// Where F is 0 that the state leaves out, its identity being another: the indices whose values are those at which a ref is singular.
+  llvm::SmallVector<Expr> leftOut;
   /// The terms of all indices so far vanish when the state changes: the state
   /// starts again, and H is not used.
   bool resets = false;

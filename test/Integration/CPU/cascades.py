@@ -42,7 +42,36 @@ class Cascades(mt.KernelTest):
             self.assert_close(found, rest, BOUNDS[kind], f"{kind} {shape}")
 
     def test_extremes_of_weights(self):
-        """A weight of a score of −∞ is 0, which an extreme of weights does not leave out where scores have a bound."""
+        """A weight of a score of −∞ is 0, and so are magnitudes of no size, which no extreme leaves out."""
+        kernel = mt.make_kernel("""kernel k[N, M; T : float = f32](x : T[N, M], w : T[N, M], v : T[M, 8])
+    -> (least : T[N], most : T[N], O : T[N, 8], share : T[N])
+{
+  e = exp(x -@(1,0) (max/ x))
+  least = min/ e
+  most = max/ (e * w)
+  O = e max.* v
+  share = max/ ((abs(w) /@(1,0) (max/ abs(w))) * x)
+}
+""")
+        for m in (1, 2, 64, 130, 333):
+            rng = np.random.default_rng(m)
+            x, w, v = rng.standard_normal((8, m)), rng.standard_normal((8, m)), -1 - np.abs(rng.standard_normal((m, 8)))
+            x[0, :max(m // 2, 1)] = x[1, m // 2:] = x[2, ::2] = x[3] = x[4, :-1] = x[5, 1:] = -np.inf
+            w[:6] = -1 - np.abs(w[:6])
+            w[6, :m // 2] = 0
+            x[6:] = -np.abs(x[6:])
+            v[:, 3] *= -1
+            arrays = {"x": x, "w": w, "v": v}
+            found = kernel.results(arrays, {"least": (8,), "most": (8,), "O": (8, 8), "share": (8,)})
+            x, w, v = (a.astype(np.float32).astype(np.float64) for a in arrays.values())
+            with np.errstate(invalid="ignore"):
+                e, share = np.exp(x - x.max(-1, keepdims=True)), np.abs(w) / np.abs(w).max(-1, keepdims=True)
+                expected = {"least": e.min(-1), "most": (e * w).max(-1), "O": (e[..., None] * v).max(1), "share": (share * x).max(-1)}
+            for name, wanted in expected.items():
+                np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-7, err_msg=f"{name}, {m}")
+
+    def test_extremes_of_bounded_weights(self):
+        """The same where scores have a bound of the row."""
         spec = """kernel k[N, M; T : float = f32](x : T[N, M], w : T[N, M], c : T[N]) -> (least : T[N], most : T[N], largest : T[N])
 {
   e = exp(x -@(1,0) (max/ (max(x, [i, _] c[i]))))
