@@ -32,8 +32,11 @@ std::string whyNoBounds(onf::KernelOp kernel);
 struct ErrorAsWritten {
   double size;
   mlir::Type rounded; // the narrowest type
-  mlir::Type weights; // of those that a computed operand of a sum of products is rounded to
 };
+/// The sums of products that a result follows from by what is inside of `where`, a nest or a kernel, without any plan, and that round
+/// what they multiply to fewer than 32 bits: an operand that is no element of such an input. With `nest`, which computes all of the result
+/// that there is a choice of, other nests that may be chosen in its place do not count.
+llvm::SmallVector<onf::AccOp> findRounded(mlir::Operation *where, mlir::Value result, onf::ForOp nest = {});
 /// The error of a result by what is inside of `where`, a nest or a kernel, without any plan: of what it follows from. In the norm
 /// about: what is rounded to bf16, weights and results, is off by 0.43 of its unit roundoff each in the mean (measured; of numbers whose logarithms are
 /// even it is 0.39). Of elements at most: one unit roundoff

@@ -43,23 +43,24 @@ namespace {
 /// written, do not count.
 class StatesOf {
 public:
-  explicit StatesOf(Operation *where) : where(where) {}
+  StatesOf(Operation *where, Value result, onf::ForOp chosen) : where(where), result(result), chosen(chosen) { visitArray(result); }
+  SmallVector<onf::AccOp> accs;
+
+private:
   void visitArray(Value array) {
     if (!arrays.insert(array).second)
       return;
     where->walk([&](onf::StoreOp store) {
-      if (store.getArray() == array && !isOfPlan(store))
+      if (store.getArray() == array && !isOfPlan(store, array))
         visit(store.getValue());
     });
   }
-  SmallVector<onf::AccOp> accs;
-
-private:
-  bool isOfPlan(Operation *op) {
+  bool isOfPlan(Operation *op, Value array) {
     auto nest = op->getParentOfType<onf::ForOp>();
     while (nest && nest != where && isa<onf::ForOp>(nest->getParentOp()))
       nest = cast<onf::ForOp>(nest->getParentOp());
-    return nest && nest.getChoices() && nest.getChoice() != 0;
+    bool isOther = chosen && nest != chosen && array == result;
+    return nest && nest.getChoices() && (nest.getChoice() != 0 || isOther);
   }
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
@@ -78,34 +79,55 @@ private:
   }
 
   Operation *where;
+  Value result;
+  onf::ForOp chosen; // of nests that store the result, if not all
   llvm::SmallPtrSet<Operation *, 32> seen;
   llvm::SmallPtrSet<Value, 8> arrays;
 };
 } // namespace
 
+static double roundoffOf(Type rounded) {
+  auto type = dyn_cast_or_null<FloatType>(rounded);
+  return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
+}
+
+/// Whether the sum's operands are other numbers once they are rounded to its type.
+static bool isRounded(onf::AccOp acc) {
+  Type narrow = acc.getOperandType().value_or(Type());
+  Operation *term = getTerm(acc).getDefiningOp();
+  if (roundoffOf(narrow) == 0 || !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(term))
+    return false;
+  auto isElement = [&](Value factor) {
+    while (auto widened = factor.getDefiningOp<arith::ExtFOp>())
+      factor = widened.getIn();
+    auto load = factor.getDefiningOp<onf::LoadOp>();
+    auto array = load ? dyn_cast<BlockArgument>(load.getArray()) : BlockArgument();
+    return array && factor.getType() == narrow && acc->getParentOfType<onf::KernelOp>().isInput(array.getArgNumber());
+  };
+  return isa<arith::DivFOp>(term) || !llvm::all_of(term->getOperands(), isElement);
+}
+
+SmallVector<onf::AccOp> moa::precision::findRounded(Operation *where, Value result, onf::ForOp nest) {
+  StatesOf states(where, result, nest);
+  llvm::erase_if(states.accs, [](onf::AccOp acc) { return !isRounded(acc); });
+  return states.accs;
+}
+
 ErrorAsWritten moa::precision::errorAsWritten(Operation *where, Value result, const Tolerance &allowed) {
   // Of the unit roundoff; of sums in f32, and in f64.
   constexpr double kInMean = 0.43, kSingles = 0x1p-20, kDoubles = 0x1p-49;
-  auto roundoffOf = [](Type rounded) {
-    auto type = dyn_cast_or_null<FloatType>(rounded);
-    return type && type.getWidth() < 32 ? std::ldexp(1.0, -int(type.getFPMantissaWidth())) : 0;
-  };
-  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest, weights;
+  Type element = cast<ArrayType>(result.getType()).getElementType(), narrowest;
   double ofResult = roundoffOf(element), ofOperands = 0;
   if (ofResult > 0)
     narrowest = element;
-  StatesOf states(where);
-  states.visitArray(result);
-  for (onf::AccOp acc : states.accs) {
-    Type operand = acc.getOperandType().value_or(Type());
+  for (onf::AccOp acc : findRounded(where, result)) {
+    Type operand = *acc.getOperandType();
     ofOperands = std::max(ofOperands, roundoffOf(operand));
     if (roundoffOf(operand) > roundoffOf(narrowest))
       narrowest = operand;
-    if (roundoffOf(operand) > roundoffOf(weights))
-      weights = operand;
   }
   double rounded = allowed.isRelative ? kInMean * std::hypot(ofResult, ofOperands) : ofResult + ofOperands;
-  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest, weights};
+  return {std::max(element.isF64() ? kDoubles : kSingles, rounded), narrowest};
 }
 
 std::optional<std::string> moa::precision::whyNeverShown(onf::KernelOp kernel, unsigned number, const Tolerance &allowed) {

@@ -74,15 +74,17 @@ bool SampleCheck::plan(bool isRelative, llvm::SmallPtrSetImpl<Value> &told) {
   if (results.empty())
     return false;
   scores = findScores(nest, onDemand);
-  for (const Carrier &carrier : findCarriers(nest, onDemand, /*anyWeights=*/true)) {
+  measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
+  for (const Carrier &carrier : measured) {
     Type operand = onf::AccOp(carrier.acc).getOperandType().value_or(Type());
     if (operand && (operand.isF16() || (operand.isBF16() && !isComponentWise())) && carrier.weight.getType().isF32())
       rounded.push_back(carrier);
   }
-  if (isComponentWise()) { // of those alone that have one
-    measured = findCarriers(nest, onDemand, /*anyWeights=*/true);
-    llvm::erase_if(results, [&](const Result &result) { return !hasMeasureOf(result); });
-  }
+  // What else they lose, in scores or in nests before, no sample of this nest has.
+  auto isMeasured = [&](onf::AccOp acc) { return llvm::any_of(measured, [&](const Carrier &carrier) { return carrier.acc == acc; }); };
+  llvm::erase_if(results, [&](const Result &result) {
+    return !llvm::all_of(findRounded(kernel, onf::StoreOp(result.store).getArray(), nest), isMeasured) || (isComponentWise() && !hasMeasureOf(result));
+  });
   if (rounded.empty() || results.empty() || (isComponentWise() && !findMeasure(why)))
     return false;
   for (Result &result : results)
@@ -264,7 +266,26 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
     }
   }
 
-  /// Nothing ever shows of a result that it is within its tolerance if a sample should tell what rounded weights lose, and none does.
+  /// A sum that a result follows from whose operands are rounded, if what that loses is not known beforehand: of weights of its elements
+  /// to bf16 the types say it, relative to |P|·|V|.
+  onf::AccOp findUnknown(onf::KernelOp kernel, Value result, const Tolerance &allowed) {
+    llvm::SmallPtrSet<Operation *, 4> known;
+    OnDemand onDemand(kernel);
+    if (!allowed.isRelative)
+      for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
+        auto storesIt = [&](onf::StoreOp store) { return WalkResult(store.getArray() == result ? WalkResult::interrupt() : WalkResult::advance()); };
+        if (nest.walk(storesIt).wasInterrupted())
+          for (const Carrier &carrier : findCarriers(nest, onDemand, /*anyWeights=*/true))
+            if (Type operand = carrier.acc.getOperandType().value_or(Type()); operand && !operand.isF16())
+              known.insert(carrier.acc);
+      }
+    for (onf::AccOp acc : findRounded(kernel, result))
+      if (!known.contains(acc))
+        return acc;
+    return onf::AccOp();
+  }
+
+  /// Nothing ever shows of a result that it is within its tolerance if a sample should tell what rounded operands lose, and none does.
   void tellUnmeasured(onf::KernelOp kernel, const llvm::SmallPtrSetImpl<Value> &told) {
     KernelEditor editor(kernel, *kernel.getBody().getOps<onf::ForOp>().begin());
     SmallVector<Attribute> shown;
@@ -277,13 +298,12 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
       Tolerance allowed = within ? within.getTolerance() : Tolerance();
       if (!within || !allowed.isSampled || told.contains(result))
         continue;
-      ErrorAsWritten error = errorAsWritten(kernel, result, allowed);
-      bool isAsked = error.weights && (error.weights.isF16() || allowed.isRelative);
-      if (error.size >= allowed.epsilon || !isAsked) // the former are told with bounds
+      onf::AccOp unknown = findUnknown(kernel, result, allowed);
+      if (!unknown || errorAsWritten(kernel, result, allowed).size >= allowed.epsilon) // the latter are told with bounds
         continue;
-      std::string why;
-      llvm::raw_string_ostream(why) << "nothing measures what rounding weights to " << error.weights << " loses of it where they cancel, as a sample of "
-                                    << "its rows would; f32(…) around the weights rounds none, and moa-run --check=all measures every row";
+      std::string why, of = unknown.getName() == stringifyMonoid(unknown.getMonoid()) ? "" : (" of '" + unknown.getName() + "'").str();
+      llvm::raw_string_ostream(why) << "nothing measures what it loses where products" << of << " have a computed factor that is rounded to " << *unknown.getOperandType() << ", as a sample of its rows would; f32(…) around that rounds nothing, and moa-run --check=all "
+                                    << "--no-tolerance-check measures every row";
       warnOfNeverShown(kernel, k, allowed, why);
       shown.push_back(tellNeverShown(editor, k, why, !onlyKnown));
     }

@@ -465,7 +465,7 @@ Error Run::run() {
   if (!good)
     return createStringError("the result is not within the bound");
   return notShown.empty() ? Error::success()
-                          : createStringError(notShown + ". It was computed as written; --no-tolerance-check takes it as it is");
+                          : createStringError(notShown + ". It was computed all the same; --no-tolerance-check takes it as it is");
 }
 
 int Run::execute() {

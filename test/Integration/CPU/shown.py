@@ -152,7 +152,7 @@ class Shown(mt.DirectoryTest):
                 done = self.run_tool(ATTENTION % f" within {within!r}")
                 self.assertEqual(done.returncode, 1)
                 said = (r"moa-run: error: O is not shown to be within \S+: the bound on its errors is (\S+) at "
-                        r"\[(\d), (\d)\], and too large at (\d) of 6 indices of \[B, H\]\. It was computed as written")
+                        r"\[(\d), (\d)\], and too large at (\d) of 6 indices of \[B, H\]\. It was computed all the same")
                 self.assertRegex(done.stderr, said)
                 number, b, h, count = re.search(said, done.stderr).groups()
                 self.assertEqual((int(b), int(h)), tuple(np.argwhere(beyond)[0]))
