@@ -205,7 +205,8 @@ def CheckSamplePass : Pass<"onf-check-sample", "::mlir::ModuleOp"> {
     measured. The estimate is a temporary, and `moa.shown` on the kernel says which: `NAME_shown` compares it with the tolerance,
     and runs what finds it, which is no part of a call. Of 64 rows and fewer all are computed, so that it is what they lose. Where no
     nest has such rows (those in front of other axes than the last, folds whose rows are read through a table, component-wise ones
-    that see keys of their own) nothing is ever shown of the result: a warning says so, and `moa.shown`
+    that see keys of their own), and where a result follows from other products with a factor that is computed and rounded (of scores, of
+    a nest that this one reads), nothing is ever shown of the result: a warning says so, and `moa.shown`
     has the reason beside a bound of ∞ (with `only-known` the reason alone), so that each call returns the code of results that are not shown.
 
     **Requires** the onf contract, and that nothing is lifted. **Establishes** it. **Numerics**: exact. **Cost**: 64 rows of the nest, with one more
