@@ -484,6 +484,8 @@ ModuleOp Compilation::Impl::getAdapted() {
   NestTeller tellsSlow;
   if (!options.architecture.empty() || options.plansForGpu)
     tellsSlow = tellsSlowOn(pipeline.gpu, pipeline.precision.fewest == 0);
+  else if (pipeline.precision.fewest == 0)
+    tellsSlow = tellsFewSeen();
   if (!runPasses(*module, "adapted", [&](OpPassManager &pm) { buildAdapted(pm, pipeline, tellsSlow); }))
     return {};
   // The rows of a sample are few, and nests that were put together fold over the same ranges.

@@ -98,10 +98,16 @@ NestTeller tellsSlowOn(std::string gpu, bool wherePays) {
              (number == 0 ? "the nest as it is written" : "a plan with smaller errors") + ", by the model of '" +
              machine->name + "', and rounding comes on top, for which a tenth is asked for";
     }
+    return tellsFewSeen()(kernel, nest);
+  };
+}
+
+NestTeller tellsFewSeen() {
+  return [](onf::KernelOp, onf::ForOp nest) -> std::string {
     for (auto fold : llvm::make_early_inc_range(nest.getBody().getOps<onf::FoldOp>()))
       if (seesFew(fold))
         return "rows see few of the indices of '" + fold.getName().str() + "', however many there are, and all of these would be rounded";
-    return why;
+    return std::string();
   };
 }
 

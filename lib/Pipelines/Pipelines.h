@@ -78,6 +78,8 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// description; with `wherePays` also why it would not be a tenth faster than as it is written, or than a plan behind it,
 /// by the cost model.
 NestTeller tellsSlowOn(std::string gpu, bool wherePays);
+/// That part of it which holds for every machine: rows that see few keys, however many there are, all of which would be rounded.
+NestTeller tellsFewSeen();
 /// What is computed of fewer keys or in fewer bits, onf-verify: in front of either of the following. What is written for
 /// fewer bits is left out where `tellsSlow`, if it is not null, says why it would run slowly.
 void buildAdapted(mlir::OpPassManager &pm, const PipelineOptions &options, NestTeller tellsSlow = nullptr);
