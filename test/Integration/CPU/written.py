@@ -114,6 +114,9 @@ class Written(plans.PlansTest):
             self.assertGreater(off[4], 100 * off[0])
 
     def test_masks_and_groups(self):
+        arrays = pairs("bf16", (None, 0.03), n=512, m=700)
+        self.check(CAUSAL, arrays, attention(*arrays, causal=True), "1e-2",
+                   most=1.8 if mt.TARGET == "cpu" else 2)  # 1.81 was seen of tiles
         # Results of rows that see a key without its pair are by far the largest, so that what 64 rows say of all varies more.
         times = []
         for seed in range(20):
