@@ -273,7 +273,7 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
     OnDemand onDemand(kernel);
     if (!allowed.isRelative)
       for (auto nest : kernel.getBody().getOps<onf::ForOp>()) {
-        auto storesIt = [&](onf::StoreOp store) { return WalkResult(store.getArray() == result ? WalkResult::interrupt() : WalkResult::advance()); };
+        auto storesIt = [&](onf::StoreOp store) { return store.getArray() == result ? WalkResult::interrupt() : WalkResult::advance(); };
         if (nest.walk(storesIt).wasInterrupted())
           for (const Carrier &carrier : findCarriers(nest, onDemand, /*anyWeights=*/true))
             if (Type operand = carrier.acc.getOperandType().value_or(Type()); operand && !operand.isF16())
@@ -302,7 +302,8 @@ struct CheckSample final : moa::impl::CheckSamplePassBase<CheckSample> {
       if (!unknown || errorAsWritten(kernel, result, allowed).size >= allowed.epsilon) // the latter are told with bounds
         continue;
       std::string why, of = unknown.getName() == stringifyMonoid(unknown.getMonoid()) ? "" : (" of '" + unknown.getName() + "'").str();
-      llvm::raw_string_ostream(why) << "nothing measures what it loses where products" << of << " have a computed factor that is rounded to " << *unknown.getOperandType() << ", as a sample of its rows would; f32(…) around that rounds nothing, and moa-run --check=all "
+      llvm::raw_string_ostream(why) << "nothing measures what it loses where products" << of << " have a computed factor that is rounded to "
+                                    << *unknown.getOperandType() << ", as a sample of its rows would; f32(…) around that rounds nothing, and moa-run --check=all "
                                     << "--no-tolerance-check measures every row";
       warnOfNeverShown(kernel, k, allowed, why);
       shown.push_back(tellNeverShown(editor, k, why, !onlyKnown));
