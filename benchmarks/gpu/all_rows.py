@@ -17,7 +17,7 @@ import sys
 import torch
 
 import low_rank
-from run import Kernel
+from timing import Kernel
 
 DIRECTORY, SEEDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6
 FILE = open(sys.argv[3], "w", encoding="utf-8") if len(sys.argv) > 3 else None

@@ -15,7 +15,7 @@ import time
 
 import torch
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 FORMS = (("sixteen", torch.bfloat16), ("sixteen_causal", torch.bfloat16), ("single", torch.float32), ("sampled", torch.bfloat16),
          ("sampled_f16", torch.float16))
@@ -51,7 +51,7 @@ def main():
                 checked = Shown(f"{directory}/with.so", name, inputs, output)
                 plain = Kernel(f"{directory}/without.so", name, inputs, output)
                 if not times:
-                    times = measure({"with": checked, "without": plain}, 15, 0.01, ahead=2_000_000)
+                    times = measure({"with": checked, "without": plain}, 15, 0.01)
                 checked()
                 torch.cuda.synchronize()
                 found = [checked.shown() for _ in range(20)]

@@ -15,7 +15,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 
 def compare(directory, b, h, m, d=128):

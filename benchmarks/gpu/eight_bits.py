@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 SHAPES = ((2, 16, 8192, 128), (1, 16, 16384, 128))
 

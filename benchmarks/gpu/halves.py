@@ -21,7 +21,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from eight_bits import SHAPES
-from run import Kernel, measure
+from timing import Kernel, measure
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
 import families  # noqa: E402
@@ -82,7 +82,7 @@ def main():
                         for name in names}
             for name in TORCH:
                 variants[name] = torch_attention(q, k, v, scale, outputs[name], name == "torch_tf32", options.norms)
-            times = measure(variants, options.rounds, 0.02, ahead=2_000_000)
+            times = measure(variants, options.rounds, 0.02)
             rows = torch.arange(0, n, n // 128, device="cuda")
             meant, magnitude = attention(q, k, v, rows, scale, options.norms)
             for name in names + TORCH:

@@ -25,7 +25,7 @@ import sys
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from run import Kernel
+from timing import Kernel
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
 import families  # noqa: E402

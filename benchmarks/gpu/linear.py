@@ -14,7 +14,7 @@ import sys
 
 import torch
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 FORMS = ("linear", "linear_causal", "kernelised", "kernelised_causal", "decay", "retention", "linear_normed", "decay_normed",
          "first_order", "from_row")
@@ -66,7 +66,7 @@ def compare(directory, form, shape, rounds):
     if form == "from_row":
         inputs.append(torch.full((b,), n - 100, device="cuda", dtype=torch.int32))
     variants = {way: Kernel(f"{directory}/{way}.so", form, inputs, results[way]) for way in results}
-    times = measure(variants, rounds, 0.01, ahead=2_000_000)
+    times = measure(variants, rounds, 0.01)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["stored"]))
     errors = {way: error(form, q, k, v, results[way]) for way in results}
     print(f"| {form} | {shape} | {statistics.median(times['stored']):.3f} | {statistics.median(times['dense']):.3f} | "

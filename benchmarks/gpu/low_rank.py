@@ -20,7 +20,7 @@ import statistics
 import torch
 
 from eight_bits import attention
-from run import Kernel, measure
+from timing import Kernel, measure
 
 SHAPES = ((1, 16, 32768, 128), (1, 16, 32768, 64), (1, 16, 131072, 128), (1, 16, 131072, 64))
 FAMILIES = {}
@@ -122,7 +122,7 @@ def compare(directory, shape, name, rounds, kernels=False, causal=False):
     kernel = f"low_rank_causal_{d}" if causal else f"low_rank_{d}"
     variants = {way: Kernel(f"{directory}/{way}.so", kernel, [q, k, v, ctypes.c_float(scale)], outputs[way])
                 for way in outputs}
-    times = measure(variants, rounds, 0.02, ahead=2_000_000)
+    times = measure(variants, rounds, 0.02)
     ratio = statistics.median(x / y for x, y in zip(times["dense"], times["classes"]))
     # The results of the first causal rows are large, and no sample of 128 rows has as many of them as there are.
     rows = torch.arange(n // 256 if causal else 0, n, n // 128, device="cuda")

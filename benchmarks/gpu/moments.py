@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from run import Kernel, describe, measure
+from timing import Kernel, describe, measure
 
 
 class Statistics(Kernel):

@@ -18,7 +18,7 @@ import sys
 import torch
 
 from eight_bits import SHAPES, attention
-from run import Kernel, measure
+from timing import Kernel, measure
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "accuracy"))
 import families  # noqa: E402
@@ -46,7 +46,7 @@ def main():
             outputs = {name: torch.empty_like(v) for name in kernels}
             variants = {name: Kernel(options.object, name, [q, k, v, ctypes.c_float(scale)], outputs[name])
                         for name in kernels}
-            times = measure(variants, options.rounds, 0.02, ahead=2_000_000)
+            times = measure(variants, options.rounds, 0.02)
             rows = torch.arange(0, n, n // 128, device="cuda")
             meant = attention(q, k, v, rows, scale)
             sizes = attention(q, k, v.abs(), rows, scale)

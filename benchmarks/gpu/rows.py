@@ -14,7 +14,7 @@ import sys
 
 import torch
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 SHAPES = [(2, 16, 8192, 64), (2, 16, 8192, 128), (2, 16, 8192, 256)]
 

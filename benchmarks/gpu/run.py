@@ -1,9 +1,8 @@
-"""Times emitted kernels beside cuDNN, FlashAttention 2 and FlexAttention.
+"""Times emitted kernels next to cuDNN, FlashAttention 2 and FlexAttention, and FlashAttention 4 if it is installed.
 
-Launches of all variants go in shuffled round-robin order, each after an idle gap
-and a flush of the second-level cache, which also hides the work of the host, so
-that clock, cache and queue are the same for all of them; printed are medians of
-the times and of the per-round ratios, with quartiles.
+Launches of all variants go in shuffled round-robin order, each after an idle gap, a flush of the second-level cache
+and at least 1 ms of queued device work, so that no time of the host is measured (timing.py). Prints medians of the
+times and of the ratios per round, with quartiles.
 
 Several directories of kernels are variants of ours in the same run, each named
 after its directory.
@@ -13,56 +12,20 @@ import ctypes
 import os
 import random
 import statistics
-import time
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+from timing import Kernel, measure
+
+try:
+    from flash_attn.cute import flash_attn_func as flash_attention_4
+except ImportError:
+    flash_attention_4 = None
+
 WINDOW, CAP, DOCUMENT = 1024, 30.0, 1024
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
-                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
-
-
-def describe(tensor):
-    """DLPack's descriptor of a tensor on the current device."""
-    n = tensor.dim()
-    code = {torch.bfloat16: 4}.get(tensor.dtype, 2)
-    code = {torch.int8: 0, torch.int32: 0, torch.bool: 6}.get(tensor.dtype, code)
-    return DLTensor(tensor.data_ptr(), 2, tensor.device.index or 0, n, code,
-                    8 * tensor.element_size(), 1, (ctypes.c_int64 * n)(*tensor.shape),
-                    (ctypes.c_int64 * n)(*tensor.stride()), 0)
-
-
-class Kernel:
-    """An emitted entry point on tensors and scalars that do not change."""
-
-    def __init__(self, path, name, inputs, output):
-        library = ctypes.CDLL(path)
-        self.function = getattr(library, name)
-        tensors = [describe(x) for x in inputs if isinstance(x, torch.Tensor)] + [describe(output)]
-        refs = iter([ctypes.byref(t) for t in tensors])
-        self.kept = tensors
-        self.arguments = [next(refs) if isinstance(x, torch.Tensor) else x for x in inputs]
-        self.arguments.append(next(refs))
-        needed = getattr(library, name + "_workspace")
-        needed.restype = ctypes.c_int64
-        self.workspace = torch.empty(max(needed(*self.arguments), 0), dtype=torch.uint8, device="cuda")
-        self.arguments += [ctypes.c_void_p(self.workspace.data_ptr()), ctypes.c_size_t(self.workspace.numel())]
-
-    def __call__(self):
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        code = self.function(*self.arguments, stream)
-        if code:
-            raise RuntimeError(f"the kernel refused: code {code}")
 
 
 def truths(shape, share=0.5):
@@ -95,14 +58,17 @@ MASKS = {
 
 
 class Case:
-    """One form at one shape: our arguments, its peers, its meaning."""
+    """One form at one shape: our arguments, its peers, its meaning.
 
-    def __init__(self, form, b, h, n, d, m=None):
-        self.form, self.shape, self.keys = form, (b, h, n, d), m or n
+    Queries are [b, h, n, d], keys and values [b, g, m, d].
+    """
+
+    def __init__(self, form, b, h, n, d, m=None, g=None):
+        self.form, self.shape, self.keys, self.key_heads = form, (b, h, n, d), m or n, g or h
         self.q = torch.randn(b, h, n, d, device="cuda", dtype=torch.bfloat16)
-        self.k, self.v = (torch.randn(b, h, self.keys, d, device="cuda", dtype=torch.bfloat16)
+        self.k, self.v = (torch.randn(b, self.key_heads, self.keys, d, device="cuda", dtype=torch.bfloat16)
                           for _ in range(2))
-        self.kernel = {"softcap": "softcapped"}.get(form, form)
+        self.kernel = {"softcap": "softcapped", "decode": "gqa_causal"}.get(form, form)
         self.seen = None  # of batch entry, head, row and key, where the form is a mask
         if form in MASKS:
             self.kernel, array, seen = MASKS[form]
@@ -119,7 +85,20 @@ class Case:
         self.slopes = 2.0 ** (-8.0 * torch.arange(1, h + 1, device="cuda") / h)
 
     def causal(self):
-        return self.form in ("causal", "alibi", "sliding_window")
+        """Whether a query sees the keys up to its own position, the last query the last key."""
+        return self.form in ("causal", "alibi", "sliding_window", "gqa_causal", "decode")
+
+    def file(self):
+        """The name of the kernel's file, without its extension."""
+        if self.seen:
+            return f"{self.kernel}-{self.shape[3]}"
+        return f"{self.form}-{self.shape[3]}"
+
+    def outputs(self):
+        made = [torch.full_like(self.q, float("nan"))]
+        if self.kernel == "gqa_causal":
+            made.append(torch.empty(self.shape[:3], device="cuda"))
+        return made
 
     def inputs(self):
         scale = ctypes.c_float(self.scale)
@@ -131,19 +110,24 @@ class Case:
         return [self.q, self.k, self.v] + extra.get(self.form, [scale])
 
     def visible(self, i, j):
-        seen = j <= i
+        seen = j <= i + (self.keys - self.shape[2])
         return seen & (i - j < WINDOW) if self.form == "sliding_window" else seen
 
     def peers(self):
-        if self.form in ("sdpa", "causal"):
+        if self.form in ("sdpa", "causal", "gqa_causal", "decode"):
+            is_causal = self.causal() and self.shape[2] > 1  # one query sees every key
+
             def backend(which):
                 def run():
                     with sdpa_kernel(which):
-                        F.scaled_dot_product_attention(self.q, self.k, self.v, scale=self.scale,
-                                                       is_causal=self.causal())
+                        F.scaled_dot_product_attention(self.q, self.k, self.v, scale=self.scale, is_causal=is_causal,
+                                                       enable_gqa=self.key_heads != self.shape[1])
                 return run
-            return {"cuDNN": backend(SDPBackend.CUDNN_ATTENTION),
-                    "FA2": backend(SDPBackend.FLASH_ATTENTION)}
+            made = {"cuDNN": backend(SDPBackend.CUDNN_ATTENTION), "FA2": backend(SDPBackend.FLASH_ATTENTION)}
+            if flash_attention_4:
+                q, k, v = (x.transpose(1, 2).contiguous() for x in (self.q, self.k, self.v))
+                made["FA4"] = lambda: flash_attention_4(q, k, v, causal=is_causal, softmax_scale=self.scale)
+            return made
         slopes = self.slopes
         score = {"alibi": lambda s, b, h, i, j: s + slopes[h] * (j - i),
                  "softcap": lambda s, b, h, i, j: CAP * torch.tanh(s / CAP)}.get(self.form)
@@ -166,8 +150,9 @@ class Case:
     def error(self, output):
         """Relative L2 error on some rows, against float64."""
         n = self.shape[2]
-        rows = torch.tensor(sorted(random.sample(range(n), 32)), device="cuda")
-        s = (self.q[:, :, rows].double() @ self.k.double().transpose(-1, -2)) * self.scale
+        rows = torch.tensor(sorted(random.sample(range(n), min(n, 32))), device="cuda")
+        k, v = (x.double().repeat_interleave(self.shape[1] // self.key_heads, 1) for x in (self.k, self.v))
+        s = (self.q[:, :, rows].double() @ k.transpose(-1, -2)) * self.scale
         i, j = rows[:, None], torch.arange(self.keys, device="cuda")[None]
         if self.seen:
             b, h = (torch.arange(size, device="cuda") for size in self.shape[:2])
@@ -182,7 +167,7 @@ class Case:
             s = s.masked_fill((d[:, rows, None] != d[:, None, :])[:, None], float("-inf"))
         if self.causal():
             s = s.masked_fill(~self.visible(i, j), float("-inf"))
-        want = torch.softmax(s, -1).nan_to_num() @ self.v.double()  # 0 where a row sees nothing
+        want = torch.softmax(s, -1).nan_to_num() @ v  # 0 where a row sees nothing
         return ((output[:, :, rows].double() - want).norm() / want.norm()).item()
 
     def flops(self):
@@ -196,41 +181,29 @@ class Case:
         if self.form == "document":
             sizes = [torch.bincount(of.long()).double() for of in self.documents]
             return 4 * h * d * sum(float((s * s).sum()) for s in sizes)
-        if self.form in ("causal", "alibi"):
-            area = n * (n + 1) // 2
-        elif self.form == "sliding_window":
+        if self.form == "sliding_window":
             area = sum(min(i + 1, WINDOW) for i in range(n))
+        elif self.causal():
+            area = n * (n + 1) // 2 + n * (self.keys - n)
         return 4 * b * h * d * area
 
-
-def measure(variants, rounds, gap, ahead=0):
-    """Times of interleaved launches in ms. The device first waits so many cycles, so that a host that needs long to
-    start many kernels is ahead of it, as it is where launches follow each other."""
-    flush = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")
-    times = {name: [] for name in variants}
-    for run in variants.values():
-        run()
-    torch.cuda.synchronize()
-    for _ in range(rounds):
-        order = list(variants)
-        random.shuffle(order)
-        for name in order:
-            time.sleep(gap)
-            flush.zero_()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            if ahead:
-                torch.cuda._sleep(ahead)
-            start.record()
-            variants[name]()
-            end.record()
-            torch.cuda.synchronize()
-            times[name].append(start.elapsed_time(end))
-    return times
+    def bytes(self):
+        """Of keys and values."""
+        return 2 * self.k.numel() * self.k.element_size()
 
 
+# Form, B, H, N, D and, where they differ, the keys M and the key heads G.
 CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
          ("sdpa", 2, 32, 8192, 64), ("causal", 2, 32, 8192, 64),
          ("sdpa", 2, 8, 8192, 256), ("causal", 2, 8, 8192, 256),
+         ("sdpa", 1, 16, 16384, 128), ("causal", 1, 16, 16384, 128),
+         ("sdpa", 8, 16, 2048, 128), ("causal", 8, 16, 2048, 128),
+         ("sdpa", 16, 16, 1024, 128), ("causal", 16, 16, 1024, 128),
+         ("sdpa", 32, 16, 512, 128), ("causal", 32, 16, 512, 128),
+         ("sdpa", 32, 32, 512, 64), ("causal", 32, 32, 512, 64),
+         ("gqa_causal", 2, 32, 8192, 128, 8192, 8), ("gqa_causal", 8, 32, 2048, 128, 2048, 8),
+         ("gqa_causal", 8, 32, 1, 128, 8192, 8), ("decode", 8, 32, 1, 128, 8192, 8),
+         ("decode", 1, 32, 1, 128, 131072, 8), ("decode", 8, 32, 1, 128, 8192, 32),
          ("alibi", 2, 16, 8192, 128), ("softcap", 2, 16, 8192, 128),
          ("sliding_window", 2, 16, 8192, 128),
          ("alibi", 2, 32, 8192, 64), ("softcap", 2, 32, 8192, 64),
@@ -239,6 +212,19 @@ CASES = [("sdpa", 2, 16, 8192, 128), ("causal", 2, 16, 8192, 128),
          ("mask_documents", 2, 16, 8192, 128), ("mask_half", 2, 16, 8192, 128),
          ("mask_half_bh", 2, 16, 8192, 128), ("block_sparse", 2, 16, 8192, 128),
          ("tree_ancestors", 8, 32, 64, 128, 8192 + 64)]
+
+
+def runs(name, run, case):
+    """Whether a variant runs at all; prints why not. A peer may lack a form or a shape."""
+    try:
+        run()
+        torch.cuda.synchronize()
+        return True
+    except Exception as error:  # whatever a peer raises
+        if name in ("cuDNN", "FA2", "FA4", "Flex"):
+            print(f"  {name} does not run {case.form} {case.shape}: {str(error).splitlines()[0][:150]}")
+            return False
+        raise
 
 
 def main():
@@ -251,33 +237,36 @@ def main():
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version(), flush=True)
-    for form, b, h, n, d, *m in CASES:
+    for form, b, h, n, d, *more in CASES:
         if options.forms and form not in options.forms.split(","):
             continue
-        case = Case(form, b, h, n, d, *m)
+        case = Case(form, b, h, n, d, *more)
         variants, errors = {}, []
         for directory in options.directories:
-            file = case.kernel if case.seen else form
-            path = os.path.join(directory, f"{file}-{d}.so")
+            path = os.path.join(directory, case.file() + ".so")
             if not os.path.exists(path):
                 continue
-            output = torch.full_like(case.q, float("nan"))
-            kernel = Kernel(path, case.kernel, case.inputs(), output)
+            *others, last = outputs = case.outputs()
+            kernel = Kernel(path, case.kernel, case.inputs() + others, last)
             kernel()
             torch.cuda.synchronize()
-            errors.append(f"{case.error(output):.2e}")
+            errors.append(f"{case.error(outputs[0]):.2e}")
             label = "ours" if len(options.directories) == 1 else os.path.basename(directory)
             variants[label] = kernel
         variants.update(case.peers())
+        variants = {name: run for name, run in variants.items() if runs(name, run, case)}
         times = measure(variants, options.rounds, options.gap)
         flops = case.flops()
         base = "cuDNN" if "cuDNN" in times else "Flex"
-        print(f"{form} bf16 ({b}, {h}, {n}, {d}): error {' '.join(errors)}")
+        heads = f"{h}/{case.key_heads}" if case.key_heads != h else f"{h}"
+        keys = f" of {case.keys} keys" if case.keys != n else ""
+        print(f"{form} bf16 ({b}, {heads}, {n}{keys}, {d}): error {' '.join(errors)}")
         for name, values in times.items():
             ratio = sorted(c / t for c, t in zip(times[base], values))
             q1, q2, q3 = statistics.quantiles(ratio, n=4)
             median = statistics.median(values)
-            print(f"  {name:6} {median:8.3f} ms {flops / median * 1e-9:7.1f} TFLOP/s   "
+            rate = f"{flops / median * 1e-9:7.1f} TFLOP/s" if n > 1 else f"{case.bytes() / median * 1e-6:7.0f} GB/s   "
+            print(f"  {name:6} {median:8.4f} ms {rate}   "
                   f"{q2:.3f} x {base} (quartiles {q1:.3f} .. {q3:.3f})", flush=True)
 
 

@@ -2,7 +2,7 @@
 # The GPU benchmark, on a machine that need not have the compiler:
 #
 #   run.sh emit DIRECTORY            write the kernels, with build/bin/moa-codegen
-#   run.sh run DIRECTORY… [OPTION…]  compile them with nvcc and time them beside PyTorch's
+#   run.sh run DIRECTORY… [OPTION…]  compile them with nvcc and time them next to PyTorch's
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -29,6 +29,9 @@ emit)
     "$codegen" "$root/test/Families/document.moa" --set T=bf16 --set "D=$width" --target=cuda \
       -o "$directory/document-$width.cu"
   done
+  # Grouped queries, with any number of queries and with one.
+  "$codegen" "$root/examples/gqa_causal.moa" --set T=bf16 --set D=128 --target=cuda -o "$directory/gqa_causal-128.cu"
+  "$codegen" "$root/examples/gqa_causal.moa" --set T=bf16 --set D=128 --set N=1 --target=cuda -o "$directory/decode-128.cu"
   for form in mask_ij mask_bhij block_sparse tree_ancestors; do
     "$codegen" "$root/test/Families/$form.moa" --set T=bf16 --set D=128 --target=cuda \
       -o "$directory/$form-128.cu"

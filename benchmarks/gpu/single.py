@@ -14,7 +14,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from run import Kernel, measure
+from timing import Kernel, measure
 
 FORMS = (("full_64", 64), ("full_128", 128), ("causal_128", 128))
 
