@@ -143,6 +143,7 @@ class Case:
         if self.causal():
             n = self.shape[2]
             mask = create_block_mask(lambda b, h, i, j: self.visible(i, j), None, None, n, n)
+        torch._dynamo.reset()  # at most eight compiled variants of a function are kept
         flex = torch.compile(flex_attention, dynamic=False)
         return {"Flex": lambda: flex(self.q, self.k, self.v, score_mod=score, block_mask=mask,
                                      scale=self.scale)}
@@ -227,6 +228,19 @@ def runs(name, run, case):
         raise
 
 
+def table_row(label, times, flops, size):
+    """Returns a row of Markdown: the speed of our first variant relative to each peer, medians of ratios per round."""
+    ours, *others = times
+    median = {name: statistics.median(values) for name, values in times.items()}
+    speed = {name: statistics.median(t / o for t, o in zip(times[name], times[ours])) for name in others}
+    rate = f"{flops / median[ours] * 1e-9:.0f} TFLOP/s" if flops else f"{size / median[ours] * 1e-6:.0f} GB/s"
+    peer = next((name for name in ("cuDNN", "Flex") if name in speed), None)
+    further = ", ".join(f"{name} {value:.3f}" for name, value in speed.items() if name != peer)
+    if not peer:
+        return f"| {label} | {median[ours]:.4f} | {rate} | | | | {further} |"
+    return f"| {label} | {median[ours]:.4f} | {rate} | {peer} | {median[peer]:.4f} | {speed[peer]:.3f} | {further} |"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("directories", nargs="+")
@@ -237,6 +251,7 @@ def main():
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version(), flush=True)
+    table = []
     for form, b, h, n, d, *more in CASES:
         if options.forms and form not in options.forms.split(","):
             continue
@@ -268,6 +283,10 @@ def main():
             rate = f"{flops / median * 1e-9:7.1f} TFLOP/s" if n > 1 else f"{case.bytes() / median * 1e-6:7.0f} GB/s   "
             print(f"  {name:6} {median:8.4f} ms {rate}   "
                   f"{q2:.3f} x {base} (quartiles {q1:.3f} .. {q3:.3f})", flush=True)
+        table.append(table_row(f"{form} ({b}, {heads}, {n}{keys}, {d})", times, flops if n > 1 else 0, case.bytes()))
+    print("\n| form (B, H, N, D) | ours, ms | rate | peer | peer, ms | speed of ours / peer | further peers |")
+    print("|---|---:|---|---|---:|---:|---|")
+    print("\n".join(table))
 
 
 if __name__ == "__main__":
