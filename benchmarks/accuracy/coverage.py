@@ -48,6 +48,12 @@ CHANGED = ("offset values", "few large rows", "large scores", "keys of many size
 
 def cover(kinds, heads, n, measure="relative", element="f32", flags=()):
     """Of each kind: heads by the first plan, those above their estimate (by more than f32 rounds), the largest error / estimate, the median of estimate / error."""
+    return {kind: (len(r), sum(x > 1.005 for x in r), max(r, default=0.0), 1 / np.median(r) if r else 0.0)
+            for kind, r in ratios(kinds, heads, n, measure, element, flags).items()}
+
+
+def ratios(kinds, heads, n, measure="relative", element="f32", flags=()):
+    """Of each kind the errors of heads by the first plan, each divided by its estimate."""
     within = "1 relative sampled" if measure == "relative" else "1 sampled"
     kernel = mt.make_kernel(delivered.SPECIFICATION % within, flags=("--decisions", *flags), T=element, D=D)
     plans = 3 if mt.TARGET in ("device", "cuda") and not flags and element == "f32" else 1
@@ -66,7 +72,7 @@ def cover(kinds, heads, n, measure="relative", element="f32", flags=()):
             roundoff = ROUNDOFF[element]
             estimate = math.hypot(estimate, 0.43 * math.sqrt(2) * roundoff) if measure == "relative" else estimate + 2 * roundoff
             found[kind].append(error / max(estimate, 1e-300))
-    return {kind: (len(r), sum(x > 1.005 for x in r), max(r, default=0.0), 1 / np.median(r) if r else 0.0) for kind, r in found.items()}
+    return found
 
 
 def main():

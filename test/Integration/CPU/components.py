@@ -1,16 +1,23 @@
 # RUN: %python %s
 """Kernels that choose how many bits they take where each element may be off by a part of |P|·|V|, as a sample says,
-against NumPy in float64. What is delivered is printed beside what is allowed and what the kernel estimated."""
+against NumPy in float64. What is delivered is printed next to what is allowed and what the kernel estimated.
+
+The largest error of a head is an extreme of many roundings, so that one head may be above its estimate on any processor:
+on a CPU each form runs on many heads, of which few are above (promise.py)."""
 import unittest
 
 import numpy as np
 
 import moa_testing as mt
 import plans
+import promise
 
 D = 16
 SCALE = D ** -0.5
 PLANS = 3 if plans.ON_GPU else 1
+# Heads of a form of which a share is tested; the device's interpreter takes 1,000 times as long.
+MANY = 4 if mt.TARGET == "device" else 40
+ROUNDOFF = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
 
 SIGNED = """
 kernel k[H, N, M; D = 16](Q : f32[H, N, D], K : f32[H, M, D], V : f32[H, M, D], scale : f32)
@@ -61,19 +68,29 @@ class Components(plans.PlansTest):
         return kernel.run({**dict(zip("QKVW", arrays)), "scale": SCALE},
                           {"O": shape, "O_plan": shape[:1], "O_estimate": (len(arrays[0]), count)})
 
-    def check(self, names, run, exact, size, epsilon):
+    def check(self, names, run, exact, size, epsilon, element="f32"):
+        """Of heads that take a plan few are above the estimate, which is below the tolerance; others are as written.
+        Estimates of all rows from a part of them are seldom far above errors: farther where a row has few keys of weight."""
         delivered = components(run["O"], exact, size)
+        ratios, rooms = [], {1: [], 2: []}
         for name, plan, error, estimates in zip(names, run["O_plan"], delivered, run["O_estimate"]):
             told = ", ".join(f"{e:.1e}" for e in estimates)
             print(f"{name:18} plan {plan}  error {error:.2e} of {epsilon:.0e} allowed, estimated {told}")
-            if plan:
-                # Of all rows from a part of them: not below what is delivered, nor far above, farther where a row has few keys of weight.
-                self.assertLess(error, estimates[plan - 1])
-                self.assertGreater(error, (0.2 if plan == 1 else 0.05) * estimates[plan - 1])
-        self.assertTrue((delivered <= epsilon).all(), delivered)
+            if not plan:
+                self.assertLessEqual(error, epsilon)
+                continue
+            estimate = estimates[plan - 1] + 2 * ROUNDOFF[element]
+            self.assertLessEqual(estimate, 1.005 * epsilon)
+            ratios.append(error / estimate)
+            rooms[min(plan, 2)].append(estimate / error)
+        if len(ratios) > 4:
+            promise.check(self, ratios, "components")
+        for plan, room in rooms.items():
+            self.assertLess(np.median(room or [1]), 5 if plan == 1 else 20)
 
     def test_families(self):
         names = ["normal", "diffuse", "coherent_values", "clustered_keys", "peaked", "large_scores"]
+        names += names[:4] * (MANY // 4 - 1)
         arrays = plans.heads(names, 700, 700)
         run = self.run_kernel(plans.plain("6e-2 sampled"), arrays)
         self.check(names, run, *plans.attention(*arrays, SCALE), 6e-2)
@@ -105,34 +122,37 @@ class Components(plans.PlansTest):
                 run = kernel.run({"Q": q, "K": k, "V": v, "len": length, "scale": SCALE},
                                  {"O": q.shape, "O_plan": (4,), "O_estimate": (4, 1)})
                 run["O"] = mt.decode(run["O"], element)
-                self.check(["normal", "coherent_values"] * 2, run, *plans.attention(q, k, v, SCALE, visible), 1e-1)
+                self.check(["normal", "coherent_values"] * 2, run, *plans.attention(q, k, v, SCALE, visible), 1e-1, element)
                 self.assertTrue((run["O_plan"] == 1).all(), run["O_plan"])
 
     def test_signed_weights(self):
         """Weights of both signs count by their sizes."""
-        arrays = plans.heads(["normal", "diffuse"], 600, 600)
+        names = ["normal", "diffuse"] * (MANY // 2)
+        arrays = plans.heads(names, 600, 600)
         run = self.run_kernel(SIGNED % "2e-2 sampled", arrays)
         exact, size = plans.attention(*arrays, SCALE, weights=np.tanh)
-        self.check(["normal", "diffuse"], run, exact, size, 2e-2)
+        self.check(names, run, exact, size, 2e-2)
         self.assertTrue((run["O_plan"] > 0).all(), run["O_plan"])
 
     def test_combined(self):
         """Differences of sums are measured by the sum of their measures."""
-        q, k, v = plans.heads(["normal", "diffuse"], 600, 600)
+        names = ["normal", "diffuse"] * (MANY // 2)
+        q, k, v = plans.heads(names, 600, 600)
         w = (0.5 * v + 0.01 * np.random.default_rng(5).standard_normal(v.shape)).astype(np.float32)
         run = self.run_kernel(COMBINED % "3e-2 sampled", (q, k, v, w))
         (left, of_left), (right, of_right) = (plans.attention(q, k, x, SCALE) for x in (v, w))
-        self.check(["normal", "diffuse"], run, left / 2 - right, of_left / 2 + of_right, 3e-2)
-        self.assertEqual(list(run["O_plan"]), [1, 1])
+        self.check(names, run, left / 2 - right, of_left / 2 + of_right, 3e-2)
+        self.assertTrue((run["O_plan"] == 1).all(), run["O_plan"])
 
     def test_mixed(self):
         """Weights that are sums of shares are measured by these."""
-        arrays = plans.heads(["normal", "diffuse"], 600, 600)
+        names = ["normal", "diffuse"] * (MANY // 2)
+        arrays = plans.heads(names, 600, 600)
         kernel = self.make_kernel(MIXED % "3e-2 sampled", "--decisions", "--plans", self.table, "--check-plans")
         run = kernel.run({**dict(zip("QKV", arrays)), "scale": SCALE},
-                         {"O": arrays[0].shape, "O_plan": (2,), "O_estimate": (2, 2)})
+                         {"O": arrays[0].shape, "O_plan": (MANY,), "O_estimate": (MANY, 2)})
         (one, of_one), (two, of_two) = (plans.attention(*arrays, scale) for scale in (SCALE, 2 * SCALE))
-        self.check(["normal", "diffuse"], run, one / 2 + two, of_one / 2 + of_two, 3e-2)
+        self.check(names, run, one / 2 + two, of_one / 2 + of_two, 3e-2)
         self.assertTrue((run["O_plan"] > 0).all(), run["O_plan"])
 
     @unittest.skipIf(mt.TARGET == "device", "takes long there, and its sums are not cut off")
@@ -140,14 +160,13 @@ class Components(plans.PlansTest):
         """Sums over many values that have something in common: tensor cores cut off what they add to large sums of 8-bit
         floats, which a sample in parts of the keys would not show if sums over all of them were theirs."""
         rng = np.random.default_rng(7)
-        q, k, v = (rng.standard_normal((3, n, D)).astype(np.float32) for n in (256, 16384, 16384))
-        v += np.array([0.2, 0.45, 1], np.float32)[:, None, None]
+        q, k, v = (rng.standard_normal((15, n, D)).astype(np.float32) for n in (256, 16384, 16384))
+        v += np.tile(np.array([0.2, 0.45, 1], np.float32), 5)[:, None, None]
         run = self.run_kernel(plans.plain("3e-2 sampled"), (q, k, v))
-        self.assertEqual(list(run["O_plan"]), [1, 1, 1])
-        exact, size = plans.attention(q, k, v, SCALE)
-        delivered = components(run["O"], exact, size)
-        print("long sums", delivered, run["O_estimate"][:, 0])
-        self.assertTrue((delivered <= 2 * run["O_estimate"][:, 0]).all(), delivered)
+        self.assertEqual(list(run["O_plan"]), [1] * 15)
+        delivered = np.concatenate([components(run["O"][h:h + 1], *plans.attention(q[h:h + 1], k[h:h + 1], v[h:h + 1], SCALE))
+                                    for h in range(15)])
+        promise.check(self, delivered / run["O_estimate"][:, 0], "long sums")
         self.assertTrue((delivered <= 1.5e-2).all(), delivered)
 
     def test_wrong_table(self):

@@ -25,6 +25,9 @@ LIBOMP = os.environ.get("MOA_LIBOMP", "/usr/lib/llvm-22/lib/libomp.so")
 OK, NULL_DESCRIPTOR, RANK, DTYPE, SHAPE, CONSTRAINT, STRIDES = range(7)
 ALIGNMENT, DEVICE, NULL_DATA, OVERLAP, WORKSPACE, OVERFLOW, PROCESSOR, LAUNCH, NOT_SHOWN = range(7, 16)
 
+# Tests make their kernels, for MOA_TEST_PROCESSOR, and run none: see emitting.py and ../CPU/processors.sh.
+EMIT = "MOA_TEST_EMIT" in os.environ
+
 # Relative L2 error against float64 that each element type may have.
 BOUNDS = {"f64": 1e-14, "f32": 2e-6, "bf16": 3e-3}
 
@@ -59,7 +62,16 @@ def example(name):
 
 
 def tool(name, *arguments, **options):
-    """Runs one of the tools and returns the finished process, output as text."""
+    """Runs one of the tools and returns the finished process, output as text.
+
+    Where the compiler is not there, or need not be (EMIT), the test is skipped.
+    """
+    if EMIT or not os.path.exists(os.path.join(TOOLS, name)):
+        raise unittest.SkipTest(f"needs {name}")
+    return run_tool(name, *arguments, **options)
+
+
+def run_tool(name, *arguments, **options):
     options.setdefault("timeout", 600)
     return subprocess.run([os.path.join(TOOLS, name), *map(str, arguments)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -157,11 +169,21 @@ def aligned(size, fill=0xA5):
     return raw[start:start + size]
 
 
+def with_contents(flag):
+    """A flag, with the text of the file that it names in place of the path."""
+    name, equals, path = flag.rpartition("=")
+    if not os.path.isfile(path):
+        return flag
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return name + equals + file.read()
+
+
 class Kernel:
     """A specification, given by its path or as text, in a shared library.
 
     With MOA_CPU_KERNELS libraries stand in that directory and are made only where they are not there yet: for a
-    processor that this machine does not have, on one that does not have the compiler.
+    processor that this machine does not have, on one that does not have the compiler. MOA_TEST_PROCESSOR is the
+    processor of kernels that name none.
     """
 
     fill = 0xA5     # every byte of an output before a run
@@ -170,13 +192,16 @@ class Kernel:
     told = None     # what was said of it, where that is known
 
     def __init__(self, spec, flags=(), processor=None, **settings):
+        processor = processor or os.environ.get("MOA_TEST_PROCESSOR")
         directory = os.environ.get("MOA_CPU_KERNELS")
         if directory:
-            what = repr((open(spec, encoding="utf-8").read() if "\n" not in spec else spec, flags, processor,
-                         sorted(settings.items()), optimisation))
+            what = repr((open(spec, encoding="utf-8").read() if "\n" not in spec else spec,
+                         tuple(map(with_contents, flags)), processor, sorted(settings.items()), optimisation))
             base = os.path.join(directory, hashlib.sha256(what.encode()).hexdigest()[:20])
             if os.path.exists(base + ".so"):
                 return self.open(base)
+            if not os.path.exists(os.path.join(TOOLS, "moa-codegen")):
+                raise unittest.SkipTest("this kernel was not carried here")
         else:
             directory = tempfile.mkdtemp(prefix="moa-test-")
             atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -189,14 +214,16 @@ class Kernel:
         if processor:
             sets.append(f"--mcpu={processor}")
         level = (f"-O{optimisation}",) if optimisation else ()
-        made = tool("moa-codegen", spec, "--target=cpu", *level, *sets, *flags, "-o", base + ".o",
-                    "--header", base + ".h")
+        made = run_tool("moa-codegen", spec, "--target=cpu", *level, *sets, *flags, "-o", base + ".o",
+                        "--header", base + ".h")
         if made.returncode:
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
         compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-shared", base + ".o", "-o", base + ".so",
+        subprocess.run([compiler, "-shared", "-s", base + ".o", "-o", base + ".so",
                         LIBOMP, "-lm", f"-Wl,-rpath,{os.path.dirname(LIBOMP)}"],
                        check=True)
+        if directory:
+            os.remove(base + ".o")
         self.open(base)
 
     def open(self, base):
@@ -314,6 +341,11 @@ class Kernel:
                 if not self.by_name[name].is_scalar else
                 rounded_scalar(value, self.by_name[name].kind)
                 for name, value in inputs.items()}
+
+
+if EMIT:
+    import emitting
+    emitting.install(Kernel)
 
 
 def make_kernel(spec, **settings):

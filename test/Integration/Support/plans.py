@@ -17,7 +17,9 @@ NOT_SHOWN = -1  # in place of a plan
 
 
 def processor_words():
-    """What this processor says that it has."""
+    """What this processor says that it has, or MOA_TEST_WORDS of another one that kernels are made for."""
+    if "MOA_TEST_WORDS" in os.environ:
+        return set(os.environ["MOA_TEST_WORDS"].split())
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         return set(file.read().split())
 
