@@ -8,6 +8,8 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -20,6 +22,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
 #include <mutex>
 
 using namespace llvm;
@@ -158,6 +161,45 @@ static unsigned countInstructions(llvm::Module &module) {
   return count;
 }
 
+/// Rewrites loads and stores of bf16 to those of 16-bit integers.
+///
+/// A processor without instructions for bf16 has no registers of that type. LLVM
+/// takes a vector of bf16 apart then, and rounds each element from f32 by a call
+/// of __truncsfbf2, which libgcc has from version 13 on. Integers are stored as
+/// they are. InstCombine makes the same of most accesses, but not at -O0.
+static void accessHalvesAsIntegers(llvm::Module &module) {
+  auto isHalf = [](Type *type) {
+    return type->getScalarType()->isBFloatTy();
+  };
+  auto bitsOf = [](Type *type) {
+    return type->getWithNewType(Type::getInt16Ty(type->getContext()));
+  };
+  for (Function &function : module)
+    for (Instruction &access : make_early_inc_range(instructions(function))) {
+      IRBuilder<> b(&access);
+      Instruction *made = nullptr;
+      if (auto *store = dyn_cast<StoreInst>(&access)) {
+        Value *value = store->getValueOperand();
+        if (!isHalf(value->getType()))
+          continue;
+        Value *bits = b.CreateBitCast(value, bitsOf(value->getType()));
+        made = b.CreateAlignedStore(bits, store->getPointerOperand(),
+                                    store->getAlign(), store->isVolatile());
+      } else if (auto *load = dyn_cast<LoadInst>(&access)) {
+        if (!isHalf(load->getType()))
+          continue;
+        made = b.CreateAlignedLoad(bitsOf(load->getType()),
+                                   load->getPointerOperand(), load->getAlign(),
+                                   load->isVolatile());
+        load->replaceAllUsesWith(b.CreateBitCast(made, load->getType()));
+      }
+      if (!made)
+        continue;
+      made->copyMetadata(access);
+      access.eraseFromParent();
+    }
+}
+
 void optimise(llvm::Module &module, TargetMachine &machine,
               unsigned optimization) {
   static const OptimizationLevel levels[] = {
@@ -182,6 +224,10 @@ void optimise(llvm::Module &module, TargetMachine &machine,
   ModulePassManager passes = optimization == 0
                                  ? builder.buildO0DefaultPipeline(level)
                                  : builder.buildPerModuleDefaultPipeline(level);
+  accessHalvesAsIntegers(module);
+  // Folds the casts between bf16 and its bits that meet.
+  if (optimization == 0)
+    passes.addPass(createModuleToFunctionPassAdaptor(InstSimplifyPass()));
   passes.run(module, modules);
 }
 

@@ -310,10 +310,13 @@ class Written(plans.PlansTest):
                 arrays = pairs("bf16", (None, 0.01), n, m)
                 exact = attention(*arrays)
                 _, times = self.check(PLAIN, arrays, exact, "1e-2", most=2)
-                # Roundings are others, and of the same size, where another maximum is known at the time: on a GPU that depends on
-                # rows beside. Of 64 rows these are the same.
+                # Of 64 rows all are measured: roundings are the same, or, where another maximum is known at the time, others of
+                # the same size. The norm of n·64 independent errors has a relative deviation of 1/√(2·64·n), and rounding some
+                # hundred weights anew adds half of that: 0.10/√n. Of the quotient of two it is 0.14/√n, and 4.9 deviations,
+                # which a correct program exceeds once in a million runs, are 0.7/√n. On a GPU the maximum depends on rows beside.
                 if n == 64 or (n < 64 and mt.TARGET == "cpu"):
-                    self.assertLess(abs(times - 1), 0.3 / n ** 0.5)
+                    print(f"{n} rows: {times:.3f}")
+                    self.assertLess(abs(times - 1), 0.7 / n ** 0.5)
         for n, m in ((0, 512), (5, 0)):
             kernel, found = self.run_kernel(PLAIN, "1e-2", pairs("bf16", (0.01,), n, m))
             self.assertEqual((kernel.code, np.abs(found).sum()), (mt.OK, 0))

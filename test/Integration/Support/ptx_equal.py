@@ -15,7 +15,7 @@ import numpy as np
 
 import moa_testing as mt
 
-EXAMPLES = ["alibi", "causal", "cross_mask", "gqa_causal", "layernorm_product", "paper",
+EXAMPLES = ["alibi", "backward", "causal", "cross_mask", "gqa_causal", "layernorm_product", "paper",
             "scaled_norm", "sdpa", "sigmoid_attention", "sliding_window", "softcap"]
 PROGRAMS = os.path.join(mt.SOURCE_ROOT, "test", "Interpreter", "Device", "Inputs")
 UNARY = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf",
