@@ -217,6 +217,13 @@ def dropout(rng):
     return {**plain(rng), "seed": 12345}, meaning
 
 
+@recipe
+def summed(rng):
+    def meaning(x, kind):
+        return {"y": x["x"].reshape(B, G, H // G, M, D).sum(2)}
+    return {"x": rng.standard_normal((B, H, M, D))}, meaning
+
+
 class Recipes(mt.KernelTest):
 
     def test_every_block_has_a_meaning(self):

@@ -8,34 +8,31 @@ import numpy as np
 import moa_testing as mt
 
 with open(mt.example("backward"), encoding="utf-8") as file:
-    GROUPED = file.read()
-CAUSAL = "mask([_, _, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)"
-SCORES = "(Q +.* transpose(Kh)) * scale"
-# As many key heads as query heads: the sums over a group go.
-SINGLE = """
-kernel backward[B, H, N, M; T : float = bf16, D = 128](
-    Q : T[B, H, N, D], K : T[B, H, M, D], V : T[B, H, M, D],
-    O : T[B, H, N, D], dO : T[B, H, N, D], lse : f32[B, H, N], scale : f32)
-    -> (dQ : T[B, H, N, D], dK : T[B, H, M, D], dV : T[B, H, M, D])
-{
-  S     = mask([_, _, i, j] j <= i + (M - N), (Q +.* transpose(K)) * scale)
-  P     = exp(S -@(1,0) lse)
-  delta = +/ (dO * O)
-  dS    = P * ((dO +.* transpose(V)) -@(1,0) delta)
-  dQ    = (dS +.* K) * scale
-  dK    = (transpose(dS) +.* Q) * scale
-  dV    = transpose(P) +.* dO
-}
-"""
+    CAUSAL = file.read()
+MASKED = "mask([_, _, i, j] j <= i + (M - N), (Q +.* transpose(Kh)) * scale)"
+FULL = CAUSAL.replace(MASKED, "(Q +.* transpose(Kh)) * scale")
+assert FULL != CAUSAL
+
+
+def summed(text):
+    """The sums over a group in the same kernel."""
+    for name in ("dK", "dV"):
+        text = text.replace(f"{name} : R[B, H, M, D]", f"{name} : R[B, G, M, D]").replace(f"  {name}    =", f"  {name}h   =")
+        text = text[:text.rindex("}")] + f"  {name} = [b < B, g < G, j < M, d < D] +/ ([r < H/G] {name}h[b, g*(H/G) + r, j, d])\n}}\n"
+    return text
+
+
+# The text, query heads, key heads, whether it is causal, and whether it adds up the heads of a group.
 FORMS = {
-    "grouped causal": (GROUPED, 4, 2, True),
-    "grouped full": (GROUPED.replace(CAUSAL, SCORES), 4, 2, False),
-    "causal": (SINGLE, 2, 2, True),
-    "full": (SINGLE.replace(CAUSAL.replace("Kh", "K"), SCORES.replace("Kh", "K")), 2, 2, False),
+    "causal": (CAUSAL, 2, 2, True, False),
+    "full": (FULL, 2, 2, False, False),
+    "grouped causal": (CAUSAL, 4, 2, True, False),
+    "grouped full": (FULL, 4, 2, False, False),
+    "summed causal": (summed(CAUSAL), 4, 2, True, True),
 }
 D = 64
 # More rows than keys have rows that see nothing; no size divides a tile.
-SIZES = [(1, 1), (113, 203), (203, 113), (130, 130), (5, 0), (0, 5)]
+SIZES = [(1, 17), (113, 203), (203, 113), (130, 130), (5, 0), (0, 5)]
 if mt.TARGET == "device":
     SIZES = [(7, 20), (150, 70), (70, 150)]
 if mt.TARGET == "cuda":
@@ -63,15 +60,17 @@ def forward(q, k, v, scale, causal):
     return p @ per_query_head(v, q.shape[1]), lse
 
 
-def gradients(q, k, v, d_o, scale, causal):
-    """By the chain rule on the definitions, with the sum over keys that the softmax has."""
+def gradients(q, k, v, d_o, scale, causal, sums=True):
+    """By the chain rule on the definitions, with the sum over keys that the softmax has. `sums` adds up the heads of a group."""
     heads, groups = q.shape[1], k.shape[1]
     p, _ = weights(q, k, scale, causal)
     d_p = np.einsum("bhid,bhjd->bhij", d_o, per_query_head(v, heads))
     d_s = p * (d_p - (p * d_p).sum(-1, keepdims=True)) * scale
     d_k, d_v = np.einsum("bhij,bhid->bhjd", d_s, q), np.einsum("bhij,bhid->bhjd", p, d_o)
-    shape = (q.shape[0], groups, heads // groups, *k.shape[2:])
-    return {"dQ": d_s @ per_query_head(k, heads), "dK": d_k.reshape(shape).sum(2), "dV": d_v.reshape(shape).sum(2)}
+    if sums:
+        shape = (q.shape[0], groups, heads // groups, *k.shape[2:])
+        d_k, d_v = d_k.reshape(shape).sum(2), d_v.reshape(shape).sum(2)
+    return {"dQ": d_s @ per_query_head(k, heads), "dK": d_k, "dV": d_v}
 
 
 def arrays(heads, groups, n, m, d=D, batch=2):
@@ -89,23 +88,24 @@ class Backward(mt.KernelTest):
         o, lse = forward(q, k, v, scale, causal)
         return {"Q": q, "K": k, "V": v, "dO": d_o, "O": o, "lse": lse, "scale": scale}
 
+    @staticmethod
+    def shapes(x):
+        of_keys = (*x["Q"].shape[:2], *x["K"].shape[2:])
+        return {"dQ": x["Q"].shape, "dK": of_keys, "dV": of_keys}
+
     def check(self, form, kind, sizes=SIZES, d=D):
-        text, heads, groups, causal = FORMS[form]
+        text, heads, groups, causal, sums = FORMS[form]
         if kind == "f64":
             text = text.replace("lse : f32", "lse : f64")
-        kernel = mt.make_kernel(text, T=kind, D=d)
+        kernel = mt.make_kernel(text, T=kind, R=kind, D=d)
         for n, m in sizes:
             with self.subTest(form=form, kind=kind, n=n, m=m):
                 x = self.inputs(kind, heads, groups, n, m, causal, d)
-                expected = gradients(x["Q"], x["K"], x["V"], x["dO"], x["scale"], causal)
+                expected = gradients(x["Q"], x["K"], x["V"], x["dO"], x["scale"], causal, sums)
                 found = kernel.results(x, {name: value.shape for name, value in expected.items()})
-                self.assert_close(found, expected, self.bound(kind), f"{form} {kind} {n} {m}")
+                self.assert_close(found, expected, mt.BOUNDS[kind], f"{form} {kind} {n} {m}")
                 if causal and n > m:
                     self.assertFalse(found["dQ"][:, :, :n - m].any())  # rows that see nothing
-
-    @staticmethod
-    def bound(kind):
-        return mt.BOUNDS[kind]
 
     def test_reference(self):
         """The gradients by hand against central differences of the loss Σ dO·O, along random directions."""
@@ -142,13 +142,13 @@ class Backward(mt.KernelTest):
 
     def test_unseen_rows(self):
         """What stands in dO and O of rows that see nothing does not matter."""
-        text, heads, groups, causal = FORMS["grouped causal"]
+        text, heads, groups, causal, _ = FORMS["grouped causal"]
         for kind in ("f32", "bf16"):
             with self.subTest(kind=kind):
                 n, m = 100, 40
-                kernel = mt.make_kernel(text, T=kind, D=D)
+                kernel = mt.make_kernel(text, T=kind, R=kind, D=D)
                 x = self.inputs(kind, heads, groups, n, m, causal)
-                shapes = {"dQ": x["Q"].shape, "dK": x["K"].shape, "dV": x["V"].shape}
+                shapes = self.shapes(x)
                 first = kernel.run(x, shapes)
                 for name in ("Q", "dO", "O"):
                     x[name] = x[name].copy()
@@ -157,10 +157,10 @@ class Backward(mt.KernelTest):
 
     def test_repeated(self):
         """Results of one tile share no memory that is still read: bits are those of the first run."""
-        text, heads, groups, causal = FORMS["grouped causal"]
-        kernel = mt.make_kernel(text, T="bf16", D=D)
+        text, heads, groups, causal, _ = FORMS["grouped causal"]
+        kernel = mt.make_kernel(text, T="bf16", R="bf16", D=D)
         x = self.inputs("bf16", heads, groups, *SIZES[1], causal)
-        shapes = {"dQ": x["Q"].shape, "dK": x["K"].shape, "dV": x["V"].shape}
+        shapes = self.shapes(x)
         first = kernel.run(x, shapes)
         for _ in range(40 if mt.TARGET == "cuda" else 2):
             self.assert_same_bits(first, kernel.run(x, shapes), "runs")
