@@ -126,13 +126,12 @@ class Written(plans.PlansTest):
 
     def test_estimates(self):
         """Of many heads few are above what is estimated, and estimates are not far above errors."""
-        for text, causal in ((PLAIN, False), (CAUSAL, True)):
-            times = []
-            for seed in range(40 if mt.TARGET == "cpu" else 20):
-                arrays = pairs("bf16", (0.03,), seed=seed)
-                times.append(self.check(text, arrays, attention(*arrays, causal=causal), "1e-2", most=1.3)[1])
-            promise.check(self, 1 / np.array(times), "pairs of keys")
-            self.assertLess(np.median(times), 1.5, times)
+        times = []
+        for seed in range(40 if mt.TARGET == "cpu" else 20):
+            arrays = pairs("bf16", (0.03,), seed=seed)
+            times.append(self.check(PLAIN, arrays, attention(*arrays), "1e-2", most=1.3)[1])
+        promise.check(self, 1 / np.array(times), "pairs of keys")
+        self.assertLess(np.median(times), 1.5, times)
 
     def test_groups(self):
         q, k, v = pairs("bf16", (None, 0.03, None, None))
@@ -322,9 +321,9 @@ class Written(plans.PlansTest):
             self.assertEqual((kernel.code, np.abs(found).sum()), (mt.OK, 0))
 
     def test_beside_plans(self):
-        """Where plans are tried too, and are near enough nowhere."""
+        """Where plans are tried too, and are near enough nowhere: 8 bits of any processor are off by 9e-3 and more."""
         arrays = pairs("bf16", (None, 0.03))
-        self.check(PLAIN, arrays, attention(*arrays), "1e-2", flags=("--spend=256",))
+        self.check(PLAIN, arrays, attention(*arrays), "4e-3", flags=("--spend=256",))
 
     def test_not_asked_for(self):
         arrays = pairs("bf16", (0.03,))
