@@ -12,7 +12,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 export MOA_SOURCE_ROOT=$root MOA_BINARY_ROOT=${MOA_BUILD_DIR:-$root/build}
 export PYTHONPATH=$here/../Support PYTHONDONTWRITEBYTECODE=1
+# One with NumPy, as Debian's is.
 python=${PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
 usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 # Processor by LLVM's name | what /proc/cpuinfo must say | what tests are told of it when kernels are made.
@@ -68,8 +70,8 @@ status=0
 case $job in
 emit)
   mkdir -p "$directory"
-  kernels=$(mktemp -d)
-  trap 'rm -rf "$kernels"' EXIT
+  kernels=$(mktemp -d) logs=$(mktemp -d)
+  trap 'rm -rf "$kernels" "$logs"' EXIT
   for processor in $PROCESSORS; do
     echo "compiling for $processor"
     export MOA_TEST_EMIT=1 MOA_CPU_KERNELS=$kernels MOA_TEST_PROCESSOR=$processor
@@ -77,7 +79,7 @@ emit)
     export MOA_TEST_WORDS
     # A test whose control flow follows from results may end early: its other kernels are missing then.
     echo "$tests" | xargs -P "${JOBS:-$(nproc)}" -I{} bash -c '"$0" -O "$1" >"$2/$3-$(basename "$1").log" 2>&1 || tail -1 "$2/$3-$(basename "$1").log" | sed "s|^|    $(basename "$1"): |"' \
-      "$python" {} "$directory" "$processor"
+      "$python" {} "$logs" "$processor"
   done
   count=$(find "$kernels" -name '*.so' | wc -l)
   cp -L "${MOA_LIBOMP:-/usr/lib/llvm-22/lib/libomp.so}" "$kernels/libomp.so.5"
