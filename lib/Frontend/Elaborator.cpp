@@ -207,11 +207,11 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
     error.attachNote(reporter.exact(decl.loc)) << "declared here";
     return failure();
   }
-  if (!wantsInteger && term.isInteger()) {
-    auto converted = emitter.toCompute(loc, term);
-    term = converted;
-  }
-  auto full = emitter.materialise(loc, term, {}, /*widen=*/true);
+  if (!wantsInteger && !wantsBool && (term.isInteger() || !term.isArray()))
+    term = emitter.toFloat(loc, term, declared.elementType);
+  // A cast to f64 is kept in a result of that type, whatever the kernel computes in.
+  bool isWide = term.isArray() && term.elementType().isF64() && declared.elementType.isF64();
+  auto full = emitter.materialise(loc, term, {}, /*widen=*/!isWide);
   if (failed(full))
     return failure();
   return full->array;

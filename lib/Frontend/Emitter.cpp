@@ -317,11 +317,22 @@ Value Emitter::toElement(SourceLoc loc, const Term &term, Type element) {
   return create<CastOp>(loc, type.withElementType(element), term.array, true);
 }
 
-Term Emitter::toCompute(SourceLoc loc, const Term &term) {
+/// Returns an integer or a literal as the float that a result of `type` is rounded from.
+Term Emitter::toFloat(SourceLoc loc, const Term &term, Type type) {
   Term result = term;
   result.kind = Term::Array;
-  result.array = toElement(loc, term, computeType);
+  result.array = toElement(loc, term, type.isF64() ? type : computeType);
   return result;
+}
+
+/// Refuses casts to a wider float than the kernel computes in, where something is computed from them: the wider
+/// type would be lost.
+LogicalResult Emitter::checkComputed(SourceLoc loc, ArrayRef<Term> terms) {
+  for (const Term &term : terms)
+    if (term.isArray() && term.elementType().isF64() && !computeType.isF64())
+      return reporter.error(loc) << "this computes in f32 and loses the cast to f64, as no parameter is f64; declare "
+                                    "one as f64, or remove the cast";
+  return success();
 }
 
 FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what,
@@ -342,6 +353,8 @@ FailureOr<Type> Emitter::unify(SourceLoc loc, Spelling what,
   }
   if (allBoolean)
     return Type(IntegerType::get(reporter.getContext(), 1));
+  if (failed(checkComputed(loc, args)))
+    return failure();
   bool anyFloat = llvm::any_of(args, [](const Term &t) { return t.isFloat(); });
   return anyFloat ? computeType : Type(IndexType::get(reporter.getContext()));
 }

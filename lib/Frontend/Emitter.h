@@ -76,8 +76,7 @@ public:
   /// compute type if `widen`: what a reduction or an output needs.
   TermOr materialise(SourceLoc loc, const Term &term,
                      llvm::ArrayRef<unsigned> frame, bool widen);
-  /// An integer term converted to the compute type.
-  Term toCompute(SourceLoc loc, const Term &term);
+  Term toFloat(SourceLoc loc, const Term &term, mlir::Type type);
   /// The cell shape of terms that combine point-wise: equal, or scalars.
   mlir::FailureOr<Cell> mergeCells(SourceLoc loc, llvm::ArrayRef<Term> terms,
                                    Spelling what, bool areFrames = false);
@@ -110,6 +109,7 @@ private:
   unsigned physicalAxis(const Term &term, unsigned axis) const;
   mlir::Value toElement(SourceLoc loc, const Term &term, mlir::Type element);
   mlir::Value scalar(SourceLoc loc, const Term &term, mlir::Type element);
+  mlir::LogicalResult checkComputed(SourceLoc loc, llvm::ArrayRef<Term> terms);
   mlir::FailureOr<mlir::Type> operandType(SourceLoc loc, ScalarFn fn,
                                           Spelling what,
                                           llvm::ArrayRef<Term> args);

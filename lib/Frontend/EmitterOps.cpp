@@ -139,6 +139,8 @@ TermOr Emitter::reduce(SourceLoc loc, Monoid monoid, Spelling what,
                       : "; count with select(p, 1, 0), or use 'and/' or 'or/'");
     return failure();
   }
+  if (failed(checkComputed(loc, term)))
+    return failure();
   auto full = materialise(loc, term, term.frame, /*widen=*/true);
   if (failed(full))
     return failure();

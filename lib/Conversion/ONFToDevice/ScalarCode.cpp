@@ -148,11 +148,19 @@ Value ScalarCode::convert(Value value, Type type) {
 
 Value ScalarCode::lookup(Value value) {
   for (auto &scope : llvm::reverse(scopes)) {
-    auto found = scope.find(value);
-    if (found != scope.end())
+    auto found = scope.values.find(value);
+    if (found != scope.values.end())
       return found->second;
   }
   return Value();
+}
+
+/// Returns the two factors that a value is bound to.
+std::optional<std::pair<Value, Value>> ScalarCode::lookupProduct(Value value) {
+  for (auto &scope : llvm::reverse(scopes))
+    if (auto found = scope.products.find(value); found != scope.products.end())
+      return found->second;
+  return std::nullopt;
 }
 
 Value ScalarCode::eval(Value value) {
@@ -221,30 +229,51 @@ static bool isNarrow(Operation *op) {
          llvm::any_of(op->getResultTypes(), narrow);
 }
 
-/// a·times + plus. A difference whose first term is a product takes one
-/// fused multiply-add: x·y − c becomes x·(y·times) − c·times.
-Value ScalarCode::scaledBy(Value argument, float times, float plus) {
-  Value factor = constant(b.getF32FloatAttr(times));
-  auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
-  auto difference = argument.getDefiningOp<arith::SubFOp>();
-  if (difference && !lookup(argument)) {
-    Value reference = scaled(eval(difference.getRhs()));
-    Value minus = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), reference).getResult()
-                            : arith::NegFOp::create(b, loc, reference).getResult();
-    auto product = difference.getLhs().getDefiningOp<arith::MulFOp>();
-    auto bound = products.find(difference.getLhs());
-    if (bound != products.end()) {
-      auto [x, y] = bound->second;
-      return math::FmaOp::create(b, loc, x, scaled(y), minus);
-    }
-    if (product && !lookup(difference.getLhs())) {
-      Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
-      return math::FmaOp::create(b, loc, x, y, minus);
-    }
-    return math::FmaOp::create(b, loc, eval(difference.getLhs()), factor, minus);
+/// Returns whether a difference is a fused multiply-add where it is an exponent, and of which operand that is small.
+std::optional<bool> ScalarCode::isFused(arith::SubFOp difference) {
+  if (auto found = fused.find(difference); found != fused.end())
+    return found->second;
+  for (bool isSecond : {true, false}) {
+    llvm::APFloat number(0.0);
+    if (matchPattern(difference->getOperand(isSecond), m_ConstantFloat(&number)) &&
+        std::fabs(number.convertToDouble()) <= 1024)
+      return isSecond;
   }
-  Value exponent = scaled(eval(argument));
-  return plus != 0 ? arith::AddFOp::create(b, loc, exponent, constant(b.getF32FloatAttr(plus))).getResult() : exponent;
+  return std::nullopt;
+}
+
+/// Emits (x − m)·times + plus as x·times − (m·times − plus), or (m − x)·times + plus likewise. A product x = y·z
+/// is not multiplied out: it is y·(z·times).
+Value ScalarCode::fusedDifference(arith::SubFOp difference, bool isSecond, float times, float plus) {
+  Value element = difference->getOperand(!isSecond);
+  Value factor = constant(b.getF32FloatAttr(isSecond ? times : -times));
+  auto scaled = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, factor); };
+  // m·(±times), with the sign that the element's factor has.
+  Value rest = scaled(eval(difference->getOperand(isSecond)));
+  rest = plus != 0 ? arith::SubFOp::create(b, loc, constant(b.getF32FloatAttr(plus)), rest).getResult()
+                   : arith::NegFOp::create(b, loc, rest).getResult();
+  if (auto bound = lookupProduct(element)) {
+    auto [x, y] = *bound;
+    return math::FmaOp::create(b, loc, x, scaled(y), rest);
+  }
+  auto product = element.getDefiningOp<arith::MulFOp>();
+  if (product && !lookup(element)) {
+    Value x = eval(product.getLhs()), y = scaled(eval(product.getRhs()));
+    return math::FmaOp::create(b, loc, x, y, rest);
+  }
+  return math::FmaOp::create(b, loc, eval(element), factor, rest);
+}
+
+/// Emits a·times + plus. A difference is rounded before it is scaled, unless what it subtracts is known to be small:
+/// the scaled terms may be large, and the error of their difference with them.
+Value ScalarCode::scaledBy(Value argument, float times, float plus) {
+  auto difference = argument.getDefiningOp<arith::SubFOp>();
+  if (difference && !lookup(argument))
+    if (std::optional<bool> isSecond = isFused(difference))
+      return fusedDifference(difference, *isSecond, times, plus);
+  Value factor = constant(b.getF32FloatAttr(times)), exponent = eval(argument);
+  return plus != 0 ? math::FmaOp::create(b, loc, exponent, factor, constant(b.getF32FloatAttr(plus))).getResult()
+                   : arith::MulFOp::create(b, loc, exponent, factor).getResult();
 }
 
 /// e^a = 2^(a · log2 e).
@@ -306,8 +335,8 @@ Value ScalarCode::evalOp(Operation *op) {
     return approximatePower(power);
   if (auto tanh = dyn_cast<math::TanhOp>(op); tanh && approximate && tanh.getType().isF32())
     return approximateTanh(tanh.getOperand());
-  if (auto bound = products.find(op->getResult(0)); bound != products.end())
-    return arith::MulFOp::create(b, loc, bound->second.first, bound->second.second);
+  if (auto bound = op->getNumResults() == 1 ? lookupProduct(op->getResult(0)) : std::nullopt)
+    return arith::MulFOp::create(b, loc, bound->first, bound->second);
   if (auto exp = dyn_cast<math::ExpOp>(op); exp && approximate && exp.getType().isF32())
     return approximateExp(exp.getOperand());
   if (auto piecewise = dyn_cast<onf::PiecewiseExp2Op>(op))

@@ -29,10 +29,10 @@ public:
 
   /// The value of an onf scalar at the current place.
   mlir::Value eval(mlir::Value value);
-  void bind(mlir::Value value, mlir::Value code) { scopes.back()[value] = code; }
+  void bind(mlir::Value value, mlir::Value code) { scopes.back().values[value] = code; }
   /// Binds a product to two factors, which are multiplied where it is needed.
   void bindProduct(mlir::Value value, mlir::Value left, mlir::Value right) {
-    products[value] = {left, right};
+    scopes.back().products[value] = {left, right};
   }
   void store(onf::StoreOp op, bool inPairs = false); // of device.store
   /// The value that is stored, in the array's element type.
@@ -95,6 +95,10 @@ public:
   /// The last index of the nest, along which the pieces of folds are stated.
   mlir::Value row;
 
+  /// Differences that exponents may take as a fused multiply-add, as what is subtracted is small; true if that is
+  /// the second operand, else the first one is, of which the second is subtracted.
+  llvm::DenseMap<mlir::Value, bool> fused;
+
   /// What shares the columns of a row, if they are shared (RowLanes.h).
   LaneCode *lanes = nullptr;
 
@@ -106,10 +110,13 @@ public:
 
 private:
   mlir::Value lookup(mlir::Value value);
+  std::optional<std::pair<mlir::Value, mlir::Value>> lookupProduct(mlir::Value value);
   mlir::Value evalOp(mlir::Operation *op);
   mlir::Value evalLoad(onf::LoadOp load);
   mlir::Value evalNearest(onf::LoadOp load);
   mlir::Value evalAt(onf::AtOp at);
+  std::optional<bool> isFused(mlir::arith::SubFOp difference);
+  mlir::Value fusedDifference(mlir::arith::SubFOp difference, bool isSecond, float times, float plus);
   mlir::Value scaledBy(mlir::Value argument, float times, float plus);
   mlir::Value approximateExp(mlir::Value argument, int64_t shift = 0); // times 2^shift
   mlir::Value approximateTanh(mlir::Value argument);
@@ -122,8 +129,11 @@ private:
   /// chains of selections grow with the power of their length.
   size_t written = 0;
   mlir::IRMapping arrays;
-  std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> scopes;
-  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> products;
+  struct Scope {
+    llvm::DenseMap<mlir::Value, mlir::Value> values;
+    llvm::DenseMap<mlir::Value, std::pair<mlir::Value, mlir::Value>> products;
+  };
+  std::vector<Scope> scopes;
 };
 
 /// Writes a fold and binds its results: scalars to their values, states with

@@ -163,7 +163,7 @@ TileKernel::Running TileKernel::iterate(ScalarCode &code, Value n, const Running
   }
   Presence presence;
   if (masked)
-    presence = findPresence(code, first);
+    presence = findPresence(code, first, scores);
   Tile tile{{}, first, masked ? &presence : nullptr};
   addScores(code, scores, tile);
   Step step = passes(code, tile, current);

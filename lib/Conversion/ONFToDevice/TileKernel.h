@@ -228,6 +228,13 @@ private:
     llvm::SmallVector<Element> elements;
     mlir::Value first;
     const Presence *presence; // null: every row sees every key
+    /// What exponents subtract in place of values of the row (TilePivots.cpp).
+    llvm::MapVector<mlir::Value, mlir::Value> pivots{};
+  };
+  /// A value of the row that exponents of some elements subtract, or are subtracted from.
+  struct Pivot {
+    mlir::Value value, reference; // of onf, and the fragment that has it
+    llvm::SmallVector<unsigned, 2> elements;
   };
   void consume(ScalarCode &code);
   int64_t columnsOfShare(Over over);
@@ -260,6 +267,18 @@ private:
   void findBounds(ScalarCode &code);
   llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
   void findProducts(ScalarCode &code);
+  bool isOfRowAlone(mlir::Value value);
+  mlir::Value pivotOf(const Element &element);
+  llvm::SmallVector<Pivot> findPivots(const Tile &tile, llvm::function_ref<bool(mlir::Value)> isKnown);
+  llvm::SmallVector<Pivot> findReferences(const Tile &tile, unsigned pass);
+  mlir::Value isLarge(ScalarCode &code, mlir::Value value, bool finite);
+  mlir::Value nearestMultiple(ScalarCode &code, mlir::Value reference, mlir::Value inverse);
+  mlir::Value shiftElement(ScalarCode &code, const Element &element, mlir::Value reference);
+  mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference);
+  Values valuesOf(llvm::ArrayRef<Pivot> pivots, const Tile &tile);
+  Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots);
+  void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::ValueRange values);
+  void shiftByRows(ScalarCode &code, Tile &tile);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
   mlir::Value asFloat(ScalarCode &code, mlir::Value element);
   void addScores(ScalarCode &code, mlir::ValueRange scores, Tile &tile);
@@ -290,15 +309,16 @@ private:
                  const Running &olds, mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
   bool isFarFromSingular(const Repair &repair);
-  mlir::Value mustRepair(ScalarCode &code, const Running &olds,
-                         const Running &news);
+  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news,
+                         llvm::ArrayRef<Pivot> pivots);
   void updateReferences(ScalarCode &code, unsigned pass, Running &news);
+  void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
   mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);
   mlir::Value repaired(ScalarCode &code, onf::AccOp acc, mlir::Value state,
                        mlir::Value factor, Over over);
   mlir::Value merged(ScalarCode &code, onf::AccOp acc, mlir::Value state,
                      mlir::Value factor, mlir::Value part);
-  void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step);
+  void repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile);
   mlir::Value withStates(ScalarCode &code, const Step &step);
   void repairSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
@@ -370,12 +390,13 @@ private:
     bool isWord = false;
   };
   mlir::Value seesAtAll(ScalarCode &code, llvm::ArrayRef<mlir::Value> conditions);
-  Presence findPresence(ScalarCode &code, mlir::Value first);
+  Presence findPresence(ScalarCode &code, mlir::Value first, mlir::ValueRange scores = {});
+  llvm::SmallVector<unsigned> findScoresRead(llvm::ArrayRef<mlir::Value> conditions);
   bool canClamp(mlir::Value condition);
   llvm::DenseMap<mlir::Operation *, bool> clampable; // what it has found
   int64_t columnsAtOnce(const Presence &presence);
   void bindNearest(ScalarCode &code, mlir::ValueRange at, mlir::Value first, mlir::Value start);
-  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first);
+  Presence readPresence(ScalarCode &code, const Presence &presence, mlir::Value first, mlir::ValueRange scores);
   mlir::Value numberInThread(ScalarCode &code, mlir::Value column);
   int64_t laneStride();
   mlir::Value isPresent(ScalarCode &code, const Presence &presence,

@@ -167,8 +167,8 @@ Value TileKernel::seesSome(ScalarCode &code) {
 /// The keys of the tile from `first` on that each row sees. Where comparisons bound
 /// the key, this is an interval of positions in the tile, found once per row and
 /// counted from the thread's first element; what is left of the guard is evaluated at
-/// every element.
-TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
+/// every element, with the tile's scores where it reads some.
+TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first, ValueRange scores) {
   Guard guard = readGuards(plan, code);
   bool hasLower = llvm::any_of(guard.bounds, [](const Guard::Bound &bound) {
     return bound.predicate != arith::CmpIPredicate::slt &&
@@ -194,7 +194,7 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
     return results;
   });
   Presence presence{bounds, guard.rest};
-  return guard.rest.empty() ? presence : readPresence(code, presence, first);
+  return guard.rest.empty() ? presence : readPresence(code, presence, first, scores);
 }
 
 /// Whether a condition can be evaluated where the guard does not ask for it, or a value of the fold's
@@ -202,7 +202,8 @@ TileKernel::Presence TileKernel::findPresence(ScalarCode &code, Value first) {
 bool TileKernel::canClamp(Value condition) {
   Operation *op = condition.getDefiningOp();
   bool isOfTiles = op == plan.fold.getOperation() ||
-                   llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; });
+                   llvm::any_of(plan.priors, [&](const TileProduct &prior) { return prior.fold.getOperation() == op; }) ||
+                   llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == condition; });
   if (!op || !plan.nest->isProperAncestor(op) || isOfTiles)
     return true;
   if (auto known = clampable.find(op); known != clampable.end())
@@ -245,21 +246,46 @@ int64_t TileKernel::columnsAtOnce(const Presence &presence) {
   return left >= 104 ? plan.shape.keys : left >= 88 ? std::gcd(plan.shape.keys, int64_t(32)) : 0;
 }
 
+/// Returns the numbers of the scores that conditions read.
+SmallVector<unsigned> TileKernel::findScoresRead(ArrayRef<Value> conditions) {
+  SmallVector<Value> open(conditions);
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    bool isScore = llvm::any_of(plan.folded.scores, [&](const Score &score) { return score.value == value; });
+    if (seen.insert(value).second && op && !isScore)
+      open.append(op->operand_begin(), op->operand_end());
+  }
+  SmallVector<unsigned> numbers;
+  for (auto [k, score] : llvm::enumerate(plan.folded.scores))
+    if (seen.contains(score.value))
+      numbers.push_back(k);
+  return numbers;
+}
+
 /// The bits of what a guard says of elements one by one, which may read memory: it is
 /// evaluated once per element, and what is known of it does not stay in a register of its
 /// own. Where no load needs the protection of other conditions, those of all columns, or
 /// of a few, are in flight at once, as many as there are registers for.
 TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &presence,
-                                              Value first) {
+                                              Value first, ValueRange scores) {
+  SmallVector<unsigned> read = findScoresRead(presence.rest);
+  Values inputs(presence.bounds);
+  for (unsigned k : read)
+    inputs.push_back(scores[k]);
+  unsigned bounds = presence.bounds.size();
   int64_t lanes = typeOver(Over::parts(), b.getI1Type()).getShape()[1];
   Type word = plan.shape.keys / lanes <= 32 ? b.getI32Type() : b.getI64Type();
   assert(plan.shape.keys / lanes <= 64 && "a tile has at most 256 keys");
   auto number = [&](int64_t value) { return code.constant(b.getIntegerAttr(word, value)); };
   auto bitsOf = [&](int64_t columns, Value start, llvm::function_ref<void(ValueRange)> bind) -> Value {
-    Value bits = map(code, "bit", presence.bounds, Over::tile(columns), {word},
+    Value bits = map(code, "bit", inputs, Over::tile(columns), {word},
                      [&](ValueRange in, ValueRange at) {
       bind(at);
-      Value present = isPresent(code, presence, in, at[1], start);
+      for (auto [k, value] : llvm::zip(read, in.drop_front(bounds)))
+        code.bind(plan.folded.scores[k].value, asFloat(code, value));
+      Value present = isPresent(code, presence, in.take_front(bounds), at[1], start);
       Value place = arith::IndexCastOp::create(b, code.loc, word, numberInThread(code, at[1]));
       Value bit = arith::ShLIOp::create(b, code.loc, number(1), place);
       return Values{arith::SelectOp::create(b, code.loc, present, bit, number(0))};
@@ -268,6 +294,8 @@ TileKernel::Presence TileKernel::readPresence(ScalarCode &code, const Presence &
                                     MonoidAttr::get(b.getContext(), Monoid::add), bits);
   };
   int64_t columns = columnsAtOnce(presence);
+  if (!read.empty() && columns != plan.shape.keys) // scores are there for a whole tile
+    columns = 0;
   auto bitsAtOnce = [&](Value start) {
     bool clamped = code.clampsLoads;
     Value bits = bitsOf(columns, start, [&](ValueRange at) {

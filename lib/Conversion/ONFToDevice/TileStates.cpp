@@ -335,13 +335,13 @@ void TileKernel::findProducts(ScalarCode &code) {
   }
 }
 
-/// Whether 0 < u < ∞.
+/// Whether 0 < u < 2¹²⁷, so that u·log₂e is finite.
 Value TileKernel::keepsOrder(ScalarCode &code, Value u) {
-  Value zero = code.constant(b.getF32FloatAttr(0)), infinite = code.constant(b.getF32FloatAttr(INFINITY));
+  Value zero = code.constant(b.getF32FloatAttr(0)), limit = code.constant(b.getF32FloatAttr(0x1p127f));
   auto less = [&](Value x, Value y) -> Value {
     return arith::CmpFOp::create(b, code.loc, arith::CmpFPredicate::OLT, x, y);
   };
-  return code.both(less(zero, u), less(u, infinite));
+  return code.both(less(zero, u), less(u, limit));
 }
 
 /// An element of a score: a sum of integers as the float it is read as, which is exact.
@@ -422,9 +422,18 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
                            TypedAttr none, const Tile &tile, const Running &news) {
   Values inputs = fragmentsOf(tile);
   unsigned fragments = inputs.size();
-  for (Value ref : acc.getRefs())
-    inputs.push_back(news.scalars[numberOf(ref)].reference);
+  for (Value ref : acc.getRefs()) {
+    Value pivot = tile.pivots.lookup(ref);
+    inputs.push_back(pivot ? pivot : news.scalars[numberOf(ref)].reference);
+  }
   unsigned count = inputs.size();
+  SmallVector<std::pair<Value, Value>> ofRows; // pivots that are no references
+  for (auto [value, pivot] : tile.pivots)
+    if (!value.getDefiningOp<AccOp>())
+      ofRows.push_back({value, pivot});
+  for (auto [value, pivot] : ofRows)
+    inputs.push_back(pivot);
+  unsigned known = inputs.size();
   if (tile.presence)
     llvm::append_range(inputs, tile.presence->bounds);
   auto number = dyn_cast<FloatAttr>(none);
@@ -435,6 +444,8 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
   Over over = Over::tile(plan.shape.keys);
   Value terms = map(code, piecewise ? "exponents" : "terms", inputs, over, {none.getType()}, [&](ValueRange in, ValueRange at) {
     bindTile(code, tile, in, at);
+    for (auto [k, pivot] : llvm::enumerate(ofRows))
+      code.bind(pivot.first, in[count + k]);
     Values reads(factors);
     Value keep = bindReferences(code, acc, Values(in.slice(fragments, count - fragments)),
                                 divisors.empty() ? reads : Values());
@@ -443,7 +454,7 @@ Value TileKernel::valuesOf(ScalarCode &code, AccOp acc, ValueRange factors, Valu
                   isNoneWhereAbsent(tile, acc, factors, number.getValueAsDouble());
     Value present;
     if (tile.presence && !isNone)
-      present = isPresent(code, *tile.presence, in.drop_front(count), at[1]);
+      present = isPresent(code, *tile.presence, in.drop_front(known), at[1]);
     return Values{guarded(code, present, keep, code.constant(none), reads, [&] {
       if (piecewise)
         return code.bitsOf(piecewise);
@@ -636,8 +647,9 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 /// by more than the bound. Terms so far away from their references' values are neither
 /// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of 2 by lines up to
 /// their own error, which is another one for another reference).
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news) {
+Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
   Value must;
+  llvm::DenseSet<unsigned> asked; // references of which it is known whether they are large
   for (const Repair &repair : repairs) {
     Values inputs;
     for (unsigned ref : repair.refs)
@@ -665,6 +677,11 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
       }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
       Value result = code.both(changed, far);
+      for (auto [ref, value] : llvm::zip(repair.refs, before)) {
+        bool isPivot = llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; });
+        if (isPivot && asked.insert(ref).second)
+          result = arith::OrIOp::create(b, code.loc, result, isLarge(code, value, false));
+      }
       if (in.size() > 2 * count)
         result = arith::OrIOp::create(b, code.loc, result, in.back());
       return Values{result};
@@ -673,6 +690,16 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
     code.eager = eager;
   }
   return must;
+}
+
+/// Updates the references of a pass, and shifts elements of rows where they are large.
+void TileKernel::moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile) {
+  updateReferences(code, pass, news);
+  SmallVector<Pivot> pivots = findReferences(tile, pass);
+  for (Pivot &pivot : pivots)
+    pivot.reference = news.scalars[numberOf(pivot.value)].reference;
+  if (!pivots.empty())
+    takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
 }
 
 /// The reference of a row from what its lanes have seen.
@@ -789,6 +816,8 @@ static bool isAbsorbing(AccOp acc) {
 TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running &olds) {
   Step step{olds, Values(repairs.size()), SmallVector<Values>(repairs.size()), Value(), Value()};
   Running &news = step.next;
+  code.fused.clear();
+  shiftByRows(code, tile);
   for (unsigned pass = 0; pass != plan.folded.passes; ++pass) {
     for (unsigned k : statesOf(pass, tile)) {
       AccOp acc = plan.folded.scalars[k].acc;
@@ -806,10 +835,10 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
       if (repair >= 0)
         addOthers(code, acc, step.coefficients[repair], olds, news.scalars[k].partial);
     }
-    if (!lazy)
-      updateReferences(code, pass, news);
-    else if (pass == 0)
-      repairWhereNeeded(code, olds, step);
+    if (lazy && pass == 0)
+      repairWhereNeeded(code, olds, step, tile);
+    else if (!lazy)
+      moveReferences(code, pass, news, tile);
     for (auto [k, repair] : llvm::enumerate(repairs)) {
       if (repair.pass != pass)
         continue;
@@ -849,9 +878,10 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
 }
 
 /// New references and the factors to them, for the warps that must move; the identity
-/// of ⊗ for the others.
-void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step) {
-  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next));
+/// of ⊗ for the others. Where references are large, the tile's elements are shifted.
+void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
+  SmallVector<Pivot> pivots = findReferences(tile, 0);
+  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
   Values otherwise;
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
@@ -862,6 +892,12 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
                                                typeOver(Over::rows(), type),
                                                identity(code, Monoid::mul, type)));
   }
+  auto refer = [&](const Running &running) {
+    for (Pivot &pivot : pivots)
+      pivot.reference = running.scalars[numberOf(pivot.value)].reference;
+  };
+  refer(olds);
+  otherwise.append(valuesOf(pivots, tile));
   Values results = ifAny(code, step.must, otherwise, [&] {
     Running moved = step.next;
     updateReferences(code, 0, moved);
@@ -871,6 +907,9 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
         values.push_back(scalar.reference);
     for (unsigned k = 0; k != repairs.size(); ++k)
       values.push_back(factor(code, k, olds, moved).front());
+    refer(moved);
+    if (!pivots.empty())
+      values.append(shiftLarge(code, tile, pivots));
     return values;
   });
   unsigned next = 0;
@@ -879,6 +918,7 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
       scalar.reference = results[next++];
   for (Value &factor : step.factors)
     factor = results[next++];
+  takeShifted(code, tile, pivots, ValueRange(results).drop_front(next));
 }
 
 /// Who must move, or has a state that is NaN, which changes nothing: a factor of 1. A
