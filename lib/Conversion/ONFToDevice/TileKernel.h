@@ -267,6 +267,7 @@ private:
   void findBounds(ScalarCode &code);
   llvm::DenseSet<mlir::Operation *> findLoadsOfBounds();
   void findProducts(ScalarCode &code);
+  bool isOfExponents(mlir::Value value);
   bool isOfRowAlone(mlir::Value value);
   mlir::Value pivotOf(const Element &element);
   llvm::SmallVector<Pivot> findPivots(const Tile &tile, llvm::function_ref<bool(mlir::Value)> isKnown);

@@ -46,6 +46,13 @@ static bool isReducedBefore(Operation *user) {
   });
 }
 
+/// Returns whether differences that are exponents have all uses of a value.
+bool TileKernel::isOfExponents(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<arith::SubFOp>(user) && isExponent(user->getResult(0));
+  });
+}
+
 /// Returns whether a value is computed from the row alone and can be read for the nearest row.
 bool TileKernel::isOfRowAlone(Value value) {
   rows::Dependence deps;
@@ -262,6 +269,16 @@ SmallVector<TileKernel::Pivot> TileKernel::findReferences(const Tile &tile, unsi
     return acc && value.getType().isF32() && acc->getParentOp() == plan.fold &&
            isReference[numberOf(value)] && plan.folded.scalars[numberOf(value)].pass == pass;
   });
+}
+
+/// Updates the references of a pass, and shifts elements of rows where they are large.
+void TileKernel::moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile) {
+  updateReferences(code, pass, news);
+  SmallVector<Pivot> pivots = findReferences(tile, pass);
+  for (Pivot &pivot : pivots)
+    pivot.reference = news.scalars[numberOf(pivot.value)].reference;
+  if (!pivots.empty())
+    takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
 }
 
 } // namespace moa::tiles

@@ -310,7 +310,7 @@ llvm::DenseSet<Operation *> TileKernel::findLoadsOfBounds() {
 }
 
 /// Finds scores s whose only use is a product s·u, u the same for the whole block,
-/// over which some maximum or minimum runs. That of integers may be read from memory, as their steps are.
+/// over which some maximum or minimum runs, or which only exponents read. That of integers may be read from memory, as their steps are.
 void TileKernel::findProducts(ScalarCode &code) {
   Value row = plan.nest.getBody().getArguments().back();
   Value key = plan.fold.getBody().getArgument(0);
@@ -325,7 +325,7 @@ void TileKernel::findProducts(ScalarCode &code) {
       return (acc.getMonoid() == Monoid::max || acc.getMonoid() == Monoid::min) &&
              acc.getRefs().empty() && termsOf(acc).value == op.getResult();
     });
-    if (reduced && op.getType().isF32()) {
+    if (op && (reduced || isOfExponents(op.getResult())) && op.getType().isF32()) {
       Value other = op.getLhs() == value ? op.getRhs() : op.getLhs();
       bool isKnown = !code.isCostly(other) || (score.type.isIndex() && isReadOnce(other));
       if (!deps.on(other, row) && !deps.on(other, key) && isKnown)
@@ -690,16 +690,6 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
     code.eager = eager;
   }
   return must;
-}
-
-/// Updates the references of a pass, and shifts elements of rows where they are large.
-void TileKernel::moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile) {
-  updateReferences(code, pass, news);
-  SmallVector<Pivot> pivots = findReferences(tile, pass);
-  for (Pivot &pivot : pivots)
-    pivot.reference = news.scalars[numberOf(pivot.value)].reference;
-  if (!pivots.empty())
-    takeShifted(code, tile, pivots, shiftLarge(code, tile, pivots));
 }
 
 /// The reference of a row from what its lanes have seen.

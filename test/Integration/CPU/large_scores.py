@@ -58,6 +58,9 @@ SIGMOID = HEAD.format("c : f32", """S = (Q +.* transpose(K)) * c
   O = P +.* V
   lse = +/ P""")
 CAPPED = HEAD.format("c : f32", "S = 30.0 * tanh((Q +.* transpose(K)) * c / 30.0)\n  " + SOFTMAX)
+# Scores that are integers on tensor cores, also with a number of the row.
+BYTES = PLAIN.replace("Q : T", "Q : i8").replace("K : T", "K : i8").replace("(Q +.* transpose(K))", "f32(Q +.* transpose(K))")
+BYTES_SINK = SINK.replace("Q : T", "Q : i8").replace("K : T", "K : i8").replace("(Q +.* transpose(K))", "f32(Q +.* transpose(K))")
 # Factors of scores: exact ones and others, both signs, as large as scores of some tens allow.
 FACTORS = [0.125, 2.0**13, -2.0**13, 1e5, 3e9, -3e9, 1e20, 1e30, -1e30, 2.0**120]
 
@@ -139,6 +142,17 @@ class LargeScores(mt.KernelTest):
                             x = (s.astype(np.float32) * np.float32(c)).astype(np.float64)
                             return softmax(x, v, sees and np.broadcast_to(sees(i, j), s.shape))
                         self.check(spec, kind, n, m, {"c": c}, meaning)
+
+    def test_integers(self):
+        for n, m in SIZES[:2] + [(64, 400)]: # with a tile that all rows see
+            for c in FACTORS:
+                x = lambda s: (s.astype(np.float32) * np.float32(c)).astype(np.float64)
+                self.check(BYTES, "bf16", n, m, {"c": c}, lambda s, v, i, j: softmax(x(s), v))
+                for sink in (np.full(n, LEAST), np.where(np.arange(n) % 2, 1e30, -1e30), np.arange(n) * 3e3 + 0.3 * abs(c)):
+                    def meaning(s, v, i, j):
+                        rows = np.broadcast_to(sink.astype(np.float32)[:, None], (2, n, 1))
+                        return softmax(np.concatenate([x(s), rows], -1), np.concatenate([v, np.zeros((2, 1, v.shape[-1]))], 1))
+                    self.check(BYTES_SINK, "bf16", n, m, {"c": c, "sink": sink}, meaning)
 
     def test_wide_heads(self):
         for d in (128, 256) if mt.TARGET != "device" else (128,):
