@@ -44,6 +44,15 @@ static SymExpr countOver(const std::set<int64_t> &indices, const IndexExtents &e
   return count;
 }
 
+/// The type of a parameter or temporary by its number among the arrays of the kernel.
+static ArrayType typeOfArray(dnf::KernelOp kernel, ArrayRef<Temporary> temporaries, size_t number) {
+  size_t inputs = kernel.getArgNames().size(), stored = inputs + kernel.getResultTypes().size();
+  if (number < inputs)
+    return cast<ArrayType>(kernel.getBody().getArgument(number).getType());
+  assert(number >= stored && "results are not read");
+  return temporaries[number - stored].type;
+}
+
 bool Derivation::readsInside(Expr e, IndexExtents indices) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr node) {
@@ -55,15 +64,15 @@ bool Derivation::readsInside(Expr e, IndexExtents indices) {
       indices.push_back({id, *SymExpr::parse(node->extent)});
       return visit(body) && (!present || visit(present));
     }
-    if (node->kind == ExprKind::Psi && node->id < int64_t(kernel.getArgNames().size())) {
-      auto type = cast<ArrayType>(kernel.getBody().getArgument(node->id).getType());
+    if (node->kind == ExprKind::Psi && node->id >= 0) {
+      ArrayType type = typeOfArray(kernel, temporaries, node->id);
       for (auto [axis, index] : llvm::enumerate(node->operands))
         if (!reads.isInside(index, type.getExtent(axis).str(), [&](int64_t id) {
               auto known = llvm::find_if(indices, [&](const auto &entry) { return entry.first == id; });
               return known != indices.end() ? known->second.str() : std::string();
             }))
           return false;
-      return true;
+      return llvm::all_of(node->operands, visit);
     }
     return llvm::all_of(node->operands, visit);
   };

@@ -438,6 +438,33 @@ void Derivation::addReduction(NestPlan &nest, Expr reduce) {
   nest.accs.push_back(std::move(acc));
 }
 
+/// Whether conditions on an index decide what is needed of the terms of a reduction over it, at any depth.
+static bool hasConditionsOn(int64_t index, Expr term, Expr present) {
+  bool found = present && present->dependsOn(index);
+  walk(term, [&](Expr e) {
+    bool isLogic = e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori"));
+    Expr condition = e->kind == ExprKind::Reduce ? e->getPresent()
+                     : isLogic || e->isOp("arith.select") ? e->operands[0]
+                                                          : nullptr;
+    found |= condition && condition->dependsOn(index);
+  });
+  return found;
+}
+
+/// Whether the row may have a reduction inside of another one as a state that carries the axis of the latter, which computes it at
+/// all indices. The terms of the latter need it at each index, or every element that it reads is one of its array. For example, in
+/// Σ over { e < 8 : e < N } of (Σ_j A_j·B_je)² with B of N columns neither holds.
+static bool mayCarry(ExprContext &exprs, Derivation &derivation, const NestPlan &nest, Expr t, int64_t axis, Expr sum) {
+  auto [term, present] = exprs.open(t, axis);
+  if (!hasConditionsOn(axis, term, present))
+    return true;
+  IndexExtents indices;
+  for (auto [id, extent] : llvm::zip_equal(nest.rows, nest.extents))
+    indices.push_back({id, *SymExpr::parse(extent)});
+  indices.push_back({axis, *SymExpr::parse(t->extent)});
+  return derivation.readsInside(sum, indices);
+}
+
 /// Every reduction that depends on row indices alone, or on one carriable index
 /// besides, is a state of some fold of the row; others are computed where they
 /// are used.
@@ -466,10 +493,14 @@ SmallVector<Expr> Derivation::rowReductions(const NestPlan &nest) {
   for (int64_t id : nest.innerAxes)
     for (size_t k = 0; k < found.size(); ++k)
       if (found[k]->extent == nest.carriedExtents.at(id) && !found[k]->dependsOn(id)) {
+        auto visitCarried = [&, t = found[k]](Expr node) {
+          if (node->kind != ExprKind::Reduce || !node->dependsOn(id) || mayCarry(exprs, *this, nest, t, id, node))
+            visit(node);
+        };
         auto [term, present] = exprs.open(found[k], id);
-        walk(term, visit);
+        walk(term, visitCarried);
         if (present)
-          walk(present, visit);
+          walk(present, visitCarried);
       }
   llvm::sort(found, [](Expr a, Expr b) { return a->serial < b->serial; });
   return found;
@@ -486,7 +517,7 @@ void Derivation::carryInside(NestPlan &nest) {
     auto isOfRow = [&](int64_t id) { return id == e || llvm::is_contained(nest.rows, id); };
     bool reads = llvm::any_of(outermostReductions(exprs.open(t, e).first), [&](Expr sum) {
       if (sum->monoid != Monoid::add || !sum->dependsOn(e) || !llvm::all_of(sum->freeIndices, isOfRow) ||
-          (sum->getPresent() && sum->getPresent()->dependsOn(e)))
+          (sum->getPresent() && sum->getPresent()->dependsOn(e)) || !mayCarry(exprs, *this, nest, t, e, sum))
         return false;
       // What would be computed again for each e: a reduction that is no state of the row.
       int64_t j = exprs.freshIndex(exprs.boundName(sum));

@@ -61,11 +61,15 @@ IndexExtents moa::indicesOf(Expr value, const IndexExtents &all, int64_t last) {
   return indices;
 }
 
+/// Whether an operation needs some of its operands only where the first one says so.
+static bool isChoice(Expr e) {
+  return e->isOp("arith.select") || (e->type.isInteger(1) && (e->isOp("arith.andi") || e->isOp("arith.ori")));
+}
+
 bool moa::hasConditions(Expr value) {
   llvm::DenseSet<Expr> seen;
   std::function<bool(Expr)> visit = [&](Expr e) {
-    return seen.insert(e).second && e->kind != ExprKind::Reduce &&
-           (e->isOp("arith.select") || llvm::any_of(e->operands, visit));
+    return seen.insert(e).second && e->kind != ExprKind::Reduce && (isChoice(e) || llvm::any_of(e->operands, visit));
   };
   return visit(value);
 }
