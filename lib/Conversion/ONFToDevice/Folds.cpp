@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/MoA/IR/Monoid.h"
+#include "lib/Analysis/OnDemand.h"
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -24,7 +25,8 @@ class FoldWriter {
 public:
   FoldWriter(ScalarCode &code, FoldOp fold)
       : code(code), b(code.b), fold(fold), isShared(code.lanes && !code.lanes->getForm().isSerial(fold)),
-        guard(rows::getGuard(fold)), accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
+        guard(rows::getGuard(fold)), onDemand(fold->getParentOfType<onf::KernelOp>()),
+        accs(llvm::to_vector(fold.getBody().front().getOps<AccOp>())) {
     rows::Dependence deps;
     isAskedOnce = guard && !code.lanes && !deps.on(guard.getCondition(), fold.getBody().getArgument(0));
     isAlwaysPresent = !guard || isAskedOnce || (!isShared && visitsPresent());
@@ -69,6 +71,7 @@ private:
   FoldOp fold;
   bool isShared; // lanes have its indices between them
   GuardOp guard;
+  OnDemand onDemand;
   /// The guard is the same for all indices, and threads need not stay together: it is asked in front of the loop, in
   /// which loads of several steps may be in flight together then.
   bool isAskedOnce;
@@ -388,12 +391,14 @@ void FoldWriter::step(unsigned k, Values &next, ValueRange args) {
     code.bind(acc.getResult(), next[state.value]);
     return;
   }
-  // What does not depend on the carried axes is computed once.
-  Value term = yielded(acc.getValue());
-  for (Value operand : term.getDefiningOp() ? term.getDefiningOp()->getOperands()
-                                            : OperandRange(nullptr, 0))
-    if (operand.getParentRegion() != &acc.getValue() && !isa<ArrayType>(operand.getType()))
-      code.eval(operand);
+  // What does not depend on the carried axes is computed once, unless a choice protects what it reads.
+  if (Operation *term = yielded(acc.getValue()).getDefiningOp())
+    for (OpOperand &operand : term->getOpOperands()) {
+      Value value = operand.get();
+      bool isProtected = isOnDemand(term, operand.getOperandNumber()) && onDemand.mayFault(value);
+      if (value.getParentRegion() != &acc.getValue() && !isa<ArrayType>(value.getType()) && !isProtected)
+        code.eval(value);
+    }
   change.added = Value();
   // A product with 1 is what it was, so that one choice does for all elements.
   if (change.factor && change.apply && acc.getCombine() == ScalarFn::mul) {

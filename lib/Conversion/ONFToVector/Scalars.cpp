@@ -322,22 +322,35 @@ std::optional<unsigned> Emitter::rowDepth() const {
   return std::nullopt;
 }
 
+/// A capture that may read outside of its array is left to where the region needs it, under the conditions there: only the depth
+/// of the indices that it depends on counts. For example, a[l] of max/ [j < N] select(l < M, a[l] + b[j], 0).
 unsigned Emitter::depthOfCaptures(Operation *op) {
   unsigned depth = 0;
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands()) {
-      if (op->isAncestor(operand.getParentBlock()->getParentOp()))
-        continue;
-      if (auto fold = operand.getDefiningOp<FoldOp>()) {
-        Emitted where = evalFold(fold, operand);
-        depth = std::max(depth, where.depth);
-        // What stands there for all rows of a tile is read for the row.
-        StateBuffer *state = findState(operand, where);
-        if (state && state->tiled && !isUniform(operand))
-          depth = std::max(depth, rowDepth().value_or(0));
-      } else if (!isa<ArrayType>(operand.getType()))
-        depth = std::max(depth, eval(operand).depth);
+  auto visit = [&](Value operand) {
+    Emitted where;
+    if (onDemand.mayFault(operand) && !findBound(operand) && !findState(operand, where)) {
+      for (Value index : deps.of(operand))
+        if (auto bound = findBound(index))
+          depth = std::max(depth, bound->depth);
+      return;
     }
+    auto fold = operand.getDefiningOp<FoldOp>();
+    if (!fold) {
+      depth = std::max(depth, eval(operand).depth);
+      return;
+    }
+    where = evalFold(fold, operand);
+    depth = std::max(depth, where.depth);
+    // What stands there for all rows of a tile is read for the row.
+    StateBuffer *state = findState(operand, where);
+    if (state && state->tiled && !isUniform(operand))
+      depth = std::max(depth, rowDepth().value_or(0));
+  };
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (!op->isAncestor(operand.getParentBlock()->getParentOp()) &&
+          (operand.getDefiningOp<FoldOp>() || !isa<ArrayType>(operand.getType())))
+        visit(operand);
   });
   return depth;
 }
