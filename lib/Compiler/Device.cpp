@@ -19,29 +19,22 @@ using namespace mlir;
 
 namespace moa {
 
-static size_t countNests(ModuleOp module) {
-  size_t count = 0;
-  for (auto kernel : module.getOps<onf::KernelOp>())
-    count += llvm::range_size(kernel.getBody().getOps<onf::ForOp>());
-  return count;
-}
-
 /// What would keep sums of products from tensor cores stands in nests of its own behind this, for a GPU and for what spends
-/// accuracy.
+/// accuracy. What becomes of a normal form is validated as that was, if anything has changed: loads may have left their conditions.
 bool Compilation::Impl::separateFolds(ModuleOp module, bool isForGpu) {
-  size_t nests = countNests(module);
+  OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
         pm.addPass(createSeparateFoldsPass(/*forTiles=*/isForGpu, getPipelineOptions().spends));
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return countNests(module) == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
 }
 
-/// R4 where rows are few, and nests that are one, for a GPU; what becomes of a normal form is checked as that was.
+/// R4 where rows are few, and nests that are one, for a GPU; validated in the same way.
 bool Compilation::Impl::splitFolds(ModuleOp module) {
   bool splits = getPipelineOptions().ranges;
-  size_t nests = countNests(module);
+  OperationFingerPrint before(module);
   if (!runPasses(module, "onf", [&](OpPassManager &pm) {
         if (splits)
           pm.addPass(onf::createONFSplitFolds());
@@ -51,7 +44,7 @@ bool Compilation::Impl::splitFolds(ModuleOp module) {
         pm.addPass(onf::createONFVerify());
       }))
     return false;
-  return countNests(module) == nests || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
+  return OperationFingerPrint(module) == before || entry > Level::DNF || validate(Level::ONF, getModule(Level::DNF), module);
 }
 
 ModuleOp Compilation::Impl::getDeviceModule() {

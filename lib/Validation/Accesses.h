@@ -165,6 +165,15 @@ public:
   /// element of a temporary is what is stored there: reading it reads the inputs that this does.
   mlir::FailureOr<std::vector<Access>> of(const Write &write,
                                           const llvm::DenseMap<Term, Term> &rows);
+  /// What the nest of a store reads as it computes arrays as a whole. A state that carries axes has all of its elements where one is
+  /// needed, whatever the condition says of the index of that one. Nests that store temporaries are not entered.
+  mlir::FailureOr<std::vector<Access>> ofComputed(const Write &write,
+                                                  const llvm::DenseMap<Term, Term> &rows);
+  /// Reads whole ranges where parts of them are read, for each part, as R4 or the specification says it. Of the store that was
+  /// read last: a part that is an index of its loops stays one.
+  void join(Access &access) { joinParts(access), dropParts(access); }
+  /// Whether arrays are computed as a whole: temporaries, or states that carry axes.
+  bool computesArrays();
   /// The elements of temporaries that were read on the way.
   llvm::ArrayRef<Access> ofTemporaries() const { return temporaries; }
 
@@ -182,6 +191,7 @@ private:
   static Env &homeOf(mlir::Region *region, Env &env);
   void need(mlir::Value value, Env &env, Term condition);
   void visit(mlir::Value value, Env &env, Term condition);
+  void visitAt(onf::AtOp at, Env &env, Term condition);
   void visitState(onf::FoldOp fold, unsigned number, Env &env, Term condition);
   void visitAcc(onf::AccOp acc, Env &env, Term condition);
   Env &carried(onf::AccOp acc, Env &env, llvm::ArrayRef<Term> indices);
@@ -191,6 +201,7 @@ private:
   Term termOfArgument(mlir::BlockArgument argument, unsigned level);
   Env &stored(onf::StoreOp store, Env &reader, llvm::ArrayRef<Term> indices);
   onf::StoreOp storeOf(onf::LoadOp load);
+  Term whereRun(mlir::Operation *store);
   void joinParts(Access &access);
   void dropParts(Access &access);
   template <typename OpT>
@@ -203,10 +214,12 @@ private:
   onf::KernelOp kernel;
   Agenda agenda;
   llvm::DenseMap<Term, Term> rows;
+  llvm::DenseSet<Term> ownLoops; // of the store that is read
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
   std::vector<std::unique_ptr<Env>> envs;
   std::vector<std::pair<Agenda::Place, Access>> accesses;
   std::vector<Access> temporaries;
+  bool isComputed = false; // what nests compute is read, not what outputs need
   bool failed = false;
 };
 

@@ -194,12 +194,36 @@ static LogicalResult checkTemporaries(Validator::State &state, onf::KernelOp onf
   return success();
 }
 
-/// The elements of temporaries that an output reads are elements of them.
-static LogicalResult checkTemporariesInside(Validator::State &state, onf::KernelOp onf,
-                                            ArrayRef<Access> accesses) {
+/// What is read of parameters and temporaries are elements of them.
+static LogicalResult checkInside(Validator::State &state, onf::KernelOp onf, ArrayRef<Access> accesses) {
   for (const Access &access : accesses)
     if (failed(state.checkInside(access, cast<ArrayType>(onf.getBody().getArgument(access.input).getType()),
                                  nullptr)))
+      return failure();
+  return success();
+}
+
+/// What a nest reads as it computes its array as a whole lies inside of the arrays, although the outputs may need only some elements
+/// of it: each element of a temporary is stored, and a state that carries an axis has each element of it.
+static LogicalResult checkComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader, const Write &write,
+                                   const DenseMap<Term, Term> &rows) {
+  if (!reader.computesArrays())
+    return success();
+  auto accesses = reader.ofComputed(write, rows);
+  if (failed(accesses))
+    return failure();
+  llvm::append_range(*accesses, reader.ofTemporaries());
+  state.isOfRules = true;
+  LogicalResult result = checkInside(state, onf, *accesses);
+  state.isOfRules = false;
+  return result;
+}
+
+/// The same for the nests of all temporaries.
+static LogicalResult checkTemporariesComputed(Validator::State &state, onf::KernelOp onf, ONFAccesses &reader,
+                                              ArrayRef<Write> writes) {
+  for (const Write &write : writes)
+    if (write.output >= onf.getNumOutputs() && failed(checkComputed(state, onf, reader, write, DenseMap<Term, Term>())))
       return failure();
   return success();
 }
@@ -229,7 +253,8 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
         named[index] = row;
     }
     auto accesses = reader.of(*write, named);
-    if (failed(accesses) || failed(checkTemporariesInside(*state, onf, reader.ofTemporaries())) ||
+    llvm::for_each(reads[k], [&](Access &access) { reader.join(access); });
+    if (failed(accesses) || failed(checkInside(*state, onf, reader.ofTemporaries())) ||
         failed(compareReads(*state, reads[k], *accesses, rows, name)))
       return failure();
     for (const Access &access : *accesses) {
@@ -237,12 +262,14 @@ LogicalResult Validator::compareAddresses(dnf::KernelOp dnf, onf::KernelOp onf) 
       if (failed(state->checkInside(access, input, nullptr)))
         return failure();
     }
+    if (failed(checkComputed(*state, onf, reader, *write, named)))
+      return failure();
     facts.push_back({Fact::Addresses, Fact::Proved, name.str(),
                      std::to_string(accesses->size()) +
                          " addresses are the multi-indices of the normal form",
                      {}, write->op->getLoc()});
   }
-  return success();
+  return checkTemporariesComputed(*state, onf, reader, *writes);
 }
 
 LogicalResult Validator::checkBounds(onf::KernelOp onf) {
@@ -258,11 +285,13 @@ LogicalResult Validator::checkBounds(onf::KernelOp onf) {
     if (failed(write))
       return failure();
     auto accesses = reader.of(*write, DenseMap<Term, Term>());
-    if (failed(accesses) || failed(checkTemporariesInside(*state, onf, reader.ofTemporaries())))
+    if (failed(accesses) || failed(checkInside(*state, onf, reader.ofTemporaries())))
       return failure();
     for (const Access &access : *accesses)
       if (failed(state->checkInside(access, cast<ArrayType>(inputs[access.input]), &facts)))
         return failure();
+    if (failed(checkComputed(*state, onf, reader, *write, DenseMap<Term, Term>())))
+      return failure();
   }
-  return success();
+  return checkTemporariesComputed(*state, onf, reader, *writes);
 }

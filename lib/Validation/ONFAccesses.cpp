@@ -1,5 +1,6 @@
 //===- ONFAccesses.cpp - multi-indices read back from addresses -----------===//
 #include "lib/Validation/Accesses.h"
+#include "dialects/ONF/IR/Hints.h"
 #include "lib/Validation/Readers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -163,10 +164,13 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   agenda.clear();
   accesses.clear();
   temporaries.clear();
+  ownLoops.clear();
+  for (Term loop : write.loops)
+    ownLoops.insert(names.contains(loop) ? names.lookup(loop) : loop);
   // A store that never runs reads nothing.
   if (llvm::any_of(write.loops, [&](Term loop) { return variables.isEmpty(loop); }))
     return std::vector<Access>();
-  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), terms.truth(true));
+  need(cast<onf::StoreOp>(write.op).getValue(), *envs.front(), isComputed ? whereRun(write.op) : terms.truth(true));
   while (!agenda.isEmpty()) {
     Agenda::Item item = agenda.next();
     for (Term condition : item.conditions)
@@ -175,8 +179,32 @@ FailureOr<std::vector<Access>> ONFAccesses::of(const Write &write,
   if (failed)
     return failure();
   for (auto &[place, access] : accesses)
-    joinParts(access), dropParts(access);
+    join(access);
   return inOrder(accesses);
+}
+
+FailureOr<std::vector<Access>> ONFAccesses::ofComputed(const Write &write, const DenseMap<Term, Term> &names) {
+  isComputed = true;
+  auto result = of(write, names);
+  isComputed = false;
+  return result;
+}
+
+/// The condition on sizes under which the nest of a store is launched.
+Term ONFAccesses::whereRun(Operation *store) {
+  Term condition = terms.truth(true);
+  for (Operation *op = store->getParentOp(); op != kernel.getOperation(); op = op->getParentOp())
+    if (auto runs = op->getAttrOfType<ArrayAttr>(onf::kRunsAttr)) {
+      SmallVector<StringRef> texts(runs.getAsValueRange<StringAttr>());
+      for (size_t k = 0; k + 1 < texts.size(); k += 2)
+        condition = terms.both(condition, terms.below(terms.extent(texts[k + 1]), terms.extent(texts[k])));
+    }
+  return condition;
+}
+
+bool ONFAccesses::computesArrays() {
+  return kernel.getNumTemporaries() > 0 ||
+         kernel.walk([](onf::AtOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 /// R4 by a condition: L·p ≤ j < L·(p + 1) with p < ⌈M/L⌉ holds for one p of every j < M, so that where p
@@ -219,7 +247,8 @@ void ONFAccesses::dropParts(Access &access) {
 }
 
 /// R4 reads element L·p + q of a range of M where that is below M, for every p < ⌈M/L⌉ and
-/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read from the last one on.
+/// q < L: each element of the range once, so that L·p + q is one index below M. Parts may be read from the last one on. An index of the
+/// loops is no part: block sums as Σ_q x[16·p + q] for each p read one part.
 void ONFAccesses::joinParts(Access &access) {
   ArrayRef<Term> conditions =
       access.condition->is(TermKind::And) ? access.condition->operands : ArrayRef<Term>(access.condition);
@@ -231,6 +260,8 @@ void ONFAccesses::joinParts(Access &access) {
     splitSum(condition->operands[0], parts, constant);
     for (auto [place, one] : parts)
       for (auto [part, factor] : parts) {
+        if (ownLoops.contains(place) || ownLoops.contains(part))
+          continue;
         Term size = variables.extentOf(place), count = variables.extentOf(part);
         if (one == -1 && place != part && size && count && factor > 1 && size == terms.number(factor)) {
           DenseMap<Term, Term> mirrored{{part, terms.difference(terms.sum(count, terms.number(-1)), part)}};
@@ -287,6 +318,18 @@ static onf::AccOp accOf(onf::FoldOp fold, unsigned number) {
   return fold.getBody().front().getTerminator()->getOperand(number).getDefiningOp<onf::AccOp>();
 }
 
+/// The parts of a condition that mention none of these indices.
+static Term without(TermContext &terms, Term condition, const llvm::SetVector<Term> &indices) {
+  Term kept = terms.truth(true);
+  for (Term part : condition->is(TermKind::And) ? condition->operands : ArrayRef<Term>(condition)) {
+    llvm::SetVector<Term> mentioned;
+    collectIndices(part, mentioned);
+    if (llvm::none_of(mentioned, [&](Term index) { return indices.contains(index); }))
+      kept = terms.both(kept, part);
+  }
+  return kept;
+}
+
 void ONFAccesses::need(Value value, Env &env, Term condition) {
   if (value.getDefiningOp() && !condition->isFalse())
     agenda.add(value, homeOf(value.getParentRegion(), env).number, condition);
@@ -302,16 +345,8 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
     return visitState(fold, cast<OpResult>(value).getResultNumber(), env, condition);
   if (auto acc = dyn_cast<onf::AccOp>(op))
     return visitAcc(acc, env, condition);
-  if (auto at = dyn_cast<onf::AtOp>(op)) {
-    SmallVector<Term> indices;
-    for (Value index : at.getIndices()) {
-      need(index, env, condition);
-      indices.push_back(termOf(index, env));
-    }
-    auto fold = at.getState().getDefiningOp<onf::FoldOp>();
-    unsigned number = cast<OpResult>(at.getState()).getResultNumber();
-    return visitState(fold, number, carried(accOf(fold, number), env, indices), condition);
-  }
+  if (auto at = dyn_cast<onf::AtOp>(op))
+    return visitAt(at, env, condition);
   for (Value operand : op->getOperands())
     if (!isa<ArrayType>(operand.getType()))
       need(operand, env, condition);
@@ -323,12 +358,35 @@ void ONFAccesses::visit(Value value, Env &env, Term condition) {
     }
     Access access{cast<BlockArgument>(load.getArray()).getArgNumber(), *index, condition, load.getLoc()};
     if (onf::StoreOp store = storeOf(load)) {
-      need(store.getValue(), stored(store, env, *index), condition);
+      if (!isComputed)
+        need(store.getValue(), stored(store, env, *index), condition);
       temporaries.push_back(std::move(access));
       return;
     }
     accesses.push_back({agenda.placeOf(value, env.number), std::move(access)});
   }
+}
+
+/// Visits an element of a state that carries axes. Where arrays are computed as a whole it is every one: the index of the element that
+/// is read is any index of the axis, and the conditions that know it say nothing.
+void ONFAccesses::visitAt(onf::AtOp at, Env &env, Term condition) {
+  auto fold = at.getState().getDefiningOp<onf::FoldOp>();
+  unsigned number = cast<OpResult>(at.getState()).getResultNumber();
+  onf::AccOp acc = accOf(fold, number);
+  SmallVector<Term> indices;
+  llvm::SetVector<Term> known;
+  for (Value index : at.getIndices()) {
+    need(index, env, condition);
+    indices.push_back(termOf(index, env));
+    collectIndices(indices.back(), known);
+  }
+  if (isComputed) {
+    condition = without(terms, condition, known);
+    for (auto [axis, extent] : llvm::enumerate(acc.getExtents().getAsValueRange<StringAttr>()))
+      indices[axis] = variables.get((1u << 19) + depthOf(acc) + axis + (env.level << 8), terms.extent(extent),
+                                    cast<StringAttr>(acc.getNames()[axis]).getValue());
+  }
+  visitState(fold, number, carried(acc, env, indices), condition);
 }
 
 /// The environment in which a state's carried axes have these indices.

@@ -241,6 +241,12 @@ void Refusal::emit(Operation *kernel) {
 }
 
 void Validator::State::refuse(const Access &access, unsigned axis, Term extent, Term condition) {
+  if (isOfRules) {
+    emitError(access.place) << "the loops read " << terms.inputNames[access.input] << " at " << terms.str(access.index[axis])
+                            << " of axis " << axis << ", whose extent is " << terms.str(extent)
+                            << ", under no condition that keeps it inside; this is an error of the compiler: report it";
+    return;
+  }
   const Access *shown = &access;
   // The loops do not know how an index was written; the normal form does.
   if (access.written.empty())

@@ -1,4 +1,4 @@
-//===- Trial.cpp - the values of two levels at a random point --------------===//
+//===- Trial.cpp - the values of two levels at some points -----------------===//
 #include "lib/Validation/Trial.h"
 #include "lib/Interpreter/Kernel.h"
 #include "lib/Support/SplitMix64.h"
@@ -236,24 +236,21 @@ static std::pair<int64_t, int64_t> rangeOf(Operation *kernel, unsigned number, T
   return {0, most};
 }
 
-std::optional<KernelInputs> Trial::pickInputs(uint64_t seed) {
-  auto sizes = pickSizes(seed);
-  if (!sizes)
-    return std::nullopt;
+std::optional<KernelInputs> Trial::pickInputs(uint64_t seed, const Sizes &sizes) {
   auto description = llvm::cantFail(interp::Kernel::of(kernel));
   SplitMix64 random{seed};
   // Of positive elements more functions have values; scalars are scales, bounds and the like.
   bool isPositive = seed % 2 == 1;
   KernelInputs inputs;
-  inputs.symbols = *sizes;
+  inputs.symbols = sizes;
   for (auto [k, type] : llvm::enumerate(description.argTypes)) {
     Array array;
-    array.shape = llvm::cantFail(interp::evaluateShape(type, *sizes));
+    array.shape = llvm::cantFail(interp::evaluateShape(type, sizes));
     array.data.resize(interp::countOf(array.shape));
     Type element = type.getElementType();
     bool isFloat = isa<FloatType>(element);
-    auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, *sizes);
-    if (!isFloat && low >= high)
+    auto [low, high] = isFloat ? std::pair<int64_t, int64_t>() : rangeOf(kernel, k, element, sizes);
+    if (!isFloat && low >= high && !array.data.empty())
       return std::nullopt; // no element has a value
     // Large arrays repeat themselves, at a distance that divides no extent of interest.
     constexpr size_t period = 1021;
@@ -281,11 +278,12 @@ valuesAt(Operation *kernel, const Point &point, const InterpretOptions &options 
   return values;
 }
 
-bool Trial::tryPoint(uint64_t seed) {
-  auto inputs = pickInputs(seed);
+/// Elements of each output at random, or the last ones; nothing where they have no values.
+std::optional<Point> Trial::makePoint(uint64_t seed, const Sizes &sizes, bool takesLast) {
+  auto inputs = pickInputs(seed, sizes);
   if (!inputs) {
     reason = "no small sizes were found that satisfy the constraints, or they take too long";
-    return false;
+    return std::nullopt;
   }
   Point next;
   SplitMix64 random{seed};
@@ -295,7 +293,7 @@ bool Trial::tryPoint(uint64_t seed) {
       continue;
     std::vector<int64_t> index;
     for (int64_t extent : shape)
-      index.push_back(random.below(extent));
+      index.push_back(takesLast ? extent - 1 : random.below(extent));
     chosen.push_back(std::move(index));
   }
   next.inputs = std::move(*inputs);
@@ -303,10 +301,22 @@ bool Trial::tryPoint(uint64_t seed) {
   if (!values) {
     // Elements at random may point outside of arrays, where the caller's do not.
     reason = llvm::toString(values.takeError());
-    return false;
+    return std::nullopt;
   }
   next.values = std::move(*values);
-  bool says = llvm::any_of(next.values, [](const std::vector<double> &output) {
+  return next;
+}
+
+bool Trial::tryPoint(uint64_t seed) {
+  auto sizes = pickSizes(seed);
+  if (!sizes) {
+    reason = "no small sizes were found that satisfy the constraints, or they take too long";
+    return false;
+  }
+  auto next = makePoint(seed, *sizes, /*takesLast=*/false);
+  if (!next)
+    return false;
+  bool says = llvm::any_of(next->values, [](const std::vector<double> &output) {
     return llvm::any_of(output, [](double value) { return std::isfinite(value) && value != 0; });
   });
   // A point where nothing is present says less, but something.
@@ -319,14 +329,107 @@ Trial::Trial(Operation *kernel, onf::KernelOp loops) : kernel(kernel), loops(loo
   constexpr unsigned attempts = 4;
   for (unsigned seed = 0; seed < attempts && !tryPoint(seed); ++seed)
     ;
+  if (point)
+    tryEdges();
 }
 
-std::string Trial::getSizes() const {
+static std::string textOf(const Sizes &sizes) {
   std::string text;
-  if (point)
-    for (const auto &[name, size] : point->inputs.symbols)
-      text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(size);
+  for (const auto &[name, size] : sizes)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(size);
   return text;
+}
+
+std::string Trial::getSizes() const { return point ? textOf(point->inputs.symbols) : ""; }
+
+//===----------------------------------------------------------------------===//
+// Sizes around numbers
+//===----------------------------------------------------------------------===//
+
+/// The numbers in the expressions and the code of a kernel: extents of axes and parts, bounds and constraints.
+static std::set<int64_t> numbersOf(onf::KernelOp kernel, ArrayRef<std::string> constraints) {
+  constexpr int64_t most = 4096;
+  std::set<int64_t> numbers;
+  auto add = [&](int64_t number) {
+    if (number > 1 && number <= most)
+      numbers.insert(number);
+  };
+  auto addText = [&](StringRef text) {
+    while (!text.empty()) {
+      // Digits of a name are no number.
+      StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
+      int64_t number;
+      if (!word.empty() && !word.getAsInteger(10, number))
+        add(number);
+      text = text.drop_front(std::max<size_t>(word.size(), 1));
+    }
+  };
+  auto addTexts = [&](ArrayAttr texts) { llvm::for_each(texts.getAsValueRange<StringAttr>(), addText); };
+  llvm::for_each(constraints, addText);
+  kernel.walk([&](Operation *op) {
+    if (auto loop = dyn_cast<onf::ForOp>(op))
+      addTexts(loop.getExtents());
+    else if (auto fold = dyn_cast<onf::FoldOp>(op))
+      addText(fold.getExtent());
+    else if (auto acc = dyn_cast<onf::AccOp>(op))
+      addTexts(acc.getExtents());
+    else if (auto extent = dyn_cast<onf::ExtentOp>(op))
+      addText(extent.getExpr());
+    else if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (auto number = dyn_cast<IntegerAttr>(constant.getValue()); number && number.getValue().getSignificantBits() <= 64)
+        add(number.getInt());
+  });
+  return numbers;
+}
+
+/// Adds points with sizes 0 and 1 and around the numbers of the kernel: of one symbol, next to the sizes that were picked at random, and
+/// of all. Symbols of ranges of folds come first, then the cheapest, as many as take no longer than one large point.
+void Trial::tryEdges() {
+  constexpr size_t most = 24;
+  auto description = llvm::cantFail(interp::Kernel::of(kernel));
+  std::set<int64_t> sizes{0, 1};
+  for (int64_t number : numbersOf(loops, description.constraints))
+    sizes.insert({number - 1, number, number + 1});
+  Cost cost(loops);
+  Extents extents(description);
+  Hints hints(description);
+  std::map<Sizes, std::pair<bool, double>> candidates;
+  auto add = [&](Sizes chosen, bool isOfRows) {
+    hints.apply(chosen);
+    double work = cost.of(chosen);
+    auto shapes = extents.at(chosen, work);
+    if (!shapes || work > kMostWork || chosen == point->inputs.symbols)
+      return;
+    shapes->resize(description.argTypes.size());
+    if (auto bound = bindSymbols(kernel, *shapes, chosen))
+      candidates.try_emplace(chosen, isOfRows, work);
+    else
+      llvm::consumeError(bound.takeError());
+  };
+  for (int64_t size : sizes) {
+    Sizes all = point->inputs.symbols;
+    for (auto &[name, value] : all) {
+      Sizes one = point->inputs.symbols;
+      one[name] = size;
+      add(std::move(one), !cost.isFolded(name));
+      value = size;
+    }
+    add(std::move(all), /*isOfRows=*/false);
+  }
+  SmallVector<std::pair<std::pair<bool, double>, Sizes>> sorted;
+  for (auto &[chosen, order] : candidates)
+    sorted.emplace_back(order, chosen);
+  llvm::sort(sorted);
+  double spent = 0;
+  std::string before = reason;
+  for (auto &[order, chosen] : sorted) {
+    if (edges.size() >= most || spent + order.second > kMostWork)
+      continue;
+    spent += order.second;
+    if (auto next = makePoint(/*seed=*/1, chosen, /*takesLast=*/true))
+      edges.push_back(std::move(*next));
+  }
+  reason = before;
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,15 +455,15 @@ static bool comparesForEquality(Operation *kernel) {
 /// Whether rounding explains a difference: one of the two kernels moves about as far when each
 /// of its operations is rounded at random, as it does where a problem is badly conditioned or
 /// the last bit decides a comparison.
-bool Trial::isExplained(Operation *other, const Difference &difference) const {
+bool Trial::isExplained(Operation *other, const Point &at, const Difference &difference) const {
   constexpr unsigned samples = 24;
   constexpr double margin = 16;
   if (comparesForEquality(kernel))
     return true;
   double moved = 0;
   Point one;
-  one.inputs = point->inputs;
-  one.elements.resize(point->elements.size());
+  one.inputs = at.inputs;
+  one.elements.resize(at.elements.size());
   one.elements[difference.output] = {difference.index};
   for (unsigned k = 0; k < samples; ++k)
     for (auto [op, value] : {std::pair(kernel, difference.expected), std::pair(other, difference.found)}) {
@@ -379,27 +482,36 @@ bool Trial::isExplained(Operation *other, const Difference &difference) const {
 }
 
 std::optional<Difference> Trial::compare(Operation *other) const {
-  constexpr double tolerance = 1e-11;
   if (!point)
     return std::nullopt;
-  auto found = valuesAt(other, *point);
+  if (auto difference = compareAt(other, *point))
+    return difference;
+  for (const Point &edge : edges)
+    if (auto difference = compareAt(other, edge))
+      return difference;
+  return std::nullopt;
+}
+
+std::optional<Difference> Trial::compareAt(Operation *other, const Point &at) const {
+  constexpr double tolerance = 1e-11;
+  std::string sizes = textOf(at.inputs.symbols);
+  auto found = valuesAt(other, at);
   if (!found) {
     // What is assumed of elements need not hold of these.
+    std::string error = llvm::toString(found.takeError());
     if (kernel->hasAttr(kAssumesAttr))
       return std::nullopt;
-    Difference difference;
-    difference.error = llvm::toString(found.takeError());
-    return difference;
+    return Difference{0, {}, 0, 0, error, sizes};
   }
   for (unsigned output = 0; output < found->size(); ++output)
     for (size_t k = 0; k < (*found)[output].size(); ++k) {
-      double want = point->values[output][k], got = (*found)[output][k];
+      double want = at.values[output][k], got = (*found)[output][k];
       // The rules say nothing of terms that are not finite, and assume that none becomes so.
       if (!std::isfinite(want) || !std::isfinite(got) ||
           std::fabs(got - want) <= tolerance * std::fabs(want))
         continue;
-      Difference difference{output, point->elements[output][k], want, got, ""};
-      if (!isExplained(other, difference))
+      Difference difference{output, at.elements[output][k], want, got, "", sizes};
+      if (!isExplained(other, at, difference))
         return difference;
     }
   return std::nullopt;

@@ -1,7 +1,8 @@
-//===- Trial.h - the values of two levels at a random point ------*- C++ -*-===//
+//===- Trial.h - the values of two levels at some points ---------*- C++ -*-===//
 //
-// V6 of docs/Spec.md, section 10: sizes and elements are picked at random, and the
-// interpreter gives the values that a kernel has there at both levels.
+// V6 of docs/Spec.md, section 10: sizes and elements are picked at random, then sizes
+// around the numbers of the kernel, and the interpreter gives the values that a kernel
+// has there at both levels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_VALIDATION_TRIAL_H
@@ -27,18 +28,21 @@ struct Difference {
   std::vector<int64_t> index;
   double expected = 0, found = 0;
   std::string error; ///< why there is no value instead
+  std::string sizes; ///< as of Trial::getSizes
 };
 
-/// A kernel at a level, and a point where it has values.
+/// A kernel at a level, and points where it has values.
 class Trial {
 public:
-  /// Looks for a point of `kernel`, an onf.kernel or a dnf.kernel of which `loops` is the
-  /// operational form; what that costs decides how large it is.
+  /// Looks for points of `kernel`, an onf.kernel or a dnf.kernel of which `loops` is the
+  /// operational form; what that costs decides how large they are.
   Trial(mlir::Operation *kernel, onf::KernelOp loops);
 
   const std::optional<Point> &getPoint() const { return point; }
-  /// "M = 5, N = 3", or nothing where there are no symbols.
+  /// "M = 5, N = 3" of the point picked at random, or nothing where there are no symbols.
   std::string getSizes() const;
+  /// The points with sizes around numbers of the kernel.
+  size_t countEdges() const { return edges.size(); }
   /// Why there is no point.
   const std::string &getReason() const { return reason; }
 
@@ -46,14 +50,19 @@ public:
   std::optional<Difference> compare(mlir::Operation *other) const;
 
 private:
+  using Sizes = std::map<std::string, int64_t>;
   bool tryPoint(uint64_t seed);
-  std::optional<KernelInputs> pickInputs(uint64_t seed);
-  std::optional<std::map<std::string, int64_t>> pickSizes(uint64_t seed);
-  bool isExplained(mlir::Operation *other, const Difference &difference) const;
+  std::optional<Point> makePoint(uint64_t seed, const Sizes &sizes, bool takesLast);
+  std::optional<KernelInputs> pickInputs(uint64_t seed, const Sizes &sizes);
+  std::optional<Sizes> pickSizes(uint64_t seed);
+  void tryEdges();
+  std::optional<Difference> compareAt(mlir::Operation *other, const Point &at) const;
+  bool isExplained(mlir::Operation *other, const Point &at, const Difference &difference) const;
 
   mlir::Operation *kernel;
   onf::KernelOp loops;
   std::optional<Point> point;
+  std::vector<Point> edges;
   std::string reason;
 };
 

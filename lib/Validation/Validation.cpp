@@ -141,7 +141,7 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
   std::string sizes = trial.getSizes();
   if (auto difference = trial.compare(lifted)) {
     bool isOfFolds = above != onf.getOperation() && trial.compare(onf);
-    std::string with = sizes.empty() ? "" : " with " + sizes;
+    std::string with = difference->sizes.empty() ? "" : " with " + difference->sizes;
     auto error = lifted.emitError("the ")
                  << (isOfFolds ? "folds" : "lifted loops") << " of '" << lifted.getSymName()
                  << "' do not compute what is specified: ";
@@ -159,6 +159,8 @@ LogicalResult Validator::compareValues(Operation *above, onf::KernelOp onf, onf:
     fact.because.push_back(trial.getReason());
   } else if (!sizes.empty()) {
     fact.statement += " at " + sizes;
+    if (size_t count = trial.countEdges())
+      fact.statement += " and at " + std::to_string(count) + " sizes around the numbers of the kernel";
   }
   facts.push_back(std::move(fact));
   return success();
