@@ -102,6 +102,7 @@ private:
       runCode(round, *shapes, *expected);
   }
 
+  /// Runs the code with all arrays and the workspace at the ends of protected pages and right after such pages.
   void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes,
                const Outputs &expected) {
     const KernelInfo &info = unit.kernels()[0];
@@ -109,6 +110,14 @@ private:
       code = unit.load(info.name);
     if (!code)
       return fail("no code", unit.renderDiagnostics());
+    for (Placement placement : {Placement::AtEnd, Placement::AtBegin})
+      if (result.failure.empty())
+        runCode(round, shapes, expected, placement);
+  }
+
+  void runCode(unsigned round, const std::vector<std::vector<int64_t>> &shapes, const Outputs &expected,
+               Placement placement) {
+    const KernelInfo &info = unit.kernels()[0];
     std::vector<std::unique_ptr<Memory>> memory;
     std::vector<const DLTensor *> arrays;
     std::vector<Scalar> scalars;
@@ -121,7 +130,7 @@ private:
         continue;
       }
       unsigned gap = (program.seed + k + round) % 3;
-      memory.push_back(std::make_unique<Memory>(shapes[k], parameter.elementType, gap));
+      memory.push_back(std::make_unique<Memory>(shapes[k], parameter.elementType, gap, placement));
       if (!parameter.isOutput) {
         memory.back()->fill(inputs[k].data);
         ++inputArrays;
@@ -134,7 +143,7 @@ private:
       return llvm::StringRef(said.message).contains("nothing shows before it runs that");
     });
     bool isPromised = llvm::any_of(info.parameters, [&](const ParameterInfo &p) { return p.within && (!p.within->isSampled || isWarned); });
-    if (int32_t why = (*code)(arrays, scalars, &message); why && !(isPromised && why == Kernel::kNotShown))
+    if (int32_t why = call(arrays, scalars, placement, message); why && !(isPromised && why == Kernel::kNotShown))
       return fail("the code refuses", std::to_string(why) + ": " + message);
     Outputs found;
     for (auto [k, array] : llvm::enumerate(expected)) {
@@ -144,6 +153,21 @@ private:
       found.push_back({array.shape, output.read()});
     }
     compare("code", found, expected, /*isCode=*/true);
+  }
+
+  /// Calls the code as Kernel::operator() does, with a workspace at a protected page.
+  int32_t call(const std::vector<const DLTensor *> &arrays, const std::vector<Scalar> &scalars, Placement placement,
+               std::string &message) {
+    if (int32_t why = code->check(arrays, &message))
+      return why;
+    int64_t bytes = code->workspace(arrays, scalars);
+    if (bytes < 0)
+      return int32_t(-bytes);
+    ProtectedPages workspace(bytes, placement, 0xA5, /*alignment=*/64);
+    int32_t why = code->run(arrays, scalars, bytes ? workspace.getData() : nullptr, bytes);
+    if (bytes && (!why || why == Kernel::kNotShown))
+      why = code->shown(arrays, scalars, workspace.getData(), bytes, &message);
+    return why;
   }
 
   //===--------------------------------------------------------------------===//

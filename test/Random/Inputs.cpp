@@ -172,9 +172,8 @@ moa::random::chooseInputs(const Program &program, const KernelInfo &info,
 //===----------------------------------------------------------------------===//
 
 static constexpr unsigned char kUntouched = 0xA5;
-static constexpr size_t kMargin = 64;
 
-Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap)
+Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsigned gap, Placement placement)
     : type(type), shape(dims), strides(dims.size()) {
   struct Row {
     const char *name;
@@ -191,9 +190,12 @@ Memory::Memory(const std::vector<int64_t> &dims, const std::string &type, unsign
     strides[k] = size;
     size *= shape[k] + (gap ? (k * 7 + shape[k]) % (gap + 1) : 0);
   }
-  bytes.assign(size * width + 2 * kMargin + 64, kUntouched);
-  data = bytes.data() + kMargin;
-  data += (64 - reinterpret_cast<uintptr_t>(data) % 64) % 64;
+  // The last element is the last one of memory, whatever gap there is after it.
+  size_t elements = size > 0 ? 1 : 0;
+  for (size_t k = 0; k < shape.size(); ++k)
+    elements = shape[k] == 0 ? 0 : elements ? elements + (shape[k] - 1) * strides[k] : 0;
+  pages = std::make_unique<ProtectedPages>(elements * width, placement, kUntouched);
+  data = pages->getData();
   descriptor.data = data;
   descriptor.device = {/*CPU*/ 1, 0};
   descriptor.ndim = shape.size();
@@ -278,13 +280,13 @@ std::vector<double> Memory::read() const {
 }
 
 bool Memory::isIntact() const {
-  std::vector<bool> isElement(bytes.size());
+  std::vector<bool> isElement(pages->end() - pages->begin());
   forEach([&](const unsigned char *at) {
     for (unsigned k = 0; k < width; ++k)
-      isElement[at - bytes.data() + k] = true;
+      isElement[at - pages->begin() + k] = true;
   });
-  for (size_t k = 0; k < bytes.size(); ++k)
-    if (!isElement[k] && bytes[k] != kUntouched)
+  for (size_t k = 0; k < isElement.size(); ++k)
+    if (!isElement[k] && pages->begin()[k] != kUntouched)
       return false;
   return true;
 }

@@ -3,6 +3,7 @@
 #define MOA_TEST_RANDOM_INPUTS_H
 
 #include "Program.h"
+#include "ProtectedPages.h"
 #include "moa/Compiler.h"
 #include <optional>
 
@@ -23,11 +24,11 @@ std::vector<ReferenceArray> chooseInputs(const Program &program, const KernelInf
 /// `value` rounded to a float type by name, to nearest even.
 double roundToType(double value, const std::string &type);
 
-/// An argument in memory: row-major with gaps, and bytes around it that nobody may write.
+/// An argument in memory: row-major with gaps, at a protected page, and bytes around it that nobody may write.
 class Memory {
 public:
-  /// Gaps of up to `gap` elements behind each axis.
-  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap);
+  /// Gaps of up to `gap` elements after each axis.
+  Memory(const std::vector<int64_t> &shape, const std::string &type, unsigned gap, Placement placement);
   void fill(const std::vector<double> &values);
   std::vector<double> read() const;
   /// Whether what is not an element is as it was.
@@ -40,7 +41,7 @@ private:
   std::string type;
   unsigned width;
   std::vector<int64_t> shape, strides;
-  std::vector<unsigned char> bytes;
+  std::unique_ptr<ProtectedPages> pages;
   unsigned char *data = nullptr;
   DLTensor descriptor = {};
 };

@@ -1,48 +1,26 @@
 # RUN: %python %s
 """What select, and, or do not need is not read: arrays end at unmapped pages."""
-import ctypes
-import mmap
 import unittest
 
 import numpy as np
 
 import moa_testing as mt
 
-LIBC = ctypes.CDLL(None, use_errno=True)
-LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-PAGE = mmap.PAGESIZE
-
-
-def fenced(values, kind, front):
-    """A copy whose first (front) or last byte borders on memory that traps."""
-    stored = mt.encode(values, kind)
-    pages = -(-max(stored.nbytes, 1) // PAGE)
-    memory = mmap.mmap(-1, (pages + 2) * PAGE)
-    raw = np.frombuffer(memory, np.uint8)
-    for page in (0, pages + 1):
-        assert LIBC.mprotect(raw.ctypes.data + page * PAGE, PAGE, 0) == 0
-    start = PAGE if front else (pages + 1) * PAGE - stored.nbytes
-    copy = raw[start:start + stored.nbytes].view(stored.dtype).reshape(stored.shape)
-    copy[...] = stored
-    return copy
-
 
 class OnDemand(mt.KernelTest):
 
     def compare(self, spec, inputs, expected, **settings):
         kernel = mt.Kernel(spec, **settings)
-        for front in (False, True):
+        for at_end in (True, False):
             values, outputs = {}, {}
             for p in kernel.parameters:
                 if p.is_scalar:
                     values[p.name] = inputs[p.name]
                 elif p.is_output:
-                    outputs[p.name] = np.zeros(expected[p.name].shape,
-                                               mt.STORAGE[p.kind][0])
+                    outputs[p.name] = mt.between_pages(np.zeros(expected[p.name].shape, mt.STORAGE[p.kind][0]), at_end)
                     values[p.name] = mt.describe(outputs[p.name], p.kind)
                 else:
-                    values[p.name] = mt.describe(fenced(inputs[p.name], p.kind, front),
-                                                 p.kind)
+                    values[p.name] = mt.describe(mt.between_pages(mt.encode(inputs[p.name], p.kind), at_end), p.kind)
             self.assertEqual(kernel.launch(values), mt.OK)
             for name, value in expected.items():
                 np.testing.assert_allclose(outputs[name], value, rtol=2e-5, atol=1e-4)

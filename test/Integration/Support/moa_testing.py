@@ -7,6 +7,8 @@ descriptors through ctypes, as any program outside of the project would.
 import atexit
 import ctypes
 import hashlib
+import itertools
+import mmap
 import os
 import re
 import shutil
@@ -162,11 +164,43 @@ class Parameter:
         self.is_scalar = not self.extents and not self.is_output
 
 
-def aligned(size, fill=0xA5):
-    """`size` bytes at a multiple of 64, filled with a pattern."""
-    raw = np.full(size + 64, fill, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start:start + size]
+PAGE, PROT_NONE = mmap.PAGESIZE, 0
+mprotect = ctypes.CDLL(None, use_errno=True).mprotect
+mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+
+
+class Pages:
+    """`size` bytes between two pages that nobody may read or write: they end at the second one, rounded up to `alignment`, or begin
+    right after the first one. A kernel that reads or writes outside of its arrays ends the process.
+    """
+
+    def __init__(self, size, alignment=1, at_end=True):
+        room = -(-size // alignment) * alignment
+        inner = max(-(-room // PAGE), 1) * PAGE
+        self.memory = mmap.mmap(-1, inner + 2 * PAGE)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        for page in (base, base + PAGE + inner):
+            if mprotect(page, PAGE, PROT_NONE):
+                raise OSError(ctypes.get_errno(), "mprotect")
+        self.first = PAGE + (inner - room if at_end else 0)
+
+
+def aligned(size, fill=0xA5, at_end=True):
+    """`size` bytes at a multiple of 64 between protected pages, filled with a pattern."""
+    pages = Pages(size, alignment=64, at_end=at_end)
+    array = np.ndarray((size,), np.uint8, pages.memory, pages.first)
+    array[...] = fill
+    return array
+
+
+def between_pages(array, at_end=True):
+    """A copy of an array, of any strides, whose elements end at a protected page or begin after one."""
+    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides)] if array.size else []
+    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+    pages = Pages(high - low + array.itemsize if array.size else 0, at_end=at_end)
+    copy = np.ndarray(array.shape, array.dtype, pages.memory, pages.first - low, array.strides)
+    copy[...] = array
+    return copy
 
 
 def with_contents(flag):
@@ -190,6 +224,8 @@ class Kernel:
     accepted = (OK,)  # codes that a run may return
     code = None     # of the last run
     told = None     # what was said of it, where that is known
+    # Whether arrays end at protected pages, or begin after them, by turns.
+    turns = itertools.cycle((True, False))
 
     def __init__(self, spec, flags=(), processor=None, **settings):
         processor = processor or os.environ.get("MOA_TEST_PROCESSOR")
@@ -297,9 +333,10 @@ class Kernel:
 
     def bind(self, inputs, output_shapes, arrange=np.asarray):
         """What `launch` takes, and the stored outputs, which start as a pattern of bytes; `arrange`
-        puts an array elsewhere in memory, with strides of its own.
+        puts an array elsewhere in memory, with strides of its own. All arrays stand at protected pages.
         """
         values, outputs = {}, {}
+        at_end = next(self.turns)
         for parameter in self.parameters:
             name, kind = parameter.name, parameter.kind
             if parameter.is_scalar:
@@ -307,10 +344,10 @@ class Kernel:
             elif parameter.is_output:
                 array = np.empty(output_shapes[name], STORAGE[kind][0])
                 array.reshape(-1).view(np.uint8)[...] = self.fill
-                outputs[name] = arrange(array)
+                outputs[name] = between_pages(arrange(array), at_end)
                 values[name] = describe(outputs[name], kind)
             else:
-                values[name] = describe(arrange(encode(inputs[name], kind)), kind)
+                values[name] = describe(between_pages(arrange(encode(inputs[name], kind)), at_end), kind)
         return values, outputs
 
     def run(self, inputs, output_shapes, arrange=np.asarray):
