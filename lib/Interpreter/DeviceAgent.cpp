@@ -29,6 +29,8 @@ bool Agent::special(Operation *op) {
           [&](auto converted) { return done((convertLayout(converted), 0)); })
       .Case<device::AwaitOp>([&](auto awaited) { return done((await(awaited), 0)); })
       .Case<device::StoreTileOp>([&](auto tile) { return done((storeTile(tile), 0)); })
+      .Case<device::AwaitStoresOp>([&](auto awaited) { return done((awaitStores(awaited), 0)); })
+      .Case<device::SyncWarpgroupOp>([&](auto barrier) { return done((syncWarpgroup(barrier), 0)); })
       .Case<device::MapOp>([&](auto mapped) { return done((map(mapped), 0)); })
       .Case<device::ReduceOp>([&](auto reduced) { return done((reduce(reduced), 0)); })
       .Case<device::AnyOp>([&](auto vote) { return done((any(vote), 0)); })
@@ -135,7 +137,10 @@ bool Agent::copy(device::CopyOp op) {
     pending.step = *step;
   }
   ++launch.copied[launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()]->getName()];
-  block.shared.startCopy(number, std::move(pending));
+  size_t thread = 0;
+  while (!active[thread])
+    ++thread;
+  block.shared.startCopy(warpOf(thread), std::move(pending));
   return true;
 }
 
@@ -155,10 +160,12 @@ bool Agent::arrive(device::ArriveOp op) {
   auto barrier = barrierOf(op.getBarriers(), op.getSlot(), op);
   if (!barrier)
     return true;
-  int64_t count = 0; // of warps
+  SmallVector<unsigned> warps;
   for (size_t first = 0; first < width; first += kWarpThreads)
-    count += active[first];
-  block.shared.arrive(number, *barrier, count, op);
+    if (active[first])
+      warps.push_back(warpOf(first));
+  if (!warps.empty())
+    block.shared.arrive(warps, *barrier, op);
   return true;
 }
 
@@ -245,7 +252,7 @@ void Agent::member(device::MemberOp op) {
 //===----------------------------------------------------------------------===//
 
 /// A, 64 by its columns, row-major.
-bool Agent::readOperand(device::ContractOp op, const ContractionPtr &contraction,
+bool Agent::readOperand(device::ContractOp op, const FlightPtr &contraction,
                         std::vector<double> &rows) {
   auto fragment = dyn_cast<device::FragmentType>(op.getA().getType());
   if (fragment) {
@@ -269,8 +276,10 @@ bool Agent::readOperand(device::ContractOp op, const ContractionPtr &contraction
     return false;
   }
   int64_t columns = ring->type.getColumns();
-  block.shared.access(number, *ring, 0,
-                      {*first, *first + 64, false, number, 0, contraction, op});
+  for (unsigned warp = 0; warp < 4; ++warp) // has the rows of its sums
+    block.shared.access(block.shared.getWarp(number, warp), *ring, 0,
+                        {*first + 16 * warp, *first + 16 * (warp + 1), false, block.shared.getWarp(number, warp), 0,
+                         contraction, op});
   if (failed() || !block.shared.checkWritten(*ring, 0, *first, 64, columns, op, number))
     return false;
   rows.resize(64 * columns);
@@ -281,15 +290,16 @@ bool Agent::readOperand(device::ContractOp op, const ContractionPtr &contraction
 }
 
 /// B, depth by columns, row-major.
-bool Agent::readStage(device::ContractOp op, const ContractionPtr &contraction,
+bool Agent::readStage(device::ContractOp op, const FlightPtr &contraction,
                       std::vector<double> &columns) {
   auto stage = getUniform(op.getBStage(), op);
   RingMemory *ring = stage ? block.shared.getRing(op.getB(), *stage, op) : nullptr;
   if (!ring)
     return false;
   int64_t rows = ring->type.getRows(), width = ring->type.getColumns();
-  block.shared.access(number, *ring, *stage,
-                      {0, rows, false, number, 0, contraction, op});
+  for (unsigned warp = 0; warp < 4; ++warp)
+    block.shared.access(block.shared.getWarp(number, warp), *ring, *stage,
+                        {0, rows, false, block.shared.getWarp(number, warp), 0, contraction, op});
   if (failed() || !block.shared.checkWritten(*ring, *stage, 0, rows, width, op, number))
     return false;
   columns.resize(rows * width);
@@ -305,7 +315,7 @@ bool Agent::readStage(device::ContractOp op, const ContractionPtr &contraction,
 void Agent::contract(device::ContractOp op) {
   if (!isWarpgroup(op))
     return;
-  auto contraction = std::make_shared<Contraction>(op, number);
+  auto contraction = std::make_shared<Flight>(op, number);
   std::vector<double> a, b;
   if (!readOperand(op, contraction, a) || !readStage(op, contraction, b))
     return;
@@ -354,13 +364,13 @@ void Agent::await(device::AwaitOp op) {
     return fail(op, "awaits a fragment that no contraction gives");
   int64_t pending = op.getPending(), started = inFlight.size();
   while (static_cast<int64_t>(inFlight.size()) > pending) {
-    block.shared.finish(*inFlight.front());
+    block.shared.finish(*inFlight.front(), block.shared.getWarp(number), block.shared.countWarps(number));
     inFlight.erase(inFlight.begin());
   }
   if (!failed() && !value.contraction->isDone)
     return fail(op, "leaves " + Twine(pending) + " contractions on their way, of which the "
                     "awaited one, at " +
-                        locationText(value.contraction->op.getLoc()) + "is one: only " +
+                        locationText(value.contraction->op->getLoc()) + "is one: only " +
                         Twine(started - 1 - (llvm::find(inFlight, value.contraction) -
                                              inFlight.begin()) -
                               (started - static_cast<int64_t>(inFlight.size()))) +
@@ -421,14 +431,15 @@ bool Agent::clearUnseen(device::ClearUnseenOp op) {
 void Agent::clear(device::ClearUnseenOp op, RingMemory &ring) {
   Meeting &meeting = block.meeting;
   ++launch.cleared;
-  block.shared.meet(block.consumers);
+  unsigned warp = block.shared.getWarp(number);
+  block.shared.meet(0, block.shared.getWarp(block.consumers));
   Access write;
   write.end = ring.type.getRows();
   write.isWrite = true;
-  write.component = number;
-  write.stamp = block.shared.now(number) - 1;
+  write.component = warp;
+  write.stamp = block.shared.now(warp) - 1;
   write.op = op;
-  block.shared.access(number, ring, meeting.stage, write);
+  block.shared.access(warp, ring, meeting.stage, write);
   if (failed() || !block.shared.checkWritten(ring, meeting.stage, 0, ring.type.getRows(),
                                              ring.type.getColumns(), op, number))
     return;
@@ -451,38 +462,60 @@ void Agent::storeTile(device::StoreTileOp op) {
   if (*first < 0 || *first + 64 > ring->type.getRows())
     return fail(op, "writes rows " + Twine(*first) + " to " + Twine(*first + 63) + " of " +
                         ring->name + ", which has " + Twine(ring->type.getRows()));
-  Access write;
-  write.first = *first;
-  write.end = *first + 64;
-  write.isWrite = true;
-  write.component = number;
-  write.stamp = block.shared.now(number);
-  write.op = op;
-  block.shared.access(number, *ring, *stage, write);
   const LayoutTable &table = tableOf(op.getFragment());
+  for (unsigned warp = 0; warp < 4; ++warp) { // each writes the rows that it holds
+    unsigned writer = block.shared.getWarp(number, warp);
+    block.shared.access(writer, *ring, *stage,
+                        {*first + 16 * warp, *first + 16 * (warp + 1), true, writer, block.shared.now(writer), nullptr, op});
+  }
   for (size_t place = 0; place < table.elements.size(); ++place) {
     int64_t to = ring->placeOf(*stage, *first + table.indices[0][place],
                                table.indices[1][place]);
     ring->bits[to] = ring->wordOf(cells[place].f);
     ring->written[to] = 1;
   }
+  // Behind a barrier of the warpgroup the first warp starts the store.
+  unsigned starter = block.shared.getWarp(number);
+  block.shared.meet(starter, 4);
+  stores.push_back(std::make_shared<Flight>(op, number));
+  block.shared.access(starter, *ring, *stage, {*first, *first + 64, false, starter, 0, stores.back(), op});
+  writeOutput(op, *ring, *stage, *first, std::move(*coordinates));
+}
+
+/// Nothing changes the rows while the store reads them, so that it may read them at once.
+void Agent::writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage, int64_t first,
+                        std::vector<int64_t> index) {
   Memory &memory = *launch.memories[cast<BlockArgument>(op.getArray()).getArgNumber()];
-  std::vector<int64_t> index = *coordinates;
-  index.push_back(0);
   unsigned rowAxis = op.getRowAxis();
+  int64_t start = index[rowAxis], columns = op.getFragment().getType().getShape()[1];
+  index.push_back(0);
   for (int64_t row = 0; row < 64; ++row) {
-    index[rowAxis] = (*coordinates)[rowAxis] + row;
-    for (int64_t column = 0; column < table.shape[1] && !failed(); ++column) {
+    index[rowAxis] = start + row;
+    for (int64_t column = 0; column < columns && !failed(); ++column) {
       index.back() = column;
       bool inside = true;
       for (auto [i, extent] : llvm::zip(index, memory.getShape()))
         inside &= i >= 0 && i < extent;
       if (!inside)
         continue;
-      double value = ring->valueOf(ring->bits[ring->placeOf(*stage, *first + row, column)]);
+      double value = ring.valueOf(ring.bits[ring.placeOf(stage, first + row, column)]);
       if (memory.store(memory.addressOf(index), ofFloat(value)) > 1)
         fail(op, "element " + indexText(index) + " of '" + memory.getName() +
                      "' is written twice");
     }
   }
+}
+
+/// One thread waits, of the first warp.
+void Agent::awaitStores(device::AwaitStoresOp op) {
+  if (!isWarpgroup(op))
+    return;
+  for (const FlightPtr &store : stores)
+    block.shared.finish(*store, block.shared.getWarp(number), 1);
+  stores.clear();
+}
+
+void Agent::syncWarpgroup(device::SyncWarpgroupOp op) {
+  if (isWarpgroup(op))
+    block.shared.meet(block.shared.getWarp(number), 4);
 }

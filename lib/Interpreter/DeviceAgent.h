@@ -25,9 +25,10 @@ struct MemberList {
 
 /// What the agents of one block share.
 struct BlockState {
-  BlockState(Launch &launch, LayoutTables &layouts, unsigned agents, int64_t limit)
-      : layouts(layouts), shared(launch, agents, limit),
-        consumers(std::max(agents, 2u) - 1) {}
+  /// Each agent has so many warps.
+  BlockState(Launch &launch, LayoutTables &layouts, llvm::ArrayRef<unsigned> warps, int64_t limit)
+      : layouts(layouts), shared(launch, warps, limit),
+        consumers(std::max<unsigned>(warps.size(), 2) - 1) {}
   LayoutTables &layouts;
   Shared shared;
   unsigned consumers;
@@ -67,14 +68,19 @@ private:
   bool arrive(device::ArriveOp op);
   void fill(device::FillOp op);
   void contract(device::ContractOp op);
-  bool readOperand(device::ContractOp op, const ContractionPtr &contraction,
+  bool readOperand(device::ContractOp op, const FlightPtr &contraction,
                    std::vector<double> &rows);
-  bool readStage(device::ContractOp op, const ContractionPtr &contraction,
+  bool readStage(device::ContractOp op, const FlightPtr &contraction,
                  std::vector<double> &columns);
   void await(device::AwaitOp op);
   bool clearUnseen(device::ClearUnseenOp op);
   void clear(device::ClearUnseenOp op, RingMemory &ring);
   void storeTile(device::StoreTileOp op);
+  void writeOutput(device::StoreTileOp op, const RingMemory &ring, int64_t stage, int64_t first,
+                   std::vector<int64_t> coordinates);
+  void awaitStores(device::AwaitStoresOp op);
+  void syncWarpgroup(device::SyncWarpgroupOp op);
+  unsigned warpOf(size_t thread) const { return block.shared.getWarp(number, thread / kWarpThreads); }
   /// What warps do on registers of their own (DeviceWarps.cpp).
   std::vector<uint8_t> activeWarps() const;
   void contractFragments(device::ContractFragmentsOp op);
@@ -103,6 +109,7 @@ private:
   unsigned number;
   int64_t firstThread;
   std::optional<uint64_t> joined; // the round of a meeting it waits in
+  std::vector<FlightPtr> stores;  // of tiles, not awaited
 };
 
 } // namespace moa::interp

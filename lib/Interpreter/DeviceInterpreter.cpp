@@ -57,6 +57,7 @@ Error ProgramRunner::makeMemories(const KernelInputs &inputs) {
     auto memory = std::make_unique<Memory>(names[k], *shape, Form::of(element),
                                            /*hasGaps=*/k < launch.firstWorkspace, unit);
     memory->bindStrides(launch.symbols);
+    memory->isCopied = llvm::any_of(arg.getUsers(), llvm::IsaPred<device::CopyOp>);
     if (k < count) {
       Array array = inputs.arrays[k];
       for (double &value : array.data)
@@ -143,6 +144,7 @@ Error ProgramRunner::runKernels(ArrayRef<device::KernelOp> kernels) {
     std::swap(order[k - 1], order[random() % k]);
   for (size_t k = 0; k < order.size() && !launch.error; ++k)
     runBlock(order[k].first, order[k].second);
+  launch.stored.clear();
   return launch.error ? makeError(*launch.error) : Error::success();
 }
 
@@ -158,9 +160,13 @@ void ProgramRunner::runBlock(device::KernelOp op, int64_t number) {
   if (isNew)
     op.walk([&](device::SpecializeOp found) { entry->second = found; });
   device::SpecializeOp roles = entry->second;
-  unsigned agents = roles ? roles.getWarpgroups() + 1 : 1;
-  BlockState block(launch, layouts, agents, options.sharedBytes);
   int64_t threads = op.getThreads();
+  SmallVector<unsigned> warps; // of the agents
+  if (roles)
+    warps.assign(roles.getWarpgroups(), kWarpgroupThreads / kWarpThreads), warps.push_back(1);
+  else
+    warps.push_back(llvm::divideCeil(threads, kWarpThreads));
+  BlockState block(launch, layouts, warps, options.sharedBytes);
   Registers registers;
   Agent whole(launch, registers, threads, "block " + std::to_string(launch.block), block, 0,
               0);

@@ -43,7 +43,8 @@ struct DeviceOptions {
 /// short of them at the end; a stage that is read, or written, without a barrier that
 /// orders this behind the copies, writes and contractions that use it; a stage read
 /// before anything wrote it; registers of a contraction used or changed before it is
-/// awaited; threads of a warpgroup that disagree where they must not; an address
+/// awaited; a bulk store that another warp's write, or the end of its block, may overtake;
+/// an element copied that threads of the same launch write; threads of a warpgroup that disagree where they must not; an address
 /// outside its array; an output element written twice or never; a private element
 /// read before it is written; more shared memory than there is.
 llvm::Expected<std::vector<Array>> runDevice(mlir::Operation *program,

@@ -29,10 +29,26 @@ uint16_t RingMemory::wordOf(double value) const {
                                        : uint16_t(static_cast<int64_t>(value));
 }
 
-Shared::Shared(Launch &launch, unsigned agents, int64_t limit)
-    : launch(launch), agents(agents), limit(limit), clocks(agents, Clock(agents)) {
-  for (unsigned agent = 0; agent < agents; ++agent)
-    clocks[agent][agent] = 1;
+Shared::Shared(Launch &launch, ArrayRef<unsigned> counts, int64_t limit)
+    : launch(launch), agents(counts.size()), limit(limit) {
+  for (unsigned count : counts) {
+    firstWarps.push_back(warps);
+    warps += count;
+  }
+  firstWarps.push_back(warps);
+  clocks.assign(warps, Clock(warps));
+  for (unsigned warp = 0; warp < warps; ++warp)
+    clocks[warp][warp] = 1;
+}
+
+unsigned Shared::agentOf(unsigned warp) const {
+  return llvm::upper_bound(firstWarps, warp) - firstWarps.begin() - 1;
+}
+
+std::string Shared::warpName(unsigned warp) const {
+  unsigned agent = agentOf(warp);
+  std::string name = agentName(agent);
+  return countWarps(agent) == 1 ? name : "warp " + std::to_string(warp - firstWarps[agent]) + " of " + name;
 }
 
 /// The user's name of a ring or of barriers, or where they are declared.
@@ -77,16 +93,16 @@ void Shared::add(device::BarriersOp op) {
     barrier.name = name + "[" + std::to_string(slot) + "]";
     barrier.isOdd = op.getOdd();
     barrier.declared = type.getArrivals();
-    barrier.component = agents + barriers.size();
+    barrier.component = warps + barriers.size();
     barriers.push_back(std::move(barrier));
   }
   bytes += 8 * type.getStages();
   checkLimit(op);
   for (Clock &clock : clocks)
-    clock.resize(agents + barriers.size());
+    clock.resize(warps + barriers.size());
   for (BarrierState &barrier : barriers)
     for (Clock *clock : {&barrier.gathered, &barrier.last})
-      clock->resize(agents + barriers.size());
+      clock->resize(warps + barriers.size());
 }
 
 void Shared::add(device::CollectOp op) {
@@ -135,43 +151,49 @@ std::optional<unsigned> Shared::getBarrier(Value value, int64_t slot, Operation 
 //===----------------------------------------------------------------------===//
 
 bool Shared::knows(const Clock &clock, const Access &access) const {
-  if (!access.contraction)
+  if (!access.flight)
     return clock[access.component] >= access.stamp;
-  return access.contraction->isDone && clock[access.component] >= access.contraction->stamp;
+  auto stamp = access.flight->stamps.find(access.component);
+  return stamp != access.flight->stamps.end() && clock[access.component] >= stamp->second;
 }
 
-void Shared::access(unsigned agent, RingMemory &ring, int64_t stage, Access access) {
+/// Says why a warp may not do this yet.
+std::string Shared::describeConflict(unsigned warp, const Access &access, const Access &other) const {
+  std::string at = locationText(other.op->getLoc());
+  if (other.isWrite && isa<device::CopyOp>(other.op))
+    return " before the copy at " + at + "is known to have completed";
+  unsigned owner = other.component;
+  if (isa<device::StoreTileOp>(other.op) && other.flight)
+    return other.flight->isDone ? " although the bulk store at " + at + "may still read them: only " +
+                                      warpName(owner) + " has awaited it, and no barrier follows"
+                                : " while the bulk store at " + at + "reads them and is not awaited";
+  if (other.flight && !other.flight->isDone)
+    return " while the contraction at " + at + "of " + agentName(agentOf(owner)) + " reads them and is not awaited";
+  std::string who = agentOf(owner) == agentOf(warp) ? warpName(owner) : agentName(agentOf(owner));
+  return " although " + who + " may still " + (other.isWrite ? "write" : "read") + " them at " + at +
+         "nothing orders the two";
+}
+
+void Shared::access(unsigned warp, RingMemory &ring, int64_t stage, Access access) {
   std::vector<Access> &known = ring.accesses[stage];
-  std::string rows = "rows " + std::to_string(access.first) + " to " +
-                     std::to_string(access.end - 1) + " of stage " + std::to_string(stage) +
-                     " of " + ring.name;
   for (const Access &other : known) {
     bool overlaps = other.first < access.end && access.first < other.end;
-    if (!overlaps || (!access.isWrite && !other.isWrite) || knows(clocks[agent], other))
+    if (!overlaps || (!access.isWrite && !other.isWrite) || knows(clocks[warp], other))
       continue;
-    std::string what;
-    if (other.isWrite && isa<device::CopyOp>(other.op))
-      what = " before the copy at " + locationText(other.op->getLoc()) +
-             "is known to have completed";
-    else if (other.contraction && !other.contraction->isDone)
-      what = " while the contraction at " + locationText(other.op->getLoc()) + "of " +
-             agentName(other.component) + " reads them and is not awaited";
-    else
-      what = " although " + agentName(other.component) + " may still " +
-             (other.isWrite ? "write" : "read") + " them at " +
-             locationText(other.op->getLoc()) + "nothing orders the two";
-    launch.fail(access.op->getLoc(), agentName(agent) +
-                                         (access.isWrite ? " overwrites " : " reads ") +
-                                         rows + what);
+    bool isBetweenWarps = other.component < warps && agentOf(other.component) == agentOf(warp);
+    std::string who = isBetweenWarps ? warpName(warp) : agentName(agentOf(warp));
+    launch.fail(access.op->getLoc(), who + (access.isWrite ? " overwrites " : " reads ") + "rows " +
+                                         Twine(access.first) + " to " + Twine(access.end - 1) + " of stage " +
+                                         Twine(stage) + " of " + ring.name + describeConflict(warp, access, other));
     return;
   }
-  // What a write is ordered behind need not be looked at again, nor an agent's read
+  // What a write is ordered behind need not be looked at again, nor a warp's read
   // that is over behind its next one: who knows this one knows that one too.
   llvm::erase_if(known, [&](const Access &other) {
     if (other.first < access.first || access.end < other.end)
       return false;
     return access.isWrite || (!other.isWrite && other.component == access.component &&
-                              (!other.contraction || other.contraction->isDone));
+                              (!other.flight || other.flight->isDone));
   });
   known.push_back(std::move(access));
 }
@@ -191,14 +213,14 @@ bool Shared::checkWritten(const RingMemory &ring, int64_t stage, int64_t first,
   return true;
 }
 
-void Shared::meet(unsigned count) {
-  Clock all = clocks[0];
-  for (unsigned agent = 1; agent < count; ++agent)
-    for (auto [to, from] : llvm::zip(all, clocks[agent]))
+void Shared::meet(unsigned first, unsigned count) {
+  Clock all = clocks[first];
+  for (unsigned warp = first; warp < first + count; ++warp)
+    for (auto [to, from] : llvm::zip(all, clocks[warp]))
       to = std::max(to, from);
-  for (unsigned agent = 0; agent < count; ++agent) {
-    clocks[agent] = all;
-    ++clocks[agent][agent];
+  for (unsigned warp = first; warp < first + count; ++warp) {
+    clocks[warp] = all;
+    ++clocks[warp][warp];
   }
 }
 
@@ -213,26 +235,29 @@ std::string Shared::describe(unsigned number) const {
          " arrivals";
 }
 
-void Shared::arrive(unsigned agent, unsigned number, int64_t count, Operation *op) {
+void Shared::arrive(ArrayRef<unsigned> from, unsigned number, Operation *op) {
   BarrierState &barrier = barriers[number];
-  Clock &clock = clocks[agent];
+  int64_t count = from.size();
+  std::string who = agentName(agentOf(from.front()));
   // Otherwise the arrival may belong to the phase before.
-  if (clock[barrier.component] < barrier.phase || barrier.arrived + count > barrier.declared) {
-    bool early = clock[barrier.component] < barrier.phase;
+  bool early = llvm::any_of(from, [&](unsigned warp) { return clocks[warp][barrier.component] < barrier.phase; });
+  if (early || barrier.arrived + count > barrier.declared) {
     launch.fail(op->getLoc(),
-                agentName(agent) + " arrives at " + barrier.name + ", but phase " +
+                who + " arrives at " + barrier.name + ", but phase " +
                     Twine(early ? barrier.phase - 1 : barrier.phase) +
                     (early ? " may then have more than its " : " has more than its ") +
                     Twine(barrier.declared) + " arrivals" +
-                    (early ? ": nothing tells " + agentName(agent) + " that it has completed"
+                    (early ? ": nothing tells " + who + " that it has completed"
                            : ": " + std::to_string(barrier.arrived) + " and " +
                                  std::to_string(count) + " more"));
     return;
   }
   barrier.arrived += count;
-  for (auto [to, from] : llvm::zip(barrier.gathered, clock))
-    to = std::max(to, from);
-  ++clock[agent];
+  for (unsigned warp : from) {
+    for (auto [to, known] : llvm::zip(barrier.gathered, clocks[warp]))
+      to = std::max(to, known);
+    ++clocks[warp][warp];
+  }
   completePhase(barrier, op);
 }
 
@@ -240,9 +265,9 @@ void Shared::completePhase(BarrierState &barrier, Operation *op) {
   if (barrier.arrived != barrier.declared || barrier.bytes != 0)
     return;
   for (const BarrierState::Waited &waited : barrier.waits)
-    if (barrier.gathered[waited.agent] < waited.stamp) {
+    if (barrier.gathered[waited.warp] < waited.stamp) {
       launch.fail(op->getLoc(), "phase " + Twine(barrier.phase) + " of " + barrier.name +
-                                    " may complete before " + agentName(waited.agent) +
+                                    " may complete before " + agentName(agentOf(waited.warp)) +
                                     " has waited for phase " +
                                     Twine(int64_t(barrier.phase) - 1) + " at " +
                                     locationText(waited.op->getLoc()) +
@@ -259,11 +284,11 @@ void Shared::completePhase(BarrierState &barrier, Operation *op) {
 
 bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
   BarrierState &barrier = barriers[number];
-  Clock &clock = clocks[agent];
+  unsigned first = getWarp(agent), end = first + countWarps(agent);
   // The phase that is meant: the next one the agent does not know to have completed
   // or, by its parity, the last one it does; before the first one that is one of
   // parity 1.
-  uint32_t known = clock[barrier.component];
+  uint32_t known = clocks[first][barrier.component]; // as all of its warps, which wait together
   bool isNext = (known & 1) == parity;
   uint32_t after = isNext ? known + 1 : known; // phases completed when it is
   if (barrier.phase > after) {
@@ -275,9 +300,11 @@ bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
   }
   if (barrier.phase < after)
     return false;
-  for (auto [to, from] : llvm::zip(clock, barrier.last))
-    to = std::max(to, from);
-  barrier.waits.push_back({agent, clock[agent], op});
+  for (unsigned warp = first; warp < end; ++warp) {
+    for (auto [to, from] : llvm::zip(clocks[warp], barrier.last))
+      to = std::max(to, from);
+    barrier.waits.push_back({warp, now(warp), op});
+  }
   return true;
 }
 
@@ -285,7 +312,7 @@ bool Shared::wait(unsigned agent, unsigned number, bool parity, Operation *op) {
 // The copy engine
 //===----------------------------------------------------------------------===//
 
-void Shared::startCopy(unsigned agent, PendingCopy copy) {
+void Shared::startCopy(unsigned warp, PendingCopy copy) {
   RingMemory &ring = *getRing(copy.op.getRing(), copy.stage, copy.op);
   BarrierState &barrier = barriers[copy.barrier];
   Access write;
@@ -294,14 +321,14 @@ void Shared::startCopy(unsigned agent, PendingCopy copy) {
   write.component = barrier.component;
   write.stamp = barrier.phase + 1;
   write.op = copy.op;
-  access(agent, ring, copy.stage, write);
+  access(warp, ring, copy.stage, write);
   int64_t elements = ring.type.getRows() * ring.type.getColumns();
   std::fill_n(ring.written.begin() + copy.stage * elements, elements, 0);
   barrier.bytes += ring.type.getStageBytes();
   unsigned number = copy.barrier;
   Operation *op = copy.op;
   copies.push_back(std::move(copy));
-  arrive(agent, number, 1, op);
+  arrive(warp, number, op);
 }
 
 void Shared::completeCopy(size_t which) {
@@ -320,6 +347,12 @@ void Shared::completeCopy(size_t which) {
       bool inside = true;
       for (auto [i, extent] : llvm::zip(index, memory.getShape()))
         inside &= i >= 0 && i < extent;
+      if (inside)
+        if (Operation *store = launch.stored.lookup({&memory, memory.addressOf(index)}))
+          return launch.fail(copy.op->getLoc(), "the copy reads element " + indexText(index) + " of '" +
+                                                    memory.getName() + "', which the threads' store at " +
+                                                    locationText(store->getLoc()) +
+                                                    "writes: copies see it in a later launch only");
       int64_t place = ring.placeOf(copy.stage, row, column);
       ring.bits[place] =
           inside ? ring.wordOf(memory.read(memory.addressOf(index))) : uint16_t(0);
@@ -341,10 +374,12 @@ void Shared::checkEnd(Operation *kernel) {
     for (auto [stage, accesses] : llvm::enumerate(ring->accesses))
       for (const Access &access : accesses) {
         bool isCopy = access.isWrite && isa<device::CopyOp>(access.op);
+        bool isStore = !access.isWrite && isa<device::StoreTileOp>(access.op);
         bool isKnown = llvm::any_of(
             clocks, [&](const Clock &clock) { return knows(clock, access); });
-        if (isCopy && !isKnown)
-          launch.fail(access.op->getLoc(), "the block may end before this copy into stage " +
+        if ((isCopy || isStore) && !isKnown)
+          launch.fail(access.op->getLoc(), Twine("the block may end before this ") +
+                                               (isCopy ? "copy into" : "bulk store has read") + " stage " +
                                                Twine(stage) + " of " + ring->name +
                                                ": nobody waits for it");
       }

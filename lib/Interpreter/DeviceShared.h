@@ -1,12 +1,17 @@
 //===- DeviceShared.h - shared memory, barriers, who knows what -*- C++ -*-===//
 //
 // The agents of a block are its consumer warpgroups, then the producer's thread.
-// Every agent, and every barrier, has a clock; an agent's vector of clocks says what
-// it knows to have happened (L. Lamport 1978, C. Fidge 1988). Arrivals hand an
-// agent's knowledge to a barrier, a completed phase to those that wait for it. What
+// Every warp, and every barrier, has a clock; a warp's vector of clocks says what
+// it knows to have happened (L. Lamport 1978, C. Fidge 1988). Arrivals hand a
+// warp's knowledge to a barrier, a completed phase to those that wait for it. What
 // reads or writes a stage must know the writes before it, and a write the reads: if
 // it does not, there is an order of events that goes wrong, and that is an error
 // whether this run took that order or not.
+//
+// Copies, contractions and bulk stores run on their own. A copy is over with the phase
+// of its barrier. Each warp has a part of a contraction, 16 rows of A and all of B, and
+// learns by its own await that this part is over. A bulk store belongs to one warp,
+// which alone learns by its await that the store has read its rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_INTERPRETER_DEVICESHARED_H
@@ -22,10 +27,10 @@ using Clock = std::vector<uint32_t>;
 struct Access {
   int64_t first = 0, end = 0; // rows
   bool isWrite = false;
-  /// When it is over: a value of the clock of an agent or a barrier.
+  /// When it is over: a value of the clock of a warp or a barrier.
   unsigned component = 0;
   uint32_t stamp = 0;
-  ContractionPtr contraction; // that reads; over when it has been awaited
+  FlightPtr flight; // that reads; over when the warp has awaited it
   mlir::Operation *op = nullptr;
 };
 
@@ -59,7 +64,7 @@ struct BarrierState {
   int64_t arrived = 0, bytes = 0;
   Clock gathered, last; // of the phase under way, of the completed one
   struct Waited {
-    unsigned agent;
+    unsigned warp;
     uint32_t stamp;
     mlir::Operation *op;
   };
@@ -78,7 +83,8 @@ struct PendingCopy {
 
 class Shared {
 public:
-  Shared(Launch &launch, unsigned agents, int64_t limit);
+  /// Each agent has so many warps.
+  Shared(Launch &launch, llvm::ArrayRef<unsigned> warps, int64_t limit);
 
   //===--- Memory ---------------------------------------------------------===//
   void add(device::SharedOp op);
@@ -91,28 +97,33 @@ public:
   std::optional<unsigned> getBarrier(mlir::Value barriers, int64_t slot, mlir::Operation *op);
 
   //===--- Order ----------------------------------------------------------===//
-  /// A read or a write that is over when it returns, or with its contraction.
-  void access(unsigned agent, RingMemory &ring, int64_t stage, Access access);
+  /// A read or a write by a warp that is over when it returns, or with its flight.
+  void access(unsigned warp, RingMemory &ring, int64_t stage, Access access);
   /// Reports an element that nothing wrote, of rows from `first` and columns below
   /// `columns`.
   bool checkWritten(const RingMemory &ring, int64_t stage, int64_t first, int64_t rows,
                     int64_t columns, mlir::Operation *op, unsigned agent,
                     int64_t firstColumn = 0);
-  void arrive(unsigned agent, unsigned barrier, int64_t count, mlir::Operation *op);
-  /// Whether the phase has completed; then the agent knows what its arrivals knew.
+  /// One arrival of each of these warps of one agent.
+  void arrive(llvm::ArrayRef<unsigned> warps, unsigned barrier, mlir::Operation *op);
+  /// Whether the phase has completed; then the agent's warps know what its arrivals knew.
   bool wait(unsigned agent, unsigned barrier, bool parity, mlir::Operation *op);
-  /// An agent's own time, which passes when it tells others what it has done.
-  uint32_t now(unsigned agent) const { return clocks[agent][agent]; }
-  void finish(Contraction &contraction) {
-    contraction.isDone = true;
-    contraction.stamp = clocks[contraction.agent][contraction.agent];
+  /// A warp's own time, which passes when it tells others what it has done.
+  uint32_t now(unsigned warp) const { return clocks[warp][warp]; }
+  /// Warp k of an agent.
+  unsigned getWarp(unsigned agent, unsigned k = 0) const { return firstWarps[agent] + k; }
+  unsigned countWarps(unsigned agent) const { return firstWarps[agent + 1] - firstWarps[agent]; }
+  /// These warps have awaited it.
+  void finish(Flight &flight, unsigned firstWarp, unsigned count) {
+    flight.isDone = true;
+    for (unsigned warp = firstWarp; warp < firstWarp + count; ++warp)
+      flight.stamps[warp] = now(warp);
   }
-  void startCopy(unsigned agent, PendingCopy copy);
+  void startCopy(unsigned warp, PendingCopy copy);
   void completeCopy(size_t which);
   size_t countCopies() const { return copies.size(); }
-  /// The first agents know what each of them knew, and what one of them does at the
-  /// time before now.
-  void meet(unsigned count);
+  /// These warps know what each of them knew, and what one of them does at the time before now.
+  void meet(unsigned first, unsigned count);
   /// Barriers and copies when all agents have ended.
   void checkEnd(mlir::Operation *kernel);
 
@@ -120,23 +131,27 @@ public:
     return agent + 1 == agents && agents > 1 ? "the producer"
                                              : "warpgroup " + std::to_string(agent);
   }
+  std::string warpName(unsigned warp) const;
   std::string describe(unsigned barrier) const;
   /// Counts what others may wait for.
   uint64_t progress = 0;
 
 private:
   bool knows(const Clock &clock, const Access &access) const;
+  unsigned agentOf(unsigned warp) const;
+  std::string describeConflict(unsigned warp, const Access &access, const Access &other) const;
   void completePhase(BarrierState &barrier, mlir::Operation *op);
   void checkLimit(mlir::Operation *op);
 
   Launch &launch;
-  unsigned agents;
+  unsigned agents, warps = 0;
+  llvm::SmallVector<unsigned> firstWarps; // of each agent, and the number of all
   int64_t limit, bytes = 0;
   bool hasWords = false, hasCounts = false;
   std::vector<std::unique_ptr<RingMemory>> rings;
   std::vector<BarrierState> barriers;
   llvm::DenseMap<mlir::Value, unsigned> numbers; // of rings, of first barriers
-  std::vector<Clock> clocks;
+  std::vector<Clock> clocks; // of the warps
   std::vector<PendingCopy> copies;
 };
 

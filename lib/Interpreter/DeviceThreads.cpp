@@ -46,11 +46,11 @@ const Register &Threads::find(Value value, Operation *user) {
   auto next = dyn_cast<device::ContractOp>(user);
   bool isAwait = isa<device::AwaitOp>(user) || (next && next.getC() == value && content.contraction);
   if (content.contraction && !isAwait)
-    fail(user, "uses the result of the contraction at " + locationText(content.contraction->op.getLoc()) +
+    fail(user, "uses the result of the contraction at " + locationText(content.contraction->op->getLoc()) +
                    "which has not been awaited");
-  for (const ContractionPtr &other : inFlight)
-    if (other->op.getC() == value && !isAwait)
-      fail(user, "uses the sum that the contraction at " + locationText(other->op.getLoc()) +
+  for (const FlightPtr &other : inFlight)
+    if (cast<device::ContractOp>(other->op).getC() == value && !isAwait)
+      fail(user, "uses the sum that the contraction at " + locationText(other->op->getLoc()) +
                      "continues, before it is awaited");
   return content;
 }
@@ -73,8 +73,8 @@ std::optional<int64_t> Threads::getUniform(Value value, Operation *user) {
 
 /// Registers that a contraction still reads or writes stay as they are.
 void Threads::define(Value value, Register content, Operation *op) {
-  for (const ContractionPtr &other : inFlight) {
-    device::ContractOp started = other->op;
+  for (const FlightPtr &other : inFlight) {
+    auto started = cast<device::ContractOp>(other->op);
     if (started.getResult() == value || started.getC() == value || started.getA() == value)
       fail(op, "overwrites registers that the contraction at " +
                    locationText(started.getLoc()) + "still " +
@@ -508,6 +508,8 @@ void Threads::store(device::StoreOp op) {
     if (memory.store(at[k].i, value[k]) > 1)
       return failAt(op, k, "element " + indexText(memory.indexOf(at[k].i)) + " of '" +
                                memory.getName() + "' is written twice");
+    if (memory.isCopied)
+      launch.stored[{&memory, at[k].i}] = op;
   }
 }
 
@@ -650,6 +652,8 @@ void Threads::store(device::StoreRunOp op) {
     if (memory.store(address, array->cells[place]) > 1)
       return failAt(op, k, "element " + indexText(memory.indexOf(address)) + " of '" + memory.getName() +
                                "' is written twice");
+    if (memory.isCopied)
+      launch.stored[{&memory, address}] = op;
   });
 }
 

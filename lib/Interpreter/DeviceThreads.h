@@ -34,22 +34,25 @@ struct Launch {
   int64_t block = 0, blocks = 0; // its number, and of how many
   llvm::DenseMap<mlir::Operation *, int64_t> symbolValues;
   llvm::DenseMap<mlir::Operation *, std::optional<Instr>> instrs;
+  /// Elements of arrays with copies that threads of the current launch write, by memory and address: the copy engine
+  /// sees them in a later launch only.
+  llvm::DenseMap<std::pair<const Memory *, int64_t>, mlir::Operation *> stored;
 };
 
-/// A contraction on its way.
-struct Contraction {
-  explicit Contraction(device::ContractOp op, unsigned agent) : op(op), agent(agent) {}
-  device::ContractOp op;
+/// A contraction or the bulk store of a tile, which runs on its own until it is awaited.
+struct Flight {
+  Flight(mlir::Operation *op, unsigned agent) : op(op), agent(agent) {}
+  mlir::Operation *op;
   unsigned agent;
   bool isDone = false;
-  uint32_t stamp = 0; // of the agent's clock when it was awaited
+  llvm::DenseMap<unsigned, uint32_t> stamps; // of the clocks of the warps that awaited it, then
 };
-using ContractionPtr = std::shared_ptr<Contraction>;
+using FlightPtr = std::shared_ptr<Flight>;
 
 /// A scalar per thread, or a fragment: the cells of thread t are those from t·R.
 struct Register {
   Lanes lanes;
-  ContractionPtr contraction; // whose result this is, not awaited
+  FlightPtr contraction; // whose result this is, not awaited
 };
 using Registers = llvm::DenseMap<mlir::Value, Register>;
 
@@ -136,8 +139,8 @@ protected:
   Mask active;
   std::vector<Frame> frames;
   mlir::Operation *waiting = nullptr;
-  /// Of these threads, in the order they were started.
-  std::vector<ContractionPtr> inFlight;
+  /// Contractions of these threads, in the order they were started.
+  std::vector<FlightPtr> inFlight;
   unsigned turns = 0; // left to this run
 
 private:

@@ -114,13 +114,16 @@ void Agent::loadFragment(device::LoadFragmentOp op) {
                         Twine(*column + columns - 1) + " of " + ring->name + ", which has " +
                         Twine(ring->type.getRows()) + " and " +
                         Twine(ring->type.getColumns()));
-  Access access;
-  access.first = *row;
-  access.end = *row + rows;
-  access.component = number;
-  access.stamp = block.shared.now(number);
-  access.op = op;
-  block.shared.access(number, *ring, *stage, access);
+  const std::vector<int32_t> &rowOf = table.indices[transposed];
+  size_t places = table.elements.size() / 4; // of a warp
+  for (auto [warp, isActive] : llvm::enumerate(activeWarps())) {
+    if (!isActive)
+      continue;
+    auto [least, most] = std::minmax_element(rowOf.begin() + warp * places, rowOf.begin() + (warp + 1) * places);
+    unsigned reader = block.shared.getWarp(number, warp);
+    block.shared.access(reader, *ring, *stage,
+                        {*row + *least, *row + *most + 1, false, reader, block.shared.now(reader), nullptr, op});
+  }
   if (failed() ||
       !block.shared.checkWritten(*ring, *stage, *row, rows, *column + columns, op, number,
                                  *column))

@@ -48,6 +48,8 @@ public:
   const std::vector<int64_t> &getShape() const { return shape; }
   /// Outputs keep values of the type that is stored until they are read.
   void setForm(Form stored) { form = stored; }
+  /// Whether the copy engine reads it.
+  bool isCopied = false;
 
 private:
   template <typename F> void overAddresses(F f) const;

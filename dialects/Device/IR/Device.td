@@ -789,10 +789,12 @@ def Device_ClearUnseenOp : Device_Op<"clear_unseen"> {
 def Device_StoreTileOp : Device_Op<"store_tile"> {
   let summary = "Writes a fragment to an output by way of shared memory";
   let description = [{
-    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`, and one
-    thread copies them to the output; the warpgroup goes on when the stage has been read.
+    A warpgroup writes its fragment into 64 rows of a ring's stage, from row `row`. Its first thread
+    then starts a bulk store of these rows to the output, which runs on its own.
+    The rows must not be overwritten until `device.await_stores` says that the store has read them.
     `coordinates` are indices of the output's first axes; rows lie along `row_axis`, columns
     along the last axis from its start. What lies outside of the output is not written.
+    The kernel does not read these elements again: the store may end with the kernel.
 
         device.store_tile %o through %ring[%zero] from %row to %O[%b, %h, %n] rows 2
           : !device.fragment<…>, <1, [128, 64], bf16>, <[B, H, N, 64], bf16>
@@ -811,6 +813,30 @@ def Device_StoreTileOp : Device_Op<"store_tile"> {
     `:` type($fragment) `,` type($ring) `,` type($array)
   }];
   let hasVerifier = 1;
+}
+
+def Device_AwaitStoresOp : Device_Op<"await_stores"> {
+  let summary = "Waits until this warpgroup's bulk stores have read shared memory";
+  let description = [{
+    The thread that has started them (`device.store_tile`) waits until all of them have read their
+    rows. Only its warp knows that then. The other warps need `device.sync_warpgroup`, or a barrier
+    on which the first warp arrives, before they overwrite the rows.
+
+        device.await_stores
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Device_SyncWarpgroupOp : Device_Op<"sync_warpgroup"> {
+  let summary = "A barrier of the four warps of a warpgroup";
+  let description = [{
+    Each warp goes on when all four are here, and knows then what each of them knew.
+    For example, rows that a bulk store has read may be overwritten after
+
+        device.await_stores
+        device.sync_warpgroup
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 def Device_MapOp : Device_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {

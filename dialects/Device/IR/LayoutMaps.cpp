@@ -321,6 +321,8 @@ bool isReadByWarps(Value ring) {
   return llvm::any_of(ring.getUsers(), llvm::IsaPred<LoadFragmentOp>);
 }
 
+AwaitStoresOp findWait(StoreTileOp store) { return dyn_cast_or_null<AwaitStoresOp>(store->getNextNode()); }
+
 bool usesLanes(KernelOp kernel) {
   WalkResult found = kernel.walk([](Operation *op) {
     bool uses = isa<ArriveOp>(op) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<FragmentType>);

@@ -127,6 +127,9 @@ std::optional<LayoutConversion> getConversion(LayoutAttr from, LayoutAttr to, bo
 
 /// Whether warps read stages of a ring by themselves (`device.load_fragment`).
 bool isReadByWarps(mlir::Value ring);
+
+/// Returns the wait that directly follows a store, so that one branch of a thread does both; null if there is none.
+AwaitStoresOp findWait(StoreTileOp store);
 /// The elements of one access of a run that is read into such a private array: what the offset of an aligned run is a
 /// multiple of.
 int64_t countAligned(mlir::MemRefType buffer);

@@ -286,10 +286,12 @@ void Instructions::storeBox(Value from, Value map, ValueRange at) {
            "l,r" + constraints + ",~{memory}", operands, {});
 }
 
-void Instructions::awaitStores() {
-  assembly("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;", "~{memory}", {},
-           {});
+void Instructions::commitStores(bool andWait) {
+  const char *text = andWait ? "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" : "cp.async.bulk.commit_group;";
+  assembly(text, "~{memory}", {}, {});
 }
+
+void Instructions::awaitStores() { assembly("cp.async.bulk.wait_group.read 0;", "~{memory}", {}, {}); }
 
 void Instructions::publishShared() {
   assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});

@@ -120,7 +120,8 @@ public:
   /// One box of an array; coordinates innermost first.
   void copyBox(mlir::Value to, mlir::Value map, mlir::Value barrier, mlir::ValueRange at);
   void storeBox(mlir::Value from, mlir::Value map, mlir::ValueRange at);
-  /// Waits until the boxes stored so far have been read.
+  /// Makes the boxes stored so far one group, and waits until all groups have been read if asked to.
+  void commitStores(bool andWait);
   void awaitStores();
   /// Makes writes to shared memory known to the copy engine and the tensor cores.
   void publishShared();

@@ -54,6 +54,11 @@ void KernelEmitter::emitTile(Operation *op) {
              to.awaitProducts(registers(Value(await.getFragment())), await.getPending()));
       })
       .Case<device::StoreTileOp>([&](auto store) { emitStoreTile(store); })
+      .Case<device::AwaitStoresOp>([&](auto) { // if that is not part of the last store
+        if (!isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
+          when(to.equals(to.rem(to.thread(), 128), 0), [&] { to.awaitStores(); });
+      })
+      .Case<device::SyncWarpgroupOp>([&](auto) { to.synchronize(to.add(to.div(to.thread(), 128), 2), 128); })
       .Case<device::ClearUnseenOp>([&](auto clear) { emitClear(clear); })
       .Case<device::MapOp>([&](auto map) { emitMap(map); })
       .Case<device::AnyOp>([&](auto any) {
@@ -378,16 +383,13 @@ void KernelEmitter::emitStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
   Value tile = to.add(stage(op.getRing(), op.getStage()),
                       to.mul(to.narrow(value(op.getRow())), 128));
-  // What the warps read of the ring by themselves they have all read.
-  if (device::isReadByWarps(op.getRing()))
-    to.synchronize(to.add(to.div(to.thread(), 128), 2), 128);
   putFragment(tile, ring.getRows(), registers(Value(op.getFragment())));
   Value map = maps[launch.getMap(op.getArray(), op.getRowAxis(), 64).name];
   when(to.equals(to.rem(to.thread(), 128), 0), [&] {
     for (int64_t half = 0; half != op.getFragment().getType().getShape()[1] / 64; ++half)
       to.storeBox(to.add(tile, half * ring.getRows() * 128), map,
                   boxAt(64 * half, op.getCoordinates()));
-    to.awaitStores();
+    to.commitStores(/*andWait=*/device::findWait(op) != nullptr);
   });
 }
 

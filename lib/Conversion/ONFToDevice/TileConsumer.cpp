@@ -1,4 +1,5 @@
 //===- TileConsumer.cpp - what a consumer warpgroup does -------------------===//
+#include "dialects/Device/IR/LayoutMaps.h"
 #include "lib/Conversion/ONFToDevice/TileKernel.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -471,24 +472,71 @@ Value TileKernel::ringFor(Type element) {
                                                                                         : Value();
 }
 
-/// The whole tile of an output at once, by way of a ring, which is free now.
-void TileKernel::writeTile(ScalarCode &code, ValueRange finals, StoreOp store,
-                           ArrayRef<unsigned> carriers, unsigned rowAxis, Value loopIndex) {
-  int64_t columns = padded(columnsOf(carriers[0]));
+/// Returns the carriers that a loop reads, or one over whose axis it runs.
+SmallVector<unsigned> TileKernel::carriersOf(ForOp loop) {
+  SmallVector<unsigned> which;
+  loop.walk([&](AtOp at) {
+    for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
+      if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
+        which.push_back(k);
+    for (auto [k, prior] : llvm::enumerate(plan.priors))
+      if (!prior.joined && prior.fold.getResult(0) == at.getState() && !is_contained(which, plan.folded.carriers.size() + k))
+        which.push_back(plan.folded.carriers.size() + k);
+  });
+  StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
+  for (unsigned k = 0; which.empty(); ++k)
+    if (extent == std::to_string(plan.folded.carriers[k].extents[0]))
+      which.push_back(k);
+  return which;
+}
+
+/// Finds the results that leave in tiles, and gives each a ring of its own where the block has room, so that no result
+/// waits until the one before has left. The first of each type uses the ring that is there in any case.
+void TileKernel::planResults(ScalarCode &code) {
+  for (auto loop : plan.nest.getBody().getOps<ForOp>()) {
+    SmallVector<unsigned> carriers = carriersOf(loop);
+    auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
+    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], loop.getBody().getArgument(0), carriers[0]) : std::nullopt;
+    if (!rowAxis)
+      continue;
+    Type element = stores[0].getArray().getType().getElementType();
+    Value ring = ringFor(element);
+    auto isStaged = [&](const TileResult &other) { return other.ring == ring; };
+    bool isReused = llvm::any_of(tileResults, isStaged);
+    auto own = RingType::get(b.getContext(), 1, {plan.shape.rows(), padded(columnsOf(carriers[0]))}, element);
+    if (isReused && int64_t(llvm::alignTo(own.getStageBytes(), 1024)) <= findFreeBytes()) {
+      ring = device::SharedOp::create(b, code.named("result_ring"), own);
+      isReused = false;
+    }
+    tileResults.push_back({loop, stores[0], carriers, *rowAxis, ring, isReused});
+  }
+}
+
+/// Stages the whole tile of an output in a ring, from which a bulk store takes it. Only the warp that awaits a store
+/// knows that it has read the ring: a barrier tells the others before they write the next tile there.
+void TileKernel::writeTile(ScalarCode &code, ValueRange finals, const TileResult &result) {
+  int64_t columns = padded(columnsOf(result.carriers[0]));
+  StoreOp store = result.store;
   Type element = store.getArray().getType().getElementType();
-  Value values = mapResult(code, finals, store, carriers, loopIndex);
+  Value values = mapResult(code, finals, store, result.carriers, result.loop.getBody().getArgument(0));
   Value rounded = map(code, "packed", values, Over::tile(columns), {element},
                       [&](ValueRange in, ValueRange) {
     return Values{code.convert(in[0], element)};
   })[0];
   Values coordinates;
   for (auto [axis, term] : llvm::enumerate(store.getTerms().drop_back()))
-    coordinates.push_back(axis == rowAxis ? rowBase : code.eval(term));
+    coordinates.push_back(axis == result.rowAxis ? rowBase : code.eval(term));
   Value array = program.getBody().getArgument(
       cast<BlockArgument>(store.getArray()).getArgNumber());
-  Value row = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64));
-  device::StoreTileOp::create(b, code.loc, rounded, ringFor(element), code.index(0), row, array,
-                              coordinates, b.getI64IntegerAttr(rowAxis));
+  Value row = arith::MulIOp::create(b, code.loc, warpgroup, code.index(64)), stage = code.index(0);
+  if (result.isReused)
+    device::AwaitStoresOp::create(b, code.loc);
+  if (result.isReused || device::isReadByWarps(result.ring))
+    device::SyncWarpgroupOp::create(b, code.loc);
+  device::StoreTileOp::create(b, code.loc, rounded, result.ring, stage, row, array, coordinates,
+                              b.getI64IntegerAttr(result.rowAxis));
+  if (&result == &tileResults.back())
+    device::AwaitStoresOp::create(b, code.loc);
 }
 
 /// What stands behind the fold, for each row or each element of a carrier.
@@ -498,27 +546,11 @@ void TileKernel::finish(ScalarCode &code, ValueRange finals) {
   if (!body.getOps<StoreOp>().empty())
     writeElements(code, finals, body, {}, Value());
   for (auto loop : body.getOps<ForOp>()) {
-    // The carriers this loop reads, or one over whose axis it runs.
-    SmallVector<unsigned> which;
-    loop.walk([&](AtOp at) {
-      for (auto [k, carrier] : llvm::enumerate(plan.folded.carriers))
-        if (resultOf(carrier.acc) == at.getState() && !is_contained(which, k))
-          which.push_back(k);
-      for (auto [k, prior] : llvm::enumerate(plan.priors))
-        if (!prior.joined && prior.fold.getResult(0) == at.getState() && !is_contained(which, plan.folded.carriers.size() + k))
-          which.push_back(plan.folded.carriers.size() + k);
-    });
-    StringRef extent = cast<StringAttr>(loop.getExtents()[0]).getValue();
-    for (unsigned k = 0; which.empty(); ++k)
-      if (extent == std::to_string(plan.folded.carriers[k].extents[0]))
-        which.push_back(k);
-    Value index = loop.getBody().getArgument(0);
-    auto stores = llvm::to_vector(loop.getBody().front().getOps<StoreOp>());
-    auto rowAxis = stores.size() == 1 ? findRowAxis(stores[0], index, which[0]) : std::nullopt;
-    if (rowAxis)
-      writeTile(code, finals, stores[0], which, *rowAxis, index);
+    auto tile = llvm::find_if(tileResults, [&](const TileResult &result) { return result.loop == loop; });
+    if (tile != tileResults.end())
+      writeTile(code, finals, *tile);
     else
-      writeElements(code, finals, loop.getBody().front(), which, index);
+      writeElements(code, finals, loop.getBody().front(), carriersOf(loop), loop.getBody().getArgument(0));
   }
   for (device::KeptOp number : recalled)
     if (number->use_empty())

@@ -324,6 +324,18 @@ private:
   void repairSums(ScalarCode &code, Step &step);
   Values conclude(ScalarCode &code, const Running &running);
   void finish(ScalarCode &code, mlir::ValueRange finals);
+  /// A result whose tiles are staged in a ring and leave from there by bulk stores.
+  struct TileResult {
+    mutable onf::ForOp loop;
+    mutable onf::StoreOp store;
+    llvm::SmallVector<unsigned> carriers;
+    unsigned rowAxis;
+    mlir::Value ring;
+    bool isReused; // an earlier result has been staged in the ring
+  };
+  int64_t findFreeBytes();
+  void planResults(ScalarCode &code);
+  llvm::SmallVector<unsigned> carriersOf(onf::ForOp loop);
   mlir::Value ringFor(mlir::Type element);
   std::optional<unsigned> findRowAxis(onf::StoreOp store, mlir::Value loopIndex,
                                       unsigned carrier);
@@ -336,8 +348,7 @@ private:
                         llvm::ArrayRef<unsigned> carriers, mlir::Value loopIndex);
   bool storesPairs(onf::StoreOp store, mlir::Value loopIndex, unsigned carrier);
   mlir::Value isInside(ScalarCode &code, mlir::ValueRange at, int64_t extent);
-  void writeTile(ScalarCode &code, mlir::ValueRange finals, onf::StoreOp store,
-                 llvm::ArrayRef<unsigned> carriers, unsigned rowAxis, mlir::Value loopIndex);
+  void writeTile(ScalarCode &code, mlir::ValueRange finals, const TileResult &result);
   /// Of a carrier or, behind these, of a fold in front of the tiles.
   int64_t columnsOf(unsigned number) {
     size_t carriers = plan.folded.carriers.size();
@@ -435,6 +446,7 @@ private:
   Ring weightRing; // of a product
   Values priorSums;
   mlir::Value resultRing; // for tiles of outputs of a type that no ring of rows has
+  llvm::SmallVector<TileResult> tileResults;
   mlir::Value choice;     // whether the nest runs, null where it always does; an onf value
   mlir::Value chosen;     // the same of the block
   mlir::Value turns;      // barriers, one per warpgroup: it may start the scores of its next tile

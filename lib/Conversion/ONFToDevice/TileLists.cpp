@@ -302,9 +302,9 @@ void TileKernel::clampLoads(ScalarCode &code) {
 // The lists of a block
 //===----------------------------------------------------------------------===//
 
-/// Tiles that a list holds: more than the least where the block has shared memory left that no other block beside it
-/// could use.
-int64_t TileKernel::findListRoom() {
+/// Returns the bytes of shared memory that the block has left and that no other block of its multiprocessor could use:
+/// next to the rings so far, and the longest lists that follow.
+int64_t TileKernel::findFreeBytes() {
   static const GpuMachine machine = llvm::cantFail(loadGpuMachine("sm_90a"));
   constexpr int64_t others = 2048; // numbers that the block keeps, bits and counts, and what a machine takes for itself
   int64_t bytes = others, residents = residentBlocks(plan.shape, machine);
@@ -314,8 +314,14 @@ int64_t TileKernel::findListRoom() {
     else if (isa<device::BarriersOp>(op))
       bytes += 1024; // to where the next ring starts
   });
-  int64_t all = std::min(machine.shared / residents, machine.sharedPerBlock), room = kRoom;
-  while (room < kMostRoom && bytes + 2 * 2 * 2 * room <= all)
+  int64_t lists = predicate && !listRoom ? 2 * 2 * kMostRoom : 0;
+  return std::min(machine.shared / residents, machine.sharedPerBlock) - bytes - lists;
+}
+
+/// Tiles that a list holds: more than the least where the block has room.
+int64_t TileKernel::findListRoom() {
+  int64_t room = listRoom = kRoom, free = findFreeBytes();
+  while (room < kMostRoom && 2 * 2 * 2 * room <= free)
     room *= 2;
   return room;
 }

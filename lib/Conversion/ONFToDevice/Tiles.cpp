@@ -504,6 +504,7 @@ LogicalResult TileKernel::run() {
   if (plan.shape.takesTurns)
     turns = device::BarriersOp::create(b, code.named("turns"),
                                        BarriersType::get(b.getContext(), plan.shape.warpgroups, 4));
+  planResults(code);
   findProducts(code);
   bindBlock(code);
   if (choice)

@@ -154,6 +154,7 @@ private:
   void printCollect(device::CollectOp op);
   void printCopy(device::CopyOp op);
   void printStoreTile(device::StoreTileOp op);
+  void printAwaitStores(device::AwaitStoresOp op);
   void printClear(device::ClearUnseenOp op);
   std::string slot(mlir::Value barriers, mlir::Value index);
   /// The address of a stage of a ring.

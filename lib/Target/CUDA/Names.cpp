@@ -72,7 +72,7 @@ static const char *const kDeviceWords[] = {
     "both_numbers", "differ_ordered", "exp2_approximate", "reciprocal_approximate", "reciprocal_near", "low_word", "opaque", "group_of", "load_runs", "load_aligned", "load_aligned_runs", "store_aligned", "read_awaited", "store_pair", "signal", "signals", "next_block", "raise_flag", "next_turn", "await_turns", "end_turn", "init_barriers", "arrive_all", "publish_barriers",
     "tile_by_rows", "tile_by_columns", "row_step",
     "column_step", "start_products", "commit_products", "await_products", "await_integer_products", "pack_bf16", "pack_f16", "to_e4m3", "from_e4m3", "half_from_bits", "halves_from_bits", "add_halves", "halves_of", "sum_halves", "in_workspace", "bytes_of", "places", "place", "clear_unseen_columns",
-    "clear_unseen", "append_members", "put_fragment", "shared_address", "row_register", "row_of", "column_of",
+    "clear_unseen", "append_members", "put_fragment", "await_stores", "shared_address", "row_register", "row_of", "column_of",
     "contract_fragments", "load_fragment", "unit_address", "load_matrices_1", "load_matrices_2", "load_matrices_4",
     "convert_layout", "reorder_registers", "reduce_rows", "plus", "times", "both", "either", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "__half", "__nv_bfloat16", "rsqrt",

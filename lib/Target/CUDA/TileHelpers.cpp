@@ -137,6 +137,11 @@ template <int ROWS, int R> DEVICE void put_fragment(unsigned char *tile, const u
   asm volatile("bar.sync %0, 128;" ::"r"(2 + threadIdx.x / 128) : "memory");
 }
 )"},
+    {"await_stores", R"(// Waits until the stores of tiles that this thread has started have read shared memory.
+DEVICE void await_stores() {
+  if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+)"},
     {"pack_bf16", R"(// Rounds pairs of neighbours to 16 bits.
 template <int R> DEVICE void pack_bf16(uint32_t (&to)[R], const float (&from)[2 * R]) {
   UNROLL for (int r = 0; r < R; ++r)
@@ -303,10 +308,13 @@ static std::string printCopy(llvm::StringRef name) {
          "                 \"r\"(shared_address(bar)), " + at.operands + " : \"memory\");\n}\n";
 }
 
-/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns.
+/// store_tile_4d: 64 rows of a tile to an array of rank 4, in boxes of 64 columns; store_tile_async_4d does not wait until
+/// they have been read.
 static std::string printStore(llvm::StringRef name) {
   Coordinates at(getRank(name), 2, 64);
-  return "// Copies 64 rows from shared memory and waits until they have been read.\n"
+  bool waits = !name.contains("_async_");
+  return std::string(waits ? "// Copies 64 rows from shared memory and waits until they have been read.\n"
+                           : "// Starts to copy 64 rows from shared memory.\n") +
          "template <int ROWS, int COLUMNS>\n"
          "DEVICE void " + name.str() +
          "(const unsigned char *from, const CUtensorMap *map" + at.parameters + ") {\n"
@@ -315,7 +323,8 @@ static std::string printStore(llvm::StringRef name) {
          "    asm volatile(\"cp.async.bulk.tensor." + std::to_string(getRank(name)) +
          "d.global.shared::cta.bulk_group [%0, {" + at.places + "}], [%1];\"\n"       + wrapLine("                 ::\"l\"(map), \"r\"(shared_address(from) + box * ROWS * 128), " + at.operands +
                       " : \"memory\");", 17) + "\n"
-         "  asm volatile(\"cp.async.bulk.commit_group;\\n\\tcp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n}\n";
+         "  asm volatile(\"cp.async.bulk.commit_group;" + (waits ? "\\n\\tcp.async.bulk.wait_group.read 0;" : "") +
+         "\" ::: \"memory\");\n}\n";
 }
 
 std::string printTileHelpers(const std::set<std::string> &helpers) {

@@ -11,6 +11,10 @@ using device::RingType;
 /// The same in all lanes, so that addresses made from it are not per thread.
 static constexpr const char *kWarpgroup = "__shfl_sync(0xffffffff, threadIdx.x / 128, 0)";
 
+/// The barrier of a warpgroup: 1 is that of all consumers.
+static constexpr const char *kSyncWarpgroup =
+    "asm volatile(\"bar.sync %0, 128;\" ::\"r\"(2 + threadIdx.x / 128) : \"memory\");";
+
 bool KernelPrinter::printTile(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<device::SharedOp, device::BarriersOp>([&](auto) { return printShared(op), true; })
@@ -62,6 +66,12 @@ bool KernelPrinter::printTile(Operation *op) {
       .Case<device::LoadFragmentOp>([&](auto load) { return printLoadFragment(load), true; })
       .Case<device::ConvertLayoutOp>([&](auto convert) { return printConvertLayout(convert), true; })
       .Case<device::StoreTileOp>([&](auto store) { return printStoreTile(store), true; })
+      .Case<device::AwaitStoresOp>([&](device::AwaitStoresOp wait) { return printAwaitStores(wait), true; })
+      .Case<device::SyncWarpgroupOp>([&](auto barrier) {
+        if (!isa_and_nonnull<device::StoreTileOp>(barrier->getNextNode())) // which prints it next to what it is for
+          write(kSyncWarpgroup);
+        return true;
+      })
       .Case<device::ClearUnseenOp>([&](auto clear) { return printClear(clear), true; })
       .Case<device::AwaitOp>([&](auto await) { return printAwait(await), true; })
       .Default(false);
@@ -316,7 +326,7 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
   RingType ring = op.getRing().getType();
   const std::string &map = launch.getMap(op.getArray(), op.getRowAxis(), 64).name;
   unsigned rank = op.getArray().getType().getRank();
-  std::string helper = "store_tile_" + std::to_string(rank) + "d";
+  std::string helper = (device::findWait(op) ? "store_tile_" : "store_tile_async_") + std::to_string(rank) + "d";
   helpers.insert(helper);
   helpers.insert("put_fragment");
   std::string coordinates;
@@ -326,10 +336,18 @@ void KernelPrinter::printStoreTile(device::StoreTileOp op) {
                       std::to_string(op.getFragment().getType().getShape()[1]) + ">(";
   std::string tile = fresh("staged");
   write("unsigned char *const " + tile + " = " + stage(op.getRing(), op.getStage()) + " + " + value(op.getRow()).at(Expr::product) + " * 128;");
-  if (device::isReadByWarps(op.getRing()))
-    write("asm volatile(\"bar.sync %0, 128;\" ::\"r\"(2 + threadIdx.x / 128) : \"memory\"); // all warps have read it");
+  if (isa_and_nonnull<device::SyncWarpgroupOp>(op->getPrevNode()))
+    write(std::string(kSyncWarpgroup) + " // its rows have been read");
   write("put_fragment<" + std::to_string(ring.getRows()) + ">(" + tile + ", " + value(op.getFragment()).text + ");");
   write(helper + sizes + tile + ", &" + map + coordinates + ");");
+}
+
+/// The thread that has started stores waits for them, if that is not part of the last one.
+void KernelPrinter::printAwaitStores(device::AwaitStoresOp op) {
+  if (isa_and_nonnull<device::StoreTileOp>(op->getPrevNode()))
+    return;
+  helpers.insert("await_stores");
+  writeCall("await_stores()");
 }
 
 void KernelPrinter::printCopy(device::CopyOp op) {

@@ -183,6 +183,7 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       // CHECK-SAME: %[[O]],
       // CHECK: cp.async.bulk.commit_group;{{.*}}cp.async.bulk.wait_group.read 0;
       device.store_tile %r through %rows[%zero] from %first to %o[%block, %first] rows 1 : !rounded, !device.ring<1, [128, 64], bf16>, !moa.array<[B, N, 64], bf16>
+      device.await_stores
     } producer registers 24 {
       device.copy %q[%block, %zero] rows 1 to %rows[%zero] signals %full[%zero] : !moa.array<[B, N, 64], bf16>, !device.ring<1, [128, 64], bf16>, !device.barriers<2, 1>
     }

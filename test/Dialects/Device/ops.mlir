@@ -141,6 +141,10 @@ device.program @tiles attributes {symbols = ["B", "N", "M"], requires = [], arg_
       %w = device.warpgroup
       // CHECK: device.warpgroup again
       %w2 = device.warpgroup again
+      // CHECK: device.await_stores{{$}}
+      device.await_stores
+      // CHECK-NEXT: device.sync_warpgroup{{$}}
+      device.sync_warpgroup
       // CHECK: device.kept %{{.*}}
       %k0 = device.kept %block
       %size = arith.constant 64 : index

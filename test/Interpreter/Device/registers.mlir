@@ -66,5 +66,6 @@ device.program @sums attributes {symbols = ["N"], requires = [], arg_names = ["x
       device.yield %b : bf16
     }
     device.store_tile %rounded through %staged[%c0] from %c0 to %y[%c0] rows 0 : !narrow, !ring, !wide
+    device.await_stores
   }
 }
