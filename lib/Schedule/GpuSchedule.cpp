@@ -133,12 +133,26 @@ static llvm::Error checkBlock(const TileShape &shape, const GpuMachine &machine,
     return refuse(where + " asks for tiles of " + llvm::Twine(shape.keys) +
                   " indices, but contractions of '" + machine.name + "' take multiples of " +
                   llvm::Twine(machine.tensorDepth) + " up to " + llvm::Twine(most));
-  // The products of one tile read its stage while the next one's is waited for.
-  if (shape.stages < (shape.overlap ? 2 : 1))
-    return refuse(where + " asks for " + llvm::Twine(shape.stages) + " stage" +
-                  (shape.overlap ? ", but to overlap it takes at least 2 (or \"overlap\": false)"
-                                 : "s, but it takes at least 1"));
   return llvm::Error::success();
+}
+
+/// Returns the stages that a consumer holds at once: it waits for a tile while the products of the one before still read
+/// theirs, if they overlap with its scores, or in a product of arrays of more than one tile.
+static int64_t heldStages(const TileFold &fold, const TileShape &shape) {
+  bool isOne = fold.extent && *fold.extent <= shape.keys;
+  return shape.overlap || (fold.isProduct && !isOne) ? 2 : 1;
+}
+
+static llvm::Error checkStages(const TileFold &fold, const TileShape &shape, const llvm::Twine &where) {
+  if (shape.stages >= heldStages(fold, shape))
+    return llvm::Error::success();
+  std::string asked = std::to_string(shape.stages) + (shape.stages == 1 ? " stage" : " stages");
+  if (shape.stages < 1)
+    return refuse(where + " asks for " + asked + ", but it takes at least 1");
+  if (fold.isProduct)
+    return refuse(where + " asks for " + asked +
+                  ", but a product of tiles waits for each before it frees the one in front: ask for at least 2");
+  return refuse(where + " asks for " + asked + ", but to overlap it takes at least 2 (or \"overlap\": false)");
 }
 
 /// The registers that a block's threads start with move between its warpgroups. One contraction, with its operands and addresses, must
@@ -196,6 +210,8 @@ llvm::Error moa::checkTileShape(const TileFold &fold, const TileShape &shape,
                                 const GpuMachine &machine, const llvm::Twine &where) {
   std::string place = where.str();
   if (llvm::Error error = checkBlock(shape, machine, place))
+    return error;
+  if (llvm::Error error = checkStages(fold, shape, place))
     return error;
   TileNeeds needs = tileNeeds(fold, shape);
   if (needs.bytes() > machine.sharedPerBlock)

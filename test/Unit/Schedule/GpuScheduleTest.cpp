@@ -307,6 +307,34 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands behind one, or it carries what is neither f32 nor bool");
 }
 
+/// A consumer of a product waits for a tile before it frees the stage of the one in front: with one stage it never ends.
+TEST(TileShapes, ProductsHoldTwoStages) {
+  GpuMachine machine = h200();
+  GpuNest nest = weightedSum(64, 64);
+  TileFold &fold = *nest.fold;
+  fold.isProduct = true;
+  fold.guarded = false;
+  fold.depths.clear();
+  fold.states = fold.repaired = 0;
+  TileShape shape = shapeOf(1, 64, 1);
+  shape.overlap = false;
+  for (auto [extent, needed] : {std::pair<int64_t, int64_t>{64, 1}, {128, 2}, {1024, 2}}) {
+    fold.extent = fold.visited = extent;
+    shape.stages = needed;
+    EXPECT_EQ(errorOf(checkTileShape(fold, shape, machine, "nest 0")), "");
+    shape.stages = needed - 1;
+    std::string error = errorOf(checkTileShape(fold, shape, machine, "nest 0"));
+    const char *why = needed == 2 ? "asks for 1 stage, but a product of tiles waits for each before it frees the one in front: "
+                                    "ask for at least 2"
+                                  : "asks for 0 stages, but it takes at least 1";
+    EXPECT_NE(error.find(why), std::string::npos) << "got '" << error << "'";
+    auto ranking = rankTileShapes(nest, machine);
+    EXPECT_FALSE(ranking.empty());
+    for (const auto &[proposed, cost] : ranking)
+      EXPECT_GE(proposed.stages, extent <= proposed.keys ? 1 : 2);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // The cost model
 //===----------------------------------------------------------------------===//
