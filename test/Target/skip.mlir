@@ -23,7 +23,15 @@
 // CUDA-NEXT: if (has_nothing_to_do(c_any1)) return;
 // CUDA-NEXT: await_earlier_launches();
 // CUDA: launch_kernel(roles, latest, 2, 0, blocks.value,
+// Without blocks it is not launched and waits for nothing: then the next launch does not overlap.
+// CUDA: } else latest = -1;
 // CUDA: launch_kernel(plain, latest, 3, 2, blocks.value,
+// CUDA-NOT: latest = -1;
+
+// What is read without waiting shares no line of 128 bytes with what is written meanwhile, at whatever multiple of 64 the
+// workspace starts.
+// RUN: FileCheck %s --check-prefix=LINES --input-file=%t.cu
+// LINES: const Checked place = 128 * floor_div(size + 191, 128);
 
 // RUN: moa-codegen %t.mlir --target=ptx -o - | FileCheck %s --check-prefix=PTX
 // PTX: .entry first(
@@ -43,6 +51,13 @@
 // PTX-DAG: @last griddepcontrol.launch_dependents; @last griddepcontrol.wait;}
 // PTX-DAG: {{^}}{{[[:space:]]*}}griddepcontrol.wait;
 // RUN: moa-codegen %t.mlir --target=ptx -o %t.ptx
+// RUN: FileCheck %s --check-prefix=C --input-file=%t.c
+// C: moa_multiply(moa_number(128), moa_floor_div(moa_add(size, moa_number(191)), moa_number(128)))
+// C: moa_launch("roles",
+// C: } else {
+// C-NEXT: moa_latest = -1;
+// C: moa_launch("plain",
+// C-NOT: moa_latest = -1;
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
 // JSON: "kernel": "roles",
 // JSON: "kernel": "plain",

@@ -97,6 +97,7 @@ inline bool isLaunchedWith(KernelOp kernel, KernelOp other) {
 
 /// Whether a kernel that waits has done so wherever another one behind it overlaps with what is in front of that: it is launched
 /// wherever that one is, or wherever any kernel between them is, as without one of these hosts do not let it overlap.
+/// A kernel without blocks is not launched either: hosts forget the launches before it then (gpu::Launch::isCountedOn).
 inline bool hasWaitedFor(KernelOp waiting, KernelOp reader) {
   if (isLaunchedWith(waiting, reader))
     return true;

@@ -279,7 +279,9 @@ private:
     std::vector<std::string> list;
     for (const gpu::WorkspaceArray &array : workspace)
       list.push_back(argument(array.bytes));
-    std::string count = std::to_string(list.size()), start = workspace[0].isAligned ? "64 * floor_div(size + 63, 64)" : "size";
+    std::string count = std::to_string(list.size()), start = "size";
+    if (std::string unit = std::to_string(workspace[0].unit); unit != "1")
+      start = unit + " * floor_div(size + " + std::to_string(workspace[0].slack) + ", " + unit + ")";
     os << "  const Checked bytes_of[] = { // the arrays of the workspace, one behind the other\n      "
        << joinRows(list, ", ", 6, "};\n") << "  int64_t places[" << count << "];\n  Checked size = 0;\n"
        << "  for (int k = 0; k < " << count << "; ++k) {\n    const Checked place = " << start
@@ -388,7 +390,7 @@ private:
     else
       line("    " + kernel.launch.name + "<<<unsigned(blocks.value), " + size + ", cudaStream_t(*stream)>>>(" + list +
            ");", 8);
-    os << "  }\n";
+    os << "  }" << (kernel.launch.isCountedOn ? " else latest = -1; // others count on its wait" : "") << "\n";
   }
   void printEntry(const char *result, const char *suffix, std::vector<std::string> more, const std::string &call,
                   const std::string &before = "") {

@@ -177,6 +177,10 @@ Launch Collector::run() {
     launch.idleBehind = llvm::count_if(program.getBody().getOps<device::KernelOp>(), before);
     arrays.insert(*launch.idle);
   }
+  if (auto blocks = launch.blocks.getConstant(); !launch.isBeside && (!blocks || *blocks <= 0))
+    for (auto other : program.getBody().getOps<device::KernelOp>())
+      if (Value flag = device::getIdleFlag(other))
+        launch.isCountedOn |= device::findWaiting(flag, other) == kernel;
   auto next = dyn_cast_or_null<device::KernelOp>(kernel->getNextNode());
   launch.letsNextStart = next && next->hasAttr(device::kBesideAttr);
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
@@ -242,8 +246,11 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
   bool copies = false;
   program.walk([&](device::CopyOp copy) { copies |= program.isWorkspace(copy.getArray()); });
   program.walk([&](device::StoreOp store) { copies |= store.getPairs(); }); // which begin at a whole number of pairs
-  // Flags that are read without waiting do not share a sector with what is written meanwhile.
-  program.walk([&](device::KernelOp kernel) { copies |= kernel->hasAttr(device::kIdleAttr); });
+  // What is read without waiting does not share a line of a cache with what is written meanwhile.
+  bool overlaps = false;
+  program.walk([&](device::KernelOp kernel) {
+    overlaps |= kernel->hasAttr(device::kIdleAttr) || kernel->hasAttr(device::kBesideAttr);
+  });
   program.walk([&](device::LoadRunOp load) { copies |= load.getAligned(); });
   program.walk([&](device::StoreRunOp store) { copies |= store.getAligned(); });
   for (BlockArgument array : arrays) {
@@ -254,10 +261,12 @@ std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program) {
     std::vector<SymExpr> extents;
     for (unsigned axis = 0; axis < type.getRank(); ++axis)
       extents.push_back(type.getExtent(axis));
-    if (copies)
-      offset = SymExpr::floorDiv(offset + SymExpr(63), SymExpr(64)) * SymExpr(64);
+    // The workspace starts at a multiple of 64 bytes: 64 more between arrays keep their lines of 128 apart.
+    int64_t unit = overlaps ? 128 : copies ? 64 : 1, slack = overlaps ? 128 + 63 : unit - 1;
+    if (unit > 1)
+      offset = SymExpr::floorDiv(offset + SymExpr(slack), SymExpr(unit)) * SymExpr(unit);
     list.push_back({array.getArgNumber(), names[array.getArgNumber()].str(), type.getElementType(), offset, bytes,
-                    std::move(extents), copies});
+                    std::move(extents), unit, slack});
     offset = offset + bytes;
   }
   return list;

@@ -62,6 +62,9 @@ struct Launch {
   bool isTelling = false;
   /// Its place among the launches of the program.
   unsigned number = 0;
+  /// Later launches count on its wait (device::findWaiting), but a host does not launch it if it has no blocks. The host
+  /// forgets the launches before it then, so that the next one does not overlap with any.
+  bool isCountedOn = false;
   /// The host allows it to overlap with the latest launch of the call if that is this one or one behind it.
   unsigned getLeastBefore() const { return std::max(isBeside ? number - 1 : 0, idleBehind); }
   /// Arrays that earlier launches write and this one only reads, by number: they change until that is waited for, and
@@ -126,7 +129,8 @@ struct WorkspaceArray {
   mlir::Type element;
   SymExpr offset, bytes;
   std::vector<SymExpr> extents;
-  bool isAligned = false; ///< to 64 bytes
+  /// It starts at unit * floor((end of the array before + slack) / unit).
+  int64_t unit = 1, slack = 0;
 };
 
 /// Whether an array starts where only a call knows: a launcher then adds up bytes once for all of them, as
@@ -135,6 +139,7 @@ bool hasRuntimePlaces(llvm::ArrayRef<WorkspaceArray> arrays);
 
 /// The arrays of the workspace one behind the other, those of wider elements first, so that
 /// all of them are aligned: to 64 bytes where tiles of one are copied, or runs begin where wide accesses may.
+/// Where launches overlap, no two arrays share a line of 128 bytes, wherever the workspace starts.
 std::vector<WorkspaceArray> getWorkspace(device::ProgramOp program);
 /// The bytes of all of them.
 SymExpr getWorkspaceBytes(llvm::ArrayRef<WorkspaceArray> arrays);

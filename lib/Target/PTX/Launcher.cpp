@@ -342,7 +342,8 @@ private:
       blocks += " < " + std::to_string(*most) + " ? grid.value : " + std::to_string(*most);
     os << (pointers.empty() ? "NULL};\n" : "};\n") << "    code = moa_launch("
        << quoted(launch.name) << ", &moa_latest, " << launch.number << ", " << launch.getLeastBefore() << ", " << blocks << ", " << launch.threads << ", " << launch.sharedBytes
-       << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }\n";
+       << ", moa_parameters, stream);\n    if (code)\n      return code;\n  }";
+    os << (launch.isCountedOn ? " else {\n    moa_latest = -1; /* others count on its wait */\n  }\n" : "\n");
   }
   void begin(const char *result, const std::string &suffix, std::vector<std::string> more,
              const char *message) {
@@ -366,8 +367,10 @@ private:
       list += (list.empty() ? "" : ", ") + expression(array.bytes);
     printHead("static moa_checked", "moa_layout_of_" + signature.name, {"const " + structName() + " *c", "int64_t *places"});
     std::string count = std::to_string(workspace.size());
-    std::string start = workspace[0].isAligned
-        ? "moa_multiply(moa_number(64), moa_floor_div(moa_add(size, moa_number(63)), moa_number(64)))" : "size";
+    std::string start = "size";
+    if (std::string unit = "moa_number(" + std::to_string(workspace[0].unit) + ")"; workspace[0].unit != 1)
+      start = "moa_multiply(" + unit + ", moa_floor_div(moa_add(size, moa_number(" + std::to_string(workspace[0].slack) +
+              ")), " + unit + "))";
     os << "  /* the arrays of the workspace, one behind the other */\n"
        << wrapped("  const moa_checked bytes_of[] = {" + list + "};") << "\n  moa_checked size = moa_number(0);\n"
        << "  int k;\n  for (k = 0; k < " << count << "; ++k) {\n    size = " << start

@@ -305,6 +305,31 @@ class Launches(unittest.TestCase):
                 self.assertEqual(kernel.launch(values), OK)
                 self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap), (n, m))
 
+    def test_no_blocks(self):
+        """A kernel that a later one counts on to have waited is not launched where it has no blocks: then that one does not
+        overlap."""
+        with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
+            with open(os.path.join(mt.SOURCE_ROOT, "test", "Target", "skip.mlir"), encoding="utf-8") as file:
+                text = file.read()
+            for old, new in (('symbols = ["B", "N"]', 'symbols = ["B", "N", "M"]'), ('arg_names = ["x"]', 'arg_names = ["x", "z"]'),
+                             ("%x: !moa.array<[B], f32>,", "%x: !moa.array<[B], f32>, %z: !moa.array<[M], f32>,"),
+                             ('@roles blocks "B*N"', '@roles blocks "B*M"')):
+                self.assertIn(old, text)
+                text = text.replace(old, new)
+            source, made = os.path.join(directory, "skip.mlir"), os.path.join(directory, "made.mlir")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(text)
+            done = mt.tool("moa-opt", source, "-device-skip-unchosen", "-device-verify", "-o", made)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            kernel = Launcher(directory, made)
+            kernel.number("count").value = 0
+            self.assertEqual([launch.get("overlaps_behind") for launch in kernel.launch_facts], [None, None, None, 2])
+            for m, launched, overlap in ((7, 4, 0b0111), (0, 3, 0b010)):
+                kernel.number("launches").value = kernel.number("overlaps").value = 0
+                values = tensors(x=((3,), "f32"), z=((m,), "f32"), y=((3, 5), "f32"))
+                self.assertEqual(kernel.launch(values), OK)
+                self.assertEqual((kernel.number("launches").value, kernel.number("overlaps").value), (launched, overlap), m)
+
     def test_scalars(self):
         """Scalars arrive in their own types, those of 16 bits rounded to nearest."""
         with tempfile.TemporaryDirectory(prefix="moa-test-") as directory:
