@@ -2,9 +2,10 @@
 # The integration tests of every form on a GPU, where the compiler itself need
 # not be:
 #
-#   run.sh emit DIRECTORY    write the kernels (here; runs the tests on the CPU)
-#   run.sh test DIRECTORY    compile them with nvcc and run the tests (there)
+#   run.sh emit DIRECTORY [TEST...]   write the kernels (here; runs the tests on the CPU)
+#   run.sh test DIRECTORY [TEST...]   compile them with nvcc and run the tests (there)
 #
+# Without names of tests, such as back_to_back, all of them. Those of this folder write their kernels without running.
 # lit runs the same tests (test/Integration/GPU) where both are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,6 +18,9 @@ shift 2
 
 export MOA_GPU_KERNELS=$directory
 tests=$(grep -l 'forms.FormTest\|mt.make_kernel\|plans.PlansTest' "$here"/../CPU/*.py; ls "$here"/*.py)
+if [ $# -gt 0 ]; then
+  tests=$(for name in "$@"; do ls "$here/../CPU/$name.py" "$here/$name.py" 2>/dev/null || true; done)
+fi
 case $job in
 emit)
   # The tests run on this CPU and write down every kernel they ask for.

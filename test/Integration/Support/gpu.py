@@ -1,4 +1,5 @@
-"""Kernels in CUDA C++, compiled by nvcc and called through their C entry points.
+"""Kernels in CUDA C++, compiled by nvcc and called through their C entry points, and in PTX, called through the launcher
+in C that comes with them.
 
 With MOA_GPU_KERNELS the text of the kernels stands in that directory, written by
 the same tests with MOA_TEST_TARGET=record on a machine that has the compiler;
@@ -52,6 +53,17 @@ def emit(spec, base, settings, schedule=None, flags=()):
             raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
 
 
+def emit_ptx(spec, base, settings, flags=(), schedule=None):
+    """Writes BASE.c, which holds the PTX, next to what `emit` has written."""
+    sets = [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
+    spec = base + ".moa" if "\n" in spec else spec
+    scheduled = [] if schedule is None else [f"--schedule={base}.json"]
+    made = mt.tool("moa-codegen", spec, *sets, *flags, *scheduled, "--target=ptx", "-o", base + ".ptx")
+    if made.returncode:
+        raise RuntimeError(f"moa-codegen {spec}: {made.stderr}")
+    os.remove(base + ".ptx")
+
+
 def compile(base):
     done = subprocess.run(["nvcc", *FLAGS, base + ".cu", "-o", base + ".so"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -59,10 +71,22 @@ def compile(base):
         raise RuntimeError(f"nvcc {base}.cu: {done.stdout}")
 
 
+def cuda_root():
+    return os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc"))))
+
+
+def compile_launcher(base):
+    root = cuda_root()
+    done = subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{root}/include", base + ".c",
+                           "-o", base + ".ptx.so", f"-L{root}/lib64/stubs", "-lcuda"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise RuntimeError(f"gcc {base}.c: {done.stdout}")
+
+
 @functools.lru_cache(maxsize=None)
 def runtime():
-    nvcc = os.path.realpath(shutil.which("nvcc"))
-    root = os.path.dirname(os.path.dirname(nvcc))
+    root = cuda_root()
     for folder in ("lib64", "targets/x86_64-linux/lib"):
         path = os.path.join(root, folder, "libcudart.so")
         if os.path.exists(path):
@@ -110,6 +134,17 @@ class DeviceArray:
 
 
 class Kernel(mt.Kernel):
+    library = ".so"
+
+    def make(self, spec, base, settings, schedule, flags):
+        emit(spec, base, settings, schedule, flags)
+
+    def compile(self, base):
+        compile(base)
+
+    def open(self, base):
+        self.read_header(base + ".h")
+        self.loaded = ctypes.CDLL(base + self.library)
 
     def __init__(self, spec, variant=None, schedule=None, flags=(), **settings):
         """`schedule` is the text of the schedule that `variant` names."""
@@ -120,9 +155,9 @@ class Kernel(mt.Kernel):
             directory = tempfile.mkdtemp(prefix="moa-test-")
             atexit.register(shutil.rmtree, directory, ignore_errors=True)
             base = os.path.join(directory, "kernel")
-            emit(spec, base, settings, schedule, flags)
-        if not os.path.exists(base + ".so"):
-            compile(base)
+            self.make(spec, base, settings, schedule, flags)
+        if not os.path.exists(base + self.library):
+            self.compile(base)
         self.open(base)
 
     def launch(self, values, workspace=None, size=None):
@@ -160,3 +195,15 @@ class Kernel(mt.Kernel):
         for device in outputs.values():
             device.fetch()
         return {name: device.array for name, device in outputs.items()}
+
+
+class PtxKernel(Kernel):
+    """The same in PTX."""
+    library = ".ptx.so"
+
+    def make(self, spec, base, settings, schedule, flags):
+        emit(spec, base, settings, schedule, flags)
+        emit_ptx(spec, base, settings, flags, schedule)
+
+    def compile(self, base):
+        compile_launcher(base)

@@ -386,7 +386,7 @@ if EMIT:
 
 
 def make_kernel(spec, **settings):
-    """A kernel for the target of the environment: this CPU, or MOA_TEST_TARGET=cuda.
+    """A kernel for the target of the environment: this CPU, or a GPU by MOA_TEST_TARGET=cuda or ptx.
 
     MOA_TEST_TARGET=device runs the device level on this CPU, in the interpreter.
 
@@ -404,7 +404,7 @@ def make_kernel(spec, **settings):
         base = os.path.join(os.environ["MOA_GPU_KERNELS"], gpu.file_name(spec, settings, flags=flags))
         gpu.emit(spec, base, settings, flags=flags)
         return Kernel(spec, flags=flags, **settings)
-    return gpu.Kernel(spec, **settings)
+    return (gpu.PtxKernel if TARGET == "ptx" else gpu.Kernel)(spec, **settings)
 
 
 def rounded_scalar(value, kind):
