@@ -151,7 +151,7 @@ static llvm::Error checkStages(const TileFold &fold, const TileShape &shape, con
     return refuse(where + " asks for " + asked + ", but it takes at least 1");
   if (fold.isProduct)
     return refuse(where + " asks for " + asked +
-                  ", but a product of tiles waits for each before it frees the one in front: ask for at least 2");
+                  ", but a product waits for each tile before it frees the stage of the previous one: ask for at least 2");
   return refuse(where + " asks for " + asked + ", but to overlap it takes at least 2 (or \"overlap\": false)");
 }
 

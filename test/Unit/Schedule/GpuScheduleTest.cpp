@@ -307,7 +307,7 @@ TEST(TileShapes, WhatTheMachineCannotDo) {
   expect(shape, "asks for shares, but its blocks visit different indices, its fold is a product of arrays or stands behind one, or it carries what is neither f32 nor bool");
 }
 
-/// A consumer of a product waits for a tile before it frees the stage of the one in front: with one stage it never ends.
+/// A consumer of a product waits for a tile before it frees the stage of the previous one: with one stage it never ends.
 TEST(TileShapes, ProductsHoldTwoStages) {
   GpuMachine machine = h200();
   GpuNest nest = weightedSum(64, 64);
@@ -324,8 +324,8 @@ TEST(TileShapes, ProductsHoldTwoStages) {
     EXPECT_EQ(errorOf(checkTileShape(fold, shape, machine, "nest 0")), "");
     shape.stages = needed - 1;
     std::string error = errorOf(checkTileShape(fold, shape, machine, "nest 0"));
-    const char *why = needed == 2 ? "asks for 1 stage, but a product of tiles waits for each before it frees the one in front: "
-                                    "ask for at least 2"
+    const char *why = needed == 2 ? "asks for 1 stage, but a product waits for each tile before it frees the stage of the "
+                                    "previous one: ask for at least 2"
                                   : "asks for 0 stages, but it takes at least 1";
     EXPECT_NE(error.find(why), std::string::npos) << "got '" << error << "'";
     auto ranking = rankTileShapes(nest, machine);
