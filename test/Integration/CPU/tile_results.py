@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "test", "Families", "Support"))
 
 ON_GPU = mt.TARGET in ("cuda", "ptx")
 # Rows and keys: fewer than a tile, no multiple of one, whole tiles.
-SIZES = {"device": [(1, 1), (70, 65), (130, 40)], "cpu": [(1, 1), (70, 130), (300, 257)]}.get(
+SIZES = {"device": [(1, 1), (65, 70), (130, 40)], "cpu": [(1, 1), (70, 130), (300, 257)]}.get(
     mt.TARGET, [(1, 1), (5, 300), (113, 203), (2048, 2048), (1031, 700)])
 BATCH, HEADS = (2, 16) if ON_GPU else (1, 2)
 ROUNDS = 5 if ON_GPU else 1
@@ -88,7 +88,7 @@ def softmax(s):
 
 
 def scores_of(name, v):
-    s = np.einsum("bhid,bhjd->bhij", v["Q"], v["K"]) * v["scale"]
+    s = np.einsum("bhid,bhjd->bhij", v["Q"].astype(float), v["K"].astype(float)) * v["scale"]
     return np.where(present(*s.shape[-2:]), s, -np.inf) if "causal" in name else s
 
 
@@ -152,7 +152,8 @@ class TileResults(mt.KernelTest):
 
     def test_results(self):
         for name, width in cases():
-            if mt.TARGET == "device" and width == 128 and name not in ("two", "backward"):
+            # What a CPU does with such results other tests ask; here it is the meaning that is tried.
+            if not ON_GPU and (width == 128 and name != "two" or mt.TARGET == "cpu" and name not in ("two", "backward")):
                 continue
             for n, m in SIZES:
                 # Rows that see no key have no logarithm of a sum.
