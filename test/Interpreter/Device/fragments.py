@@ -90,7 +90,7 @@ class Refusals(unittest.TestCase):
 
     def test_order(self):
         self.refuse([(r" +device.wait .*\n", "")],
-                    "reads rows 0 to 63 of stage 0 of the ring of ",
+                    "reads rows 0 to 15 of stage 0 of the ring of ",
                     "before the copy at ", "is known to have completed")
 
     def test_overwritten(self):
