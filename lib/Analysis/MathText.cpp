@@ -306,8 +306,9 @@ std::string MathPrinter::repair(onf::AccOp op) {
   Block &block = op.getRepair().front();
   written.clear();
   for (auto [k, ref] : llvm::enumerate(op.getRefs())) {
-    names[block.getArgument(2 * k)] = names[ref] + "⁻";
-    names[block.getArgument(2 * k + 1)] = names[ref];
+    std::string now = names.lookup(ref); // a new entry may move the others
+    names[block.getArgument(2 * k)] = now + "⁻";
+    names[block.getArgument(2 * k + 1)] = now;
   }
   auto yield = cast<onf::YieldOp>(block.getTerminator());
   std::string text = "·" + at(yield.getValues()[0], MathTerm::Product);
@@ -364,7 +365,7 @@ void MathPrinter::printFold(onf::FoldOp op, unsigned indent) {
   printBlock(body, indent + 1);
   auto yield = cast<onf::YieldOp>(body.getTerminator());
   for (auto [result, state] : llvm::zip(op.getResults(), yield.getValues()))
-    names[result] = names[state];
+    names[result] = names.lookup(state); // a copy: a new entry may move the others
 }
 
 void MathPrinter::printFor(onf::ForOp op, unsigned indent) {

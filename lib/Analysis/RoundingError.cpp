@@ -67,6 +67,13 @@ int ErrorContext::indexNumber(Value index) {
   return it - indices.begin();
 }
 
+int ErrorContext::originNumber(Operation *origin) {
+  auto it = llvm::find(origins, origin);
+  if (it == origins.end())
+    it = origins.insert(origins.end(), origin);
+  return it - origins.begin();
+}
+
 ErrorContext::ErrorContext(dnf::KernelOp kernel, const RoundingModel &model)
     : kernel(kernel), model(model), rules(pool, this->model) {
   kernel.walk([&](Operation *op) {

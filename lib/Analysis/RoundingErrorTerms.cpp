@@ -6,6 +6,37 @@
 using namespace mlir;
 using namespace moa;
 
+/// A value seen from `outer`, a block that holds it: the op there, or null for an argument of the block; whether the value
+/// is inside of that op; and its number.
+using Place = std::tuple<Operation *, bool, unsigned>;
+
+static Place getPlace(Value value, Block *outer) {
+  Block *own = value.getParentBlock();
+  if (own == outer) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return {nullptr, false, argument.getArgNumber()};
+    return {value.getDefiningOp(), false, cast<OpResult>(value).getResultNumber()};
+  }
+  Operation *holder = outer->findAncestorOpInBlock(*own->getParentOp());
+  Region *region = own->getParent();
+  while (region->getParentOp() != holder)
+    region = region->getParentRegion();
+  return {holder, true, region->getRegionNumber()};
+}
+
+bool moa::comesBefore(Value a, Value b) {
+  // Climb until one block holds both.
+  Block *ofB = b.getParentBlock(), *outer = a.getParentBlock();
+  while (outer != ofB && !outer->findAncestorOpInBlock(*ofB->getParentOp()))
+    outer = outer->getParentOp()->getBlock();
+  auto [opA, isInsideA, numberA] = getPlace(a, outer);
+  auto [opB, isInsideB, numberB] = getPlace(b, outer);
+  // Arguments stand before every op, and an op before the values inside of it.
+  if (opA != opB)
+    return !opA || (opB && opA->isBeforeInBlock(opB));
+  return std::pair(isInsideA, numberA) < std::pair(isInsideB, numberB);
+}
+
 dnf::LetOp moa::getLet(dnf::ApplyOp apply) {
   return SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(apply, apply.getLetAttr());
 }

@@ -8,10 +8,11 @@
 
 namespace moa {
 
+/// Returns true if `a` is defined before `b` in the text of the kernel that holds both.
+bool comesBefore(mlir::Value a, mlir::Value b);
+/// The order of the text: addresses would make bounds depend on the run.
 struct ValueLess {
-  bool operator()(mlir::Value a, mlir::Value b) const {
-    return a.getAsOpaquePointer() < b.getAsOpaquePointer();
-  }
+  bool operator()(mlir::Value a, mlir::Value b) const { return comesBefore(a, b); }
 };
 
 class TermEnvironment;

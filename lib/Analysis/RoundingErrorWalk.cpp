@@ -106,7 +106,7 @@ ErrorValue ErrorWalk::apply(dnf::ApplyOp op, ErrorValue value) {
   for (auto &[key, error] : value.shared) {
     std::string name;
     llvm::raw_string_ostream os(name);
-    os << error.origin;
+    os << context.originNumber(error.origin);
     for (Value &index : error.indices) {
       index = *to(index);
       os << "," << context.indexNumber(index);
@@ -303,7 +303,7 @@ ErrorValue ErrorWalk::share(ErrorValue x, Value value, const ErrorValue &beside)
   }
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << origin;
+  os << context.originNumber(origin);
   for (Value index : indices)
     os << "," << context.indexNumber(index);
   x = rules.makeShared(std::move(x), origin, key);

@@ -18,6 +18,8 @@ struct ErrorContext {
   ErrorExpr parameter(const std::string &source, double standard);
   /// The number of an index, and back.
   int indexNumber(mlir::Value index);
+  /// The number of an operation that common errors come from.
+  int originNumber(mlir::Operation *origin);
   /// The user's words for a value, with the line.
   std::string describe(mlir::Value value) const;
   /// 'where' in front of a reason.
@@ -29,6 +31,7 @@ struct ErrorContext {
   ErrorRules rules;
   std::vector<ErrorParameter> parameters;
   std::vector<mlir::Value> indices;
+  std::vector<mlir::Operation *> origins;
   std::vector<ContractionOperand> operands;
   /// Of a contraction the numbers of its operands, and the parameter of its sums.
   struct Contraction {

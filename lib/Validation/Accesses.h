@@ -215,6 +215,7 @@ private:
   Agenda agenda;
   llvm::DenseMap<Term, Term> rows;
   llvm::DenseSet<Term> ownLoops; // of the store that is read
+  llvm::DenseMap<mlir::Value, Term> wholes; // states that carry axes
   std::map<std::tuple<mlir::Operation *, Env *, std::vector<Term>>, Env *> elements;
   std::vector<std::unique_ptr<Env>> envs;
   std::vector<std::pair<Agenda::Place, Access>> accesses;

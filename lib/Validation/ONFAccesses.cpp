@@ -486,8 +486,11 @@ Term ONFAccesses::compute(Value value, Env &env) {
     result = readScalar(terms, op, operands);
   }
   // What stands for itself: a state that carries axes, as a whole.
-  if (!result)
-    result = terms.scalar("state " + std::to_string(uintptr_t(value.getAsOpaquePointer())),
-                          value.getType(), {});
+  if (!result) {
+    Term &whole = wholes[value];
+    if (!whole)
+      whole = terms.scalar("state " + std::to_string(terms.size()), value.getType(), {});
+    result = whole;
+  }
   return result;
 }

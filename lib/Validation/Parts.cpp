@@ -101,6 +101,7 @@ bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
   if (isSum(e))
     return true;
   DenseMap<Term, Term> with;
+  SmallVector<Term> replaced; // the keys, in an order that no address decides
   DenseSet<Term> distances;
   for (Term fact : known) {
     if (!fact->is(TermKind::NotNegative))
@@ -123,9 +124,12 @@ bool Prover::isSumOfDistances(Term e, ArrayRef<Term> known) {
     Term more = indexOf(distance, nullptr, "d"), above = terms.difference(more, rest);
     distances.insert(more);
     DenseMap<Term, Term> one = {{symbol, above}};
-    for (auto &entry : with)
-      entry.second = terms.substitute(entry.second, one);
-    with[symbol] = above;
+    for (Term key : replaced)
+      with[key] = terms.substitute(with.lookup(key), one);
+    if (with.try_emplace(symbol, above).second)
+      replaced.push_back(symbol);
+    else
+      with[symbol] = above;
     if (isSum(terms.substitute(e, with)))
       return true;
   }

@@ -25,6 +25,7 @@
 #include "lib/Conversion/ONFToVector/Dependence.h"
 #include "lib/Analysis/OnDemand.h"
 #include "lib/Support/SymExpr.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -62,7 +63,7 @@ struct Scope {
   Site *site;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseMap<mlir::Value, mlir::Value> splats;
-  llvm::DenseMap<mlir::Value, LaneIndex> lanes;
+  llvm::MapVector<mlir::Value, LaneIndex> lanes;
   llvm::DenseMap<mlir::Value, StateBuffer> states;
   /// The same for contexts other than the empty one.
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value> conditional;
@@ -241,6 +242,8 @@ public:
   mlir::Value arguments, scratchPointer;
   int64_t scratchBytes = 0;
   Tile tile;
+  /// Columns of this block that the nest has, if it runs in blocks of columns.
+  mlir::Value columns;
   /// The part of a fold's range that is being written; a null fold if none is.
   struct Part {
     onf::FoldOp fold;
