@@ -1,6 +1,7 @@
 //===- FoldPlan.cpp - how a fold runs in blocks ---------------------------===//
 #include "lib/Conversion/ONFToVector/FoldPlan.h"
 #include "lib/Conversion/ONFToVector/Emitter.h"
+#include "lib/Conversion/ONFToVector/Integers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -30,6 +31,7 @@ private:
   std::string describeFactors(const Factors &mixed);
   bool planScore(FoldOp inner);
   bool checkInteger(const Score &score, const Twine &subject);
+  bool takeIntegers(Score &score);
   bool planCarrier(AccOp acc, unsigned pass);
   bool planStates();
   void planReuse();
@@ -181,6 +183,28 @@ static Value getFloat(Value integer) {
   return integer;
 }
 
+/// Takes a sum of products of floats that are integers of i8 for the sum of these: Σ f32(x)·f32(y) = f32(Σ x·y). Products are at
+/// most 2^14, so that sums of 2^10 are at most 2^24, and f32 holds these and all before them exactly. For example,
+/// `f32(Q) +.* transpose(f32(K))` is `f32(Q +.* transpose(K))`.
+bool Planner::takeIntegers(Score &score) {
+  constexpr int64_t most = 1 << 10;
+  if (!score.type.isF32() || score.extent > std::min(most, sums.mostTerms) || !score.further.empty())
+    return false;
+  auto integerOf = [](const Factors &from) {
+    bool isOne = from.values.size() == 1 && from.divisors.empty();
+    bool isHeld = !from.narrow || from.narrow.getIntOrFloatBitWidth() >= 16;
+    return isOne && isHeld ? getIntegerOf(from.values[0]) : Value();
+  };
+  Value row = integerOf(score.row), key = integerOf(score.key);
+  if (!row || !key)
+    return false;
+  score.row = score.key = Factors();
+  score.row.values.push_back(row);
+  score.key.values.push_back(key);
+  score.type = IndexType::get(fold.getContext());
+  return true;
+}
+
 /// Sums of integers are scores where the machine makes them: of i8 and, on tensor cores, read as one float.
 bool Planner::checkInteger(const Score &score, const Twine &subject) {
   if (sums.asFloats && !score.value)
@@ -243,6 +267,7 @@ bool Planner::planScore(FoldOp inner) {
     return refuse(subject, describeFactors(mixed));
   if (isInteger && !checkInteger(score, subject))
     return false;
+  takeIntegers(score);
   seen.clear();
   for (const auto &factors : {score.row.values, score.row.divisors})
     for (Value factor : factors)
@@ -420,6 +445,18 @@ std::optional<FoldPlan> planFold(FoldOp fold, Value laneIndex,
                                  Dependence &deps, OnDemand &onDemand,
                                  std::string *why, MachineSums sums) {
   return Planner(fold, laneIndex, deps, onDemand, why, sums).run();
+}
+
+Value getIntegerOf(Value value) {
+  while (isa<FloatType>(value.getType())) {
+    Operation *op = value.getDefiningOp();
+    bool isWide = value.getType().getIntOrFloatBitWidth() >= 16;
+    if (!isWide || !isa_and_nonnull<arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp>(op))
+      return Value();
+    value = op->getOperand(0);
+  }
+  LoadOp load = getReadElement(value);
+  return load && load.getResult().getType().isInteger(8) ? value : Value();
 }
 
 StringRef getIndexName(Value index) {

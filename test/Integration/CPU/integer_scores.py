@@ -206,6 +206,22 @@ class IntegerScores(mt.KernelTest):
             np.testing.assert_array_equal(results["top"], sums.max(-1))
             np.testing.assert_array_equal(results["least"], sums.min(-1))
 
+    def test_casts_of_operands(self):
+        """Floats that are integers: every sum of their products is one, and f32 holds it."""
+        for q, k in (("f32(Q)", "f32(K)"), ("f32(Q)", "K"), ("bf16(Q)", "bf16(K)"), ("f16(Q)", "f32(K)")):
+            text = EXACT.replace("f32(Q +.* transpose(K))", f"{q} +.* transpose({k})")
+            self.assertNotEqual(text, EXACT)
+            for d in (64, 256) if mt.TARGET != "device" or q == k.replace("K", "Q") else (64,):
+                kernel = mt.make_kernel(text, D=d)
+                inputs = self.arrays(70, 150, d)[1]
+                inputs["Q"][:, :, 3], inputs["K"][:, :, 7] = -128, -128
+                results = kernel.results(inputs, {"O": (2, 2, 70, d), "top": (2, 2, 70), "least": (2, 2, 70)})
+                sums = self.products(inputs)
+                self.assertEqual(sums.max(), d << 14)
+                with self.subTest(q=q, k=k, d=d):
+                    np.testing.assert_array_equal(results["top"], sums.max(-1))
+                    np.testing.assert_array_equal(results["least"], sums.min(-1))
+
     def test_narrower_type(self):
         """Sums that are cast to a narrower integer before they are a float wrap."""
         kernel = mt.make_kernel(attention("wraps", "  O = softmax(f32(i8(A)) * scale) +.* V"), D=64)
