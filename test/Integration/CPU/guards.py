@@ -1,7 +1,7 @@
 # RUN: %python %s
 """Elements that a condition protects, where code could read them without it.
 
-The kernels are some of those of test/Random/Protected/guards.moa, which moa-protected runs at more sizes; here their
+The kernels are some of those of test/Random/Inputs/guards.moa, which moa-protected runs at more sizes; here their
 meaning stands in NumPy. Arrays end at protected pages, or begin after them.
 """
 import itertools
@@ -14,7 +14,7 @@ import numpy as np
 import moa_testing as mt
 
 mt.compile_soonest()
-PATH = os.path.join(mt.SOURCE_ROOT, "test/Random/Protected/guards.moa")
+PATH = os.path.join(mt.SOURCE_ROOT, "test/Random/Inputs/guards.moa")
 with open(PATH, encoding="utf-8") as file:
     SPECS = {re.match(r"\w+", text).group(): "kernel " + text for text in re.split(r"^kernel ", file.read(), flags=re.M)[1:]}
 
