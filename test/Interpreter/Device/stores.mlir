@@ -33,10 +33,10 @@
 // RUN: sed 's|// look:||' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=LOOK
 // LOOK: 'device.load' {{.*}}expects an input or an array of the workspace (C2)
-// Copies do not see what threads of the same launch have written.
+// Copies do not see what threads of the same launch have written: an earlier launch must have written it all.
 // RUN: sed '/^  device.kernel @fill/,/^  }$/d; s|// fresh:||' %s > %t.mlir
 // RUN: not moa-run %t.mlir --target=device --random 1 N=200 2>&1 | FileCheck %s --check-prefix=FRESH
-// FRESH: the copy reads element [0, 0] of 'w', which the threads' store at {{.*}} writes: copies see it in a later launch only
+// FRESH: 'device.copy' expects an earlier kernel to store array 'w' of the workspace (D5)
 
 #acc = #device.layout<[warp: 4 by 1, register: 2 by 2, lane: 8 by 4], [register: 8 by 4, lane: 4 by 1, register: 2 by 1]>
 !tile = !device.fragment<[64, 64], bf16, #acc>
