@@ -17,6 +17,8 @@ import moa_testing as mt
 sys.path.insert(0, os.path.join(mt.SOURCE_ROOT, "test", "Families", "Support"))
 
 ON_GPU = mt.TARGET in ("cuda", "ptx")
+# Examples with several results in tiles that another test runs on a GPU: backward.py.
+TESTED_ELSEWHERE = {"backward.moa"}
 # Rows and keys: fewer than a tile, no multiple of one, whole tiles.
 SIZES = {"device": [(1, 1), (65, 70), (130, 40)], "cpu": [(1, 1), (70, 130), (300, 257)]}.get(
     mt.TARGET, [(1, 1), (5, 300), (113, 203), (2048, 2048), (1031, 700)])
@@ -201,7 +203,7 @@ def record():
         for width in (64, 128):
             gpu.emit(path, trial, {"T": "bf16", "D": width} if "D = " in open(path, encoding="utf-8").read() else {"T": "bf16"})
             tried += 1
-            if count_results(trial + ".cu") > 1:
+            if count_results(trial + ".cu") > 1 and os.path.basename(path) not in TESTED_ELSEWHERE:
                 raise RuntimeError(f"{path} has several results in tiles, and no reference here")
     for path in glob.glob(trial + ".*"):
         os.remove(path)
