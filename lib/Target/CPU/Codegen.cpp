@@ -200,6 +200,35 @@ static void accessHalvesAsIntegers(llvm::Module &module) {
     }
 }
 
+/// Defines the function that LLVM calls to round f32 to bf16 on processors
+/// without an instruction for it: to nearest even, NaN to a quiet NaN.
+///
+/// libgcc has __truncsfbf2 from version 13 on, so that objects bring their own.
+static void defineRoundingToHalf(llvm::Module &module) {
+  LLVMContext &context = module.getContext();
+  Type *half = Type::getBFloatTy(context);
+  if (module.getFunction("__truncsfbf2") ||
+      llvm::none_of(module, [&](Function &function) {
+        return llvm::any_of(instructions(function), [&](Instruction &op) {
+          return op.getType()->getScalarType() == half;
+        });
+      }))
+    return;
+  auto *function = Function::Create(
+      FunctionType::get(half, {Type::getFloatTy(context)}, false),
+      GlobalValue::LinkOnceODRLinkage, "__truncsfbf2", module);
+  function->setVisibility(GlobalValue::HiddenVisibility);
+  function->setDoesNotThrow();
+  IRBuilder<> b(BasicBlock::Create(context, "", function));
+  Value *x = function->getArg(0), *bits = b.CreateBitCast(x, b.getInt32Ty());
+  Value *high = b.CreateLShr(bits, 16);
+  Value *half_unit = b.CreateAdd(b.CreateAnd(high, 1), b.getInt32(0x7fff));
+  Value *rounded = b.CreateLShr(b.CreateAdd(bits, half_unit), 16);
+  Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(high, 0x40),
+                                 rounded);
+  b.CreateRet(b.CreateBitCast(b.CreateTrunc(result, b.getInt16Ty()), half));
+}
+
 void optimise(llvm::Module &module, TargetMachine &machine,
               unsigned optimization) {
   static const OptimizationLevel levels[] = {
@@ -229,6 +258,8 @@ void optimise(llvm::Module &module, TargetMachine &machine,
   if (optimization == 0)
     passes.addPass(createModuleToFunctionPassAdaptor(InstSimplifyPass()));
   passes.run(module, modules);
+  if (!machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16"))
+    defineRoundingToHalf(module);
 }
 
 Expected<SmallVector<char, 0>> emitObject(llvm::Module &module,

@@ -79,7 +79,7 @@ class MoaRun(mt.KernelTest):
                 "softcap": (*sizes, "cap=2"), "sdpa": sizes, "causal": sizes,
                 "sigmoid_attention": (*sizes, "bias=-1"),
                 "paper": ("N=3", "M=5", "scale=0.5"), "scaled_norm": ("B=9", "N=100"),
-                "layernorm_product": ("N=50", "eps=0.00001")}
+                "layernorm_product": ("N=50", "eps=0.00001"), "backward": (*sizes, "G=1")}
         listed = {f[:-4] for f in os.listdir(os.path.join(mt.SOURCE_ROOT, "examples"))
                   if f.endswith(".moa")}
         self.assertEqual(set(more), listed)
