@@ -173,7 +173,6 @@ private:
     };
     llvm::SmallVector<Scalar> scalars;
     llvm::SmallVector<mlir::Value> started; // of each repair
-    mlir::Value large; // rows with a large reference, of which each tile is shifted
     llvm::SmallVector<Sum> sums;
     template <typename F> void forEach(F visit) {
       auto known = [&](mlir::Value &value) {
@@ -184,7 +183,6 @@ private:
         known(scalar.reference), known(scalar.partial);
       for (mlir::Value &value : started)
         known(value);
-      known(large);
       for (Sum &sum : sums) {
         known(sum.sum);
         for (mlir::Value &weights : sum.weights)
@@ -279,8 +277,7 @@ private:
   mlir::Value shiftElement(ScalarCode &code, const Element &element, mlir::Value reference);
   mlir::Value shiftReference(ScalarCode &code, const Element &element, mlir::Value reference);
   Values valuesOf(llvm::ArrayRef<Pivot> pivots, const Tile &tile);
-  bool mayShift();
-  Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::Value *largeRows = nullptr);
+  Values shiftLarge(ScalarCode &code, const Tile &tile, llvm::ArrayRef<Pivot> pivots);
   void takeShifted(ScalarCode &code, Tile &tile, llvm::ArrayRef<Pivot> pivots, mlir::ValueRange values);
   void shiftByRows(ScalarCode &code, Tile &tile);
   mlir::Value keepsOrder(ScalarCode &code, mlir::Value u);
@@ -313,7 +310,8 @@ private:
                  const Running &olds, mlir::Value &partial);
   mlir::Value isNearOne(ScalarCode &code, onf::AccOp acc);
   bool isFarFromSingular(const Repair &repair);
-  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news);
+  mlir::Value mustRepair(ScalarCode &code, const Running &olds, const Running &news,
+                         llvm::ArrayRef<Pivot> pivots);
   void updateReferences(ScalarCode &code, unsigned pass, Running &news);
   void moveReferences(ScalarCode &code, unsigned pass, Running &news, Tile &tile);
   mlir::Value joinLanes(ScalarCode &code, onf::AccOp acc, mlir::Value partial);

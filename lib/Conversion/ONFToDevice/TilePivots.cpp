@@ -196,20 +196,9 @@ Values TileKernel::valuesOf(ArrayRef<Pivot> pivots, const Tile &tile) {
   return values;
 }
 
-/// Returns whether an exponent is measured from a reference that moves in a branch, so that tiles may have to be shifted.
-bool TileKernel::mayShift() {
-  return lazy && llvm::any_of(llvm::enumerate(plan.folded.scalars), [&](auto state) {
-    Value reference = AccOp(state.value().acc).getResult();
-    return isReference[state.index()] && state.value().pass == 0 && reference.getType().isF32() &&
-           llvm::any_of(reference.getUsers(), [](Operation *user) {
-             return isa<arith::SubFOp>(user) && isExponent(user->getResult(0));
-           });
-  });
-}
-
 /// Emits a branch for warps that have rows with large references: there the elements are shifted, and the pivots with
-/// them. Returns the pivots, then the elements; `largeRows` becomes the rows whose references are large.
-Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot> pivots, Value *largeRows) {
+/// them. Returns the pivots, then the elements.
+Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot> pivots) {
   Values references;
   for (const Pivot &pivot : pivots)
     references.push_back(pivot.reference);
@@ -221,8 +210,6 @@ Values TileKernel::shiftLarge(ScalarCode &code, const Tile &tile, ArrayRef<Pivot
     }
     return Values{any};
   })[0];
-  if (largeRows)
-    *largeRows = large;
   Value any = device::AnyOp::create(b, code.named("any_large"), large);
   return ifAny(code, any, valuesOf(pivots, tile), [&] {
     Values results, shifted;

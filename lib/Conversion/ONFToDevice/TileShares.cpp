@@ -104,8 +104,6 @@ SmallVector<TileKernel::Over> TileKernel::oversOf(const Running &running) {
   for (Value started : running.started)
     if (started)
       overs.push_back(Over::rows());
-  if (running.large)
-    overs.push_back(Over::rows());
   for (const Running::Sum &sum : running.sums)
     overs.push_back(Over::tile(cast<FragmentType>(sum.sum.getType()).getShape()[1]));
   return overs;
@@ -120,7 +118,6 @@ void TileKernel::makeShares() {
     columns += (isReference[k] ? 2 : 1) * parts;
   for (const Repair &repair : repairs)
     columns += repair.needsStarted ? parts : 0;
-  columns += mayShift() ? parts : 0;
   for (const Carrier &carrier : plan.folded.carriers)
     columns += padded(carrier.extents[0]);
   SymExpr slots(plan.shape.shares);

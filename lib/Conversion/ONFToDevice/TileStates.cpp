@@ -178,8 +178,6 @@ SmallVector<std::string> TileKernel::namesOf(const Running &running) {
   for (Value started : running.started)
     if (started)
       names.push_back("started");
-  if (running.large)
-    names.push_back("large");
   for (auto [k, sum] : llvm::enumerate(running.sums)) {
     std::string name = AccOp(plan.folded.carriers[k].acc).getName().str();
     names.push_back(name);
@@ -213,8 +211,6 @@ TileKernel::Running TileKernel::initialise(ScalarCode &code) {
                   typeOver(Over::rows(), b.getI1Type()), "started");
     running.started.push_back(none);
   }
-  if (mayShift())
-    running.large = fill(code.constant(b.getBoolAttr(false)), typeOver(Over::rows(), b.getI1Type()), "large");
   for (const Carrier &carrier : plan.folded.carriers)
     running.sums.push_back(
         {fill(identity(code, Monoid::add, carrier.type),
@@ -651,16 +647,15 @@ bool TileKernel::isFarFromSingular(const Repair &repair) {
 /// by more than the bound. Terms so far away from their references' values are neither
 /// lost nor overflow, and a repair is exact in the fold's meaning whenever it happens (of powers of 2 by lines up to
 /// their own error, which is another one for another reference).
-Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news) {
+Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Running &news, ArrayRef<Pivot> pivots) {
   Value must;
+  llvm::DenseSet<unsigned> asked; // references of which it is known whether they are large
   for (const Repair &repair : repairs) {
     Values inputs;
     for (unsigned ref : repair.refs)
       inputs.push_back(olds.scalars[ref].reference);
     for (unsigned ref : repair.refs)
       inputs.push_back(news.scalars[ref].partial);
-    if (olds.large)
-      inputs.push_back(olds.large);
     if (must)
       inputs.push_back(must);
     bool clamped = code.clampsLoads, eager = code.eager;
@@ -669,14 +664,9 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
       bindNearestRow(code, at[0]);
       unsigned count = repair.refs.size();
       Values before(in.take_front(count)), after;
-      for (auto [k, ref] : llvm::enumerate(repair.refs)) {
-        Monoid monoid = AccOp(plan.folded.scalars[ref].acc).getMonoid();
-        // A row with a large reference moves in every tile, as one that has seen nothing. A selection keeps this free of
-        // branches, which a further `or` is not for nvcc.
-        if (olds.large)
-          before[k] = arith::SelectOp::create(b, code.loc, in[2 * count], identity(code, monoid, before[k].getType()), before[k]);
-        after.push_back(code.combine(monoid, before[k], in[count + k]));
-      }
+      for (auto [k, ref] : llvm::enumerate(repair.refs))
+        after.push_back(code.combine(AccOp(plan.folded.scalars[ref].acc).getMonoid(),
+                                     before[k], in[count + k]));
       Value changed = bindRepair(code, repair, before, after);
       Value near = isNearOne(code, repair.acc);
       if (!isFarFromSingular(repair)) {
@@ -687,7 +677,12 @@ Value TileKernel::mustRepair(ScalarCode &code, const Running &olds, const Runnin
       }
       Value far = arith::XOrIOp::create(b, code.loc, near, code.constant(b.getBoolAttr(true)));
       Value result = code.both(changed, far);
-      if (in.size() > 2 * count + (olds.large ? 1 : 0))
+      for (auto [ref, value] : llvm::zip(repair.refs, before)) {
+        bool isPivot = llvm::any_of(pivots, [&, ref = ref](const Pivot &pivot) { return numberOf(pivot.value) == ref; });
+        if (isPivot && asked.insert(ref).second)
+          result = arith::OrIOp::create(b, code.loc, result, isLarge(code, value, false));
+      }
+      if (in.size() > 2 * count)
         result = arith::OrIOp::create(b, code.loc, result, in.back());
       return Values{result};
     })[0];
@@ -876,11 +871,8 @@ TileKernel::Step TileKernel::passes(ScalarCode &code, Tile &tile, const Running 
 /// of ⊗ for the others. Where references are large, the tile's elements are shifted.
 void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &step, Tile &tile) {
   SmallVector<Pivot> pivots = findReferences(tile, 0);
-  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next));
+  step.must = device::AnyOp::create(b, code.named("any"), mustRepair(code, olds, step.next, pivots));
   Values otherwise;
-  if (olds.large)
-    otherwise.push_back(device::FillOp::create(b, code.named("large"), cast<FragmentType>(olds.large.getType()),
-                                               code.constant(b.getBoolAttr(false))));
   for (auto [k, scalar] : llvm::enumerate(olds.scalars))
     if (isReference[k])
       otherwise.push_back(scalar.reference);
@@ -906,16 +898,11 @@ void TileKernel::repairWhereNeeded(ScalarCode &code, const Running &olds, Step &
     for (unsigned k = 0; k != repairs.size(); ++k)
       values.push_back(factor(code, k, olds, moved).front());
     refer(moved);
-    Value large = olds.large;
     if (!pivots.empty())
-      values.append(shiftLarge(code, tile, pivots, &large));
-    if (large)
-      values.insert(values.begin(), large);
+      values.append(shiftLarge(code, tile, pivots));
     return values;
   });
   unsigned next = 0;
-  if (olds.large)
-    step.next.large = results[next++];
   for (auto [k, scalar] : llvm::enumerate(step.next.scalars))
     if (isReference[k])
       scalar.reference = results[next++];
