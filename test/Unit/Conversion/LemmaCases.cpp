@@ -317,6 +317,38 @@ Equation laggingReference(Random &random) {
   return s.finish();
 }
 
+/// Lemma 19: s·u − m = s'·u − 0 with s' = (s·u − m)·(1/u), and (s − n)·u − (m − n·u), so
+/// that Σ y·2^(s·u − m) is the same sum of either. u is a power of two, so that
+/// nothing rounds.
+Equation shiftedReference(Random &random) {
+  bool whole = random.below(2);
+  ByArrays s({{"s", {"N0"}}, {"y", {"N0"}}, {"u", {}}, {"m", {}}, {"n", {}}});
+  auto sum = [](KernelBuilder &b, const Values &v, Value exponent) {
+    return b.reduce(Monoid::add, b.map(Fn::mul, {b.map(Fn::exp2, {exponent}), v[1]}));
+  };
+  auto unit = [](KernelBuilder &b, const Values &v) {
+    return b.map(Fn::exp2, {v[2]});
+  };
+  auto each = [](KernelBuilder &b, Fn fn, Value of, Value scalar) {
+    return b.map(fn, {of, scalar}, {{0}, {}});
+  };
+  KernelBuilder &l = s.left, &r = s.right;
+  Value u = unit(l, s.l);
+  l.output(sum(l, s.l, each(l, Fn::sub, each(l, Fn::mul, s.l[0], u), s.l[3])));
+  u = unit(r, s.r);
+  Value shifted, rest;
+  if (whole) {
+    shifted = each(r, Fn::sub, s.r[0], s.r[4]);
+    rest = r.map(Fn::sub, {s.r[3], r.map(Fn::mul, {s.r[4], u})});
+  } else {
+    Value difference = each(r, Fn::sub, each(r, Fn::mul, s.r[0], u), s.r[3]);
+    shifted = each(r, Fn::mul, difference, r.map(Fn::div, {r.constant(1), u}));
+    rest = r.constant(0);
+  }
+  r.output(sum(r, s.r, each(r, Fn::sub, each(r, Fn::mul, shifted, u), rest)));
+  return s.finish();
+}
+
 /// Lemma 11: γ′(γ(i₁ ⧺ i₂; v); ρA) = γ′(γ(i₁; v₁); s₁) ⧺ γ′(γ(i₂; v₂); s₂) if
 /// the parts have equally many elements.
 Equation reshapeByGroups(Random &random) {
@@ -545,7 +577,8 @@ std::vector<Law> lemmas() {
           {"Lemma 11", "", reshapeByGroups}, {"Lemma 12", "", products},
           {"Lemma 13", "", intervalsOfReals}, {"Lemma 14", "", nestedQuotients},
           {"Lemma 15", "", withoutQuotients}, {"Lemma 16", "", partsAsIndices},
-          {"Lemma 17", "", integersReduced}, {"Lemma 18", "", remaindersByCases}};
+          {"Lemma 17", "", integersReduced}, {"Lemma 18", "", remaindersByCases},
+          {"Lemma 19", "", shiftedReference}};
 }
 
 } // namespace moa::test

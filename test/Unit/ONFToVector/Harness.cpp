@@ -16,10 +16,13 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/Target/TargetMachine.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 
 using namespace mlir;
 
@@ -83,7 +86,15 @@ std::unique_ptr<Kernel> Kernel::compile(StringRef text,
     error += diagnostic.str() + "\n";
     return success();
   });
-  OwningOpRef<ModuleOp> module = lower(context, text, options);
+  // Vectors of 512 bits use instructions that only AVX-512 has.
+  ONFToVectorOptions possible = options;
+  std::string lifted = text.str();
+  if (!llvm::sys::getHostCPUFeatures().lookup("avx512f")) {
+    possible.vectorBits = std::min<int64_t>(possible.vectorBits, 256);
+    lifted = std::regex_replace(lifted, std::regex("lane: 8>"), "lane: 4>");
+    lifted = std::regex_replace(lifted, std::regex("lane: 16>"), "lane: 8>");
+  }
+  OwningOpRef<ModuleOp> module = lower(context, lifted, possible);
   if (!module)
     return nullptr;
   kernel->nests = (*module)->getAttrOfType<IntegerAttr>("moa.nests").getInt();
