@@ -57,6 +57,12 @@ static int64_t getBits(const Scalar &scalar, ElementType type) {
     return int32_t(scalar.asInteger());
   case ElementType::I64:
     return scalar.asInteger();
+  case ElementType::U8:
+    return uint8_t(scalar.asInteger());
+  case ElementType::U16:
+    return uint16_t(scalar.asInteger());
+  case ElementType::U32:
+    return uint32_t(scalar.asInteger());
   }
   return 0;
 }

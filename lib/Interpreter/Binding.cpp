@@ -1,6 +1,7 @@
 //===- Binding.cpp - symbols from shapes, and the checks of a call --------===//
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
+#include "dialects/MoA/IR/Unsigned.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "lib/Interpreter/Kernel.h"
 #include "llvm/ADT/StringExtras.h"
@@ -62,6 +63,8 @@ template <typename OpTy> static Kernel describe(OpTy op) {
     kernel.argTypes.push_back(dyn_cast<ArrayType>(block.getArgument(k).getType()));
   for (Type type : op.getResultTypes().template getAsValueRange<TypeAttr>())
     kernel.resultTypes.push_back(dyn_cast<ArrayType>(type));
+  for (const std::string &name : kernel.resultNames)
+    kernel.areUnsigned.push_back(isUnsigned(op, name));
   return kernel;
 }
 
@@ -83,6 +86,18 @@ Expected<Kernel> Kernel::of(Operation *op) {
     if (llvm::any_of(types, [](ArrayType type) { return !type; }))
       return makeError("a parameter of the kernel is no array");
   return kernel;
+}
+
+void moa::interp::makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
+                               std::optional<unsigned> output) {
+  for (auto [k, array] : llvm::enumerate(outputs)) {
+    unsigned number = output.value_or(k);
+    if (number >= kernel.resultTypes.size() || !kernel.areUnsigned[number])
+      continue;
+    double modulus = std::ldexp(1.0, kernel.resultTypes[number].getElementType().getIntOrFloatBitWidth());
+    for (double &value : array.data)
+      value += value < 0 ? modulus : 0;
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -271,5 +271,8 @@ Expected<std::vector<Array>> moa::runDevice(Operation *op, const KernelInputs &i
       outputs.push_back({llvm::cantFail(evaluateShape(type, *symbols)), {}});
     return outputs;
   }
-  return ProgramRunner(program, *kernel, std::move(*symbols), options).run(inputs);
+  auto outputs = ProgramRunner(program, *kernel, std::move(*symbols), options).run(inputs);
+  if (outputs)
+    makeUnsigned(*kernel, *outputs);
+  return outputs;
 }

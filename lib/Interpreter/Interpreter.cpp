@@ -25,12 +25,19 @@ static Expected<std::vector<Array>> run(Operation *op, const KernelInputs &input
       outputs.push_back({llvm::cantFail(evaluateShape(type, *symbols)), {}});
     return outputs;
   }
+  // The sampled levels return the elements alone, of one output.
+  bool isAlone = sample && !isa<KernelOp>(op);
+  auto give = [&](Expected<std::vector<Array>> outputs) {
+    if (outputs)
+      makeUnsigned(*kernel, *outputs, isAlone ? std::optional(sample->output) : std::nullopt);
+    return outputs;
+  };
   if (isa<KernelOp>(op))
-    return interpretMoA(op, *kernel, *symbols, inputs, options);
+    return give(interpretMoA(op, *kernel, *symbols, inputs, options));
   if (isa<dnf::KernelOp>(op))
-    return interpretDNF(op, *kernel, *symbols, inputs, options, sample);
+    return give(interpretDNF(op, *kernel, *symbols, inputs, options, sample));
   if (isa<onf::KernelOp>(op))
-    return interpretONF(op, *kernel, *symbols, inputs, options, sample);
+    return give(interpretONF(op, *kernel, *symbols, inputs, options, sample));
   return makeError(locationText(op->getLoc()) +
                    "a device.program runs as a whole, in its own types: use runDevice");
 }

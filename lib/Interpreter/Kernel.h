@@ -13,6 +13,7 @@ using Symbols = std::map<std::string, int64_t>;
 struct Kernel {
   std::vector<std::string> symbols, constraints, argNames, resultNames;
   std::vector<ArrayType> argTypes, resultTypes;
+  std::vector<bool> areUnsigned; // results
 
   static llvm::Expected<Kernel> of(mlir::Operation *op);
 };
@@ -37,6 +38,11 @@ bool writesNothing(const Kernel &kernel, const Symbols &symbols);
 /// symbols.
 llvm::Expected<Symbols> bindInputs(mlir::Operation *op, const Kernel &kernel,
                                    const KernelInputs &inputs);
+
+/// Gives the elements of unsigned results, which are kept with a sign, their values.
+/// `output` says of which result a lone array is.
+void makeUnsigned(const Kernel &kernel, std::vector<Array> &outputs,
+                  std::optional<unsigned> output = std::nullopt);
 
 /// Product of the extents.
 int64_t countOf(llvm::ArrayRef<int64_t> shape);

@@ -4,6 +4,7 @@
 #include "dialects/DNF/IR/DNF.h"
 #include "dialects/Device/IR/Device.h"
 #include "dialects/MoA/IR/MoA.h"
+#include "dialects/MoA/IR/Unsigned.h"
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,7 +25,7 @@ struct ElementInfo {
 } // namespace
 
 // DLPack's type codes.
-enum { kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6, kFloat8 = 10 };
+enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6, kFloat8 = 10 };
 
 static const ElementInfo kElements[] = {
     {ElementType::F64, "f64", 64, kFloat, "double"},
@@ -37,6 +38,9 @@ static const ElementInfo kElements[] = {
     {ElementType::I16, "i16", 16, kInt, "int16_t"},
     {ElementType::I32, "i32", 32, kInt, "int32_t"},
     {ElementType::I64, "i64", 64, kInt, "int64_t"},
+    {ElementType::U8, "u8", 8, kUInt, "uint8_t"},
+    {ElementType::U16, "u16", 16, kUInt, "uint16_t"},
+    {ElementType::U32, "u32", 32, kUInt, "uint32_t"},
 };
 
 static const ElementInfo &getInfo(ElementType type) {
@@ -48,7 +52,12 @@ unsigned getBits(ElementType type) { return getInfo(type).bits; }
 int getDLPackCode(ElementType type) { return getInfo(type).code; }
 llvm::StringRef getScalarCType(ElementType type) { return getInfo(type).cType; }
 
-static std::optional<ElementType> getElementType(Type type) {
+static std::optional<ElementType> getElementType(Type type, bool isUnsigned) {
+  if (isUnsigned)
+    return type.isInteger(8)    ? std::optional(ElementType::U8)
+           : type.isInteger(16) ? std::optional(ElementType::U16)
+           : type.isInteger(32) ? std::optional(ElementType::U32)
+                                : std::nullopt;
   if (type.isF64())
     return ElementType::F64;
   if (type.isF32())
@@ -234,8 +243,9 @@ private:
 //===----------------------------------------------------------------------===//
 
 static llvm::Expected<Parameter> getParameter(llvm::StringRef name,
-                                              ArrayType array, bool isOutput) {
-  std::optional<ElementType> type = getElementType(array.getElementType());
+                                              ArrayType array, bool isOutput,
+                                              bool isUnsigned = false) {
+  std::optional<ElementType> type = getElementType(array.getElementType(), isUnsigned);
   if (!type)
     return llvm::createStringError("parameter '" + name +
                                    "' has an element type this target cannot "
@@ -293,14 +303,14 @@ static llvm::Expected<KernelSignature> readKernel(KernelT kernel) {
   Block &body = kernel.getBody().front();
   for (auto [k, name] : llvm::enumerate(names)) {
     auto parameter = getParameter(
-        name, cast<ArrayType>(body.getArgument(k).getType()), false);
+        name, cast<ArrayType>(body.getArgument(k).getType()), false, isUnsigned(kernel, name));
     if (!parameter)
       return parameter.takeError();
     signature.parameters.push_back(std::move(*parameter));
   }
   for (auto [k, name] : llvm::enumerate(results)) {
     Type type = cast<TypeAttr>(kernel.getResultTypes()[k]).getValue();
-    auto parameter = getParameter(name, cast<ArrayType>(type), true);
+    auto parameter = getParameter(name, cast<ArrayType>(type), true, isUnsigned(kernel, name));
     if (!parameter)
       return parameter.takeError();
     if (WithinAttr within = getWithin(kernel, k))

@@ -23,7 +23,7 @@ namespace moa {
 
 /// Element types of arrays and scalars in memory.
 /// F8E4M3 is one of temporaries only.
-enum class ElementType { F64, F32, BF16, F16, F8E4M3, I1, I8, I16, I32, I64 };
+enum class ElementType { F64, F32, BF16, F16, F8E4M3, I1, I8, I16, I32, I64, U8, U16, U32 };
 
 llvm::StringRef getName(ElementType type);
 /// Bits in memory; a boolean takes a byte.

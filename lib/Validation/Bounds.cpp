@@ -1,4 +1,5 @@
 //===- Bounds.cpp - every element lies inside of its array ----------------===//
+#include "dialects/MoA/IR/Unsigned.h"
 #include "lib/Validation/Predicate.h"
 #include "lib/Validation/State.h"
 
@@ -17,7 +18,7 @@ static llvm::Expected<Assumption> readRange(TermContext &terms, unsigned input, 
   SmallVector<Term> index;
   for (unsigned k = 0; k < type.getRank(); ++k)
     index.push_back(terms.freshIndex("i"));
-  Term element = terms.load(input, index, type.getElementType());
+  Term element = terms.valueOf(terms.load(input, index, type.getElementType()));
   Assumption assumption;
   assumption.fact = terms.both(terms.atMost(terms.extent(low), element),
                                terms.below(element, terms.extent(high)));
@@ -31,8 +32,11 @@ LogicalResult Validator::State::open(Operation *kernel, ArrayAttr argNames, Arra
   if (isOpen)
     return success();
   isOpen = true;
-  for (StringRef name : argNames.getAsValueRange<StringAttr>())
+  for (StringRef name : argNames.getAsValueRange<StringAttr>()) {
+    if (isUnsigned(kernel, name))
+      terms.unsignedInputs.insert(terms.inputNames.size());
     terms.inputNames.push_back(name.str());
+  }
   // Of every parameter and result the entry points know that its extents are sizes.
   SmallVector<Type> arrays(inputs);
   for (Type type : resultTypes.getAsValueRange<TypeAttr>())

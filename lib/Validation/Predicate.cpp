@@ -186,7 +186,7 @@ private:
       fail("'" + terms.inputNames[input] + "' has " + Twine(type.getRank()) + " axes");
       return terms.number(0);
     }
-    return terms.load(input, index, type.getElementType());
+    return terms.valueOf(terms.load(input, index, type.getElementType()));
   }
 
   TermContext &terms;

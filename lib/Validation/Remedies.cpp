@@ -203,23 +203,31 @@ std::string Remedies::findConstraint() {
 // Elements of parameters
 //===----------------------------------------------------------------------===//
 
+/// The low bits of an element, which the specification calls the element.
+static bool isUnsignedElement(Term term) {
+  return term->is(TermKind::Scalar) && term->name == "and" && term->operands[0]->is(TermKind::Load);
+}
+
 /// Whether an assumption can be about an integer: arithmetic on symbols and elements.
 static bool isStatable(Term term) {
   bool isArithmetic = term->is(TermKind::Number) || term->is(TermKind::Symbol) ||
                       term->is(TermKind::Index) || term->is(TermKind::Sum) ||
                       term->is(TermKind::Product) || term->is(TermKind::Quotient) ||
                       term->is(TermKind::Load);
+  if (isUnsignedElement(term))
+    return isStatable(term->operands[0]);
   return isArithmetic && llvm::all_of(term->operands, isStatable);
 }
 
 std::string Remedies::findRange(Term load) {
+  Term element = terms.valueOf(load);
   SmallVector<Term> ends = {extent};
   // The index may be so many times the element, and more.
   SmallVector<std::pair<Term, int64_t>> parts;
   int64_t constant = 0;
   splitSum(index, parts, constant);
   for (auto [part, coefficient] : parts)
-    if (part == load && coefficient > 1)
+    if (part == element && coefficient > 1)
       ends.push_back(terms.quotient(extent, terms.number(coefficient)));
   std::function<void(Term)> symbols = [&](Term term) {
     if (term->is(TermKind::Symbol) && !llvm::is_contained(ends, term))
@@ -231,7 +239,7 @@ std::string Remedies::findRange(Term load) {
   symbols(index);
   for (Term end : ends)
     if (isOfSymbols(end) &&
-        mends({terms.notNegative(load), terms.below(load, end)}))
+        mends({terms.notNegative(element), terms.below(element, end)}))
       return terms.str(end);
   return "";
 }
@@ -248,19 +256,20 @@ std::string Remedies::findAssumption(Term load) {
     names.push_back(name);
     any.push_back(terms.freshIndex(name));
   }
-  Term element = terms.load(load->value, any, load->type);
+  Term given = terms.valueOf(load);
+  Term element = terms.valueOf(terms.load(load->value, any, load->type));
   SmallVector<Term> here, everywhere;
   for (Term goal : {index, getUpper(index)}) {
     if (Prover trial = prover; trial.prove(goal, condition).holds)
       continue;
-    Term end = least(terms.substitute(goal, {{load, element}}));
+    Term end = least(terms.substitute(goal, {{given, element}}));
     llvm::SetVector<Term> left;
     if (end)
       collectIndices(end, left);
     if (!end || !isStatable(end) || !llvm::all_of(left, [&](Term k) { return llvm::is_contained(any, k); }))
       return "";
     everywhere.push_back(terms.notNegative(end));
-    here.push_back(terms.substitute(everywhere.back(), {{element, load}}));
+    here.push_back(terms.substitute(everywhere.back(), {{element, given}}));
   }
   if (here.empty() || !mends(here))
     return "";

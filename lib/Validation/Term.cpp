@@ -169,6 +169,13 @@ Term TermContext::load(int64_t input, ArrayRef<Term> indices, Type element) {
   return unique(TermKind::Load, input, canonical(element), "", {}, indices);
 }
 
+Term TermContext::valueOf(Term load) {
+  if (!unsignedInputs.count(load->value))
+    return load;
+  int64_t mask = (int64_t(1) << load->type.getIntOrFloatBitWidth()) - 1;
+  return integer("and", load, number(mask));
+}
+
 Term TermContext::constant(Attribute value, Type type) {
   if (auto integer = dyn_cast<IntegerAttr>(value))
     return type.isInteger(1) ? truth(!integer.getValue().isZero())

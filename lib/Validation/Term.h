@@ -26,6 +26,7 @@
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/StringSaver.h"
 #include <optional>
+#include <set>
 
 namespace moa::validation {
 
@@ -126,6 +127,10 @@ public:
   /// Readable mathematics; inputs and index variables by their names.
   std::string str(Term term);
   llvm::SmallVector<std::string> inputNames;
+  /// Inputs whose elements are stored without a sign.
+  std::set<int64_t> unsignedInputs;
+  /// The value of a loaded element: of x : u8[N] the low 8 bits (Unsigned.h).
+  Term valueOf(Term load);
   void nameIndex(Term index, llvm::StringRef name) { indexNames[index] = names.save(name); }
   std::string nameOf(Term index) const;
 

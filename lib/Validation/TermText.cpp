@@ -193,6 +193,10 @@ void TermContext::print(llvm::raw_ostream &os, Term term, unsigned least, unsign
   case TermKind::Or: return infix(OrLevel, " or ", term->operands);
   case TermKind::Select: return list("select(", term->operands, ")");
   case TermKind::Scalar:
+    // The low bits of an unsigned element are the element of the specification.
+    if (term->name == "and" && term->operands[0]->is(TermKind::Load) &&
+        unsignedInputs.count(term->operands[0]->value) && term->operands[1]->is(TermKind::Number))
+      return print(os, term->operands[0], least, depth);
     if (term->name == remainderName)
       return infix(ProductLevel, " % ", term->operands);
     if (StringRef op = infixOf(term); !op.empty()) {

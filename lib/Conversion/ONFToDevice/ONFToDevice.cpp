@@ -1,4 +1,5 @@
 //===- ONFToDevice.cpp - from lifted loops to programs for a GPU ----------===//
+#include "dialects/MoA/IR/Unsigned.h"
 #include "lib/Conversion/ONFToDevice/ONFToDevice.h"
 #include "dialects/Device/Transforms/Passes.h"
 #include "dialects/MoA/IR/Monoid.h"
@@ -314,8 +315,9 @@ struct ConvertONFToDevice final : moa::impl::ConvertONFToDeviceBase<ConvertONFTo
         b, kernel.getLoc(), kernel.getSymNameAttr(), kernel.getSymbolsAttr(),
         kernel.getRequiresAttr(), kernel.getArgNamesAttr(), kernel.getResultNamesAttr(),
         kernel.getResultTypesAttr(), kernel.getTemporaryNamesAttr(), kernel.getTemporaryTypesAttr());
-    if (Attribute shown = kernel->getAttr(onf::kShownAttr))
-      program->setAttr(onf::kShownAttr, shown);
+    for (StringRef name : {StringRef(onf::kShownAttr), StringRef(kUnsignedAttr)})
+      if (Attribute attribute = kernel->getAttr(name))
+        program->setAttr(name, attribute);
     Block &block = program.getBody().emplaceBlock();
     for (BlockArgument arg : kernel.getBody().getArguments())
       block.addArgument(arg.getType(), arg.getLoc());
