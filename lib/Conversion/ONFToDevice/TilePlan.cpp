@@ -1,4 +1,5 @@
 //===- TilePlan.cpp - which nests run on tensor cores ---------------------===//
+#include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "dialects/MoA/IR/Subscripts.h"
 #include "lib/Analysis/Launched.h"
@@ -202,15 +203,35 @@ static LoadOp getElement(const rows::Factors &factors) {
   return isOne ? rows::getReadElement(factors.values[0]) : LoadOp();
 }
 
+/// The name of an array in messages. What the compiler stores is told by the expression of the
+/// specification that it holds, as its name stands nowhere there.
+static std::string describeArray(LoadOp load) {
+  std::string name = rows::getArrayName(load).str();
+  auto kernel = load->getParentOfType<onf::KernelOp>();
+  auto argument = cast<BlockArgument>(load.getArray());
+  if (!kernel.isTemporary(argument.getArgNumber()))
+    return name;
+  StringRef text;
+  kernel.walk([&](StoreOp store) {
+    for (Operation *op = store; store.getArray() == argument && text.empty() && op != kernel;
+         op = op->getParentOp())
+      text = getText(op->getLoc());
+  });
+  return text.empty() ? name : name + ", which stores '" + text.str() + "',";
+}
+
 /// Operands of one contraction have one type: tensor cores multiply floats of 16 and 8 bits into f32,
 /// and i8, which is all that sums of integers are planned for, into i32. `element` is the type, if
 /// another operand has told.
 bool Planner::checkType(const rows::Factors &factors, Type &element) {
   LoadOp load = getElement(factors);
+  if (!load && factors.narrow)
+    return refuse("an operand of a contraction is computed from arrays without its axis of rows or keys, so that no tiles "
+                  "of it are stored; read these at its rows first, or make it a parameter");
   if (!load)
     return refuse("an operand of a contraction is computed, but tiles are copied from arrays; rounded by a cast it is stored once, if it is one of rows or keys alone and all that it reads has their axes");
   Type type = load.getResult().getType();
-  StringRef name = rows::getArrayName(load);
+  std::string name = describeArray(load);
   if (!type.isInteger(8) && !type.isBF16() && !type.isF16() && !isa<Float8E4M3FNType>(type))
     return refuse("an operand of a contraction does not have 16 bits: " + name + " has elements of " +
                   getTypeText(type));
@@ -237,6 +258,7 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
                           int64_t columns, SmallVectorImpl<TileOperand> &operands) {
   LoadOp load = getElement(factors);
   StringRef name = rows::getArrayName(load);
+  std::string shown = describeArray(load);
   unsigned rank = load.getArray().getType().getRank();
   SymExpr step(1);
   auto isOfAxis = [&](unsigned axis) {
@@ -251,13 +273,13 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
   };
   if (load.getTerms().size() != rank || load.getConstant() != "0" ||
       !llvm::all_of(llvm::seq(rank), isOfAxis))
-    return refuse("an operand is not addressed axis by axis: subscripts of " + name +
+    return refuse("an operand is not addressed axis by axis: subscripts of " + shown +
                   " must be indices or quotients, along rows multiples of one, without offset, reversal or remainder");
   if (rank < 2 || rank > 5)
-    return refuse("an operand has too few axes or too many: " + name + " has " + Twine(rank) +
+    return refuse("an operand has too few axes or too many: " + shown + " has " + Twine(rank) +
                   ", the copy engine takes 2 to 5");
   if (load.getTerms().back() != inner)
-    return refuse("an operand's last axis is not the contraction's: " + name + " is not read along '" +
+    return refuse("an operand's last axis is not the contraction's: " + shown + " is not read along '" +
                   rows::getIndexName(inner) + "' on its last axis");
   TileOperand operand;
   operand.load = load;
@@ -272,15 +294,15 @@ bool Planner::findOperand(const rows::Factors &factors, Value index, Value inner
     } else if (deps.on(term, index) || deps.on(term, inner) ||
                deps.on(term, plan.nest.getBody().getArguments().back()) ||
                deps.on(term, plan.fold.getBody().getArgument(0))) {
-      return refuse("an operand's address depends on more than its row: the subscript of " + name +
+      return refuse("an operand's address depends on more than its row: the subscript of " + shown +
                     " on axis " + Twine(axis) + " varies within a tile");
     }
   }
   if (found != 1)
-    return refuse("an operand has no axis of rows: " + name + " is not read along '" +
+    return refuse("an operand has no axis of rows: " + shown + " is not read along '" +
                   rows::getIndexName(index) + "' on one axis");
   if (!isPositive(step, plan.nest))
-    return refuse("rows of an operand may be the same one: " + name + " is read along '" + rows::getIndexName(index) +
+    return refuse("rows of an operand may be the same one: " + shown + " is read along '" + rows::getIndexName(index) +
                   "' at distances of " + step.str() + ", which nothing says is at least 1");
   operands.push_back(operand);
   return true;
