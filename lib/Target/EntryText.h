@@ -51,7 +51,7 @@ enum {
   MOA_DEVICE = 8,          /* not memory of this CPU or this GPU */
   MOA_NULL_DATA = 9,       /* data is NULL, but the array is not empty */
   MOA_OVERLAP = 10,        /* an output overlaps another array */
-  MOA_WORKSPACE = 11,      /* NULL, too small, or not aligned to 64 bytes */
+  MOA_WORKSPACE = 11,      /* NULL, too small, or on a GPU misaligned */
   MOA_OVERFLOW = 12,       /* a size exceeds 64 bits */
   MOA_PROCESSOR = 13,      /* a CPU lacks instructions that the code uses */
   MOA_LAUNCH = 14,         /* CUDA refused to launch */

@@ -13,7 +13,7 @@ static const char *const kNotes =
  *                 workspaces; `stream` is ignored on a CPU, pass NULL.
  * NAME_workspace  the bytes `workspace` must have for these arguments and the
  *                 current omp_get_max_threads(), or minus a code. The workspace
- *                 is aligned to 64 bytes; its contents do not matter.
+ *                 may have any address; its contents do not matter.
  * NAME_check      why a call with these arguments would be refused: a code, and
  *                 the reason with its values in message (at most n bytes, NULL
  *                 to leave it out).

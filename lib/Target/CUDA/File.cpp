@@ -139,6 +139,13 @@ llvm::Expected<std::string> printFile(llvm::ArrayRef<ProgramText> programs) {
           "-gencode arch=compute_90a,code=sm_90a\n\n";
   std::string rest = kDeclarations + printHelpers(helpers) + kernelTexts +
                      printHostFunctions(hostTexts, ofOthers) + hostTexts;
+  // What older GPUs lack is one message of the compiler, not one of ptxas for each line.
+  bool needsHopper = llvm::any_of(llvm::ArrayRef<const char *>{"wgmma.", "setmaxnreg.", "cp.async.bulk"},
+                                  [&](const char *word) { return rest.find(word) != std::string::npos; });
+  if (needsHopper)
+    text += "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+            "#error \"this file has instructions of sm_90a alone; compile it with "
+            "nvcc -gencode arch=compute_90a,code=sm_90a\"\n#endif\n\n";
   // Headers, and what of the text needs them.
   static const std::pair<const char *, const char *> kHeaders[] = {
       {"", "cmath"}, {"", "cstdint"}, {"", "cstdio"}, 

@@ -668,6 +668,14 @@ static void runNest(const MoaNest *nest, const int64_t *block, char *scratch,
   }
 }
 
+/* The first multiple of 64 in a workspace, and the bytes from there on. A caller may have
+ * any address, as arrays of NumPy are not aligned: NAME_workspace counts 64 bytes more. */
+static void *alignWorkspace(void *workspace, size_t *bytes) {
+  size_t gap = (64 - (uintptr_t)workspace % 64) % 64;
+  *bytes = *bytes > gap ? *bytes - gap : 0;
+  return (void *)((uintptr_t)workspace + gap);
+}
+
 static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace,
                               size_t bytes, int64_t needed, Message *message) {
   if (!needed)
@@ -676,10 +684,6 @@ static int32_t checkWorkspace(const MoaKernel *kernel, const void *workspace,
     return refuse(message, MOA_WORKSPACE,
                   "%s: the workspace is NULL, but %lld bytes are needed",
                   kernel->name, (long long)needed);
-  if ((uintptr_t)workspace % 64)
-    return refuse(message, MOA_WORKSPACE,
-                  "%s: the workspace at %p is not aligned to 64 bytes",
-                  kernel->name, workspace);
   if (bytes < (uint64_t)needed)
     return refuse(message, MOA_WORKSPACE,
                   "%s: the workspace has %llu bytes, but %lld are needed",
@@ -812,6 +816,7 @@ int32_t moaLaunch(const MoaKernel *kernel, const DLTensor *const *tensors,
   Message message = {0, 0};
   Call call;
   int64_t behind = 0;
+  workspace = alignWorkspace(workspace, &bytes);
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
   if (code)
@@ -834,7 +839,8 @@ int64_t moaWorkspace(const MoaKernel *kernel, const DLTensor *const *tensors,
                           &message);
   if (code)
     return -(int64_t)code;
-  return behind + bytesBehind(kernel, block);
+  int64_t needed = behind + bytesBehind(kernel, block);
+  return needed ? needed + 64 : 0; /* see alignWorkspace */
 }
 
 /* NAME_shown: what the workspace of a call says of its tolerances, and what the nests say that are not part of it, in words. */
@@ -846,6 +852,7 @@ int32_t moaShown(const MoaKernel *kernel, const DLTensor *const *tensors,
   int64_t behind = 0;
   if (text && size)
     text[0] = 0;
+  workspace = alignWorkspace(workspace, &bytes);
   int32_t code = openCall(&call, kernel, tensors, scalars, block, workspace,
                           &behind, &message);
   /* With as many threads as the workspace of the call has room for. */
