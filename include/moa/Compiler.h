@@ -131,11 +131,14 @@ struct AllowedError {
 struct ParameterInfo {
   std::string name;
   std::string
-      elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64"
+      elementType; ///< "f64", "f32", "bf16", "f16", "bool", "i8" … "i64", "u8" … "u32"
   std::vector<std::string> extents; ///< expressions over the symbols
+  /// For each extent that is a compile-time constant its name, "" for others; empty where
+  /// the input is no specification.
+  std::vector<std::string> constants;
   bool isOutput = false;
-  /// The declared range of integers, `low..high` of expressions over the symbols, or
-  /// nothing: low ≤ element < high.
+  /// The declared range, `low..high` of expressions over the symbols, or nothing. Integers
+  /// have low ≤ element < high; floats, whose ends may be real numbers, low ≤ element ≤ high.
   std::string range;
   /// Of an output, if the specification or the options give one.
   std::optional<AllowedError> within;

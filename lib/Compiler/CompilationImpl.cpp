@@ -241,6 +241,7 @@ bool Compilation::Impl::parse(const std::string &text,
       return false;
     for (const auto &[result, tolerance] : *tolerances)
       frontend.replacedTolerances.insert(result);
+    frontend.constants = &constants;
     log.addSource("prelude.moa", getPreludeText());
     module = parseMoA(text, name, frontend, &context);
   }
@@ -317,7 +318,16 @@ Operation *kernelAt(ModuleOp module, unsigned number) {
   llvm_unreachable("no kernel of this number");
 }
 
-static KernelInfo makeInfo(const KernelSignature &signature, ArrayAttr ranges) {
+/// The declared range of the input of this number, of integers or of floats.
+static std::string getRange(Operation *kernel, size_t number) {
+  for (StringRef name : {StringRef(kRangesAttr), StringRef("moa.real_ranges")})
+    if (auto ranges = kernel->getAttrOfType<ArrayAttr>(name); ranges && number < ranges.size())
+      if (StringRef range = cast<StringAttr>(ranges[number]).getValue(); !range.empty())
+        return range.str();
+  return "";
+}
+
+static KernelInfo makeInfo(const KernelSignature &signature, Operation *kernel) {
   KernelInfo info;
   info.name = signature.name;
   info.text = signature.getText();
@@ -333,8 +343,7 @@ static KernelInfo makeInfo(const KernelSignature &signature, ArrayAttr ranges) {
     entry.isOutput = parameter.isOutput;
     if (const std::optional<Tolerance> &within = parameter.within)
       entry.within = AllowedError{within->epsilon, within->isRelative, within->isSampled};
-    if (ranges && info.parameters.size() < ranges.size()) // of the inputs, which are first
-      entry.range = cast<StringAttr>(ranges[info.parameters.size()]).getValue().str();
+    entry.range = getRange(kernel, info.parameters.size()); // inputs are first
     info.parameters.push_back(std::move(entry));
   }
   return info;
@@ -369,7 +378,10 @@ bool Compilation::Impl::readSignatures() {
       emitError(op.getLoc()) << llvm::toString(signature.takeError());
       return false;
     }
-    infos.push_back(makeInfo(*signature, op.getAttrOfType<ArrayAttr>(kRangesAttr)));
+    infos.push_back(makeInfo(*signature, &op));
+    if (auto known = constants.find(signature->name); known != constants.end())
+      for (auto [parameter, names] : llvm::zip(infos.back().parameters, known->second))
+        parameter.constants = names;
     signatures.push_back(std::move(*signature));
   }
   return checkEntryNames(signatures, log);

@@ -108,6 +108,8 @@ struct Compilation::Impl {
   std::string fileName, sourceText;
   std::vector<KernelSignature> signatures;
   std::vector<KernelInfo> infos;
+  /// The compile-time constants that extents are, by kernel, parameter and axis.
+  std::map<std::string, std::vector<std::vector<std::string>>> constants;
 
   /// The ways in which a result may be computed that spend accuracy (Decisions.cpp).
   std::vector<std::string> getSpent(unsigned kernel, unsigned result);

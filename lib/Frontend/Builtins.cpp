@@ -75,6 +75,9 @@ Type frontend::getElementType(MLIRContext *context, StringRef name) {
                        .Default(0);
   if (width)
     return builder.getIntegerType(width);
+  width = llvm::StringSwitch<unsigned>(name).Case("u8", 8).Case("u16", 16).Case("u32", 32).Default(0);
+  if (width)
+    return builder.getIntegerType(width, /*isSigned=*/false);
   if (name == "index")
     return builder.getIndexType();
   if (name == "f64")
@@ -96,6 +99,9 @@ static StringRef getOwnType(StringRef name) {
       .Cases({"half", "float16", "fp16", "F16"}, "f16")
       .Cases({"bfloat", "bfloat16", "BF16"}, "bf16")
       .Cases({"boolean", "i1", "int1"}, "bool")
+      .Cases({"byte", "uchar", "uint8", "uint8_t"}, "u8")
+      .Cases({"ushort", "uint16", "uint16_t"}, "u16")
+      .Cases({"uint", "unsigned", "uint32", "uint32_t"}, "u32")
       .Cases({"char", "int8", "int8_t", "s8"}, "i8")
       .Cases({"short", "int16", "int16_t", "s16"}, "i16")
       .Cases({"integer", "int32", "int32_t", "s32"}, "i32")
@@ -113,7 +119,8 @@ bool frontend::isForeignType(StringRef name) {
 std::string frontend::getTypeHint(StringRef name, ArrayRef<std::string> parameters) {
   if (StringRef own = getOwnType(name); !own.empty())
     return ("; write '" + own + "'").str();
-  std::vector<std::string> types = {"f64", "f32", "bf16", "f16", "bool", "i8", "i16", "i32", "i64"};
+  std::vector<std::string> types = {"f64", "f32", "bf16", "f16", "bool", "i8", "i16", "i32", "i64",
+                                    "u8", "u16", "u32"};
   types.insert(types.end(), parameters.begin(), parameters.end());
   // A type of another width is no misspelling.
   std::string text = isForeignType(name) ? "" : didYouMean(name, types);
@@ -123,6 +130,8 @@ std::string frontend::getTypeHint(StringRef name, ArrayRef<std::string> paramete
 std::string frontend::getTypeText(Type type) {
   if (type.isInteger(1))
     return "bool";
+  if (type.isUnsignedInteger())
+    return "u" + std::to_string(type.getIntOrFloatBitWidth());
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;

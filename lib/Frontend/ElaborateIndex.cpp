@@ -154,6 +154,34 @@ TermOr Elaborator::placeWildcards(const Expr &form, Term body,
   return emitter.transpose(form.loc, body, perm);
 }
 
+/// The array that an index is a subscript of by itself, or "".
+static StringRef findSubscripted(const Expr &expr, const IndexVar &var) {
+  if (expr.kind == ExprKind::Index && expr.arg(0).kind == ExprKind::Name)
+    for (const ExprPtr &arg : llvm::drop_begin(expr.args))
+      if (arg->kind == ExprKind::Name && arg->ref.kind == Reference::IndexVariable &&
+          arg->ref.index == var.id)
+        return expr.arg(0).name;
+  for (const ExprPtr &arg : expr.args)
+    if (StringRef name = findSubscripted(*arg, var); !name.empty())
+      return name;
+  return "";
+}
+
+/// Notes where indices without a bound have their extents from.
+void Elaborator::noteOrigins(const Expr &form, Cell &cell) {
+  unsigned next = 0;
+  for (const IndexVar &var : form.vars) {
+    if (var.isWildcard())
+      continue;
+    Axis &axis = cell[next++];
+    StringRef name = var.bound ? StringRef() : findSubscripted(form.arg(0), var);
+    if (name.empty())
+      continue;
+    axis.index = var.name;
+    axis.from = name.str();
+  }
+}
+
 TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
   SmallVector<SymExpr> extents;
   for (auto [k, var] : llvm::enumerate(form.vars)) {
@@ -173,5 +201,7 @@ TermOr Elaborator::elaborateIndexForm(const Expr &form, Context context) {
     return failure();
   for (const IndexVar &var : form.vars)
     scope->indexVars.erase(var.id);
-  return placeWildcards(form, emitter.closeFrame(*body, outside), variables);
+  Term term = emitter.closeFrame(*body, outside);
+  noteOrigins(form, term.cell);
+  return placeWildcards(form, std::move(term), variables);
 }

@@ -1,5 +1,6 @@
 //===- Elaborator.cpp - kernels and expressions ---------------------------===//
 #include "lib/Frontend/Elaborator.h"
+#include "dialects/MoA/IR/Unsigned.h"
 #include "lib/Frontend/Builtins.h"
 #include "lib/Frontend/Quotients.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -38,7 +39,7 @@ KernelOp Elaborator::createKernel() {
   SmallVector<Attribute> resultTypes;
   for (const Signature::Array &array : signature.results)
     resultTypes.push_back(
-        TypeAttr::get(ArrayType::get(context, array.shape, array.elementType)));
+        TypeAttr::get(ArrayType::get(context, array.shape, array.getStorage())));
   SmallVector<Attribute> within;
   for (const Signature::Array &array : signature.results)
     within.push_back(array.within ? Attribute(WithinAttr::get(context, *array.within))
@@ -50,19 +51,22 @@ KernelOp Elaborator::createKernel() {
                              names(kernel.params), names(kernel.results),
                              builder.getArrayAttr(resultTypes),
                              hasTolerance ? builder.getArrayAttr(within) : ArrayAttr());
-  if (llvm::any_of(signature.params,
-                   [](const auto &p) { return !p.range.empty(); }))
-    op->setAttr("moa.ranges",
-                strings(llvm::map_range(signature.params, [](const auto &p) {
-                  return StringRef(p.range);
-                })));
+  auto setRanges = [&](StringRef name, std::string Signature::Array::*range) {
+    if (llvm::any_of(signature.params, [&](const auto &p) { return !(p.*range).empty(); }))
+      op->setAttr(name, strings(llvm::map_range(signature.params, [&](const auto &p) {
+                    return StringRef(p.*range);
+                  })));
+  };
+  setRanges("moa.ranges", &Signature::Array::range);
+  setRanges("moa.real_ranges", &Signature::Array::realRange);
+  setUnsigned(op);
   if (!signature.assumptions.empty())
     op->setAttr("moa.assumes", strings(llvm::map_range(
                                    signature.assumptions,
                                    [](const std::string &text) { return StringRef(text); })));
   Block &block = op.getBody().emplaceBlock();
   for (auto [decl, array] : llvm::zip(kernel.params, signature.params)) {
-    auto type = ArrayType::get(context, array.shape, array.elementType);
+    auto type = ArrayType::get(context, array.shape, array.getStorage());
     Term term =
         Term::ofArray(block.addArgument(type, reporter.location(decl.loc)));
     if (!array.shape.empty()) {
@@ -72,6 +76,32 @@ KernelOp Elaborator::createKernel() {
     scope->params.push_back(std::move(term));
   }
   return op;
+}
+
+/// Names the parameters and results that are stored without a sign.
+void Elaborator::setUnsigned(KernelOp op) {
+  SmallVector<StringRef> names;
+  for (auto [decls, arrays] : {std::pair(&kernel.params, &signature.params),
+                               std::pair(&kernel.results, &signature.results)})
+    for (auto [decl, array] : llvm::zip(*decls, *arrays))
+      if (array.elementType.isUnsignedInteger())
+        names.push_back(decl.name);
+  if (!names.empty())
+    op->setAttr(kUnsignedAttr, builder.getStrArrayAttr(names));
+}
+
+/// Lets the names of unsigned parameters stand for their values: the w bits of an element,
+/// as an integer. For example x : u8[N] is x & 255 of what the load gives with a sign.
+LogicalResult Elaborator::readUnsigned() {
+  for (auto [decl, array, term] : llvm::zip(kernel.params, signature.params, scope->params)) {
+    if (!array.elementType.isUnsignedInteger())
+      continue;
+    TermOr value = emitter.lowBits(decl.loc, term, array.elementType);
+    if (failed(value))
+      return failure();
+    term = std::move(*value);
+  }
+  return success();
 }
 
 LogicalResult Elaborator::run() {
@@ -84,7 +114,7 @@ LogicalResult Elaborator::run() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&op.getBody().front());
   SmallVector<Value> values;
-  if (failed(elaborateNeeded()) || failed(elaborateResults(values)) ||
+  if (failed(readUnsigned()) || failed(elaborateNeeded()) || failed(elaborateResults(values)) ||
       failed(checkUnneeded(op.getBody().front())))
     return failure();
   ReturnOp::create(builder, reporter.location(kernel.body.end), values);
@@ -189,6 +219,9 @@ FailureOr<Value> Elaborator::elaborateResult(const ArrayDecl &decl,
                  << shapeText(declared.shape)
                  << ", but this definition has shape "
                  << shapeText(scope->definitions[last]->cell);
+    const Cell &cell = scope->definitions[last]->cell;
+    for (unsigned k = 0; k < cell.size() && cell.size() == declared.shape.size(); ++k)
+      error << originText(cell[k], declared.shape[k]);
     if (term.rank() == 0)
       error << "; fill an array with an index form such as '[i < N] x'";
     error.attachNote(reporter.exact(decl.loc)) << "declared here";
@@ -309,8 +342,12 @@ TermOr Elaborator::elaborateName(const Expr &expr, Context context) {
   case Reference::Parameter:
     return scope->params[expr.ref.index];
   default:
-    return Term::ofSymbolic(scope->symbols.at(expr.name));
+    break;
   }
+  auto symbol = scope->symbols.find(expr.name);
+  if (symbol != scope->symbols.end())
+    return Term::ofSymbolic(symbol->second);
+  return Term::ofLiteral(scope->symbols.reals.at(expr.name));
 }
 
 bool Elaborator::isPointwiseCall(const Expr &expr) const {
@@ -563,6 +600,9 @@ FailureOr<SymExpr> Elaborator::elaborateSymbolic(const Expr &expr, StringRef wha
     return term->symbolic;
   reporter.error(expr.loc)
       << what << " is an integer expression over the symbols, but this is "
-      << (term->rank() ? "an array" : "a value known only at run time") << remedy;
+      << (term->rank()                       ? "an array"
+          : term->kind == Term::Literal ? realText(term->literal)
+                                        : "a value known only at run time")
+      << remedy;
   return failure();
 }

@@ -36,6 +36,8 @@ private:
 
   // Kernels (Elaborator.cpp).
   KernelOp createKernel();
+  void setUnsigned(KernelOp op);
+  mlir::LogicalResult readUnsigned();
   mlir::LogicalResult elaborateNeeded();
   mlir::LogicalResult
   elaborateResults(llvm::SmallVectorImpl<mlir::Value> &values);
@@ -76,6 +78,7 @@ private:
   // Index forms and subscripts (ElaborateIndex.cpp).
   TermOr elaborateIndex(const Expr &expr);
   TermOr elaborateIndexForm(const Expr &expr, Context context);
+  void noteOrigins(const Expr &form, Cell &cell);
   TermOr placeWildcards(const Expr &form, Term body, unsigned variables);
   mlir::FailureOr<SymExpr> findExtent(const Expr &form, unsigned position,
                                       Context context);

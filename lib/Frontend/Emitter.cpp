@@ -3,6 +3,7 @@
 #include "lib/Frontend/Symbolic.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 
 using namespace mlir;
 using namespace moa;
@@ -83,7 +84,7 @@ LogicalResult Emitter::openFrame(SourceLoc loc, MutableArrayRef<Term> terms,
 Term Emitter::closeFrame(Term term, unsigned depth) {
   Cell cell;
   for (unsigned k = depth; k < frames.size(); ++k)
-    cell.push_back({frames[k].extent, !llvm::is_contained(term.frame, k)});
+    cell.push_back({frames[k].extent, !llvm::is_contained(term.frame, k), "", ""});
   cell.append(term.cell.begin(), term.cell.end());
   term.cell = std::move(cell);
   llvm::erase_if(term.frame, [&](unsigned k) { return k >= depth; });
@@ -110,21 +111,65 @@ static std::optional<SmallVector<unsigned>> findAxes(const Cell &small,
   return places;
 }
 
-static std::string indexFormText(const Term &small, const Term &large,
-                                 ArrayRef<unsigned> places) {
+/// '[_, i] m[i]': the axes of `large` that those of `small` stand for, in order; for an axis
+/// that stands for none the first element is taken.
+static std::string indexFormText(const Term &small, unsigned rank,
+                                 ArrayRef<std::optional<unsigned>> places) {
   static constexpr char letters[] = "ijklmnpq";
   std::string form, subscripts;
-  for (unsigned k = 0; k < large.rank(); ++k) {
-    auto place = llvm::find(places, k);
-    std::string axis = "_";
-    if (place != places.end()) {
-      axis = std::string(1, letters[(place - places.begin()) % 8]);
-      subscripts += (subscripts.empty() ? "" : ", ") + axis;
-    }
-    form += (form.empty() ? "" : ", ") + axis;
+  std::map<unsigned, std::string> names;
+  for (auto [k, place] : llvm::enumerate(places)) {
+    std::string subscript = place ? std::string(1, letters[names.size() % 8]) : "0";
+    if (place)
+      names[*place] = subscript;
+    subscripts += (k ? ", " : "") + subscript;
   }
+  for (unsigned k = 0; k < rank; ++k)
+    form += (k ? ", " : "") + (names.count(k) ? names[k] : "_");
   std::string name = small.name.empty() ? "m" : small.name;
   return "[" + form + "] " + name + "[" + subscripts + "]";
+}
+
+/// The places of the axes of `small` among those of `large`, last to last, where an axis of
+/// extent 1 stands for none. Nothing unless there is such an axis and the others agree.
+static std::optional<SmallVector<std::optional<unsigned>>> findRepeated(const Cell &small,
+                                                                       const Cell &large) {
+  if (small.size() > large.size())
+    return std::nullopt;
+  SmallVector<std::optional<unsigned>> places;
+  unsigned skipped = large.size() - small.size();
+  bool isAny = false;
+  for (unsigned k = 0; k < small.size(); ++k) {
+    const auto &mine = small[k].extent, &other = large[skipped + k].extent;
+    bool isOne = mine && mine->getConstant() == 1 && other != mine;
+    if (!isOne && mine != other)
+      return std::nullopt;
+    isAny |= isOne;
+    places.push_back(isOne ? std::nullopt : std::optional(skipped + k));
+  }
+  return isAny ? std::optional(places) : std::nullopt;
+}
+
+/// What arrays of equal rank disagree in, and what may be meant.
+static void explainExtents(InFlightDiagnostic &error, const Term &a, const Term &b,
+                           Spelling what) {
+  for (unsigned k = 0; k < a.rank(); ++k)
+    if (a.cell[k].extent && b.cell[k].extent && *a.cell[k].extent != *b.cell[k].extent) {
+      error << "; axis " << k << " is " << a.cell[k].extent->str() << " on one side and "
+            << b.cell[k].extent->str() << " on the other"
+            << originText(a.cell[k], *b.cell[k].extent) << originText(b.cell[k], *a.cell[k].extent);
+      break;
+    }
+  unsigned last = a.rank();
+  Cell swapped = b.cell;
+  if (last >= 2)
+    std::swap(swapped[last - 1], swapped[last - 2]);
+  bool fits = llvm::all_of(llvm::zip(a.cell, swapped),
+                           [](auto pair) { return std::get<0>(pair).extent == std::get<1>(pair).extent; });
+  if (fits)
+    error << "; 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' has the shape of the first";
+  else if (what == "*" && last >= 2 && a.cell[last - 1].extent == b.cell[last - 2].extent)
+    error << "; a product of matrices is '+.*'";
 }
 
 void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
@@ -137,26 +182,16 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
       << "this has shape " << shapeText(a.cell);
   error.attachNote(reporter.exact(b.loc))
       << "this has shape " << shapeText(b.cell);
-  if (a.rank() == b.rank()) {
-    for (unsigned k = 0; k < a.rank(); ++k)
-      if (a.cell[k].extent && b.cell[k].extent &&
-          *a.cell[k].extent != *b.cell[k].extent) {
-        error << "; axis " << k << " is " << a.cell[k].extent->str()
-              << " on one side and " << b.cell[k].extent->str()
-              << " on the other";
-        break;
-      }
-    unsigned last = a.rank();
-    Cell swapped = b.cell;
-    if (last >= 2)
-      std::swap(swapped[last - 1], swapped[last - 2]);
-    bool fits = llvm::all_of(llvm::zip(a.cell, swapped), [](auto pair) {
-      return std::get<0>(pair).extent == std::get<1>(pair).extent;
-    });
-    if (fits)
-      error << "; 'transpose(" << (b.name.empty() ? "..." : b.name) << ")' has the shape of the first";
-    return;
-  }
+  for (auto [small, large] : {std::pair(&a, &b), std::pair(&b, &a)})
+    if (auto places = findRepeated(small->cell, large->cell)) {
+      error << "; an axis of extent 1 is not repeated by itself: ";
+      if (small->name.empty())
+        error << "with that operand as 'm = ...', ";
+      error << "write '" << indexFormText(*small, large->rank(), *places) << "'";
+      return;
+    }
+  if (a.rank() == b.rank())
+    return explainExtents(error, a, b, what);
   bool aIsSmall = a.rank() < b.rank();
   const Term &small = aIsSmall ? a : b, &large = aIsSmall ? b : a;
   auto places = findAxes(small.cell, large.cell);
@@ -169,7 +204,8 @@ void Emitter::shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
           << " a name, 'm = ...', and say which axes it has, as in '";
   else
     error << "; say which axes it has, as in '";
-  error << indexFormText(small, large, *places) << "'";
+  SmallVector<std::optional<unsigned>> all(places->begin(), places->end());
+  error << indexFormText(small, large.rank(), all) << "'";
   bool isOperator = !llvm::isAlpha(what.front());
   bool leads = llvm::all_of(llvm::enumerate(small.cell), [&](auto entry) {
     return entry.value().extent == large.cell[entry.index()].extent;
@@ -405,21 +441,13 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
 // Point-wise operators
 //===----------------------------------------------------------------------===//
 
-static std::optional<double> foldReal(ScalarFn fn, double a, double b) {
-  switch (fn) {
-  case ScalarFn::neg:
-    return -a;
-  case ScalarFn::add:
-    return a + b;
-  case ScalarFn::sub:
-    return a - b;
-  case ScalarFn::mul:
-    return a * b;
-  case ScalarFn::div:
-    return a / b;
-  default:
-    return std::nullopt;
-  }
+/// 1 / n of integers is 0 but for n = 1, which nobody means.
+void Emitter::warnOfQuotient(SourceLoc loc, const Term &dividend, StringRef divisor) {
+  auto value = dividend.kind == Term::Symbolic ? dividend.symbolic.getConstant() : std::nullopt;
+  if (value && (*value == 1 || *value == -1))
+    reporter.warning(loc) << "'/' on integers floors: " << *value << " / " << divisor << " is "
+                          << (*value == 1 ? 0 : -1) << " where " << divisor
+                          << " is 2 or more; write " << *value << ".0 for a real quotient";
 }
 
 /// Arithmetic on symbols and literals needs no op.
@@ -437,6 +465,8 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
         reporter.warning(loc)
             << "'/' on integers floors: " << *ca << " / " << *cb << " is "
             << value->str() << "; write " << *ca << ".0 for a real quotient";
+      else if (fn == ScalarFn::div && !cb)
+        warnOfQuotient(loc, a, b.symbolic.str());
       return TermOr(Term::ofSymbolic(*value));
     }
     if (why.empty())
@@ -453,7 +483,7 @@ std::optional<TermOr> Emitter::fold(SourceLoc loc, ScalarFn fn,
   auto ra = real(a), rb = real(b);
   if (!ra || !rb)
     return std::nullopt;
-  auto value = foldReal(fn, *ra, *rb);
+  auto value = combineReals(fn, *ra, *rb);
   return value ? std::optional<TermOr>(TermOr(Term::ofLiteral(*value)))
                : std::nullopt;
 }
@@ -485,6 +515,8 @@ TermOr Emitter::map(SourceLoc loc, ScalarFn fn, Spelling what,
   auto type = operandType(loc, fn, what, args);
   if (failed(type))
     return failure();
+  if (fn == ScalarFn::div && type->isIndex())
+    warnOfQuotient(loc, args[0], args[1].name.empty() ? "n" : StringRef(args[1].name));
   // Rounding to an integer changes no integer.
   if ((fn == ScalarFn::floor || fn == ScalarFn::ceil) && args[0].isInteger())
     return args[0];

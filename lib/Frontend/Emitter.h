@@ -58,6 +58,8 @@ public:
   TermOr index(SourceLoc loc, const Term &term,
                llvm::ArrayRef<std::optional<Term>> subscripts);
   TermOr cast(SourceLoc loc, mlir::Type type, const Term &term);
+  /// An integer term modulo 2^w of an unsigned type: x & (2^w − 1).
+  TermOr lowBits(SourceLoc loc, const Term &term, mlir::Type type);
   TermOr iota(SourceLoc loc, const SymExpr &extent);
   /// `perm` covers the cell axes.
   TermOr transpose(SourceLoc loc, const Term &term,
@@ -122,6 +124,7 @@ private:
                       llvm::ArrayRef<mlir::Value> operands,
                       const Layout &layout);
   Term fromLayout(mlir::Value array, const Layout &layout) const;
+  void warnOfQuotient(SourceLoc loc, const Term &dividend, llvm::StringRef divisor);
   void shapeMismatch(SourceLoc loc, const Term &a, const Term &b,
                      Spelling what);
   void frameMismatch(SourceLoc loc, const Term &a, const Term &b,
@@ -129,6 +132,7 @@ private:
   mlir::LogicalResult checkInner(SourceLoc loc, Spelling what, const Term &a,
                                  const Term &b);
   mlir::Type roundingType(const Term &a, const Term &b) const;
+  TermOr castUnsigned(SourceLoc loc, mlir::Type type, const Term &term);
   mlir::FailureOr<Layout>
   subscriptLayout(SourceLoc loc, const Term &term,
                   llvm::ArrayRef<std::optional<Term>> subscripts);

@@ -83,13 +83,39 @@ TermOr Emitter::mask(SourceLoc loc, const Term &predicate, const Term &term) {
 static LogicalResult checkFits(SourceLoc loc, int64_t value, Type type,
                                const Reporter &reporter) {
   auto integer = dyn_cast<IntegerType>(type);
-  if (!integer || llvm::isIntN(integer.getWidth(), value))
+  if (!integer || (integer.isUnsigned() ? value >= 0 && llvm::isUIntN(integer.getWidth(), value)
+                                        : llvm::isIntN(integer.getWidth(), value)))
     return success();
   return reporter.error(loc)
          << value << " does not fit in " << getTypeText(type);
 }
 
+TermOr Emitter::lowBits(SourceLoc loc, const Term &term, Type type) {
+  int64_t mask = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
+  return map(loc, ScalarFn::and_, "&", {term, Term::ofSymbolic(SymExpr(mask))});
+}
+
+/// A cast to an unsigned type: integers wrap, floats are truncated to the nearest integer
+/// of the type. Values of the type are integers like any others.
+TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
+  if (term.kind == Term::Symbolic && term.symbolic.getConstant())
+    return failed(checkFits(loc, *term.symbolic.getConstant(), type, reporter)) ? TermOr(failure())
+                                                                              : TermOr(term);
+  if (term.isInteger())
+    return lowBits(loc, term, type);
+  auto whole = cast(loc, builder.getIndexType(), term);
+  if (failed(whole) || term.isBoolean())
+    return whole;
+  int64_t most = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
+  auto bounded = map(loc, ScalarFn::max, "max", {*whole, Term::ofSymbolic(SymExpr(0))});
+  if (failed(bounded))
+    return failure();
+  return map(loc, ScalarFn::min, "min", {*bounded, Term::ofSymbolic(SymExpr(most))});
+}
+
 TermOr Emitter::cast(SourceLoc loc, Type type, const Term &term) {
+  if (type.isUnsignedInteger())
+    return castUnsigned(loc, type, term);
   if (type.isInteger(1) && !term.isBoolean()) {
     reporter.error(loc) << "a bool is made by a comparison, as in 'x != 0'";
     return failure();

@@ -18,6 +18,24 @@ StringRef moa::getPreludeText() {
   return StringRef(preludeText, sizeof(preludeText));
 }
 
+/// The compile-time constants that extents of the header are, by array and axis.
+static std::vector<std::vector<std::string>> findConstants(const KernelDecl &kernel) {
+  std::vector<std::vector<std::string>> arrays;
+  for (const std::vector<ArrayDecl> *decls : {&kernel.params, &kernel.results})
+    for (const ArrayDecl &decl : *decls) {
+      arrays.emplace_back();
+      for (const ExprPtr &extent : decl.shape) {
+        bool isConstant =
+            extent->kind == ExprKind::Name &&
+            llvm::any_of(kernel.symbols, [&](const SymbolDecl &symbol) {
+              return symbol.kind == SymbolDecl::Constant && symbol.name == extent->name;
+            });
+        arrays.back().push_back(isConstant ? extent->name : "");
+      }
+    }
+  return arrays;
+}
+
 OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
                                     const FrontendOptions &options,
                                     MLIRContext *context) {
@@ -52,6 +70,9 @@ OwningOpRef<ModuleOp> moa::parseMoA(StringRef text, StringRef filename,
   }
   if (failed(verify(*module)))
     return nullptr;
+  if (options.constants)
+    for (const KernelDecl &kernel : program.kernels)
+      (*options.constants)[kernel.name] = findConstants(kernel);
   return module;
 }
 

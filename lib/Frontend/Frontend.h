@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace moa {
 
@@ -22,6 +23,9 @@ struct FrontendOptions {
   bool usePrelude = true;
   /// Results whose tolerances are given elsewhere, so that those of the text need not be kept by their types.
   std::set<std::string> replacedTolerances;
+  /// If set: receives, by kernel, for each parameter and result the name of the compile-time
+  /// constant that each extent is, "" for others. Extents of the module are numbers there.
+  std::map<std::string, std::vector<std::vector<std::string>>> *constants = nullptr;
 };
 
 /// Parses, checks and elaborates a specification: one `moa.kernel` per kernel.

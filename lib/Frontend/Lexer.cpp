@@ -54,6 +54,7 @@ bool frontend::isReservedWord(StringRef text) {
           true)
       .Cases({"_", "float", "int", "bool", "index"}, true)
       .Cases({"f64", "f32", "bf16", "f16", "i8", "i16", "i32", "i64"}, true)
+      .Cases({"u8", "u16", "u32"}, true)
       .Default(false);
 }
 

@@ -8,12 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Resolver.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/ForeignNames.h"
 #include "lib/Support/Shorten.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include <set>
 
@@ -238,7 +238,7 @@ LogicalResult Resolver::refuseParameters(const Expr &constraint, const KernelDec
   auto error = reporter.error(constraint.loc)
                << "'" << param->name
                << "' is a parameter, and a constraint compares symbols, which are sizes";
-  if (!llvm::is_contained({"i8", "i16", "i32", "i64"}, param->type.name))
+  if (!llvm::is_contained({"i8", "i16", "i32", "i64", "u8", "u16", "u32"}, param->type.name))
     return error << "; an assumption is about integers, so write 'mask' or 'select' where its values matter";
   if (indices.empty())
     return error << "; what the caller promises about integers is said by 'assume', as in 'assume "
@@ -367,7 +367,9 @@ LogicalResult Resolver::visit(const Body &body,
     if (state[used] == Open) {
       const Definition &start = body.definitions[used];
       auto error = reporter.error(start.loc)
-                   << "'" << start.name << "' is defined in terms of itself";
+                   << "'" << start.name << "' is defined in terms of itself; define a first '"
+                   << start.name << "' above it, or write a recurrence as a reduction over earlier "
+                   << "indices, as in '+/ mask([i, j] j <= i, [_, j] x[j])'";
       for (auto step = path.rbegin();
            step != path.rend() && step->first != used; ++step)
         error.attachNote(reporter.exact(body.definitions[step->first].loc))
@@ -554,30 +556,6 @@ LogicalResult Resolver::unknownName(const Expr &expr, const Names &names) {
     error << "; declare it: a size in '[…]' behind the kernel's name, an array or a number in '(…)', "
              "an index in front of an expression, as in '[i] …'";
   return error;
-}
-
-/// How the language writes what other languages have a function for, or "".
-static StringRef getOwnSpelling(StringRef name) {
-  return llvm::StringSwitch<StringRef>(name)
-      .Case("sum", "'+/ x' along the last axis, 'reduce(+, x, n)' along axis n")
-      .Cases({"prod", "product"}, "'*/ x' along the last axis")
-      .Cases({"amax", "maximum"},
-             "'max/ x' along the last axis, 'max(x, y)' of two")
-      .Cases({"amin", "minimum"},
-             "'min/ x' along the last axis, 'min(x, y)' of two")
-      .Case("all", "'and/ p' along the last axis")
-      .Case("any", "'or/ p' along the last axis")
-      .Cases({"dot", "matmul", "einsum"}, "'a +.* b'")
-      .Case("power", "'pow(x, y)'")
-      .Case("where", "'select(p, x, y)'")
-      .Case("argmax", "'def argmax(x : [n]) { return min/ mask(x == (max/ x), iota(n)) }', the "
-                      "first place of the largest along the last axis")
-      .Case("argmin", "'def argmin(x : [n]) { return min/ mask(x == (min/ x), iota(n)) }', the "
-                      "first place of the smallest along the last axis")
-      .Case("cumsum", "'def cumsum(x : [n]) { return +/ mask([i, j < n] j <= i, [i < n, j] "
-                      "x[j]) }', which sums along the last axis")
-      .Cases({"arange", "range"}, "'iota(n)'")
-      .Default("");
 }
 
 LogicalResult Resolver::unknownFunction(const Expr &expr, const Names &names) {

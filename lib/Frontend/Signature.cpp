@@ -6,6 +6,8 @@
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace moa;
@@ -38,9 +40,11 @@ private:
   LogicalResult resolveType(const SymbolDecl &symbol);
   LogicalResult resolveConstant(const SymbolDecl &symbol);
   FailureOr<int64_t> parseSize(const SymbolDecl &symbol, StringRef text);
+  LogicalResult setConstant(const SymbolDecl &symbol, StringRef setting, bool isReal);
   FailureOr<Type> lookupType(const TypeName &name);
   FailureOr<Signature::Array> resolveArray(const ArrayDecl &array);
   LogicalResult resolveRange(const ArrayDecl &decl, Signature::Array &array);
+  LogicalResult resolveRealRange(const ArrayDecl &decl, Signature::Array &array);
   LogicalResult resolveTolerance(const ArrayDecl &decl, Signature::Array &array);
   LogicalResult addConstraint(const Expr &expr);
   std::string valuesText(const Expr &expr) const;
@@ -97,6 +101,12 @@ bool SizeSet::restrict(ScalarFn fn, const SymExpr &a, const SymExpr &b) {
   else
     set.addInequality(row);
   return !set.isEmptyByGCDTest() && !presburger::Simplex(set).isEmpty();
+}
+
+Type Signature::Array::getStorage() const {
+  if (!elementType.isUnsignedInteger())
+    return elementType;
+  return IntegerType::get(elementType.getContext(), elementType.getIntOrFloatBitWidth());
 }
 
 FailureOr<Signature> frontend::resolveSignature(const KernelDecl &kernel,
@@ -165,54 +175,100 @@ LogicalResult SignatureBuilder::resolveType(const SymbolDecl &symbol) {
     return reporter.error(setting ? symbol.loc : symbol.defaultType.loc)
            << "element type '" << symbol.name << "' is to be one of "
            << (symbol.typeClass == "float" ? "f64, f32, bf16, f16"
-                                           : "i8, i16, i32, i64")
+                                           : "i8, i16, i32, i64, u8, u16, u32")
            << ", but " << (setting ? "the setting is '" : "the default is '")
            << name << "'";
   result.types[symbol.name] = type;
   return success();
 }
 
+/// A finite or infinite real number that a text is.
+static std::optional<double> parseReal(StringRef text) {
+  double value = 0;
+  StringRef digits = text;
+  digits.consume_front("-");
+  if (digits == "inf")
+    return text == digits ? INFINITY : -INFINITY;
+  bool isNumber = !digits.empty() && (llvm::isDigit(digits.front()) || digits.front() == '.');
+  if (!isNumber || text.getAsDouble(value) || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
 FailureOr<int64_t> SignatureBuilder::parseSize(const SymbolDecl &symbol,
                                                StringRef text) {
   int64_t value = 0;
   if (text.getAsInteger(10, value) || value < 0) {
-    reporter.error(symbol.loc)
-        << "the setting of '" << symbol.name
-        << "' is to be an integer from 0 to 2^63 - 1, but is '" << text
-        << "'";
+    auto error = reporter.error(symbol.loc)
+                 << "the setting of '" << symbol.name
+                 << "' is to be an integer from 0 to 2^63 - 1, but is '" << text << "'";
+    bool isInteger = !text.getAsInteger(10, value);
+    if (symbol.kind == SymbolDecl::Constant && !isInteger && parseReal(text))
+      error << "; a real constant has a real default, as in '" << symbol.name << " = 1.0'";
     return failure();
   }
   return value;
 }
 
-LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
-  if (const std::string *setting = getSetting(symbol)) {
-    auto value = parseSize(symbol, *setting);
+/// Gives a constant the value of its setting.
+LogicalResult SignatureBuilder::setConstant(const SymbolDecl &symbol, StringRef setting,
+                                            bool isReal) {
+  if (!isReal) {
+    auto value = parseSize(symbol, setting);
     if (failed(value))
       return failure();
     result.symbols[symbol.name] = SymExpr(*value);
     return success();
   }
+  auto value = parseReal(setting);
+  if (!value)
+    return reporter.error(symbol.loc) << "the setting of '" << symbol.name << "' is to be a real number, but is '"
+                                      << setting << "'; set it as in --set " << symbol.name << "=1e-6";
+  result.symbols.reals[symbol.name] = *value;
+  return success();
+}
+
+LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
+  const std::string *setting = getSetting(symbol);
   if (symbol.kind == SymbolDecl::Runtime) {
+    if (setting)
+      return setConstant(symbol, *setting, /*isReal=*/false);
     result.symbols[symbol.name] = SymExpr::symbol(symbol.name);
     result.runtimeSymbols.push_back(symbol.name);
     return success();
   }
-  if (!symbol.value)
-    return reporter.error(symbol.loc)
-           << "compile-time constant '" << symbol.name
-           << "' has no default; set it, for example --set " << symbol.name
-           << "=64";
-  auto value = evaluateSymbolic(*symbol.value, result.symbols, reporter);
+  if (!symbol.value) {
+    if (!setting)
+      return reporter.error(symbol.loc)
+             << "compile-time constant '" << symbol.name
+             << "' has no default; set it, for example --set " << symbol.name
+             << "=64";
+    int64_t integer = 0;
+    bool isReal = StringRef(*setting).getAsInteger(10, integer) && parseReal(*setting);
+    return setConstant(symbol, *setting, isReal);
+  }
+  auto value = evaluateNumber(*symbol.value, result.symbols, reporter);
   if (failed(value))
     return failure();
-  auto constant = value->getConstant();
-  if (!constant || *constant < 0)
-    return reporter.error(symbol.value->loc)
-           << "the default of compile-time constant '" << symbol.name
-           << "' is to be a number that is not negative, but is "
-           << value->str();
-  result.symbols[symbol.name] = *value;
+  if (setting)
+    return setConstant(symbol, *setting, !value->integer);
+  if (!value->integer) {
+    if (std::isnan(value->real))
+      return reporter.error(symbol.value->loc)
+             << "the default of compile-time constant '" << symbol.name << "' is not a number";
+    result.symbols.reals[symbol.name] = value->real;
+    return success();
+  }
+  auto constant = value->integer->getConstant();
+  if (!constant || *constant < 0) {
+    auto error = reporter.error(symbol.value->loc)
+                 << "the default of compile-time constant '" << symbol.name
+                 << "' is to be a number that is not negative, but is " << value->integer->str();
+    if (constant)
+      error << "; a real one may be, as in '" << symbol.name << " = " << *constant << ".0'";
+    return error;
+  }
+  result.symbols[symbol.name] = *value->integer;
   return success();
 }
 
@@ -262,10 +318,12 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
                                              Signature::Array &array) {
   if (!decl.low)
     return success();
-  if (!isa<IntegerType>(array.elementType) || array.elementType.isInteger(1))
+  if (array.elementType.isInteger(1))
     return reporter.error(decl.low->loc)
-           << "a range is declared for integers, but '" << decl.name
+           << "a range is declared for numbers, but '" << decl.name
            << "' is of type " << getTypeText(array.elementType);
+  if (isa<FloatType>(array.elementType))
+    return resolveRealRange(decl, array);
   auto low = evaluateSymbolic(*decl.low, result.symbols, reporter);
   if (failed(low))
     return failure();
@@ -278,6 +336,39 @@ LogicalResult SignatureBuilder::resolveRange(const ArrayDecl &decl,
            << "the range " << *from << ".." << *to << " of '" << decl.name
            << "' is empty; the smaller end comes first, and the other is not in it";
   array.range = low->str() + ".." + high->str();
+  return success();
+}
+
+/// The number with as few digits as give it back.
+static std::string exactText(double value) {
+  for (int digits = 6;; digits += 11) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    double read = 0;
+    if (digits == 17 || (!StringRef(text).getAsDouble(read) && read == value))
+      return text;
+  }
+}
+
+/// The ends of a range of floats are numbers, and both may be elements.
+LogicalResult SignatureBuilder::resolveRealRange(const ArrayDecl &decl, Signature::Array &array) {
+  std::string texts[2];
+  std::optional<double> ends[2];
+  for (unsigned k : {0, 1}) {
+    const Expr *expr = k ? decl.high.get() : decl.low.get();
+    auto end = evaluateNumber(*expr, result.symbols, reporter);
+    if (failed(end))
+      return failure();
+    ends[k] = end->getReal();
+    texts[k] = end->integer ? end->integer->str() : exactText(end->real);
+    if (ends[k] && !std::isfinite(*ends[k]))
+      return reporter.error(expr->loc) << "the ends of a range are finite numbers; without a range '"
+                                       << decl.name << "' may be anything";
+  }
+  if (ends[0] && ends[1] && *ends[0] > *ends[1])
+    return reporter.error(decl.low->loc) << "the range " << texts[0] << ".." << texts[1] << " of '"
+                                         << decl.name << "' is empty; the smaller end comes first";
+  array.realRange = texts[0] + ".." + texts[1];
   return success();
 }
 
@@ -297,6 +388,37 @@ LogicalResult SignatureBuilder::resolveTolerance(const ArrayDecl &decl, Signatur
   return success();
 }
 
+/// True if an expression uses the symbol.
+static bool uses(const ExprPtr &expr, StringRef name) {
+  if (!expr)
+    return false;
+  return (expr->kind == ExprKind::Name && expr->name == name) ||
+         llvm::any_of(expr->args, [&](const ExprPtr &arg) { return uses(arg, name); });
+}
+
+/// True if an expression of a body has the symbol where a size stands, which no scalar can
+/// be: the bound of an index, a count, an entry of a shape.
+static bool usesAsSize(const Expr &expr, StringRef name) {
+  bool isSized = expr.kind == ExprKind::Call &&
+                 llvm::is_contained({"take", "drop", "rotate", "reshape", "iota"}, expr.name);
+  for (auto [k, arg] : llvm::enumerate(expr.args))
+    if (usesAsSize(*arg, name) || (isSized && (k > 0 || expr.name == "iota") && uses(arg, name)))
+      return true;
+  return llvm::any_of(expr.vars, [&](const IndexVar &var) { return uses(var.bound, name); });
+}
+
+static bool isSizeIn(const KernelDecl &kernel, StringRef name) {
+  auto isUsed = [&](const ExprPtr &expr) { return uses(expr, name); };
+  for (const std::vector<ArrayDecl> *arrays : {&kernel.params, &kernel.results})
+    for (const ArrayDecl &array : *arrays)
+      if (llvm::any_of(array.shape, isUsed) || isUsed(array.low) || isUsed(array.high))
+        return true;
+  return llvm::any_of(kernel.constraints, isUsed) ||
+         llvm::any_of(kernel.body.definitions, [&](const Definition &definition) {
+           return usesAsSize(*definition.value, name);
+         });
+}
+
 /// A run-time symbol gets its value from an extent that is the symbol alone.
 LogicalResult SignatureBuilder::checkBinding() {
   for (const SymbolDecl &symbol : kernel.symbols) {
@@ -307,13 +429,15 @@ LogicalResult SignatureBuilder::checkBinding() {
         return extent.getSymbol() == std::optional<std::string>(symbol.name);
       });
     };
-    if (!llvm::any_of(result.params, binds) &&
-        !llvm::any_of(result.results, binds))
-      return reporter.error(symbol.loc)
-             << "no array has '" << symbol.name
-             << "' as an extent, so nothing gives it a value at run time; make "
-                "it a "
-                "compile-time constant or a scalar parameter";
+    if (llvm::any_of(result.params, binds) || llvm::any_of(result.results, binds))
+      continue;
+    auto error = reporter.error(symbol.loc)
+                 << "no array has '" << symbol.name
+                 << "' as an extent, so nothing gives it a value at run time; make it a "
+                    "compile-time constant";
+    if (isSizeIn(kernel, symbol.name))
+      return error << " behind the ';', as in '; " << symbol.name << " = 64'";
+    return error << " or a scalar parameter";
   }
   return success();
 }

@@ -13,7 +13,10 @@ struct Signature {
   struct Array {
     mlir::Type elementType;
     llvm::SmallVector<SymExpr> shape;
-    std::string range; // "low..high" or empty
+    std::string range;     // of integers, "low..high" or empty
+    std::string realRange; // of floats, the same
+    /// The type of the elements in memory without a sign: i8 of u8.
+    mlir::Type getStorage() const;
     std::optional<Tolerance> within; // of a result
   };
   SymbolTable symbols;

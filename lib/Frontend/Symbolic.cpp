@@ -1,5 +1,6 @@
 //===- Symbolic.cpp - integer expressions over symbols --------------------===//
 #include "lib/Frontend/Symbolic.h"
+#include "lib/Support/MathTerm.h"
 
 using namespace mlir;
 using namespace moa;
@@ -105,6 +106,34 @@ std::optional<SymExpr> frontend::combineSymbolic(ScalarFn fn, const SymExpr &a,
   return std::nullopt;
 }
 
+std::optional<double> Number::getReal() const {
+  if (!integer)
+    return real;
+  auto value = integer->getConstant();
+  return value ? std::optional<double>(double(*value)) : std::nullopt;
+}
+
+std::optional<double> frontend::combineReals(ScalarFn fn, double a, double b) {
+  switch (fn) {
+  case ScalarFn::neg:
+    return -a;
+  case ScalarFn::add:
+    return a + b;
+  case ScalarFn::sub:
+    return a - b;
+  case ScalarFn::mul:
+    return a * b;
+  case ScalarFn::div:
+    return a / b;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::string frontend::realText(double value) {
+  return "the real number " + formatNumber(value);
+}
+
 static LogicalResult notSymbolic(const Expr &expr, const Reporter &reporter) {
   return reporter.error(expr.loc) << "expected an integer expression over the "
                                      "symbols: + - * / % of names and integers";
@@ -119,7 +148,13 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr,
     auto symbol = symbols.find(expr.name);
     if (symbol != symbols.end())
       return symbol->second;
-    (void)notSymbolic(expr, reporter);
+    auto real = symbols.reals.find(expr.name);
+    if (real == symbols.reals.end())
+      (void)notSymbolic(expr, reporter);
+    else
+      reporter.error(expr.loc) << "'" << expr.name << "' is " << realText(real->second)
+                               << ", but sizes are integers; declare it as one, as in '"
+                               << expr.name << " = 64'";
     return failure();
   }
   bool isUnary = expr.kind == ExprKind::Unary && expr.fn == ScalarFn::neg;
@@ -141,4 +176,44 @@ FailureOr<SymExpr> frontend::evaluateSymbolic(const Expr &expr,
   else
     reporter.error(expr.loc) << why;
   return failure();
+}
+
+/// True if a real number stands in the expression.
+static bool isReal(const Expr &expr, const frontend::SymbolTable &symbols) {
+  return expr.kind == ExprKind::Real ||
+         (expr.kind == ExprKind::Name && symbols.reals.count(expr.name)) ||
+         llvm::any_of(expr.args, [&](const ExprPtr &arg) { return isReal(*arg, symbols); });
+}
+
+FailureOr<Number> frontend::evaluateNumber(const Expr &expr, const SymbolTable &symbols,
+                                           const Reporter &reporter) {
+  if (!isReal(expr, symbols)) {
+    auto integer = evaluateSymbolic(expr, symbols, reporter);
+    if (failed(integer))
+      return failure();
+    return Number{*integer};
+  }
+  if (expr.kind == ExprKind::Real)
+    return Number{std::nullopt, expr.real};
+  if (expr.kind == ExprKind::Name)
+    return Number{std::nullopt, symbols.reals.at(expr.name)};
+  auto refuse = [&] {
+    reporter.error(expr.loc) << "expected a number: + - * / of real numbers, integers and "
+                                "compile-time constants";
+    return failure();
+  };
+  bool isUnary = expr.kind == ExprKind::Unary;
+  if ((!isUnary && expr.kind != ExprKind::Binary) || expr.ranks)
+    return refuse();
+  auto a = evaluateNumber(expr.arg(0), symbols, reporter);
+  if (failed(a))
+    return failure();
+  auto b = isUnary ? a : evaluateNumber(expr.arg(1), symbols, reporter);
+  if (failed(b))
+    return failure();
+  auto x = a->getReal(), y = b->getReal();
+  auto value = x && y ? combineReals(expr.fn, *x, *y) : std::nullopt;
+  if (!value)
+    return refuse();
+  return Number{std::nullopt, *value};
 }

@@ -62,6 +62,13 @@ std::string frontend::shapeText(ArrayRef<Axis> cell) {
   return "[" + llvm::join(extents, ", ") + "]";
 }
 
+std::string frontend::originText(const Axis &axis, const SymExpr &wanted) {
+  if (axis.index.empty() || !axis.extent || *axis.extent == wanted)
+    return "";
+  return "; '" + axis.index + "' runs over the axis of " + axis.from +
+         " that it is a subscript of: write '" + axis.index + " < " + wanted.str() + "'";
+}
+
 std::string frontend::shapeText(ArrayRef<SymExpr> shape) {
   std::vector<std::string> extents;
   for (const SymExpr &extent : shape)

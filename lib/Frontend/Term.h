@@ -21,10 +21,13 @@ namespace moa::frontend {
 struct Axis {
   std::optional<SymExpr> extent; // unknown only if virtual
   bool isVirtual = false;
+  /// Of an index whose extent follows from a use: the index, and the array that it is a
+  /// subscript of, for messages.
+  std::string index, from;
 
-  static Axis of(SymExpr extent) { return {std::move(extent), false}; }
+  static Axis of(SymExpr extent) { return {std::move(extent), false, "", ""}; }
   static Axis virtualOf(std::optional<SymExpr> extent) {
-    return {std::move(extent), true};
+    return {std::move(extent), true, "", ""};
   }
 };
 using Cell = llvm::SmallVector<Axis, 4>;
@@ -93,6 +96,9 @@ struct Term {
 /// "[B, H, N + M]" in the user's symbols, with `_` for an unknown extent.
 std::string shapeText(llvm::ArrayRef<Axis> cell);
 std::string shapeText(llvm::ArrayRef<SymExpr> shape);
+/// "; 'j' runs over an axis of m …: write 'j < M'", where an index took another extent than
+/// is wanted from a subscript; else nothing.
+std::string originText(const Axis &axis, const SymExpr &wanted);
 /// The name of the element type, "a real number" for a literal.
 std::string elementText(const Term &term);
 

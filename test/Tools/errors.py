@@ -258,8 +258,11 @@ CASES = [
     (("moa-run", "spec.moa", "--random", "1"),
      "a : f32, the symbol N have no value; give a=VALUE N=SIZE"),
     (("moa-run", "spec.moa", "x=shape.npy", "a=2"),
-     "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared; where this is a compile-time "
-     "constant, --set NAME=5 changes it"),
+     "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared"),
+    (("moa-run", "constant.moa", "x=shape.npy"),
+     "x: shape.npy: axis 1 of 'x' has extent 5, but '4' is declared by the constant D; set it, --set D=5"),
+    (("moa-run", "decay.moa", "x=shape.npy", "g=2"), "x[0, 0] is 1, outside of its declared range -1.5..0"),
+    (("moa-run", "decay.moa", "--random", "1", "N=2", "M=2", "g=2"), "g is 2, outside of its declared range 0..1"),
     (("moa-run", "spec.moa", "x=shape.npy", "a=2", "N=7"),
      "x: shape.npy: axis 0 of 'x' has extent 3, but 'N' is 7, as given"),
     (("moa-run", "sum.moa", "x=shape.npy", "z=shape.npy"),
@@ -301,6 +304,9 @@ class Errors(unittest.TestCase):
         self.files["doubled12.moa"], self.files["doubled30.moa"] = doubled(12), doubled(30)
         self.files["ranged.moa"] = (
             "kernel k[M, N](x : f32[N], t : i32[M] in 0..N) -> y : f32[M] { y = x[t] }\n")
+        self.files["constant.moa"] = "kernel k[N; D = 4](x : f32[N, D]) -> y : f32[N, D] { y = x + 1 }\n"
+        self.files["decay.moa"] = ("kernel k[N, M; low = -1.5](x : f32[N, M] in low..0, g : f32 in 0..1) "
+                                   "-> y : f32[N, M] { y = x * g }\n")
         self.files["wide.moa"] = "kernel k[N](x : f32[N], c : i64) -> y : i64[N] { y = [i] c - i }\n"
         self.files["chosen.moa"] = "kernel k[N](x : f32[N], c : i32 in 0..N) -> y : f32 { y = x[c] }\n"
         self.files["counts.moa"] = "kernel c[N](x : f32[N]) -> n : i32[N] { n = iota(N) }\n"

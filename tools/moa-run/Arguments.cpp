@@ -1,6 +1,7 @@
 //===- Arguments.cpp - words of the command line as arguments -------------===//
 
 #include "Arguments.h"
+#include "lib/Support/MathTerm.h"
 #include "lib/Support/SymExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -230,9 +231,12 @@ private:
                                    origins[extent]);
         if (StringRef(extent).getAsInteger(10, *expected))
           return createStringError(message + "is " + std::to_string(*expected) + getOrigins(extent));
-        return createStringError(message + "is declared; where this is a compile-time constant, "
-                                           "--set NAME=" +
-                                 std::to_string(input->getShape()[axis]) + " changes it");
+        const std::string constant =
+            axis < parameter.constants.size() ? parameter.constants[axis] : "";
+        if (constant.empty())
+          return createStringError(message + "is declared");
+        return createStringError(message + "is declared by the constant " + constant + "; set it, --set " +
+                                 constant + "=" + std::to_string(input->getShape()[axis]));
       }
     }
     return Error::success();
@@ -261,11 +265,17 @@ private:
         inputs[position] = std::make_unique<Value>(std::move(*value));
         continue;
       }
-      auto range = elementRange(info.parameters[position]);
+      const ParameterInfo &parameter = info.parameters[position];
+      uint64_t own = *seed * 1000003 + position;
+      auto range = elementRange(parameter);
       if (!range)
         return range.takeError();
       inputs[position] = std::make_unique<Value>(std::move(*value));
-      fillRandom(*inputs[position], *seed * 1000003 + position, range->first, range->second);
+      if (parameter.range.empty() || isInteger(parameter.elementType))
+        fillRandom(*inputs[position], own, int64_t(range->first),
+                   int64_t(std::min(range->second, 0x1.fffffffffffffp62)));
+      else
+        fillUniform(*inputs[position], own, range->first, range->second);
     }
     return Error::success();
   }
@@ -281,35 +291,53 @@ private:
     });
   }
 
-  /// The ends of a parameter's declared range; none where a symbol has no value.
-  static std::optional<std::pair<int64_t, int64_t>> rangeOf(const ParameterInfo &parameter,
-                                                            const Symbols &symbols) {
-    auto [low, high] = StringRef(parameter.range).split("..");
-    auto first = evaluate(low, symbols), end = evaluate(high, symbols);
-    if (!first || !end)
-      return std::nullopt;
-    return std::pair(*first, *end);
+  /// The ends of a declared range. Those of integers are exact below 2^53, as elements are.
+  struct Range {
+    double first, second;
+    bool isOfIntegers;
+    bool isEmpty() const { return isOfIntegers ? first >= second : first > second; }
+    bool has(double element) const {
+      return element >= first && (isOfIntegers ? element < second : element <= second);
+    }
+  };
+
+  /// One end: an expression over the symbols, or a real number.
+  static std::optional<double> endOf(StringRef text, const Symbols &symbols) {
+    double real = 0;
+    if (auto value = evaluate(text, symbols))
+      return double(*value);
+    return text.getAsDouble(real) ? std::nullopt : std::optional<double>(real);
   }
 
-  /// The range of what is drawn: the declared one, and 0 ≤ element < 8 without.
-  Expected<std::pair<int64_t, int64_t>> elementRange(const ParameterInfo &parameter) {
+  /// The ends of a parameter's declared range; none where a symbol has no value.
+  static std::optional<Range> rangeOf(const ParameterInfo &parameter, const Symbols &symbols) {
+    auto [low, high] = StringRef(parameter.range).split("..");
+    auto first = endOf(low, symbols), end = endOf(high, symbols);
+    if (!first || !end)
+      return std::nullopt;
+    return Range{*first, *end, isInteger(parameter.elementType)};
+  }
+
+  /// The range of what is drawn: the declared one; of integers without, 0 ≤ element < 8.
+  Expected<Range> elementRange(const ParameterInfo &parameter) {
     if (parameter.range.empty())
-      return std::pair<int64_t, int64_t>(0, 8);
+      return Range{0, 8, true};
     auto range = rangeOf(parameter, given);
-    if (!range || range->first >= range->second)
+    if (!range || range->isEmpty())
       return createStringError(parameter.name + " : " + getTypeText(parameter) + " in " +
                                parameter.range + ": the range is empty at these sizes, give " +
                                parameter.name + "=FILE.npy");
     return *range;
   }
 
-  /// Elements in their declared range: code trusts them, and would read outside of arrays.
+  /// Elements in their declared range: code trusts those of integers, and would read outside
+  /// of arrays.
   Error checkRange(const Value &value, const Symbols &symbols) {
     const ParameterInfo &parameter = value.getInfo();
     auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
     for (int64_t k = 0; range && k < value.getNumElements(); ++k) {
       double element = value.get(k);
-      if (element >= double(range->first) && element < double(range->second))
+      if (range->has(element))
         continue;
       std::string index;
       for (int64_t i : value.getIndex(k))
@@ -320,11 +348,14 @@ private:
   }
 
   static Error outside(const ParameterInfo &parameter, const std::string &index, double element,
-                       std::pair<int64_t, int64_t> range) {
-    return createStringError(parameter.name + index + " is " + std::to_string(int64_t(element)) +
+                       const Range &range) {
+    auto text = [&](double number) {
+      return range.isOfIntegers ? std::to_string(int64_t(number)) : formatNumber(number);
+    };
+    std::string ends = text(range.first) + ".." + text(range.second);
+    return createStringError(parameter.name + index + " is " + text(element) +
                              ", outside of its declared range " + parameter.range +
-                             ", which is " + std::to_string(range.first) + ".." +
-                             std::to_string(range.second) + " here");
+                             (ends == parameter.range ? "" : ", which is " + ends + " here"));
   }
 
   Error checkScalars(const Symbols &symbols) {
@@ -334,7 +365,7 @@ private:
         continue;
       double value = getRounded(parameter, result.scalars[next++]);
       auto range = parameter.range.empty() ? std::nullopt : rangeOf(parameter, symbols);
-      if (range && !(value >= double(range->first) && value < double(range->second)))
+      if (range && !range->has(value))
         return outside(parameter, "", value, *range);
     }
     return Error::success();

@@ -9,6 +9,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +39,9 @@ static Storage getStorage(StringRef type) {
       .Case("i8", {1, "i1", 0})
       .Case("i16", {2, "i2", 0})
       .Case("i32", {4, "i4", 0})
+      .Case("u8", {1, "u1", 1})
+      .Case("u16", {2, "u2", 1})
+      .Case("u32", {4, "u4", 1})
       .Default({8, "i8", 0});
 }
 
@@ -68,17 +72,25 @@ static double loadElement(StringRef npy, const char *from) {
     return load<int16_t>(from);
   if (npy == "i4")
     return load<int32_t>(from);
+  if (npy == "u1")
+    return load<uint8_t>(from);
+  if (npy == "u2")
+    return load<uint16_t>(from);
+  if (npy == "u4")
+    return load<uint32_t>(from);
   return double(load<int64_t>(from));
 }
 
 /// The integer of a type that is nearest to a number cut to its integral part.
 template <typename T> static T saturate(double value) {
-  constexpr double limit = -double(std::numeric_limits<T>::min());
+  // One more than the largest number, which a double holds.
+  constexpr double limit = 2 * (double(std::numeric_limits<T>::max() / 2) + 1);
   if (std::isnan(value))
     return 0;
   if (value >= limit)
     return std::numeric_limits<T>::max();
-  return value <= -limit ? std::numeric_limits<T>::min() : T(value);
+  constexpr T least = std::numeric_limits<T>::min();
+  return value <= double(least) ? least : T(value);
 }
 
 static void storeElement(StringRef npy, char *to, double value) {
@@ -98,6 +110,12 @@ static void storeElement(StringRef npy, char *to, double value) {
     return store(to, saturate<int16_t>(value));
   if (npy == "i4")
     return store(to, saturate<int32_t>(value));
+  if (npy == "u1")
+    return store(to, saturate<uint8_t>(value));
+  if (npy == "u2")
+    return store(to, saturate<uint16_t>(value));
+  if (npy == "u4")
+    return store(to, saturate<uint32_t>(value));
   store(to, saturate<int64_t>(value));
 }
 
@@ -235,6 +253,9 @@ static StringRef getDType(StringRef element) {
       .Case("i8", "numpy.int8")
       .Case("i16", "numpy.int16")
       .Case("i32", "numpy.int32")
+      .Case("u8", "numpy.uint8")
+      .Case("u16", "numpy.uint16")
+      .Case("u32", "numpy.uint32")
       .Default("numpy.int64");
 }
 
@@ -280,6 +301,21 @@ Expected<Value> readValue(const ParameterInfo &info, StringRef path) {
 // Random elements
 //===----------------------------------------------------------------------===//
 
+bool isInteger(StringRef type) { return type.starts_with("i") || type.starts_with("u"); }
+
+void fillUniform(Value &value, uint64_t seed, double low, double high) {
+  SplitMix64 generator{seed};
+  generator.next();
+  int64_t count = value.getNumElements();
+  for (int64_t k = 0; k < count; ++k) {
+    double element = value.getRounded(low + (high - low) * generator.uniform());
+    // A narrow type may round beyond an end that it does not have.
+    for (unsigned tries = 0; tries < 8 && !(element >= low && element <= high); ++tries)
+      element = value.getRounded(low + (high - low) * generator.uniform());
+    value.set(k, std::clamp(element, low, high));
+  }
+}
+
 void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
   SplitMix64 generator{seed};
   generator.next();
@@ -290,7 +326,7 @@ void fillRandom(Value &value, uint64_t seed, int64_t low, int64_t high) {
       value.set(k, double(generator.next() >> 63));
     return;
   }
-  if (type.starts_with("i")) {
+  if (isInteger(type)) {
     uint64_t size = uint64_t(high) - uint64_t(low);
     for (int64_t k = 0; k < count; ++k)
       value.set(k, double(low + int64_t((unsigned __int128)(generator.next()) * size >> 64)));
@@ -322,10 +358,12 @@ Expected<Scalar> parseScalar(const ParameterInfo &info, StringRef text) {
       return Scalar(false);
     return refuse();
   }
-  if (StringRef(info.elementType).starts_with("i")) {
+  if (isInteger(info.elementType)) {
     int64_t value = 0;
+    unsigned bits = 8 * getStorage(info.elementType).size;
+    bool isSigned = StringRef(info.elementType).starts_with("i");
     if (text.getAsInteger(10, value) ||
-        !isIntN(8 * getStorage(info.elementType).size, value))
+        !(isSigned ? isIntN(bits, value) : value >= 0 && isUIntN(bits, value)))
       return refuse();
     return Scalar(value);
   }

@@ -67,6 +67,12 @@ llvm::Expected<Value> readValue(const ParameterInfo &info,
 /// `low` ≤ element < `high`.
 void fillRandom(Value &value, uint64_t seed, int64_t low = 0, int64_t high = 8);
 
+/// Seeded elements of a float type, uniform in `low` ≤ element ≤ `high`.
+void fillUniform(Value &value, uint64_t seed, double low, double high);
+
+/// True for the types of integers, "i8" and "u8" among them.
+bool isInteger(llvm::StringRef type);
+
 /// The value of a scalar parameter from its text.
 llvm::Expected<Scalar> parseScalar(const ParameterInfo &info,
                                    llvm::StringRef text);

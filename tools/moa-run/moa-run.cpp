@@ -162,6 +162,7 @@ private:
   Error runInterpreter();
   Error checkResults(bool &good);
   void printDelivered(const moa::OutputError &error);
+  std::string getRangeHint();
   /// Adds the outputs to `out`; before they exist, only to see that it can be done.
   Error addOutputs(moa::OutputFiles &out, bool exist);
   void printCompileTimes(double load);
@@ -357,6 +358,22 @@ void Run::printDelivered(const moa::OutputError &error) {
   outs() << (error.keepsTolerance() ? ")\n" : "): FAILED\n");
 }
 
+/// How random inputs become those that the kernel is meant for: ranges of floats without one.
+std::string Run::getRangeHint() {
+  SmallVector<StringRef> names;
+  for (const moa::ParameterInfo &parameter : info.parameters)
+    if (!parameter.isOutput && !parameter.isScalar() && parameter.range.empty() &&
+        parameter.elementType != "bool" && StringRef(parameter.elementType).contains('f') &&
+        llvm::none_of(wordList, [&](const std::string &word) {
+          return StringRef(word).starts_with(parameter.name + "=");
+        }))
+      names.push_back(parameter.name);
+  if (!randomSeed.getNumOccurrences() || names.empty())
+    return "";
+  return "; declare the ranges that " + join(names, ", ") + (names.size() == 1 ? " has" : " have") +
+         " in use, as in '" + names.front().str() + " : f32[N] in -1.0..0'";
+}
+
 Error Run::checkResults(bool &good) {
   auto errors =
       moa::checkOutputs(unit, info, arguments.getReferences(info),
@@ -383,10 +400,11 @@ Error Run::checkResults(bool &good) {
     if (error.conditioning > 0)
       outs() << format("; one rounding per operation moves the reference by %.1e",
                        error.conditioning);
-    if (error.illConditioned())
-      outs() << ": ill-conditioned";
-    outs() << (error.mismatch ? ", NaN or infinity at the wrong place: " : "") << error.note
-           << (error.mismatch || error.relative > error.getBound() ? ": FAILED\n" : "\n");
+    outs() << (error.mismatch ? ", NaN or infinity at the wrong place: " : "") << error.note;
+    if (error.illConditioned() && !error.mismatch)
+      outs() << ": UNDECIDED, as these inputs are ill-conditioned" << getRangeHint() << "\n";
+    else
+      outs() << (error.mismatch || error.relative > error.getBound() ? ": FAILED\n" : "\n");
     if (error.allowed)
       printDelivered(error);
   }

@@ -120,6 +120,9 @@ STORAGE = {
     "i16": (np.int16, 0, 16, ctypes.c_int16),
     "i32": (np.int32, 0, 32, ctypes.c_int32),
     "i64": (np.int64, 0, 64, ctypes.c_int64),
+    "u8": (np.uint8, 1, 8, ctypes.c_uint8),
+    "u16": (np.uint16, 1, 16, ctypes.c_uint16),
+    "u32": (np.uint32, 1, 32, ctypes.c_uint32),
 }
 
 
