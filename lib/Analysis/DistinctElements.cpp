@@ -265,6 +265,9 @@ bool ReadCount::mayBeAbsent(Value value) {
   Operation *op = value.getDefiningOp();
   if (!inserted || !op || isa<ReduceOp, InnerOp>(op))
     return it->second;
+  // Absent only where both operands are.
+  if (auto map = dyn_cast<MapOp>(op); map && map.getFn() == ScalarFn::otherwise)
+    return absence[value] = llvm::all_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
   bool result = isa<MaskOp>(op) ||
                 llvm::any_of(op->getOperands(), [&](Value v) { return mayBeAbsent(v); });
   return absence[value] = result;
@@ -284,6 +287,8 @@ void ReadCount::requirePresence(Value value, const Index &index, Demand &demand,
   if (!mayBeAbsent(value) || !asked.insert(inner.key()).second)
     return;
   Operation *op = value.getDefiningOp();
+  if (auto map = dyn_cast<MapOp>(op); map && map.getFn() == ScalarFn::otherwise)
+    return demand.require(Condition()); // one of two conditions
   if (auto mask = dyn_cast<MaskOp>(op))
     demand.require(condition(mask.getPredicate(), pick(index, mask.getAxes()), false));
   for (auto &[operand, at] : operandsAt(op, inner))
@@ -311,9 +316,11 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
   Demand demand = from;
   auto operands = operandsAt(op, demand);
   Demand present = demand;
-  for (auto &[operand, at] : operands)
-    requirePresence(operand, at, present);
   auto map = dyn_cast<MapOp>(op);
+  bool fills = map && map.getFn() == ScalarFn::otherwise;
+  for (auto &[operand, at] : operands)
+    if (!fills || &operand == &operands.front().first)
+      requirePresence(operand, at, present);
   bool selects = map && map.getFn() == ScalarFn::select;
   bool isOr = map && map.getFn() == ScalarFn::or_;
   bool isLogic = map && (isOr || map.getFn() == ScalarFn::and_) &&
@@ -325,6 +332,11 @@ void ReadCount::visitOp(Operation *op, const Demand &from) {
     Demand next = isPredicate ? demand : present;
     if (selects && k > 0)
       next.require(condition(map.getInputs()[0], operands[0].second, k == 2));
+    // The second one where the first is absent.
+    if (fills && k > 0) {
+      next = demand;
+      next.require(Condition());
+    }
     if (isLogic && k > 0)
       next.require(condition(map.getInputs()[0], operands[0].second, isOr));
     next.value = operand;

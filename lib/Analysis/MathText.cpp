@@ -204,6 +204,8 @@ MathTerm MathPrinter::ofOp(Operation *op) {
   if (auto join = dyn_cast<dnf::JoinOp>(op))
     return {"join(" + of(join.getCondition()).text + ", " + of(join.getFirst()).text + ", " +
             of(join.getSecond()).text + ")"};
+  if (auto otherwise = dyn_cast<dnf::OtherwiseOp>(op))
+    return {"otherwise(" + list(otherwise->getOperands()) + ")"};
   if (auto where = dyn_cast<dnf::WhereOp>(op))
     return {at(where.getValue(), MathTerm::Or) + " where " + of(where.getCondition()).text,
             MathTerm::Any};

@@ -25,7 +25,8 @@ std::string moa::getNumberedLaw(StringRef law) {
       "psi-reduce",    "psi-inner",   "psi-psi",   "psi-transpose", "psi-reshape", "psi-slice",
       "psi-reverse",   "psi-rotate",  "psi-share", "psi-cat"};
   static constexpr StringRef absence[] = {"absent-pointwise", "absent-where", "absent-reduce",
-                                          "absent-output",    "absent-let",   "absent-join"};
+                                          "absent-output",    "absent-let",   "absent-join",
+                                          "absent-otherwise"};
   auto find = [&](ArrayRef<StringRef> laws, StringRef kind) -> std::optional<std::string> {
     auto it = llvm::find(laws, law);
     if (it == laws.end())

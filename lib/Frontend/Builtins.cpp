@@ -29,6 +29,7 @@ static constexpr Builtin builtins[] = {
     {"pow", Builtin::Pointwise, ScalarFn::pow, 2, 2, -1, "pow(x, y)"},
     {"select", Builtin::Pointwise, ScalarFn::select, 3, 3, -1,
      "select(p, a, b)"},
+    {"otherwise", Builtin::Pointwise, ScalarFn::otherwise, 2, 2, -1, "otherwise(x, v)"},
     {"mask", Builtin::Mask, ScalarFn::id, 2, 2, -1, "mask(p, x)"},
     {"transpose", Builtin::Transpose, ScalarFn::id, 1, 2, 1,
      "transpose(x) or transpose(x, [1, 0])"},

@@ -428,7 +428,7 @@ FailureOr<Type> Emitter::operandType(SourceLoc loc, ScalarFn fn, Spelling what,
   bool isSelect = fn == ScalarFn::select;
   if (isSelect && !args[0].isBoolean())
     return got("a bool first", "; compare first, as in 'x != 0'");
-  bool allowBoolean = isSelect || fn == ScalarFn::eq || fn == ScalarFn::ne ||
+  bool allowBoolean = isSelect || fn == ScalarFn::otherwise || fn == ScalarFn::eq || fn == ScalarFn::ne ||
                       fn == ScalarFn::id;
   auto type =
       unify(loc, what, isSelect ? args.drop_front() : args, allowBoolean);

@@ -58,7 +58,7 @@ static ValueRange neededOperands(Operation *op) {
   if (auto map = dyn_cast<MapOp>(op)) {
     bool isLogic = map.getResult().getType().getElementType().isInteger(1) &&
                    (map.getFn() == ScalarFn::and_ || map.getFn() == ScalarFn::or_);
-    if (map.getFn() == ScalarFn::select || isLogic)
+    if (map.getFn() == ScalarFn::select || map.getFn() == ScalarFn::otherwise || isLogic)
       return map.getInputs().take_front(1);
   }
   if (isa<MaskOp>(op)) // its predicate

@@ -244,8 +244,8 @@ LogicalResult SignatureBuilder::resolveConstant(const SymbolDecl &symbol) {
              << "' has no default; set it, for example --set " << symbol.name
              << "=64";
     int64_t integer = 0;
-    bool isReal = StringRef(*setting).getAsInteger(10, integer) && parseReal(*setting);
-    return setConstant(symbol, *setting, isReal);
+    bool isSize = !StringRef(*setting).getAsInteger(10, integer) && integer >= 0;
+    return setConstant(symbol, *setting, !isSize && parseReal(*setting));
   }
   auto value = evaluateNumber(*symbol.value, result.symbols, reporter);
   if (failed(value))

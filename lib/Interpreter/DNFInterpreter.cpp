@@ -234,6 +234,17 @@ struct JoinNode final : Node {
   Node *condition, *first, *second;
 };
 
+/// The first value where it is present, elsewhere the second.
+struct OtherwiseNode final : Node {
+  OtherwiseNode(Scope *scope, Location loc, Node *first, Node *second)
+      : Node(scope, loc), first(first), second(second) {
+    mayBeAbsent = first->mayBeAbsent && second->mayBeAbsent;
+  }
+  Cell compute(Machine &m) override { return m.get(m.isPresent(first) ? first : second); }
+  bool present(Machine &m) override { return m.isPresent(first) || m.isPresent(second); }
+  Node *first, *second;
+};
+
 struct Output {
   std::vector<int64_t> domain;
   Body body;
@@ -428,6 +439,12 @@ Expected<bool> DNFInterpreter::buildSpecial(Operation *op) {
     define(join.getResult(),
            make<JoinNode>(scopeOf(op->getOperands()), op->getLoc(), nodeOf(join.getCondition()),
                           nodeOf(join.getFirst()), nodeOf(join.getSecond())));
+    return true;
+  }
+  if (auto otherwise = dyn_cast<dnf::OtherwiseOp>(op)) {
+    define(otherwise.getResult(),
+           make<OtherwiseNode>(scopeOf(op->getOperands()), op->getLoc(),
+                               nodeOf(otherwise.getFirst()), nodeOf(otherwise.getSecond())));
     return true;
   }
   auto apply = dyn_cast<dnf::ApplyOp>(op);

@@ -196,8 +196,9 @@ static bool decides(MapOp op, const Whole &left, int64_t offset) {
   return op.getFn() == ScalarFn::and_ ? !value : op.getFn() == ScalarFn::or_ && value;
 }
 
-/// Absent if any operand is; else the chosen operand for select, the left one
-/// where it decides and, or; else undefined if any operand is.
+/// The chosen operand for select, the first one that is present for otherwise. Absent if
+/// any operand is; else the left one where it decides and, or; else undefined if any
+/// operand is.
 Error MoAInterpreter::apply(MapOp op, Whole &out) {
   SmallVector<const Whole *, 3> inputs;
   SmallVector<std::vector<int64_t>, 3> strides;
@@ -206,8 +207,9 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
     strides.push_back(spread(*inputs.back(), axesOf(op.getAxes(), k), out.shape.size()));
   }
   bool selects = op.getFn() == ScalarFn::select;
+  bool fills = op.getFn() == ScalarFn::otherwise;
   auto instr = instrOf(op.getFn(), inputs[0]->element);
-  if (!instr && !selects)
+  if (!instr && !selects && !fills)
     return makeError(locationText(op.getLoc()) + "'" + stringifyScalarFn(op.getFn()) +
                      "' has no meaning on this element type");
   size_t n = inputs.size();
@@ -221,6 +223,12 @@ Error MoAInterpreter::apply(MapOp op, Whole &out) {
         return out.set(k, inputs[0]->state(condition), inputs[0]->data[condition]);
       size_t chosen = inputs[0]->data[condition].i ? 1 : 2;
       int64_t offset = dot(index, strides[chosen]);
+      return out.set(k, inputs[chosen]->state(offset), inputs[chosen]->data[offset]);
+    }
+    if (fills) {
+      int64_t offset = dot(index, strides[0]);
+      size_t chosen = inputs[0]->state(offset) == Absent ? 1 : 0;
+      offset = dot(index, strides[chosen]);
       return out.set(k, inputs[chosen]->state(offset), inputs[chosen]->data[offset]);
     }
     for (size_t a = 0; a < n; ++a) {

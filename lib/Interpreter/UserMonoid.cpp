@@ -28,6 +28,8 @@ std::shared_ptr<const UserMonoid> UserMonoid::make(MonoidOp op, std::string &why
     if (auto map = dyn_cast<MapOp>(inner)) {
       if (map.getFn() == ScalarFn::select)
         step.kind = Step::Select;
+      else if (map.getFn() == ScalarFn::otherwise) // both arguments are present
+        instr = instrOf(ScalarFn::id, elementOf(inner.getOperand(0).getType()));
       else
         instr = instrOf(map.getFn(), elementOf(inner.getOperand(0).getType()));
     } else if (auto cast = dyn_cast<CastOp>(inner)) {

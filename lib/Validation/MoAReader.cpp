@@ -117,7 +117,8 @@ Element MoAReader::compute(Operation *op, ArrayRef<Term> i, unsigned depth) {
   return at(op->getOperand(0), index, depth);
 }
 
-/// Def 8; of a selection only the operand that is picked matters (Def 9).
+/// Def 8; of a selection only the operand that is picked matters, of otherwise(a, b) only a
+/// where it is present (Def 9).
 Element MoAReader::map(MapOp op, ArrayRef<Term> i, unsigned depth) {
   SmallVector<Term> values;
   SmallVector<Term> present;
@@ -129,6 +130,8 @@ Element MoAReader::map(MapOp op, ArrayRef<Term> i, unsigned depth) {
   if (op.getFn() == ScalarFn::select)
     return {terms.select(values[0], values[1], values[2]),
             terms.both(present[0], terms.select(values[0], present[1], present[2]))};
+  if (op.getFn() == ScalarFn::otherwise)
+    return {terms.select(present[0], values[0], values[1]), terms.either(present[0], present[1])};
   Term all = present.front();
   for (Term p : llvm::drop_begin(present))
     all = terms.both(all, p);
@@ -300,6 +303,7 @@ Term MoAReader::function(ScalarFn fn, ArrayRef<Term> x, Type type) {
   case ScalarFn::shl: return terms.integer("shl", x[0], x[1]);
   case ScalarFn::shr: return terms.integer("shr", x[0], x[1]);
   case ScalarFn::select: return terms.select(x[0], x[1], x[2]);
+  case ScalarFn::otherwise: break;
   }
   llvm_unreachable("unknown function");
 }

@@ -171,6 +171,9 @@ void Prover::Search::explainScalar(Term scalar) {
     choices.push_back(std::move(cases));
   } else if (name == "and" && x[1]->is(TermKind::Number) && x[1]->value >= 0) {
     bounds(0, x[1]->value);
+    // What is assumed of an unsigned input is about the low bits of its elements.
+    if (x[0]->is(TermKind::Load) && terms.unsignedInputs.count(x[0]->value))
+      instantiate(x[0]);
   } else if ((name == "shr" || name == "shl") && x[1]->is(TermKind::Number) &&
              x[1]->value >= 0 && x[1]->value < 62) {
     Term power = terms.number(int64_t(1) << x[1]->value);

@@ -191,7 +191,7 @@ def DNF_ExtentOp : DNF_Op<"extent", [Pure]> {
 def DNF_WhereOp : DNF_Op<"where", [Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "A value that is absent unless the condition holds";
   let description = [{
-    `a where p` is a where p holds and absent elsewhere [Def 9]. Transient: the laws A1 to A6
+    `a where p` is a where p holds and absent elsewhere [Def 9]. Transient: the laws A1 to A7
     move it to the yield of a reduction, where it restricts the range, or of an output.
     `dnf-verify` admits none.
 
@@ -212,6 +212,19 @@ def DNF_JoinOp : DNF_Op<"join", [Pure, AllTypesMatch<["first", "second", "result
   let arguments = (ins I1:$condition, AnyType:$first, AnyType:$second);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$condition `,` $first `,` $second attr-dict `:` type($result)";
+}
+
+def DNF_OtherwiseOp : DNF_Op<"otherwise", [Pure, AllTypesMatch<["first", "second", "result"]>]> {
+  let summary = "The first value where it is present, elsewhere the second";
+  let description = [{
+    Absent where both values are. Transient: law A7 makes a join of it, whose condition is
+    the presence of the first value. `dnf-verify` admits none.
+
+        %1 = dnf.otherwise %0, %v : f32
+  }];
+  let arguments = (ins AnyType:$first, AnyType:$second);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$first `,` $second attr-dict `:` type($result)";
 }
 
 def DNF_YieldOp : DNF_Op<"yield", [Terminator, Pure,

@@ -40,7 +40,7 @@ struct DNFVerify final : impl::DNFVerifyBase<DNFVerify> {
       return op->emitOpError("expects scalar operations and ψ only (D1)");
     if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<ArrayType>))
       return op->emitOpError("expects no array but the inputs (D1)");
-    if (isa<WhereOp, JoinOp>(op))
+    if (isa<WhereOp, JoinOp, OtherwiseOp>(op))
       return op->emitOpError("expects absence to be resolved (D2)");
     if (auto yield = dyn_cast<YieldOp>(op))
       if (yield.getPresent() && isa<LetOp>(op->getParentOp()))

@@ -117,7 +117,8 @@ def MoA_MapOp : MoA_ArrayOp<"map"> {
     i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …) (law P4). `axes[k]` lists, for
     operand k, the result axis of each operand axis, in increasing order; axes of the
     result that an operand lacks are broadcast. This is f Ω<c0, c1, …> with the cell
-    ranks already resolved. Absent where any operand is. Operand element types are
+    ranks already resolved. Absent where any operand is; a selection where its condition or
+    the operand that it picks is, `otherwise` where both operands are. Operand element types are
     equal (select: the last two), or the result of the implicit widening stated by
     `moa.cast {implicit}`.
 

@@ -29,7 +29,9 @@ def MoA_ScalarFn : I32EnumAttr<"ScalarFn", "scalar function", [
     I32EnumAttrCase<"xor_", 32, "xor">,
     MoA_Fn<"shl", 33>, MoA_Fn<"shr", 34>,
     // select(p, a, b)
-    MoA_Fn<"select", 35>]> {
+    MoA_Fn<"select", 35>,
+    // otherwise(a, b), two operands of any type
+    MoA_Fn<"otherwise", 36>]> {
   let cppNamespace = "::moa";
   let genSpecializedAttr = 0;
 }

@@ -189,7 +189,8 @@ static LogicalResult verifyOperand(Operation *op, ScalarFn fn, Type element) {
   if (bits && isa<FloatType>(element))
     return refuse("boolean or integer");
   bool anyType = bits || fn == ScalarFn::id || fn == ScalarFn::eq ||
-                 fn == ScalarFn::ne || fn == ScalarFn::select;
+                 fn == ScalarFn::ne || fn == ScalarFn::select ||
+                 fn == ScalarFn::otherwise;
   if (!anyType && element.isInteger(1))
     return refuse("number");
   return success();

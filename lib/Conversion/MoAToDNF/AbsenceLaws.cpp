@@ -51,7 +51,7 @@ struct AbsentPointwise final : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const final {
-    if (isa<dnf::WhereOp, dnf::JoinOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
+    if (isa<dnf::WhereOp, dnf::JoinOp, dnf::OtherwiseOp>(op) || op->getNumRegions() || op->getNumResults() != 1 ||
         op->hasTrait<OpTrait::IsTerminator>())
       return failure();
     Value condition;
@@ -179,6 +179,39 @@ private:
   PsiContext &psi;
 };
 
+/// Returns true if the value is known to be present wherever it is read. A reduction
+/// always is; a let is if its body is.
+bool isFinal(Value root) {
+  llvm::SetVector<Value> seen;
+  seen.insert(root);
+  for (size_t k = 0; k < seen.size(); ++k) {
+    Operation *op = seen[k].getDefiningOp();
+    if (!op || isa<dnf::ReduceOp>(op))
+      continue;
+    auto psi = dyn_cast<dnf::PsiOp>(op);
+    if (isa<dnf::JoinOp, dnf::WhereOp, dnf::OtherwiseOp>(op) ||
+        (psi && !isa<BlockArgument>(psi.getArray())))
+      return false;
+    if (auto apply = dyn_cast<dnf::ApplyOp>(op))
+      if (auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr()))
+        seen.insert(cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue());
+    seen.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+/// `value where present`, the latter null if the value is present everywhere.
+struct Part {
+  Value value, present;
+  explicit Part(Value part) : value(part) {
+    if (auto where = part.getDefiningOp<dnf::WhereOp>()) {
+      present = where.getCondition();
+      value = where.getValue();
+    }
+  }
+  bool isKnown() const { return isFinal(value) && (!present || isFinal(present)); }
+};
+
 /// A6: join(c, a where p, b where q) = select(c, a, b) where select(c, p, q), where c is
 /// present, once it is known where a and b are present: nothing that they are computed
 /// from is still to reduce, and no absence is still to move through it.
@@ -186,58 +219,42 @@ struct AbsentJoin final : OpRewritePattern<dnf::JoinOp> {
   AbsentJoin(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
 
   LogicalResult matchAndRewrite(dnf::JoinOp op, PatternRewriter &rewriter) const final {
-    Value values[2] = {op.getFirst(), op.getSecond()}, present[2];
-    for (unsigned k : {0, 1}) {
-      if (auto where = values[k].getDefiningOp<dnf::WhereOp>()) {
-        present[k] = where.getCondition();
-        values[k] = where.getValue();
-        if (!isFinal(present[k]))
-          return rewriter.notifyMatchFailure(op, "a condition is still to reduce");
-      }
-      if (!isFinal(values[k]))
-        return rewriter.notifyMatchFailure(op, "a part is still to reduce");
-    }
-    Value condition = op.getCondition(), known;
-    if (auto where = condition.getDefiningOp<dnf::WhereOp>()) {
-      known = where.getCondition();
-      condition = where.getValue();
-    }
-    if (!isFinal(condition) || (known && !isFinal(known)))
+    Part condition(op.getCondition()), a(op.getFirst()), b(op.getSecond());
+    if (!a.isKnown() || !b.isKnown())
+      return rewriter.notifyMatchFailure(op, "a part is still to reduce");
+    if (!condition.isKnown())
       return rewriter.notifyMatchFailure(op, "the condition is still to reduce");
-    Value value =
-        arith::SelectOp::create(rewriter, op.getLoc(), condition, values[0], values[1]);
-    if (present[0] || present[1]) {
-      Value always = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getBoolAttr(true));
-      Value where = arith::SelectOp::create(rewriter, op.getLoc(), condition,
-                                            present[0] ? present[0] : always,
-                                            present[1] ? present[1] : always);
-      known = conjunction(rewriter, op.getLoc(), known, where);
+    Location loc = op.getLoc();
+    Value value = arith::SelectOp::create(rewriter, loc, condition.value, a.value, b.value);
+    Value known = condition.present;
+    if (a.present || b.present) {
+      Value always = arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true));
+      Value where = arith::SelectOp::create(rewriter, loc, condition.value,
+                                            a.present ? a.present : always,
+                                            b.present ? b.present : always);
+      known = conjunction(rewriter, loc, known, where);
     }
     if (known)
-      value = dnf::WhereOp::create(rewriter, op.getLoc(), known, value);
+      value = dnf::WhereOp::create(rewriter, loc, known, value);
     rewriter.replaceOp(op, value);
     return success();
   }
+};
 
-private:
-  /// Whether the value is known to be present wherever it is read. A reduction
-  /// always is; a let is if its body is.
-  static bool isFinal(Value root) {
-    llvm::SetVector<Value> seen;
-    seen.insert(root);
-    for (size_t k = 0; k < seen.size(); ++k) {
-      Operation *op = seen[k].getDefiningOp();
-      if (!op || isa<dnf::ReduceOp>(op))
-        continue;
-      auto psi = dyn_cast<dnf::PsiOp>(op);
-      if (isa<dnf::JoinOp, dnf::WhereOp>(op) || (psi && !isa<BlockArgument>(psi.getArray())))
-        return false;
-      if (auto apply = dyn_cast<dnf::ApplyOp>(op))
-        if (auto let = SymbolTable::lookupNearestSymbolFrom<dnf::LetOp>(op, apply.getLetAttr()))
-          seen.insert(cast<dnf::YieldOp>(let.getBody().front().getTerminator()).getValue());
-      seen.insert_range(op->getOperands());
-    }
-    return true;
+/// A7: otherwise(a where p, b) = join(p, a, b), and otherwise(a, b) = a, once it is known
+/// where a is present.
+struct AbsentOtherwise final : OpRewritePattern<dnf::OtherwiseOp> {
+  AbsentOtherwise(MLIRContext *context, PsiContext &) : OpRewritePattern(context, 0) {}
+
+  LogicalResult matchAndRewrite(dnf::OtherwiseOp op, PatternRewriter &rewriter) const final {
+    Part a(op.getFirst());
+    if (!a.isKnown())
+      return rewriter.notifyMatchFailure(op, "the first value is still to reduce");
+    if (!a.present)
+      rewriter.replaceOp(op, a.value);
+    else
+      rewriter.replaceOpWithNewOp<dnf::JoinOp>(op, a.present, a.value, op.getSecond());
+    return success();
   }
 };
 
@@ -251,7 +268,7 @@ void addIfEnabled(RewritePatternSet &patterns, PsiContext &context, StringRef na
 
 std::vector<std::string> moa::detail::absenceLawNames() {
   return {"absent-pointwise", "absent-where", "absent-reduce", "absent-output",
-          "absent-let", "absent-join"};
+          "absent-let", "absent-join", "absent-otherwise"};
 }
 
 void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &context) {
@@ -264,4 +281,5 @@ void moa::detail::addAbsenceLaws(RewritePatternSet &patterns, PsiContext &contex
   addIfEnabled<AbsentYield<dnf::OutputOp>>(patterns, context, "absent-output");
   addIfEnabled<AbsentLet>(patterns, context, "absent-let");
   addIfEnabled<AbsentJoin>(patterns, context, "absent-join");
+  addIfEnabled<AbsentOtherwise>(patterns, context, "absent-otherwise");
 }

@@ -207,6 +207,10 @@ static LogicalResult reportLeftovers(dnf::KernelOp kernel, const PsiContext &con
     return found->emitError("no law reduces ψ of '")
            << found->getName() << "'; is 'psi-" << law << "' disabled?";
   }
+  dnf::OtherwiseOp otherwise;
+  kernel.walk([&](dnf::OtherwiseOp op) { otherwise = op->use_empty() ? otherwise : op; });
+  if (otherwise)
+    return otherwise.emitError("no law makes a join of 'otherwise'; is 'absent-otherwise' disabled?");
   dnf::JoinOp join;
   kernel.walk([&](dnf::JoinOp op) { join = op->use_empty() ? join : op; });
   if (join)
@@ -447,7 +451,9 @@ LogicalResult ConvertMoAToDNF::convert(MonoidOp monoid) {
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       value = arith::ConstantOp::create(b, op.getLoc(), constant.getValue());
     } else if (auto map = dyn_cast<MapOp>(op)) {
-      value = buildScalarFn(b, op.getLoc(), map.getFn(), operands);
+      // Both arguments of a monoid are present.
+      bool fills = map.getFn() == ScalarFn::otherwise;
+      value = buildScalarFn(b, op.getLoc(), fills ? ScalarFn::id : map.getFn(), operands);
     } else if (auto cast = dyn_cast<CastOp>(op)) {
       Type type = cast.getResult().getType().getElementType();
       value = buildCast(b, op.getLoc(), operands[0], type, !cast.getImplicit());

@@ -119,13 +119,15 @@ MOA_PSI_LAW(PsiExtent, ExtentOp) { return extent(op.getExpr()); }
 MOA_PSI_LAW(PsiIota, IotaOp) { return i[0]; }
 
 /// i ψ f(A, B, …) = f(i[axes A] ψ A, i[axes B] ψ B, …); a selection, of which only the
-/// operand that it picks matters, is a join
+/// operand that it picks matters, is a join; of `otherwise` it is one of both (A7)
 MOA_PSI_LAW(PsiMap, MapOp) {
   SmallVector<Value> operands;
   for (auto [k, input] : llvm::enumerate(op.getInputs()))
     operands.push_back(at(input, pick(i, axesOf(op.getAxes(), k))));
   if (op.getFn() == ScalarFn::select)
     return dnf::JoinOp::create(*b, *loc, operands[0], operands[1], operands[2]);
+  if (op.getFn() == ScalarFn::otherwise)
+    return dnf::OtherwiseOp::create(*b, *loc, operands[0], operands[1]);
   return buildScalarFn(*b, *loc, op.getFn(), operands);
 }
 

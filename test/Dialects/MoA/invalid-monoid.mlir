@@ -91,6 +91,21 @@ dnf.kernel @dnf attributes {symbols = ["N"], requires = [], arg_names = ["x"],
 
 // -----
 
+dnf.kernel @otherwise attributes {symbols = ["N"], requires = [], arg_names = ["x", "p"],
+    result_names = ["r"], result_types = [!moa.array<[N], f32>]} {
+^bb0(%x: !moa.array<[N], f32>, %p: !moa.array<[N], i1>):
+  dnf.output 0 over ["n"] in ["N"] -> f32 {
+  ^bb0(%n: index):
+    %e = dnf.psi %x[%n] : !moa.array<[N], f32> -> f32
+    %c = dnf.psi %p[%n] : !moa.array<[N], i1> -> i1
+    // expected-error @below {{'dnf.otherwise' op failed to verify that all of {first, second, result} have same type}}
+    %j = "dnf.otherwise"(%e, %c) : (f32, i1) -> f32
+    dnf.yield %j : f32
+  }
+}
+
+// -----
+
 dnf.kernel @join attributes {symbols = ["N"], requires = [], arg_names = ["x", "p"],
     result_names = ["r"], result_types = [!moa.array<[N], f32>]} {
 ^bb0(%x: !moa.array<[N], f32>, %p: !moa.array<[N], i1>):

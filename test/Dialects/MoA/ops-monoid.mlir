@@ -25,6 +25,7 @@ moa.kernel @whole attributes {symbols = ["N"], requires = [], arg_names = ["x"],
 // CHECK: dnf.kernel @scalar
 // CHECK: dnf.reduce user @bits over "n" in "N" : index
 // CHECK: dnf.join %{{.*}}, %{{.*}}, %{{.*}} : index
+// CHECK: dnf.otherwise %{{.*}}, %{{.*}} : index
 // CONTRACT: error: 'dnf.join' expects absence to be resolved (D2)
 dnf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["x", "p"],
     result_names = ["r"], result_types = [!moa.array<[], index>]} {
@@ -35,7 +36,8 @@ dnf.kernel @scalar attributes {symbols = ["N"], requires = [], arg_names = ["x",
       %e = dnf.psi %x[%n] : !moa.array<[N], index> -> index
       %c = dnf.psi %p[%n] : !moa.array<[N], i1> -> i1
       %j = dnf.join %c, %e, %n : index
-      dnf.yield %j : index
+      %o = dnf.otherwise %j, %n : index
+      dnf.yield %o : index
     }
     dnf.yield %s : index
   }

@@ -76,6 +76,8 @@ WITNESSES = {
     "absent-output": (kernel("O = " + MASKED), lambda x: np.where(triangle(), x, 0)),
     "absent-join": (kernel(f"O = +/ cat({MASKED}, y, 1)", TWO, ROW),
                     lambda x, y: np.where(triangle(), x, 0).sum(axis=1) + y.sum(axis=1)),
+    "absent-otherwise": (kernel(f"O = otherwise({MASKED}, y)", TWO),
+                         lambda x, y: np.where(triangle(), x, y)),
     "absent-let": (kernel(f"O = softmax({MASKED})"), masked_softmax),
 }
 

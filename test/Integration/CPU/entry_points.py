@@ -238,10 +238,17 @@ class EntryPoints(mt.KernelTest):
         before = self.o.tobytes(), self.lse.tobytes()
         workspace = mt.aligned(size + 64)
         launch = self.kernel.launch
-        self.assertEqual(launch(values, workspace, size - 1), mt.WORKSPACE)
-        self.assertEqual(launch(values, workspace[8:], size), mt.WORKSPACE)
+        # 64 bytes of it are there to begin at any address.
+        self.assertEqual(launch(values, workspace, size - 65), mt.WORKSPACE)
+        self.assertEqual(launch(values, workspace[8:], size - 65), mt.WORKSPACE)
         self.assertEqual(launch(values, np.empty(0, np.uint8), size), mt.WORKSPACE)
         self.assertEqual((self.o.tobytes(), self.lse.tobytes()), before)
+        self.assertEqual(launch(values, workspace, size), mt.OK)
+        right = self.o.tobytes(), self.lse.tobytes()
+        for start in (1, 8, 63):
+            self.o[...] = 7
+            self.assertEqual(launch(values, workspace[start:], size), mt.OK)
+            self.assertEqual((self.o.tobytes(), self.lse.tobytes()), right)
 
     def test_processor(self):
         """Code for another processor refuses; it does not run into an instruction."""

@@ -1,4 +1,4 @@
-//===- AbsenceLawCases.cpp - A1 to A6, docs/Spec.md, section 4 ------------===//
+//===- AbsenceLawCases.cpp - A1 to A7, docs/Spec.md, section 4 ------------===//
 //
 // What is absent shows in two ways: as an output it is 0, in a reduction it is
 // nothing. Each equation is observed in one of them, drawn at random.
@@ -202,6 +202,29 @@ Equation join(Random &random) {
   return s.finish();
 }
 
+/// A7: otherwise(a where p, b where q) = select(p, a, b) where p ∨ q, by A6; of an a that is
+/// present everywhere it is a.
+Equation otherwise(Random &random) {
+  Shape shape = random.shape(1, 4);
+  Numbers axes = allAxes(shape);
+  bool isMasked = random.below(4), isOther = random.below(2);
+  Observation observe(random, shape);
+  ByIndex s({{"p", shape, "i1"}, {"a", shape}, {"q", shape, "i1"}, {"b", shape}});
+  KernelBuilder &l = s.left;
+  Value first = isMasked ? l.mask(s.l[0], s.l[1], axes) : s.l[1];
+  Value other = isOther ? l.mask(s.l[2], s.l[3], axes) : s.l[3];
+  observe.of(l, l.map(Fn::otherwise, {first, other}));
+  DefinitionBuilder &r = s.right;
+  observe.of(r, [&](const Values &i) {
+    Value p = r.psi(s.r[0], i), a = r.psi(s.r[1], i), b = r.psi(s.r[3], i);
+    if (!isMasked)
+      return Term(a);
+    Value value = r.op(Fn::select, {p, a, b});
+    return isOther ? Term(value, r.op(Fn::or_, {p, r.psi(s.r[2], i)})) : Term(value);
+  });
+  return s.finish();
+}
+
 } // namespace
 
 std::vector<Law> absenceLaws() {
@@ -218,7 +241,8 @@ std::vector<Law> absenceLaws() {
           {"A3", "absent-reduce", reduction, around},
           {"A4", "absent-output", output, around},
           {"A5", "absent-let", let, with({"psi-share", "absent-pointwise"})},
-          {"A6", "absent-join", join, with({"psi-cat"})}};
+          {"A6", "absent-join", join, with({"psi-cat"})},
+          {"A7", "absent-otherwise", otherwise, around}};
 }
 
 } // namespace moa::test
