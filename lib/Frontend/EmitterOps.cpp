@@ -103,9 +103,12 @@ TermOr Emitter::castUnsigned(SourceLoc loc, Type type, const Term &term) {
                                                                               : TermOr(term);
   if (term.isInteger())
     return lowBits(loc, term, type);
+  if (term.isBoolean())
+    return map(loc, ScalarFn::select, "select",
+               {term, Term::ofSymbolic(SymExpr(1)), Term::ofSymbolic(SymExpr(0))});
   auto whole = cast(loc, builder.getIndexType(), term);
-  if (failed(whole) || term.isBoolean())
-    return whole;
+  if (failed(whole))
+    return failure();
   int64_t most = (int64_t(1) << type.getIntOrFloatBitWidth()) - 1;
   auto bounded = map(loc, ScalarFn::max, "max", {*whole, Term::ofSymbolic(SymExpr(0))});
   if (failed(bounded))

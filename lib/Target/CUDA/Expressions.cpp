@@ -330,6 +330,7 @@ std::optional<Expr> OperationPrinter::print() const {
         bool isSame = getValueType(type()) == getValueType(op->getOperand(0).getType());
         return isInt || isSame ? in[0] : cast();
       })
+      .Case<arith::IndexCastUIOp>([&](auto) { return cast(); }) // of booleans
       .Case<arith::ExtUIOp>([&](auto) {
         // Integers are printed with a sign, but for booleans.
         unsigned width = op->getOperand(0).getType().getIntOrFloatBitWidth();
