@@ -118,6 +118,15 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "one rounding per operation.*UNDECIDED, as these inputs are ill-conditioned")
 
+    def test_range_hint(self):
+        """Of random inputs the line says whose range would help."""
+        with open(self.path("scale.moa"), "w", encoding="utf-8") as file:
+            file.write("kernel far[N](x : f32[N]) -> y : f32[N] { far = x + 10000 y = exp(far - 10000) }")
+        done = mt.tool("moa-run", self.path("scale.moa"), "--random", "1", "N=64", "--check=all")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("UNDECIDED, as these inputs are ill-conditioned; declare the ranges that x has "
+                      "in use, as in 'x : f32[N] in -1.0..0'", done.stdout)
+
     def test_tolerance(self):
         """The error of a result in the measure of its tolerance, beside that."""
         self.write("kernel k[B, N, M](x : f32[B, N, M], w : f32[M, 4], v : f32[N])"
