@@ -40,7 +40,8 @@ CASES = [
       "reference; a value on the way there leaves the range of f32, # to #: FAILED"]),
     (FAR, ["N=100", "--check"], 1,
      [COMPILED] + RAN + [CHECKED.format("y") + "; one rounding per operation moves the reference by "
-                         "#: UNDECIDED, as these inputs are ill-conditioned"]),
+                         "#: UNDECIDED, as these inputs are ill-conditioned; declare the ranges that x has "
+                         "in use, as in 'x : f32[N] in -1.0..0'"]),
 ]
 
 
