@@ -4,6 +4,7 @@
 #include "lib/Conversion/ONFToDevice/RowLanes.h"
 #include "lib/Conversion/ONFToDevice/Tiles.h"
 #include "lib/Conversion/ONFToDevice/WarpProducts.h"
+#include "lib/Conversion/ONFToVector/Running.h"
 #include "lib/Support/Constant.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -383,7 +384,15 @@ std::vector<GpuNest> moa::gpuNests(onf::KernelOp kernel) {
       result.folds.push_back(fold.getName().str());
       result.hasPieces |= bool(fold.getPieces());
     }
-    if (auto plan = findTiles(nest, result.why))
+    auto plan = findTiles(nest, result.why);
+    // A fold that goes on along an axis has a thread for each of the other rows.
+    if (rows::findRunningFold(nest)) {
+      if (plan)
+        result.why = "its fold goes on along an axis of the nest";
+      nests.push_back(std::move(result));
+      continue;
+    }
+    if (plan)
       result.fold = describe(*plan);
     if (!result.fold || result.fold->isProduct) // a product of warps does not ask whether it is chosen
       result.isProduct = !nest.getChoices() && findWarpProduct(nest).has_value();

@@ -134,22 +134,37 @@ void RowKernel::statements(ScalarCode &code, Block &block) {
   }
 }
 
-/// The axis of a running fold in order, in steps of several indices whose terms are read together: what has
-/// been added up so far is stored, then one index is added.
+/// Returns what a state of a running fold is one step further: of a sum it has two values.
+static void addTerm(ScalarCode &code, OpBuilder &b, onf::AccOp acc, MutableArrayRef<Value> state, Value term) {
+  if (!rows::isPureSum(acc)) {
+    state[0] = buildMonoid(b, code.loc, acc.getMonoid(), state[0], term);
+    return;
+  }
+  auto [sum, lost] = sumAndRest(code, state[0], term);
+  state[0] = sum;
+  state[1] = arith::AddFOp::create(b, code.loc, state[1], lost);
+}
+
+/// Runs the axis of a running fold in order, in steps of several indices whose terms are read together: what has
+/// been reduced so far is stored, then one index is added.
 void RowKernel::runFold(ScalarCode &code) {
   constexpr int64_t together = 16;
   onf::FoldOp fold = running->fold;
   SmallVector<onf::AccOp> accs = rows::getAccs(fold);
   Value axis = nest.getBody().getArgument(running->axis), j = fold.getBody().getArgument(0);
   Value end = code.symbol(fold.getExtent());
-  auto zeroOf = [&](onf::AccOp acc) {
-    return code.constant(cast<TypedAttr>(getIdentity(Monoid::add, acc.getResult().getType())));
+  auto identityOf = [&](onf::AccOp acc) {
+    return code.constant(cast<TypedAttr>(getIdentity(acc.getMonoid(), acc.getResult().getType())));
   };
   ScalarCode::Values inits;
+  SmallVector<unsigned> firsts;
   std::vector<std::string> names{"step"};
   for (onf::AccOp acc : accs) {
-    inits.append(2, zeroOf(acc)); // the sum, and what additions have rounded off
-    names.insert(names.end(), {acc.getName().str(), acc.getName().str() + "_rest"});
+    firsts.push_back(inits.size());
+    inits.append(rows::isPureSum(acc) ? 2 : 1, identityOf(acc)); // a sum, and what additions have rounded off
+    names.push_back(acc.getName().str());
+    if (rows::isPureSum(acc))
+      names.push_back(acc.getName().str() + "_rest");
   }
   // What one step of the axis makes of all weights.
   SmallVector<ScalarCode::Values> steps(accs.size());
@@ -164,15 +179,16 @@ void RowKernel::runFold(ScalarCode &code) {
   code.loop(code.index(0), code.symbol(count.str()), inits, names, [&](Value step, ValueRange olds) {
     Value first = arith::MulIOp::create(b, code.named("first"), step, code.index(together));
     SmallVector<ScalarCode::Values> terms(together);
-    ScalarCode::Values places;
+    ScalarCode::Values counts, places; // steps so far, and the index of the axis there
     for (int64_t k = 0; k < together; ++k) {
-      places.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
-      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, places[k], end);
+      counts.push_back(arith::AddIOp::create(b, code.named(fold.getName()), first, code.index(k)));
+      places.push_back(running->descends ? arith::SubIOp::create(b, code.named(fold.getName()), end, counts[k]).getResult() : counts[k]);
+      Value exists = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::slt, counts[k], end);
       SmallVector<Type> types;
       for (onf::AccOp acc : accs)
         types.push_back(acc.getResult().getType());
       terms[k] = code.branch(exists, types, [&] {
-        code.bind(j, places[k]);
+        code.bind(j, running->descends ? arith::SubIOp::create(b, code.loc, places[k], code.index(1)).getResult() : places[k]);
         for (auto &weights : running->weights) // of the newest term
           for (Value weight : weights)
             code.bind(weight, code.constant(b.getFloatAttr(weight.getType(), 1)));
@@ -181,37 +197,37 @@ void RowKernel::runFold(ScalarCode &code) {
           values.push_back(code.eval(rows::getYielded(acc.getValue())));
         return values;
       }, [&] {
-        ScalarCode::Values zeros;
+        ScalarCode::Values none;
         for (onf::AccOp acc : accs)
-          zeros.push_back(zeroOf(acc));
-        return zeros;
+          none.push_back(identityOf(acc));
+        return none;
       });
     }
-    ScalarCode::Values sums(olds);
+    ScalarCode::Values states(olds);
     for (int64_t k = 0; k < together; ++k) {
-      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, places[k], end);
+      Value isStored = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::sle, counts[k], end);
       code.when(isStored, [&] {
         code.bind(axis, places[k]);
-        for (auto [number, result] : llvm::enumerate(fold.getResults()))
-          code.bind(result, arith::AddFOp::create(b, code.loc, sums[2 * number], sums[2 * number + 1]));
+        for (auto [acc, at, result] : llvm::zip_equal(accs, firsts, fold.getResults()))
+          code.bind(result, rows::isPureSum(acc) ? arith::AddFOp::create(b, code.loc, states[at], states[at + 1]).getResult()
+                                                 : states[at]);
         statements(code, nest.getBody().front());
       });
-      for (size_t number = 0; number < accs.size(); ++number) {
-        for (Value factor : steps[number]) {
+      for (auto [acc, at, factors, term] : llvm::zip_equal(accs, firsts, steps, terms[k])) {
+        MutableArrayRef<Value> state = MutableArrayRef(states).slice(at, rows::isPureSum(acc) ? 2 : 1);
+        for (Value factor : factors) {
           if (k == 0) { // of nothing yet, whatever it is
             Value isFirst = arith::CmpIOp::create(b, code.loc, arith::CmpIPredicate::eq, step, code.index(0));
             Value one = code.constant(b.getFloatAttr(factor.getType(), 1));
             factor = arith::SelectOp::create(b, code.loc, isFirst, one, factor);
           }
-          for (Value &part : MutableArrayRef(sums).slice(2 * number, 2))
+          for (Value &part : state)
             part = arith::MulFOp::create(b, code.loc, part, factor);
         }
-        auto [sum, lost] = sumAndRest(code, sums[2 * number], terms[k][number]);
-        sums[2 * number] = sum;
-        sums[2 * number + 1] = arith::AddFOp::create(b, code.loc, sums[2 * number + 1], lost);
+        addTerm(code, b, acc, state, term);
       }
     }
-    return sums;
+    return states;
   });
 }
 

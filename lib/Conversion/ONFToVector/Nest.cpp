@@ -311,8 +311,12 @@ void NestEmitter::emitRunning() {
     bindRows(emitter, emitter.top(), laneIndex(), v);
     Value mask = laneMask();
     Emitter::Values inits;
-    for (AccOp acc : accs) // the sum, and what additions have rounded off
-      inits.append(2, emitter.here().identity(Monoid::add, emitter.rowType(acc.getResult().getType())));
+    SmallVector<unsigned> firsts; // of its state, which is two of a sum: what additions have rounded off too
+    for (AccOp acc : accs) {
+      firsts.push_back(inits.size());
+      inits.append(isPureSum(acc) ? 2 : 1,
+                   emitter.here().identity(acc.getMonoid(), emitter.rowType(acc.getResult().getType())));
+    }
     // What one step of the axis makes of all weights.
     SmallVector<SmallVector<Value, 1>> steps(accs.size());
     emitter.scoped([&](Scope &scope) {
@@ -324,13 +328,15 @@ void NestEmitter::emitRunning() {
     });
     Value end = emitter.extent(running->fold.getExtent());
     emitter.loop(emitter.here().index(0), emitter.extent(extentOf(running->axis)), 1, inits,
-                 [&](Value t, ValueRange sums) {
+                 [&](Value step, ValueRange states) {
+      Value t = running->descends ? emitter.here().sub(end, step) : step;
       emitter.top().values[axis] = t;
-      for (auto [k, result] : llvm::enumerate(running->fold.getResults()))
-        emitter.top().values[result] = emitter.here().combine(Monoid::add, sums[2 * k], sums[2 * k + 1]);
+      for (auto [acc, first, result] : llvm::zip_equal(accs, firsts, running->fold.getResults()))
+        emitter.top().values[result] =
+            isPureSum(acc) ? emitter.here().combine(Monoid::add, states[first], states[first + 1]) : states[first];
       emitStores(nest.getBody().front(), mask);
-      return emitter.branch(emitter.here().slt(t, end), sums.getTypes(), [&] {
-        emitter.top().values[j] = t;
+      return emitter.branch(emitter.here().slt(step, end), states.getTypes(), [&] {
+        emitter.top().values[j] = running->descends ? emitter.here().sub(t, emitter.here().index(1)) : t;
         for (auto &weights : running->weights) // of the newest term
           for (Value weight : weights)
             emitter.top().values[weight] = emitter.here().identity(Monoid::mul, weight.getType());
@@ -339,7 +345,12 @@ void NestEmitter::emitRunning() {
         for (auto [k, acc] : llvm::enumerate(accs)) {
           Value term = emitter.evalTerm(acc);
           Build b = emitter.here();
-          Value before = sums[2 * k], lost = sums[2 * k + 1];
+          Value before = states[firsts[k]];
+          if (!isPureSum(acc)) {
+            next.push_back(b.combine(acc.getMonoid(), before, b.splat(term, emitter.lanes)));
+            continue;
+          }
+          Value lost = states[firsts[k] + 1];
           for (Value factor : steps[k]) { // of nothing yet, whatever it is
             factor = b.select(isFirst, b.identity(Monoid::mul, factor.getType()), factor);
             before = b.combine(Monoid::mul, before, factor);
@@ -349,7 +360,7 @@ void NestEmitter::emitRunning() {
           next.append({sum, rest});
         }
         return next;
-      }, [&] { return Emitter::Values(sums); });
+      }, [&] { return Emitter::Values(states); });
     });
   });
 }

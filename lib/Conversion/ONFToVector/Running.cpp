@@ -10,14 +10,17 @@ using namespace mlir;
 using namespace moa;
 using namespace moa::onf;
 
-/// The axis t of a guard j < t.
-static Value endOf(GuardOp guard, Value j) {
+/// Returns the axis t of a guard j < t, or j ≥ t where `descends`.
+static Value endOf(GuardOp guard, Value j, bool &descends) {
   auto compare = guard ? guard.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
   if (!compare)
     return Value();
-  bool isBelow = compare.getPredicate() == arith::CmpIPredicate::slt && compare.getLhs() == j;
-  bool isAbove = compare.getPredicate() == arith::CmpIPredicate::sgt && compare.getRhs() == j;
-  return isBelow ? compare.getRhs() : isAbove ? compare.getLhs() : Value();
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = compare.getPredicate();
+  bool isLeft = compare.getLhs() == j, isRight = compare.getRhs() == j;
+  descends = (isLeft && predicate == Predicate::sge) || (isRight && predicate == Predicate::sle);
+  bool ascends = (isLeft && predicate == Predicate::slt) || (isRight && predicate == Predicate::sgt);
+  return !ascends && !descends ? Value() : isLeft ? compare.getRhs() : compare.getLhs();
 }
 
 namespace {
@@ -129,17 +132,24 @@ std::optional<rows::RunningFold> rows::findRunningFold(ForOp nest) {
   if (folds.size() != 1 || nest.getChoices() || !body.getOps<ForOp>().empty())
     return std::nullopt;
   FoldOp fold = folds[0];
-  auto axis = dyn_cast_or_null<BlockArgument>(endOf(getGuard(fold), fold.getBody().getArgument(0)));
+  bool descends = false;
+  auto axis = dyn_cast_or_null<BlockArgument>(endOf(getGuard(fold), fold.getBody().getArgument(0), descends));
   if (!axis || axis.getOwner() != &body || axis.getArgNumber() + 1 >= body.getNumArguments())
     return std::nullopt;
   auto extent = cast<StringAttr>(nest.getExtents()[axis.getArgNumber()]).getValue();
   if (*SymExpr::parse(extent) != *SymExpr::parse(fold.getExtent()) + SymExpr(1))
     return std::nullopt;
-  RunningFold running{fold, axis.getArgNumber(), {}};
+  RunningFold running{fold, axis.getArgNumber(), descends, {}};
   Distances distances(axis, fold.getBody().getArgument(0));
+  rows::Dependence deps;
   bool isPlain = llvm::all_of(getAccs(fold), [&](AccOp acc) {
-    return isPureSum(acc) && acc.getRefs().empty() && acc.getExtents().empty() &&
-           distances.collect(getYielded(acc.getValue()), running.weights.emplace_back());
+    if (acc.getFunction() || !acc.getRefs().empty() || !acc.getOthers().empty() || !acc.getExtents().empty())
+      return false;
+    auto &weights = running.weights.emplace_back();
+    Value term = getYielded(acc.getValue());
+    if (!llvm::all_of(acc.getResult().getUsers(), [](Operation *user) { return isa<YieldOp>(user); }))
+      return false;
+    return isPureSum(acc) && !descends ? distances.collect(term, weights) : !deps.on(term, axis);
   });
   return isPlain ? std::optional(running) : std::nullopt;
 }
