@@ -404,6 +404,10 @@ std::vector<NestPlan> Derivation::run() {
   // A nest may store outputs of which a later one reads what an earlier one does not.
   std::stable_partition(nests.begin(), nests.end(),
                         [](const NestPlan &nest) { return nest.storesTemporary; });
+  joinNests(nests);
+  readStored(nests);
+  joinNests(nests);
+  orderNests(nests);
   for (NestPlan &nest : nests) {
     carryInside(nest);
     exchangeReductions(nest);

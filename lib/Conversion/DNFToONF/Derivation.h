@@ -13,7 +13,8 @@ namespace moa {
 struct Temporary {
   std::string name;
   ArrayType type;
-  Expr value; // at the row indices
+  Expr value;  // at the row indices
+  Expr source; // the same before anything in it is stored
 };
 
 /// The axes of a domain: the user's names of the indices and their extents.
@@ -26,6 +27,8 @@ using IndexExtents = llvm::SmallVector<std::pair<int64_t, SymExpr>>;
 
 /// Whether one count is less than another where sizes that are not known are 4,096.
 bool isLess(const SymExpr &x, const SymExpr &y);
+/// A count where sizes that are not known are 4,096.
+double nominal(const SymExpr &count);
 bool isFloatSum(Expr e);
 /// The extent of a reduction's range, if it is a number.
 std::optional<int64_t> knownExtent(Expr reduce);
@@ -185,7 +188,9 @@ private:
   Expr associate(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
   mlir::TypeAttr roundingOf(Expr left, Expr inner, Expr sum);
   Expr anyOf(Expr e);
-  bool isAffordable(llvm::ArrayRef<SymExpr> extents);
+  bool isAffordable(llvm::ArrayRef<SymExpr> extents, bool isPower = false);
+  double workOf(Expr value);
+  bool isSmallerThanRead(Expr value, const IndexExtents &all);
   bool isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
                       std::optional<size_t> carried, bool isAlways);
   std::pair<mlir::Location, std::string> placeAndName(Expr sum);
@@ -194,6 +199,28 @@ private:
              mlir::Type type, llvm::StringRef name, mlir::Location loc, bool carries = true, bool isWritten = false);
   Expr storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, mlir::Type type, llvm::StringRef name,
                 mlir::Location loc);
+  void storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows, std::optional<size_t> carried,
+                   llvm::DenseMap<Expr, Expr> &after);
+  /// A reduction over the k up to a bound or, where it descends, from the bound on.
+  struct Scan {
+    int64_t k = 0;
+    bool descends = false;
+    Expr bound = nullptr;
+    Expr term = nullptr, present = nullptr, others = nullptr; // the term, all conditions and those besides, at k
+  };
+  std::optional<Scan> findScan(Expr e, const IndexExtents &all);
+  Expr storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all);
+  Expr scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range);
+  Expr elementOf(unsigned number, Expr value, llvm::ArrayRef<Expr> at);
+  Expr findStored(Expr value, const IndexExtents &indices, mlir::Type type);
+  void setSource(Expr element, Expr source, const IndexExtents &indices);
+  using NestOrder = llvm::SmallVector<llvm::SmallVector<size_t, 4>>;
+  NestOrder sourcesOf(llvm::ArrayRef<NestPlan> nests);
+  void joinNests(std::vector<NestPlan> &nests);
+  void readStored(std::vector<NestPlan> &nests);
+  Expr readStored(Expr value, const IndexExtents &indices, bool isInside, llvm::function_ref<bool(unsigned, bool)> mayRead,
+                  std::map<std::pair<Expr, bool>, Expr> &known);
+  void orderNests(std::vector<NestPlan> &nests);
   Expr findColumns(Expr sum, const IndexExtents &all, size_t rows);
   void hearStored(Expr sum, Expr element);
   Expr storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows);
@@ -251,7 +278,12 @@ private:
   bool comparesExtremes = false; // of floats, anywhere in the kernel: their bits are to be those of an element
   llvm::SmallVector<int64_t> rowIds;
   llvm::SmallVector<Temporary> temporaries;
-  llvm::DenseMap<Expr, Expr> withStored; // reductions and the same with temporaries in them
+  /// Reductions, how often they are computed again and whether nothing decides if they are needed, and the same with
+  /// temporaries in them.
+  std::map<std::tuple<Expr, double, bool>, Expr> withStored;
+  llvm::DenseMap<Expr, Expr> withProducts; // the same of storeProducts()
+  llvm::DenseMap<Expr, double> work;       // of workOf()
+  llvm::DenseSet<Expr> runningValues;      // of storeScan(), at the row indices
   llvm::DenseMap<Expr, Expr> columns;    // sums that are stored for the rows of a value, and their elements
   /// Sums of which a remark says that rows do not share them.
   llvm::DenseSet<Expr> remarked;

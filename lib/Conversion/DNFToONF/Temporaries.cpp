@@ -5,6 +5,9 @@
 //
 //   Σ_e A_ie · (Σ_j B_ej · C_jd) = Σ_e A_ie · T_ed,   T_ed = Σ_j B_ej · C_jd.
 //
+// The same holds for every monoid: the maximum and the sum of a row that a sum over the rows reads
+// are stored. Whether it pays is decided by counts of terms (Work.cpp).
+//
 // R4 splits the range of a stored sum into parts that are stored first, so that there is
 // something to do for a whole machine where there are few elements.
 //
@@ -23,8 +26,12 @@ static constexpr int64_t kLeastInParts = 4 * kPart;
 static constexpr int64_t kNominal = 4096;
 /// Elements that known extents alone may give a temporary.
 static constexpr int64_t kMostKnown = int64_t(1) << 20;
-/// Terms of a sum that is worth storing.
+/// Terms of a reduction that is worth storing.
 static constexpr int64_t kLeastTerms = 16;
+/// A reduction that is computed again so many times may take an array that grows as no other does.
+static constexpr double kLeastPower = 1024;
+/// How many times larger than that of all else in a row the work is that the rows share.
+static constexpr double kLargerThanRow = 4;
 
 bool moa::isLess(const SymExpr &x, const SymExpr &y) {
   // Where a count exceeds 63 bits, of smaller sizes.
@@ -38,7 +45,7 @@ bool moa::isLess(const SymExpr &x, const SymExpr &y) {
   return false;
 }
 
-static double nominal(const SymExpr &count) {
+double moa::nominal(const SymExpr &count) {
   auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
   return value ? double(*value) : 0;
 }
@@ -74,32 +81,47 @@ bool moa::hasConditions(Expr value) {
   return visit(value);
 }
 
+/// The most indices by which an array of `known` and `unknown` extents exceeds an array of this type; none where the array
+/// has more than one axis beyond those.
+static std::optional<double> excessOver(ArrayRef<SymExpr> extents, Type type) {
+  SmallVector<std::string> have;
+  for (StringAttr extent : cast<ArrayType>(type).getShape())
+    have.push_back(extent.str());
+  double excess = 1;
+  unsigned beyond = 0;
+  for (const SymExpr &extent : extents) {
+    auto it = llvm::find(have, extent.str());
+    if (it != have.end()) {
+      have.erase(it);
+      continue;
+    }
+    ++beyond;
+    excess *= nominal(extent);
+  }
+  return beyond > 1 ? std::nullopt : std::optional(excess);
+}
+
 /// Whether an array of these extents is no larger than the kernel's own arrays, up to a factor:
-/// a workspace never grows as the product of two ranges that no array has.
-bool Derivation::isAffordable(ArrayRef<SymExpr> extents) {
+/// a workspace never grows as the product of two ranges that no array has. If an element is computed again for each index
+/// of a long range (`isPower`), the array may have one more axis than another one.
+bool Derivation::isAffordable(ArrayRef<SymExpr> extents, bool isPower) {
   int64_t known = 1;
-  SmallVector<std::string> unknown;
+  SmallVector<SymExpr> unknown;
   for (const SymExpr &extent : extents)
     if (auto size = extent.getConstant())
       known *= std::max<int64_t>(*size, 1);
     else
-      unknown.push_back(extent.str());
-  if (known > kMostKnown)
-    return false;
-  auto holdsAll = [&](Type type) {
-    SmallVector<std::string> have;
-    for (StringAttr extent : cast<ArrayType>(type).getShape())
-      have.push_back(extent.str());
-    return llvm::all_of(unknown, [&](const std::string &text) {
-      auto it = llvm::find(have, text);
-      if (it == have.end())
-        return false;
-      have.erase(it);
-      return true;
-    });
+      unknown.push_back(extent);
+  auto anyArray = [&](llvm::function_ref<bool(Type)> holds) {
+    return llvm::any_of(kernel.getBody().getArgumentTypes(), holds) ||
+           llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holds);
   };
-  return llvm::any_of(kernel.getBody().getArgumentTypes(), holdsAll) ||
-         llvm::any_of(kernel.getResultTypes().getAsValueRange<TypeAttr>(), holdsAll);
+  if (known <= kMostKnown && anyArray([&](Type type) { return excessOver(unknown, type) == 1.0; }))
+    return true;
+  return isPower && anyArray([&](Type type) {
+           auto excess = excessOver(extents, type);
+           return excess && *excess <= 2 * kNominal;
+         });
 }
 
 /// Where a sum was written, and what arrays are named after it.
@@ -140,6 +162,8 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     toRows[id] = exprs.index(rows.back().first);
     at.push_back(exprs.index(id));
   }
+  if (Expr element = findStored(value, indices, type))
+    return element;
   value = exprs.renamed(value, toRows);
   auto arrayType = ArrayType::get(exprs.getContext(), extents, type);
   auto isSame = [&](const Temporary &other) { return other.value == value && other.type == arrayType; };
@@ -148,7 +172,7 @@ Expr Derivation::store(std::vector<NestPlan> &nests, Expr value, const IndexExte
     // What the value itself reads is stored in front of it.
     Expr stored = storeSums(nests, isWritten ? associate(nests, normalise(value), rows) : value, rows);
     number = temporaries.size();
-    temporaries.push_back({temporaryName(name), arrayType, value});
+    temporaries.push_back({temporaryName(name), arrayType, value, value});
     exprs.inputNames.push_back(temporaries.back().name);
     addOutput(nests, {kernel.getResultTypes().size() + number, stored, std::nullopt, 0, loc}, domain,
               carries);
@@ -205,50 +229,102 @@ Expr Derivation::storeParts(std::vector<NestPlan> &nests, Expr sum, const IndexE
   return result;
 }
 
+/// Whether a temporary can hold what a reduction gives.
+static bool isStorable(Expr e) {
+  auto integer = dyn_cast<IntegerType>(e->type);
+  return e->kind == ExprKind::Reduce && (isa<FloatType>(e->type) || (integer && integer.getWidth() >= 32));
+}
+
 /// Whether a reduction inside of others is stored: it depends on the index of one around it, not
-/// on all rows, and is more work than to load its value. The axis that a row carries takes no
-/// part: what does not depend on it is shared by the row.
+/// on all indices around it, and is more work than to load its value. The axis that a row carries takes no
+/// part: what does not depend on it is shared by the row. If nothing computes it again, it is stored for the sake of threads:
+/// few rows share the work of a long range then.
 bool Derivation::isWorthStoring(Expr sum, const IndexExtents &all, size_t rows,
                                 std::optional<size_t> carried, bool isAlways) {
-  if (!isFloatSum(sum) || knownExtent(sum).value_or(kNominal) < kLeastTerms)
+  if (!isStorable(sum) || workOf(sum) < kLeastTerms)
     return false;
-  SymExpr lost(1);
+  size_t innermost = 0, ofRows = 0;
   bool isInside = false;
-  size_t ofRows = 0;
   SmallVector<SymExpr> extents;
+  double longest = 1; // of the reductions around it that it depends on
   for (auto [k, index] : llvm::enumerate(all)) {
-    bool isUnknown = !index.second.getConstant();
-    ofRows += k < rows && isUnknown;
-    if (sum->dependsOn(index.first)) {
-      isInside |= k >= rows;
-      extents.push_back(index.second);
-    } else if (k < rows && k != carried) {
-      lost = lost * index.second;
-    }
+    ofRows += k < rows && !index.second.getConstant();
+    if (!sum->dependsOn(index.first))
+      continue;
+    innermost = k;
+    isInside |= k >= rows;
+    extents.push_back(index.second);
+    if (k >= rows)
+      longest = std::max(longest, nominal(index.second));
   }
-  // Beside a result that grows with a range, nothing that grows with its square.
-  size_t grows = llvm::count_if(extents, [](const SymExpr &extent) { return !extent.getConstant(); });
-  if (grows > std::max(ofRows, unknownOfResult))
-    return false;
+  // How often it is computed, and how often for other indices than the columns of a row.
+  double lost = 1, beyond = 1;
+  for (auto [k, index] : llvm::enumerate(all)) {
+    if (sum->dependsOn(index.first) || k == carried || (k >= rows && k > innermost))
+      continue;
+    lost *= nominal(index.second);
+    if (k + 1 != rows)
+      beyond *= nominal(index.second);
+  }
   // A sum over an index that is none of these is inside of something that is not known here.
   bool isKnown = llvm::all_of(sum->freeIndices, [&](int64_t id) {
     return llvm::any_of(all, [&](auto &index) { return index.first == id; });
   });
-  return isInside && isKnown && nominal(lost) >= 2 && isAffordable(extents) &&
-         (isAlways || readsInside(sum, all));
+  if (!isInside || !isKnown)
+    return false;
+  bool forThreads = longest >= kLeastPower && workOf(sum) >= kLeastPower && isSmallerThanRead(sum, all);
+  if (lost < 2 && !forThreads)
+    return false;
+  // Beside a result that grows with a range, nothing that grows with its square, unless the work grows with its cube otherwise.
+  size_t grows = llvm::count_if(extents, [](const SymExpr &extent) { return !extent.getConstant(); });
+  bool isPower = beyond >= kLeastPower;
+  if (grows > std::max(ofRows, unknownOfResult) && !isPower && !forThreads)
+    return false;
+  return isAffordable(extents, isPower) && (isAlways || readsInside(sum, all));
 }
 
-/// Stores a sum, that of its parts first where it is long. What its terms read is stored before it is split: a part has no
+/// Whether an array of these elements is a part of an array that the value reads, with fewer axes.
+bool Derivation::isSmallerThanRead(Expr value, const IndexExtents &all) {
+  SmallVector<std::string> extents;
+  for (auto &index : all)
+    if (value->dependsOn(index.first))
+      extents.push_back(index.second.str());
+  bool found = false;
+  walk(value, [&](Expr node) {
+    if (found || node->kind != ExprKind::Psi || node->id >= int64_t(kernel.getArgNames().size()))
+      return;
+    SmallVector<std::string> have;
+    for (StringAttr extent : cast<ArrayType>(kernel.getBody().getArgument(node->id).getType()).getShape())
+      have.push_back(extent.str());
+    found = have.size() > extents.size() && llvm::all_of(extents, [&](const std::string &text) {
+      auto it = llvm::find(have, text);
+      if (it == have.end())
+        return false;
+      have.erase(it);
+      return true;
+    });
+  });
+  return found;
+}
+
+/// Stores a reduction, a sum that is long after those of its parts. What its terms read is stored before it is split: a part has no
 /// axis that other arrays have.
 Expr Derivation::storeSum(std::vector<NestPlan> &nests, Expr sum, const IndexExtents &indices, Type type, StringRef name,
                           Location loc) {
+  if (Expr element = findStored(sum, indices, type))
+    return element;
   Expr value = associate(nests, sum, indices);
   if (value == sum) {
     value = storeSums(nests, sum, indices);
-    if (knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, value))
+    // Parts have other indices, at which nothing is found among what is stored.
+    std::map<std::pair<Expr, bool>, Expr> known;
+    value = readStored(value, indices, /*isInside=*/false, [](unsigned, bool isInside) { return isInside; }, known);
+    if (isFloatSum(sum) && knownExtent(sum).value_or(kNominal) >= kLeastInParts && enabled("R4") && !isCascade(exprs, value))
       value = storeParts(nests, value, indices, name, loc);
   }
-  return store(nests, value, indices, type, name, loc);
+  Expr element = store(nests, value, indices, type, name, loc);
+  setSource(element, sum, indices);
+  return element;
 }
 
 /// The element of a sum that is stored for the columns of the row, where it is read at an index of a reduction in their place.
@@ -295,10 +371,18 @@ static SmallVector<Expr> valuesOfSums(Expr root) {
 /// `outer` with the reductions in it that are stored as elements of temporaries.
 Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExtents all,
                              size_t rows, std::optional<size_t> carried, bool isAlways) {
-  // What is stored in it depends on its own indices alone, wherever it stands.
-  if (auto known = withStored.find(outer); known != withStored.end())
+  // It stands where the innermost index that it depends on does: those inside of that do not compute it again.
+  while (all.size() > rows && !outer->dependsOn(all.back().first))
+    all.pop_back();
+  // What is stored in it depends on its own indices, and on how often it is computed again.
+  double again = 1;
+  for (auto [k, index] : llvm::enumerate(all))
+    if (!outer->dependsOn(index.first) && k != carried)
+      again *= nominal(index.second);
+  auto key = std::make_tuple(outer, again, isAlways);
+  if (auto known = withStored.find(key); known != withStored.end())
     return known->second;
-  withStored[outer] = outer;
+  withStored[key] = outer;
   int64_t e = openings.indexFor(outer);
   auto [body, present] = exprs.open(outer, e);
   all.push_back({e, *SymExpr::parse(outer->extent)});
@@ -324,6 +408,10 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
     for (Expr inner : outermostReductions(exprs.replace(root, [&](Expr node) { return stored.lookup(node); }))) {
       if (stored.contains(inner))
         continue;
+      if (Expr element = storeScan(nests, inner, all)) {
+        hearStored(inner, stored[inner] = element);
+        continue;
+      }
       if (!isWorthStoring(inner, all, rows, carried, isAlways)) {
         if (Expr after = storeInside(nests, inner, all, rows, carried, isAlways); after != inner)
           stored[inner] = after;
@@ -346,7 +434,38 @@ Expr Derivation::storeInside(std::vector<NestPlan> &nests, Expr outer, IndexExte
   if (stored.empty())
     return outer;
   auto after = [&](Expr e) { return exprs.replace(e, [&](Expr node) { return stored.lookup(node); }); };
-  return withStored[outer] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+  return withStored[key] = exprs.withBody(outer, e, after(body), present ? after(present) : nullptr);
+}
+
+/// Stores the reductions of a value that its rows share, if each row would spend most of its work on them: the maximum of a
+/// column in x_ij − max_k x_kj.
+void Derivation::storeShared(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows,
+                             std::optional<size_t> carried, llvm::DenseMap<Expr, Expr> &after) {
+  SmallVector<Expr> all = outermostReductions(value);
+  double columns = carried ? nominal(rows[*carried].second) : 1, total = columns;
+  auto workOfRow = [&](Expr e) {
+    return workOf(e) * (carried && e->dependsOn(rows[*carried].first) ? columns : 1);
+  };
+  for (Expr e : all)
+    total += workOfRow(e);
+  bool isAlways = !hasConditions(value);
+  for (Expr e : all) {
+    SmallVector<SymExpr> extents;
+    double lost = 1;
+    for (auto [k, index] : llvm::enumerate(rows))
+      if (e->dependsOn(index.first))
+        extents.push_back(index.second);
+      else if (k != carried)
+        lost *= nominal(index.second);
+    bool isOfRows = extents.size() == e->freeIndices.size();
+    if (after.contains(e) || !isStorable(e) || !isOfRows || lost < kLeastTerms || workOf(e) < kLeastTerms ||
+        workOfRow(e) < kLargerThanRow * (total - workOfRow(e)) || !isAffordable(extents, /*isPower=*/false) ||
+        !(isAlways || readsInside(e, rows)))
+      continue;
+    auto [loc, name] = placeAndName(e);
+    after[e] = storeSum(nests, e, indicesOf(e, rows, rows.back().first), e->type, name, loc);
+    hearStored(e, after[e]);
+  }
 }
 
 Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
@@ -360,10 +479,16 @@ Expr Derivation::storeSums(std::vector<NestPlan> &nests, Expr value, const Index
     domain.push_back({exprs.indexName(id).str(), extent.str()});
   }
   std::optional<size_t> carried = chooseCarried(value, indices, domain);
-  auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
+  auto outside = std::exchange(withStored, {});
   auto columnsOutside = std::exchange(columns, llvm::DenseMap<Expr, Expr>());
+  // A running sum of the row's own is R5's.
   for (Expr outer : outermostReductions(value))
-    after[outer] = storeInside(nests, outer, rows, rows.size(), carried, !hasConditions(value));
+    if (Expr element = isFloatSum(outer) || runningValues.contains(outer) ? nullptr : storeScan(nests, outer, rows))
+      hearStored(outer, after[outer] = element);
+  storeShared(nests, value, rows, carried, after);
+  for (Expr outer : outermostReductions(value))
+    if (!after.contains(outer))
+      after[outer] = storeInside(nests, outer, rows, rows.size(), carried, !hasConditions(value));
   withStored = std::move(outside);
   columns = std::move(columnsOutside);
   return exprs.replace(value, [&](Expr e) { return after.lookup(e); });
@@ -381,9 +506,9 @@ static bool isOfReductions(ExprContext &exprs, Expr sum) {
 Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const IndexExtents &rows) {
   if (!enabled("R7"))
     return value;
-  auto outside = std::exchange(withStored, llvm::DenseMap<Expr, Expr>());
+  auto outside = std::exchange(withProducts, llvm::DenseMap<Expr, Expr>());
   Expr result = storeProducts(nests, value, rows, {}, outermostReductions(value), /*isAlways=*/true);
-  withStored = std::move(outside);
+  withProducts = std::move(outside);
   return result;
 }
 
@@ -392,7 +517,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
   isAlways &= !hasConditions(value);
   for (Expr t : outermostReductions(value)) {
     // What is stored in it depends on its own indices alone, wherever it stands.
-    if (!withStored.try_emplace(t, t).second)
+    if (!withProducts.try_emplace(t, t).second)
       continue;
     int64_t e = openings.indexFor(t);
     auto [body, present] = exprs.open(t, e);
@@ -427,7 +552,7 @@ Expr Derivation::storeProducts(std::vector<NestPlan> &nests, Expr value, const I
     Expr newBody = with(body), newPresent = present ? with(present) : nullptr;
     if (newBody == body && newPresent == present)
       continue;
-    withStored[t] = exprs.withBody(t, e, newBody, newPresent);
+    withProducts[t] = exprs.withBody(t, e, newBody, newPresent);
   }
-  return exprs.replace(value, [&](Expr node) { return withStored.lookup(node); });
+  return exprs.replace(value, [&](Expr node) { return withProducts.lookup(node); });
 }

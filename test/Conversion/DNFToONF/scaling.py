@@ -17,6 +17,19 @@ CHAINS = {
         "{0}",
         3.3,
     ),
+    # Whose work would be a power of N that grows with the chain: each is stored.
+    "squares of a matrix": (
+        "kernel c[N](x : f32[N, N]) -> y : f32[N, N] {\n  s0 = x",
+        "{0} +.* {0}",
+        "{0}",
+        1.3,
+    ),
+    "sums of products of a matrix": (
+        "kernel c[N](x : f32[N, N], v : f32[N, N]) -> y : f32[N, N] {\n  s0 = v",
+        "x +.* {0} + {0}",
+        "{0}",
+        2.3,
+    ),
     "sums of differences from the sum before": (
         "kernel c[N](x : f32[N]) -> y : f32 {\n  s0 = +/ x",
         "+/ exp(x - {0})",

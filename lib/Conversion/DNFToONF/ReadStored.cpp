@@ -1,0 +1,234 @@
+//===- ReadStored.cpp - values that are stored anyhow are read -------------===//
+//
+// R7 decides for each place apart whether a reduction is stored (Temporaries.cpp). An element that
+// is stored for one of them is there for the others too:
+//
+//  1. If a nest has the states of a temporary anyhow, it stores that: the nest of attention has
+//     the maximum of each row, which a sum over the rows reads.
+//  2. Other nests load it: with U = V + A·V stored, U + A·U reads U_id where it stands alone too.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+
+using namespace mlir;
+using namespace moa;
+
+//===----------------------------------------------------------------------===//
+// Elements of temporaries
+//===----------------------------------------------------------------------===//
+
+/// Returns the element of temporary `number` at these indices, as a value of the type of `value`.
+Expr Derivation::elementOf(unsigned number, Expr value, ArrayRef<Expr> at) {
+  Type type = temporaries[number].type.getElementType();
+  Expr element = exprs.psi(kernel.getArgNames().size() + kernel.getResultTypes().size() + number, at, type);
+  return type == value->type ? element : exprs.op("arith.extf", {element}, value->type);
+}
+
+/// Whether two values may be the same but for the names of their indices.
+static bool isLike(Expr a, Expr b) {
+  return a->kind == b->kind && a->type == b->type && a->height == b->height && a->extent == b->extent &&
+         a->monoid == b->monoid && a->rounds == b->rounds && a->op == b->op &&
+         a->operands.size() == b->operands.size() && a->freeIndices.size() == b->freeIndices.size();
+}
+
+/// Returns the element of a temporary of this type that holds `value`, which knows the first of `indices` that it depends
+/// on and no others; null if there is none. Axes may stand in another order than `indices`.
+Expr Derivation::findStored(Expr value, const IndexExtents &indices, Type type) {
+  constexpr size_t most = 5;
+  for (auto [number, temporary] : llvm::enumerate(temporaries)) {
+    ArrayType array = temporary.type;
+    if (!isLike(temporary.source, value) || array.getElementType() != type || array.getRank() != int64_t(indices.size()))
+      continue;
+    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(indices.size()));
+    do {
+      llvm::DenseMap<int64_t, Expr> toRows;
+      SmallVector<Expr> at;
+      bool isSame = true;
+      for (auto [axis, place] : llvm::enumerate(order)) {
+        auto &[id, extent] = indices[place];
+        isSame &= array.getExtent(axis) == extent;
+        toRows[id] = exprs.index(rowIndex(axis, exprs.indexName(id)));
+        at.push_back(exprs.index(id));
+      }
+      if (isSame && exprs.renamed(value, toRows) == temporary.source)
+        return elementOf(number, value, at);
+    } while (order.size() <= most && std::next_permutation(order.begin(), order.end()));
+  }
+  return nullptr;
+}
+
+/// Says of a temporary, an element of which is `element`, that it holds `source`, of which what it stores has been made.
+void Derivation::setSource(Expr element, Expr source, const IndexExtents &indices) {
+  if (element->isOp("arith.extf"))
+    element = element->operands[0];
+  Temporary &temporary = temporaries[element->id - kernel.getArgNames().size() - kernel.getResultTypes().size()];
+  llvm::DenseMap<int64_t, Expr> toRows;
+  for (auto [axis, index] : llvm::enumerate(indices))
+    toRows[index.first] = exprs.index(rowIndex(axis, exprs.indexName(index.first)));
+  temporary.source = exprs.renamed(source, toRows);
+}
+
+//===----------------------------------------------------------------------===//
+// Which nests read which
+//===----------------------------------------------------------------------===//
+
+/// Returns for each nest the nests that store what it reads, directly or not.
+Derivation::NestOrder Derivation::sourcesOf(ArrayRef<NestPlan> nests) {
+  const int64_t first = kernel.getArgNames().size();
+  llvm::DenseMap<int64_t, size_t> storedBy;
+  for (auto [n, nest] : llvm::enumerate(nests))
+    for (const OutputPlan &output : nest.outputs)
+      storedBy[first + output.result] = n;
+  NestOrder direct(nests.size()), all(nests.size());
+  for (auto [n, nest] : llvm::enumerate(nests))
+    for (const OutputPlan &output : nest.outputs)
+      walk(output.value, [&, n = n](Expr node) {
+        if (node->kind != ExprKind::Psi || node->id < first)
+          return;
+        auto source = storedBy.find(node->id);
+        if (source != storedBy.end() && source->second != n && !llvm::is_contained(direct[n], source->second))
+          direct[n].push_back(source->second);
+      });
+  for (size_t n = 0; n < nests.size(); ++n) {
+    SmallVector<size_t, 4> open(direct[n]);
+    while (!open.empty()) {
+      size_t source = open.pop_back_val();
+      if (llvm::is_contained(all[n], source))
+        continue;
+      all[n].push_back(source);
+      llvm::append_range(open, direct[source]);
+    }
+  }
+  return all;
+}
+
+/// Brings the nests that store something in front of those that read it, and leaves the rest of their order.
+void Derivation::orderNests(std::vector<NestPlan> &nests) {
+  NestOrder sources = sourcesOf(nests);
+  std::vector<NestPlan> ordered;
+  SmallVector<bool> isDone(nests.size(), false);
+  std::function<void(size_t)> take = [&](size_t n) {
+    if (std::exchange(isDone[n], true))
+      return;
+    SmallVector<size_t, 4> before(sources[n]);
+    llvm::sort(before);
+    llvm::for_each(before, take);
+    ordered.push_back(std::move(nests[n]));
+  };
+  for (size_t n = 0; n < nests.size(); ++n)
+    take(n);
+  nests = std::move(ordered);
+}
+
+//===----------------------------------------------------------------------===//
+// 1. Nests that have the states
+//===----------------------------------------------------------------------===//
+
+/// Whether a nest computes all reductions of an output of another nest over the same rows.
+static bool computesAllOf(const NestPlan &nest, const NestPlan &other) {
+  llvm::DenseSet<Expr> has;
+  for (const OutputPlan &output : nest.outputs)
+    walk(output.value, [&](Expr node) {
+      if (node->kind == ExprKind::Reduce)
+        has.insert(node);
+    });
+  return llvm::all_of(other.outputs, [&](const OutputPlan &output) {
+    SmallVector<Expr> reductions = outermostReductions(output.value);
+    return !output.carried && !reductions.empty() && llvm::all_of(reductions, [&](Expr e) { return has.contains(e); });
+  });
+}
+
+/// Lets a temporary be stored by another nest over the same rows that has its reductions anyhow.
+void Derivation::joinNests(std::vector<NestPlan> &nests) {
+  for (size_t n = 0; n < nests.size();) {
+    if (!nests[n].storesTemporary) {
+      ++n;
+      continue;
+    }
+    NestOrder sources = sourcesOf(nests);
+    auto into = llvm::find_if(nests, [&](const NestPlan &other) {
+      size_t k = &other - nests.data();
+      return k != n && other.extents == nests[n].extents && other.rows == nests[n].rows &&
+             !llvm::is_contained(sources[k], n) && !llvm::is_contained(sources[n], k) && computesAllOf(other, nests[n]);
+    });
+    if (into == nests.end()) {
+      ++n;
+      continue;
+    }
+    for (OutputPlan &output : nests[n].outputs)
+      into->outputs.push_back(std::move(output));
+    nests.erase(nests.begin() + n);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// 2. Nests that load
+//===----------------------------------------------------------------------===//
+
+/// Returns a value with loads in place of what temporaries hold. `mayRead` tells of a temporary whether it may be loaded,
+/// inside of a reduction or outside.
+Expr Derivation::readStored(Expr value, const IndexExtents &indices, bool isInside,
+                            llvm::function_ref<bool(unsigned, bool)> mayRead,
+                            std::map<std::pair<Expr, bool>, Expr> &known) {
+  if (value->operands.empty() || value->height == 0)
+    return value;
+  auto key = std::make_pair(value, isInside);
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  IndexExtents own;
+  for (auto &index : indices)
+    if (value->dependsOn(index.first))
+      own.push_back(index);
+  if (own.size() == value->freeIndices.size())
+    if (Expr element = findStored(value, own, value->type))
+      if (mayRead(element->id - kernel.getArgNames().size() - kernel.getResultTypes().size(), isInside))
+        return known[key] = element;
+  Expr result = value;
+  if (value->kind == ExprKind::Reduce) {
+    int64_t e = openings.indexFor(value);
+    auto [body, present] = exprs.open(value, e);
+    IndexExtents all = own;
+    all.push_back({e, *SymExpr::parse(value->extent)});
+    Expr newBody = readStored(body, all, true, mayRead, known);
+    Expr newPresent = present ? readStored(present, all, true, mayRead, known) : nullptr;
+    if (newBody != body || newPresent != present)
+      result = exprs.withBody(value, e, newBody, newPresent);
+  } else {
+    SmallVector<Expr> operands;
+    for (Expr operand : value->operands)
+      operands.push_back(readStored(operand, own, isInside, mayRead, known));
+    if (!llvm::equal(operands, value->operands))
+      result = value->kind == ExprKind::Psi ? exprs.psi(value->id, operands, value->type)
+                                            : exprs.op(*value->op, value->attributes, operands, value->type);
+  }
+  return known[key] = result;
+}
+
+/// Reads temporaries wherever their values are computed again. A row computes a value itself if it has it for all its
+/// reductions anyhow, which then share passes, unless it waits for the temporary all the same.
+void Derivation::readStored(std::vector<NestPlan> &nests) {
+  if (temporaries.empty())
+    return;
+  const size_t results = kernel.getResultTypes().size();
+  for (size_t n = 0; n < nests.size(); ++n) {
+    NestOrder sources = sourcesOf(nests);
+    auto nestOf = [&](unsigned number) {
+      return llvm::find_if(nests, [&](const NestPlan &nest) {
+               return llvm::any_of(nest.outputs, [&](const OutputPlan &output) { return output.result == results + number; });
+             }) - nests.begin();
+    };
+    auto mayRead = [&](unsigned number, bool isInside) {
+      size_t source = nestOf(number);
+      return source != n && source < nests.size() && !llvm::is_contained(sources[source], n) &&
+             (isInside || llvm::is_contained(sources[n], source));
+    };
+    IndexExtents rows;
+    for (auto [id, extent] : llvm::zip_equal(nests[n].rows, nests[n].extents))
+      rows.push_back({id, *SymExpr::parse(extent)});
+    for (auto &[id, extent] : nests[n].carriedExtents)
+      rows.push_back({id, *SymExpr::parse(extent)});
+    std::map<std::pair<Expr, bool>, Expr> known;
+    for (OutputPlan &output : nests[n].outputs)
+      output.value = readStored(output.value, rows, false, mayRead, known);
+  }
+}

@@ -1,0 +1,126 @@
+//===- Scans.cpp - reductions that go on along an index --------------------===//
+//
+// A reduction whose range ends, or begins, with indices around it is the same for the next end but
+// for one term. All of them are stored by one nest, which takes a step for each (R7):
+//
+//   ⊕ over k ≤ b(j) of F(k) = R[b(j) + 1],   R[t] = ⊕ over k < t of F(k),
+//   ⊕ over k ≥ b(j) of F(k) = R[b(j)],       R[t] = ⊕ over k ≥ t of F(k).
+//
+// For example, the product of all 1 − x_ik with k > j is R[i, j + 1]. Other conditions of the
+// range, which do not know j, choose the identity in the term. The lowerings run t in order
+// (lib/Conversion/ONFToVector/Running.h), so that the work grows with the range and not with its
+// square.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+#include "dialects/MoA/IR/Monoid.h"
+#include "lib/Conversion/DNFToONF/IndexBounds.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// A shorter range is reduced again for each index.
+static constexpr double kLeastScan = 64;
+
+/// Returns e − index as a number; none where it is no such sum.
+static std::optional<int64_t> distanceFrom(Expr e, int64_t index) {
+  if (e->kind == ExprKind::Index)
+    return e->id == index ? std::optional<int64_t>(0) : std::nullopt;
+  if (!e->isOp("arith.addi") && !e->isOp("arith.subi"))
+    return std::nullopt;
+  Expr left = e->operands[0], right = e->operands[1];
+  if (e->isOp("arith.addi") && left->kind == ExprKind::Const)
+    std::swap(left, right);
+  auto rest = distanceFrom(left, index);
+  if (!rest || right->kind != ExprKind::Const)
+    return std::nullopt;
+  int64_t number = cast<IntegerAttr>(right->value).getInt();
+  return *rest + (e->isOp("arith.addi") ? number : -number);
+}
+
+/// Finds the condition by which the range of a reduction ends or begins with indices that nothing else in it knows.
+std::optional<Derivation::Scan> Derivation::findScan(Expr e, const IndexExtents &all) {
+  if (e->kind != ExprKind::Reduce || !e->getPresent() || e->function || !isa<FloatType>(e->type) ||
+      nominal(*SymExpr::parse(e->extent)) < kLeastScan)
+    return std::nullopt;
+  Scan scan;
+  scan.k = openings.indexFor(e);
+  std::tie(scan.term, scan.present) = exprs.open(e, scan.k);
+  Expr k = exprs.index(scan.k);
+  SmallVector<Expr> conditions = conjunctsOf(scan.present);
+  for (Expr end : conditions) {
+    Expr last = lastOf(exprs, end, k);
+    scan.bound = last ? last : firstOf(exprs, end, k);
+    scan.descends = !last;
+    scan.others = nullptr;
+    for (Expr condition : conditions)
+      if (condition != end)
+        scan.others = scan.others ? exprs.op("arith.andi", {scan.others, condition}, condition->type) : condition;
+    double ends = 1; // that would be reduced to apart
+    for (auto &[j, extent] : all)
+      if (scan.bound && scan.bound->dependsOn(j) && !scan.term->dependsOn(j) && !(scan.others && scan.others->dependsOn(j)))
+        ends *= nominal(extent);
+    if (ends >= kLeastScan)
+      return scan;
+  }
+  return std::nullopt;
+}
+
+/// Stores a reduction for all indices along which it goes on, and returns its element; null where it does not, or where
+/// that would take too much memory.
+Expr Derivation::storeScan(std::vector<NestPlan> &nests, Expr e, const IndexExtents &all) {
+  auto scan = findScan(e, all);
+  if (!scan)
+    return nullptr;
+  Expr term = scan->term;
+  if (scan->others)
+    term = exprs.op("arith.select", {scan->others, term, exprs.constant(getIdentity(e->monoid, e->type), e->type)}, e->type);
+  IndexExtents indices;
+  SymExpr range = *SymExpr::parse(e->extent);
+  SmallVector<SymExpr> extents{range};
+  for (auto &index : all)
+    if (term->dependsOn(index.first)) {
+      indices.push_back(index);
+      extents.push_back(index.second);
+    }
+  IndexExtents inside = indices;
+  inside.push_back({scan->k, range});
+  bool isKnown = llvm::all_of(term->freeIndices, [&](int64_t id) {
+    return llvm::any_of(inside, [&](auto &index) { return index.first == id; });
+  });
+  if (!isKnown || !isAffordable(extents, /*isPower=*/true) || !readsInside(term, inside))
+    return nullptr;
+  // What is stored runs along the axis before the last one, of which there is one.
+  if (indices.empty())
+    indices.push_back({exprs.freshIndex("one"), SymExpr(1)});
+  int64_t t = exprs.freshIndex(exprs.boundName(e));
+  indices.insert(indices.end() - 1, {t, range + SymExpr(1)});
+  Expr k = exprs.index(scan->k), bound = exprs.index(t);
+  Expr within = scan->descends ? exprs.notBelow(k, bound) : exprs.greater(bound, k);
+  Expr running = exprs.reduce(e->monoid, e->extent, scan->k, term, within, e->rounds, exprs.boundName(e));
+  exprs.inheritName(e, running);
+  llvm::DenseMap<int64_t, Expr> toRows;
+  for (auto [axis, index] : llvm::enumerate(indices))
+    toRows[index.first] = exprs.index(rowIndex(axis, exprs.indexName(index.first)));
+  runningValues.insert(exprs.renamed(running, toRows));
+  auto [loc, name] = placeAndName(e);
+  Expr element = store(nests, running, indices, e->type, name + "_running", loc, /*carries=*/false);
+  llvm::DenseMap<int64_t, Expr> at{{t, scanIndex(*scan, all, range)}};
+  if (indices.back().second == SymExpr(1))
+    at[indices.back().first] = exprs.extent(SymExpr(0));
+  return exprs.renamed(element, at);
+}
+
+/// Returns the index of what is stored that stands for the end of a range.
+Expr Derivation::scanIndex(const Scan &scan, const IndexExtents &all, const SymExpr &range) {
+  Expr bound = scan.bound;
+  if (!scan.descends)
+    bound = exprs.op("arith.addi", {bound, exprs.extent(SymExpr(1))}, bound->type);
+  // j or j + 1 of an index j of the same range is one of those that are stored.
+  for (auto &[j, extent] : all)
+    if (auto distance = distanceFrom(bound, j); distance && extent == range && (*distance == 0 || *distance == 1))
+      return *distance == 0 ? exprs.index(j)
+                            : exprs.op("arith.addi", {exprs.index(j), exprs.extent(SymExpr(1))}, bound->type);
+  bound = exprs.op("arith.minsi", {bound, exprs.extent(range)}, bound->type);
+  return exprs.op("arith.maxsi", {bound, exprs.extent(SymExpr(0))}, bound->type);
+}

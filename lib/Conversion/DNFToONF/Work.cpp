@@ -1,0 +1,36 @@
+//===- Work.cpp - how many terms a value takes -----------------------------===//
+//
+// What is stored is decided by counts, where sizes that are not known are 4,096. The work of a
+// reduction over j is
+//
+//   W(⊕_j F) = n · (1 + Σ W(r)) + Σ W(s),
+//
+// with n indices j, r the outermost reductions in F that know j and s those that do not. So it is
+// the number of terms that are evaluated for one element where nothing is stored.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Conversion/DNFToONF/Derivation.h"
+
+using namespace mlir;
+using namespace moa;
+
+/// Returns the number of terms that are evaluated for one element of a value.
+double Derivation::workOf(Expr value) {
+  if (auto known = work.find(value); known != work.end())
+    return known->second;
+  double terms = 0;
+  if (value->kind == ExprKind::Reduce) {
+    const double indices = nominal(*SymExpr::parse(value->extent));
+    llvm::SetVector<Expr> inner;
+    for (Expr operand : value->operands)
+      for (Expr each : outermostReductions(operand))
+        inner.insert(each);
+    terms = indices;
+    for (Expr each : inner)
+      terms += workOf(each) * (each->dependsOn(-int64_t(value->height)) ? indices : 1);
+  } else {
+    for (Expr each : outermostReductions(value))
+      terms += workOf(each);
+  }
+  return work[value] = terms;
+}
