@@ -38,6 +38,9 @@ def RemarkRecomputationPass : Pass<"onf-remark-recomputation"> {
 
         remark: 'KV' is recomputed: each element N times, for every n < N
 
+    It is a warning, with the remedy, for a reduction that is computed sixteen times or more and takes sixteen times the work of
+    all reductions together, each computed once, where a size that is not known is 4,096.
+
     **Requires** the onf contract. **Establishes** nothing; changes nothing.
     **Numerics**: exact. **Cost**: linear in the number of operations per state.
   }];

@@ -182,6 +182,30 @@ static std::string describePlace(ArrayRef<BlockArgument> repeats) {
   return text;
 }
 
+/// A size that is not known.
+static constexpr int64_t kNominal = 4096;
+/// A reduction that is computed fewer times is no surprise.
+static constexpr double kLeastTimes = 16;
+/// How many times the work of all else, each computed once, a reduction takes that explodes.
+static constexpr double kLeastOfAll = 16;
+
+/// A count with sizes that are not known at their nominal values, or a large number if it exceeds 63 bits.
+static double nominal(const SymExpr &count) {
+  auto value = count.evaluate([](StringRef) { return std::optional<int64_t>(kNominal); });
+  return value ? double(*value) : 1e18;
+}
+
+/// Terms that a state evaluates in all.
+static double workOf(onf::AccOp acc) {
+  double work = 1;
+  for (Attribute extent : acc.getExtents())
+    work *= nominal(*SymExpr::parse(cast<StringAttr>(extent).getValue()));
+  for (Operation *op = acc->getParentOp(); !isa<onf::KernelOp>(op); op = op->getParentOp())
+    for (BlockArgument index : op->getRegion(0).getArguments())
+      work *= nominal(*SymExpr::parse(getExtentOf(index)));
+  return work;
+}
+
 std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
   llvm::MapVector<StringRef, SmallVector<onf::AccOp>> sites;
   llvm::StringSet<> identities;
@@ -191,6 +215,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
       sites[identities.insert(describeTerms(acc)).first->getKey()].push_back(acc);
   });
   std::vector<Recomputed> result;
+  double once = 0; // the work if each element were computed once
   for (auto &[identity, accs] : sites) {
     Recomputed found{accs.front().getLoc(), getDefinition(accs.front()).str(), SymExpr(0), ""};
     llvm::StringSet<> places;
@@ -200,6 +225,7 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
       for (BlockArgument index : repeats)
         times = times * *SymExpr::parse(getExtentOf(index));
       found.times = found.times + times;
+      found.work += workOf(acc);
       std::string place = describePlace(repeats);
       if (!place.empty() && places.insert(place).second)
         found.where += (found.where.empty() ? "" : ", and ") + place;
@@ -207,9 +233,12 @@ std::vector<Recomputed> moa::findRecomputed(onf::KernelOp kernel) {
     if (accs.size() > 1)
       found.where = "at " + std::to_string(accs.size()) + " places" +
                     (found.where.empty() ? "" : ", " + found.where);
+    once += found.work / nominal(found.times);
     if (found.times != SymExpr(1))
       result.push_back(std::move(found));
   }
+  for (Recomputed &found : result)
+    found.explodes = nominal(found.times) >= kLeastTimes && found.work >= kLeastOfAll * once;
   return result;
 }
 
@@ -221,7 +250,12 @@ struct RemarkRecomputationPass final
   void runOnOperation() override {
     getOperation()->walk([](onf::KernelOp kernel) {
       for (const Recomputed &found : findRecomputed(kernel))
-        mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
+        if (found.explodes)
+          mlir::emitWarning(found.loc) << "'" << found.name << "' is computed " << shorten(found.times.str())
+                                       << " times for each element, " << shorten(found.where)
+                                       << "; make it a result of a kernel of its own, and pass that";
+        else
+          mlir::emitRemark(found.loc) << "'" << found.name << "' is recomputed: each element "
                                     << shorten(found.times.str()) << " times, " << shorten(found.where);
     });
     markAllAnalysesPreserved();

@@ -1,8 +1,8 @@
 //===- Recomputation.h - reductions that the loops compute again -*- C++ -*-===//
 //
-// Nothing is stored but outputs and the states of a tile of rows, so a reduction
-// that a loop around it does not change is computed again for every index of
-// that loop, and one that is needed at two places is computed at both.
+// Nothing is stored but outputs, temporaries and the states of a tile of rows, so a
+// reduction that a loop around it does not change is computed again for every index
+// of that loop, and one that is needed at two places is computed at both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef MOA_ANALYSIS_RECOMPUTATION_H
@@ -30,9 +30,12 @@ struct Recomputed {
   std::string name;  ///< the user's definition
   SymExpr times;     ///< per element, masks left out
   std::string where; ///< the loops that repeat it, or how many places there are
+  double work = 0;   ///< terms that are evaluated, where a size that is not known is 4,096
+  /// Whether it is most of the kernel's work because a loop repeats it: a warning says so.
+  bool explodes = false;
 };
 
-/// In the order of the kernel.
+/// Returns them in the order of the kernel.
 std::vector<Recomputed> findRecomputed(onf::KernelOp kernel);
 
 } // namespace moa

@@ -9,6 +9,7 @@
 #include "dialects/ONF/IR/Hints.h"
 #include "dialects/ONF/IR/ONF.h"
 #include "dialects/ONF/Transforms/Passes.h"
+#include "lib/Analysis/Passes.h"
 #include "lib/Analysis/RoundingError.h"
 #include "lib/Conversion/MoAToDNF/MoAToDNF.h"
 #include "lib/Precision/Bounds.h"
@@ -434,6 +435,9 @@ ModuleOp Compilation::Impl::getModule(Level level) {
             });
   if (!done || !validate(level, above, *module) ||
       (level == Level::ONF && !options.architecture.empty() && (!separateFolds(*module, true) || !splitFolds(*module))))
+    return {};
+  // Of the loops as they are emitted: for a GPU more is stored by now.
+  if (level == Level::ONF && !runPasses(*module, "onf", [](OpPassManager &pm) { pm.addPass(createRemarkRecomputationPass()); }))
     return {};
   modules[level] = std::move(module);
   dumpModule(llvm::sys::path::stem(fileName), level, *modules[level]);

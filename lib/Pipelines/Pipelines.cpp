@@ -32,7 +32,6 @@ void buildDNFToONF(mlir::OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createConvertDNFToONFPass(options.disabledRules, options.foldObserver));
   pm.addPass(createOrderRowsPass());
   pm.addPass(onf::createONFVerify());
-  pm.addPass(createRemarkRecomputationPass());
 }
 
 /// Of the time of the nest as it is written, or of a plan with smaller errors, what a plan may take that is to pay: rounding
